@@ -46,7 +46,7 @@ from hosting.functions.owner_triggers import register_grants, register_owners
 from hosting.functions.shutdown import Shutdown
 from hosting.functions.user_routes import adapt_classic_handler, refuse_taken_routes
 from hosting.functions.wires import register_wires
-from hosting.host_settings import Safeguards, host_value, report_missing, task_hub
+from hosting.host_settings import Safeguards, report_missing, route_prefix, task_hub
 from hosting.http.instances import INSTANCE_ROUTES, SINGLE_ROUTES
 from hosting.http.owner_routes import OWNED_ROUTES, OWNED_WORKFLOW_ROUTES
 from hosting.http.page import FUNCTION as PAGE_FUNCTION
@@ -63,6 +63,7 @@ from hosting.runner.callbacks import (
     CallbackCalls,
     Listeners,
 )
+from hosting.runner.hitl_context import WorkflowHitlContext
 from hosting.runner.hosted_agent import TimeLimit, function_timeout_seconds
 from hosting.service.overview import OverviewSweep
 from hosting.service.retention import DAY_SECONDS, Sweep, checked_ttl
@@ -71,7 +72,14 @@ from hosting.settings import Settings, is_developers, is_production, read_settin
 from hosting.stores.choice import choose_stores
 from hosting.workflows import HostedWorkflow, WorkflowSource, hosted_workflows
 
-__all__ = ["AgentCallbackContext", "AgentFunctionApp", "AgentResponseCallbackProtocol", "Principal", "PrincipalRequest"]
+__all__ = [
+    "AgentCallbackContext",
+    "AgentFunctionApp",
+    "AgentResponseCallbackProtocol",
+    "Principal",
+    "PrincipalRequest",
+    "WorkflowHitlContext",
+]
 
 logger = logging.getLogger(__name__)
 
@@ -82,11 +90,8 @@ _NOT_YET = {
 
 
 _WORKFLOW_ROUTES = (*WORKFLOW_ROUTES, *OWNED_WORKFLOW_ROUTES, *INSTANCE_ROUTES, *SINGLE_ROUTES)
-_SHARED_FUNCTIONS = {route.function for route in (*ROUTES, *OWNED_ROUTES, ORCHESTRATION, *_WORKFLOW_ROUTES)} | {
-    NO_AGENT_FUNCTION,
-    NO_WORKFLOW_FUNCTION,
-    PAGE_FUNCTION,
-}
+_SHARED_ROUTES = (*ROUTES, *OWNED_ROUTES, ORCHESTRATION, *_WORKFLOW_ROUTES)
+_SHARED_FUNCTIONS = {NO_AGENT_FUNCTION, NO_WORKFLOW_FUNCTION, PAGE_FUNCTION, *(one.function for one in _SHARED_ROUTES)}
 
 
 class AgentFunctionApp(df.DFApp):
@@ -146,8 +151,7 @@ class AgentFunctionApp(df.DFApp):
         access = Access(principal, self._settings.admin_role, self._services.sharing)
         hosted = hosted_workflows(workflow, workflows)
         self._served = Served(self, self._plan, access, has_workflows=bool(hosted))
-        prefix = host_value(folder, environ, "extensions", "http", "routePrefix")
-        self._orchestrations = OrchestrationRoutes(self._served, "api" if prefix is None else str(prefix))
+        self._orchestrations = OrchestrationRoutes(self._served, self._services.route_prefix)
         self._has_page = not is_production(environ) if enable_page is None else enable_page
         self._register_shared(hosted, lists_agents=health_lists_agents)
         self._wire_functions = register_wires(self._served, wires, self._services)
@@ -174,6 +178,7 @@ class AgentFunctionApp(df.DFApp):
             admits=(self._shutdown.admit, self._loop.admit),
             turn=self._shutdown.turn,
             working_seconds=self._time_limit.working_seconds,
+            route_prefix=route_prefix(folder, environ),
         )
 
     def _register_shared(self, workflows: Sequence[HostedWorkflow], *, lists_agents: bool) -> None:

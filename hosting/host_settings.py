@@ -45,6 +45,12 @@ def host_value(folder: Path, environ: Mapping[str, str], *path: str) -> object:
     return value
 
 
+def route_prefix(folder: Path, environ: Mapping[str, str]) -> str:
+    """Return what all routes begin with, which may be nothing: `extensions.http.routePrefix`, else `api`."""
+    given = host_value(folder, environ, "extensions", "http", "routePrefix")
+    return "api" if given is None else str(given)
+
+
 def task_hub(folder: Path, environ: Mapping[str, str]) -> str:
     """Return the name of the app's task hub in lower case: the engine's storage compares it without case.
 

@@ -20,6 +20,7 @@ from agent_framework import (
     MCPStreamableHTTPTool,
     MCPWebsocketTool,
     Message,
+    SubWorkflowRequestMessage,
     Workflow,
     WorkflowCheckpoint,
     WorkflowExecutor,
@@ -77,6 +78,22 @@ def modules_of_executor(executor: Executor) -> set[str]:
 def asked_types(executor: Executor) -> list[Any]:
     """Return the types of what an executor may ask a person, and of the answers."""
     return [one for pair in getattr(executor, "_response_handlers", ()) for one in pair]
+
+
+def pass_requests_on(workflow: Workflow) -> None:
+    """Have what a workflow within this one asks go to a person, where no executor beside it takes such requests."""
+    beside = list(workflow.executors.values())
+    is_taken = any(SubWorkflowRequestMessage in executor.input_types for executor in beside)
+    for executor in beside:
+        if isinstance(executor, WorkflowExecutor):
+            executor._propagate_request |= not is_taken
+            pass_requests_on(executor.workflow)
+
+
+async def asked_last(context: Any) -> str | None:
+    """Return the framework's id of the newest request in an executor's context, or None."""
+    asked = await context._runner_context.get_pending_request_info_events()
+    return next(reversed(asked), None)
 
 
 def executors_within(workflow: Workflow) -> Iterator[Executor]:

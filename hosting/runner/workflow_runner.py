@@ -37,8 +37,10 @@ from hosting.runner.framework import (
     checkpoint_text,
     executors_within,
     modules_of_executor,
+    pass_requests_on,
     read_checkpoint,
 )
+from hosting.runner.hitl_context import entered
 from hosting.runner.steps import WITHIN, ExecutorSteps, StepRecorder, attach_steps, keeps_journal
 from hosting.runner.workflow_answer import WorkflowAnswer
 from hosting.runner.workflow_events import ExecutorCalls
@@ -57,8 +59,9 @@ class WorkflowRunner(AgentRunner):
 
     kind = "Workflow"
 
-    def __init__(self, workflow: HostedWorkflow, loop: AgentLoop) -> None:
+    def __init__(self, workflow: HostedWorkflow, loop: AgentLoop, route_prefix: str = "api") -> None:
         self._workflow = workflow
+        self._route_prefix = route_prefix
         self._name = workflow.name
         self._loop = loop
         self.journaled = None
@@ -75,6 +78,7 @@ class WorkflowRunner(AgentRunner):
 
         answer, workflow = WorkflowAnswer(pass_on), self._workflow.build()
         kept = RunCheckpoints(self._workflow, recorder, answer, workflow)
+        pass_requests_on(workflow)
         for executor in executors_within(workflow):
             _record(executor, recorder, kept)
         try:
@@ -82,10 +86,11 @@ class WorkflowRunner(AgentRunner):
         except (InvalidInputError, WorkflowChangedError, CheckpointNotKeptError) as error:
             return AgentFailure(error)
         try:
-            async with workflow.run(**begin, stream=True, checkpoint_storage=kept) as events:
-                async for event in events:
-                    answer.add(event)
-                    kept.check(event)
+            with entered(recorder.held.run, self._name, self._route_prefix):
+                async with workflow.run(**begin, stream=True, checkpoint_storage=kept) as events:
+                    async for event in events:
+                        answer.add(event)
+                        kept.check(event)
         except BaseException:
             if recorder.cause is None:
                 raise

@@ -42,6 +42,7 @@ class Services:
     One of `admits` raises while no run is taken; `turn` is entered for each batch of an entity, and may raise. A log
     that is away is waited for `patience_seconds`. A holder that appended nothing for its lease and a
     margin is gone. What the platform gives a batch of an entity is `working_seconds`.
+    Routes begin with `route_prefix`.
     """
 
     stores: Stores
@@ -55,6 +56,7 @@ class Services:
     lease_seconds: float = LEASE_SECONDS
     margin_seconds: float = LEASE_MARGIN_SECONDS
     working_seconds: float = math.inf
+    route_prefix: str = "api"
 
     def __post_init__(self) -> None:
         stores, settings = self.stores, self.settings
@@ -104,7 +106,7 @@ class Services:
         Raises `ConfigurationError` for an agent that cannot be run as one.
         """
         if planned.workflow is not None:
-            runner: AgentRunner = WorkflowRunner(planned.workflow, self.loop)
+            runner: AgentRunner = WorkflowRunner(planned.workflow, self.loop, self.route_prefix)
         else:
             runner = AgentRunner(planned.agent, planned.name, self.loop, self.settings.context_tokens)
         self._agents[planned.name.lower()] = HostedAgent(

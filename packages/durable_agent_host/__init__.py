@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from hosting.request.run_request import Retry as Retry
     from hosting.runner.callbacks import AgentCallbackContext as AgentCallbackContext
     from hosting.runner.callbacks import AgentResponseCallbackProtocol as AgentResponseCallbackProtocol
+    from hosting.runner.hitl_context import WorkflowHitlContext as WorkflowHitlContext
     from hosting.settings import report_misspelt as report_misspelt
     from hosting.tools import current as current
     from hosting.tools import idempotent as idempotent
@@ -38,6 +39,7 @@ _MODULES = {
     "PrincipalRequest": "hosting.principal",
     "PrincipalResolver": "hosting.principal",
     "Retry": "hosting.request.run_request",
+    "WorkflowHitlContext": "hosting.runner.hitl_context",
     "bearer_token": "hosting.bearer",
     "current": "hosting.tools",
     "easy_auth": "hosting.principal",
@@ -56,6 +58,7 @@ __all__ = [
     "PrincipalRequest",
     "PrincipalResolver",
     "Retry",
+    "WorkflowHitlContext",
     "bearer_token",
     "current",
     "easy_auth",

@@ -23,7 +23,7 @@ PROJECT = "durable-agent-host"
 THEIRS = ("agent_framework_azurefunctions", "agent_framework_durabletask")
 NAMESPACE = "agent_framework.azure"
 """Of agent-framework: it has the names of both packages above, and those of connectors, which stay."""
-KEPT = ("AgentCallbackContext", "AgentFunctionApp", "AgentResponseCallbackProtocol")
+KEPT = ("AgentCallbackContext", "AgentFunctionApp", "AgentResponseCallbackProtocol", "WorkflowHitlContext")
 """What both packages have under one name."""
 INSTEAD = {
     "DurableAIAgent": "It is a type alone: what app.get_agent(context, name) returns needs no import",
@@ -31,7 +31,6 @@ INSTEAD = {
     "DurableAIAgentOrchestrationContext": "Call worker.get_agent(context, name), as docs/console.md says",
     "DurableAIAgentWorker": "Use AgentWorker, as docs/console.md says",
     "DurableWorkflowClient": "Call the workflow by app.get_agent(context, name), or over HTTP",
-    "WorkflowHitlContext": "A workflow that asks a person is not served; ask in an orchestration, or by an approval",
 }
 OPTIONS = {
     "entity_id": "add_agent has no entity_id: an agent's entity is dafx-<agent name>. Leave it out",

@@ -12,7 +12,7 @@ from typing import Any
 
 import azure.functions as func
 import pytest
-from agent_framework import Agent
+from agent_framework import Agent, WorkflowExecutor
 from azure.core.credentials import AzureNamedKeyCredential
 from azure.data.tables.aio import TableClient
 from azure.durable_functions import DurableOrchestrationClient
@@ -22,11 +22,14 @@ from durabletask.task import CompositeTask, WhenAllTask
 from hosting.runner.framework import agent_of_tool
 from tests.architecture.imports import ROOT
 from tests.support.app.scripted import scripted_agent
+from tests.support.flows import asking_flow
 
 DOORS = {
     "_orchestration_bindings": "hosting/functions/durable.py",  # the durable client's own address
     "_func": "hosting/functions/user_routes.py",  # the handler of an indexed function
     "_client": "hosting/stores/table_entities.py",  # a call with a body of one's own
+    "_propagate_request": "hosting/runner/framework.py",  # where requests of a workflow within another go
+    "_runner_context": "hosting/runner/framework.py",  # the requests of an executor
     "_current_frames": "hosting/runner/agent_loop.py",  # CPython's: where another thread is
 }
 INHERITED = {"_exception", "_is_complete", "_notify_parent", "_result"}
@@ -98,6 +101,14 @@ async def test_the_client_of_tables_sends_a_request_of_our_own() -> None:
     table: Any = TableClient("https://a.table.core.windows.net", "t", credential=AzureNamedKeyCredential("a", "a2V5"))
     async with table:
         assert callable(table._client.send_request)
+
+
+@pytest.mark.behaviour("hosting.private-doors")
+def test_a_workflow_within_another_knows_whether_its_requests_go_further() -> None:
+    """agent-framework: `_propagate_request`; tests/hosting/functions/test_hitl_context.py has `_runner_context`."""
+    given: Any = WorkflowExecutor(asking_flow(), "inner", propagate_request=True)
+
+    assert given._propagate_request
 
 
 @pytest.mark.behaviour("hosting.private-doors")

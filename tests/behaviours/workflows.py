@@ -22,5 +22,6 @@ BEHAVIOURS = {
     "workflows.asks-survives-kill": "Killed before or after a question or its answer, a workflow asks once and loses "
     "nothing.",
     "workflows.executors": "What each executor did in a superstep is in the run's stream and timeline.",
+    "workflows.tells-where": "An executor knows the URL at which a person answers what it asks.",
     "workflows.refused": "What cannot be hosted as a workflow is refused at start-up, with what to do.",
 }

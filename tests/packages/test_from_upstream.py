@@ -76,7 +76,7 @@ from unittest import mock
 
 import agent_framework.azure
 import agent_framework_azurefunctions as hosting
-from agent_framework_azurefunctions import AgentFunctionApp, WorkflowHitlContext
+from agent_framework_azurefunctions import AgentFunctionApp, DurableAIAgent
 from agent_framework_azurefunctions._entities import create_agent_entity
 from agent_framework_durabletask import DurableAIAgentWorker
 
@@ -93,8 +93,8 @@ agent_framework.azure.AgentFunctionApp, hosting.AgentFunctionApp, hosting.get_lo
 LEFT = f"""
 Dockerfile:2: it names agent-framework-azurefunctions. Name durable-agent-host instead.
 broken.py: it is no Python that can be read (invalid syntax (<unknown>, line 1)), and was copied as it is.
-function_app.py:7: WorkflowHitlContext is not in durable_agent_host.
-    A workflow that asks a person is not served; ask in an orchestration, or by an approval.
+function_app.py:7: DurableAIAgent is not in durable_agent_host.
+    It is a type alone: what app.get_agent(context, name) returns needs no import.
 function_app.py:9: create_agent_entity is not in durable_agent_host.
     It was imported from agent_framework_azurefunctions._entities.
 function_app.py:10: DurableAIAgentWorker is not in durable_agent_host. Use AgentWorker, as docs/console.md says.
@@ -187,7 +187,7 @@ def test_what_cannot_be_rewritten_is_said_by_its_line(both_installed: Path, tmp_
     assert said.split() == LEFT.replace("SOURCE", str(tmp_path / "by hand")).split()
     assert "\r\nimport durable_agent_host as hosting\r\n" in moved
     assert (
-        "\r\nfrom agent_framework_azurefunctions import WorkflowHitlContext\r\nfrom durable_agent_host import AgentF"
+        "\r\nfrom agent_framework_azurefunctions import DurableAIAgent\r\nfrom durable_agent_host import AgentF"
         in moved
     )
     assert "\r\ntry: from agent_framework.azure import NoSuchClient; from durable_agent_host import Agent" in moved
