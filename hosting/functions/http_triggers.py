@@ -61,7 +61,7 @@ from hosting.request.parameters import (
     read_stream_query,
     read_window,
 )
-from hosting.request.run_call import one_thread_id, parse_decision, parse_run
+from hosting.request.run_call import DECISION, WORKFLOW_ANSWER, one_thread_id, parse_decision, parse_run
 from hosting.service.overview import OverviewQuery
 from hosting.service.runs import SHORT_WAIT_SECONDS
 from hosting.service.services import Services
@@ -260,7 +260,9 @@ def register_approvals(served: Served, services: Services, settings: Settings) -
 
     @serves(served, routes.ANSWER_APPROVAL)
     async def decide(request: HttpRequest) -> Reply | Streamed:
-        wanted = await request.parsed(lambda raw: parse_decision(raw, request.approval_id, settings.max_body_bytes))
+        body = DECISION if request.agent.workflow is None else WORKFLOW_ANSWER
+        most_bytes = settings.max_body_bytes
+        wanted = await request.parsed(lambda raw: parse_decision(raw, request.approval_id, most_bytes, body))
         url = request.thread_url(request.agent.name, request.thread_id)
         streams_it = wanted.wait.answer and wanted.form == "events"
         recorded = await approvals.answer(

@@ -31,7 +31,7 @@ from hosting.request.parameters import (
     STREAM_CURSOR,
     Parameter,
 )
-from hosting.request.run_call import DECISION, RUN_PARAMETERS, WAIT_PARAMETERS
+from hosting.request.run_call import DECISION, RUN_PARAMETERS, WAIT_PARAMETERS, WORKFLOW_ANSWER
 from hosting.service.figures import Figures
 from hosting.service.outcome import CompletedRun, EndedRun
 
@@ -323,7 +323,8 @@ def of_workflow(route: Route) -> Route | None:
     if not route.path.startswith(_OF_AGENT):
         return None
     path = route.path.replace(_OF_AGENT, _OF_WORKFLOW, 1)
-    return replace(route, function=route.function.replace("http_", "http_workflow_"), path=path)
+    body = WORKFLOW_ANSWER if route.body is DECISION else route.body
+    return replace(route, function=route.function.replace("http_", "http_workflow_"), path=path, body=body)
 
 
 def workflow_run_route(workflow: str) -> Route:

@@ -50,6 +50,9 @@ _REFUSALS: Mapping[str, Schema] = {
 }
 """What every refusal is of each wire."""
 
+_BETWEEN_WORDS = re.compile("[^a-z]+")
+_IN_PATH = re.compile(r"{(\w+)}")
+
 _METADATA: Schema = {
     "type": ["object", "null"],
     "maxProperties": MOST_METADATA,
@@ -105,7 +108,7 @@ def wire_paths(wires: Sequence[str], agents: Sequence[str], keys: Sequence[str])
 
 def operation_id(route: Route) -> str:
     """Return the name of an operation: its wire's function and what it does."""
-    return f"{route.function}_{re.sub('[^a-z]+', '_', route.description.lower())}"
+    return f"{route.function}_{_BETWEEN_WORDS.sub('_', route.description.lower())}"
 
 
 def _operation(wire: str, route: Route, agents: Sequence[str]) -> Schema:
@@ -133,7 +136,7 @@ def _operation(wire: str, route: Route, agents: Sequence[str]) -> Schema:
 
 def _in_path(route: Route, agents: Sequence[str]) -> Iterator[Parameter]:
     agent: Schema = {"type": "string", "enum": list(agents)}
-    for name in re.findall(r"{(\w+)}", route.path):
+    for name in _IN_PATH.findall(route.path):
         if name == "name" or route in (openai.MODEL, openai.ENTITY):
             yield Parameter(name, "path", "The agent.", agent)
         else:

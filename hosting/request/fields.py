@@ -38,6 +38,9 @@ DECISION_FIELDS: Mapping[str, Schema] = {
         "anyOf": [{"type": "string", "maxLength": LONGEST_REASON}, {"type": "null"}],
         "description": "The reason, which is stored; of a refusal, the model gets it.",
     },
+}
+ANSWER_FIELDS: Mapping[str, Schema] = {
+    **DECISION_FIELDS,
     VALUE: {"description": "The answer to what an executor of a workflow asks, by its answer_schema."},
 }
 

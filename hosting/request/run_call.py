@@ -29,6 +29,7 @@ from hosting.names import APP, BUSY_POLICIES, Busy, check_thread_id
 from hosting.principal import Principal
 from hosting.request.contents import Limits
 from hosting.request.fields import (
+    ANSWER_FIELDS,
     DECISION_FIELDS,
     GRANT_FIELDS,
     OWNER_FIELDS,
@@ -224,14 +225,18 @@ class JsonBody:
         return json_fields(call.body, self.members.keys())
 
 
-DECISION = JsonBody({**DECISION_FIELDS, **WAIT_MEMBERS}, (), '{"approved": true}', ("approved", VALUE))
+DECISION = JsonBody({**DECISION_FIELDS, **WAIT_MEMBERS}, ("approved",), '{"approved": true}')
+WORKFLOW_ANSWER = JsonBody({**ANSWER_FIELDS, **WAIT_MEMBERS}, (), '{"approved": true}', ("approved", VALUE))
 GRANT = JsonBody(GRANT_FIELDS, tuple(GRANT_FIELDS), '{"issuer": "...", "id": "...", "access": "read"}')
 OWNER = JsonBody(OWNER_FIELDS, tuple(OWNER_FIELDS), '{"issuer": "...", "id": "..."}')
 
 
-def parse_decision(call: RawRequest, approval_id: str, most_bytes: int) -> AnswerRequest:
-    """Return the decision that a request holds; raise a `HostingError` of `errors.REQUEST_ERRORS` otherwise."""
-    fields = DECISION.read(call, most_bytes)
+def parse_decision(call: RawRequest, approval_id: str, most_bytes: int, body: JsonBody) -> AnswerRequest:
+    """Return the decision that a request holds; raise a `HostingError` of `errors.REQUEST_ERRORS` otherwise.
+
+    `body` is `DECISION`, or `WORKFLOW_ANSWER` where an executor may ask.
+    """
+    fields = body.read(call, most_bytes)
     return AnswerRequest(
         decision=read_decision({**fields, "id": approval_id}),
         wait=read_wait(fields, call),

@@ -207,6 +207,8 @@ def text_with_approvals(terminal: Completed) -> str:
 
     A model that calls a tool mostly writes no text, and an empty answer would look like one that went wrong.
     """
+    if not terminal.approvals:
+        return completed_text(terminal)
     approved, asks = _tools(terminal.approvals, asks=False), _tools(terminal.approvals, asks=True)
     waits = f"Waits for a person's approval of: {approved}." if approved else ""
     questions = f"Waits for a person's answer to: {asks}." if asks else ""

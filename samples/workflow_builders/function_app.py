@@ -48,7 +48,7 @@ def handoff() -> Workflow:
         return conversation[-1].author_name == "guide" and bool(conversation[-1].text)
 
     builder = HandoffBuilder(name="Handoff", participants=[desk, guide], termination_condition=answered)
-    return builder.with_start_agent(desk).add_handoff(desk, [guide]).build()
+    return builder.with_start_agent(desk).add_handoff(desk, [guide]).add_handoff(guide, [desk]).build()
 
 
 def group_chat() -> Workflow:

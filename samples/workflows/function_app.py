@@ -101,23 +101,32 @@ def length() -> Workflow:
 
 
 class Halve(Executor):
-    """Halves a number until it is 1: an edge to itself."""
+    """Halves a number."""
 
     @handler
-    async def halve(self, number: int, ctx: WorkflowContext[int, str]) -> None:
+    async def halve(self, number: int, ctx: WorkflowContext[int]) -> None:
         """Count the rounds in the state of the run, which a killed process does not lose."""
-        rounds = ctx.get_state("rounds", 0)
+        ctx.set_state("rounds", ctx.get_state("rounds", 0) + 1)
+        await ctx.send_message(number // 2)
+
+
+class Judge(Executor):
+    """Sends a number back until it is 1."""
+
+    @handler
+    async def judge(self, number: int, ctx: WorkflowContext[int, str]) -> None:
+        """Yield what happened, or go round once more."""
         if number <= 1:
-            await ctx.yield_output(f"{rounds} times")
+            await ctx.yield_output(f"{ctx.get_state('rounds')} times")
         else:
-            ctx.set_state("rounds", rounds + 1)
-            await ctx.send_message(number // 2)
+            await ctx.send_message(number)
 
 
 def halving() -> Workflow:
     """A loop; `max_iterations` bounds it."""
-    halve = Halve("halve")
-    return WorkflowBuilder(name="Halving", start_executor=halve, max_iterations=64).add_edge(halve, halve).build()
+    halve, judge = Halve("halve"), Judge("judge")
+    builder = WorkflowBuilder(name="Halving", start_executor=halve, max_iterations=64)
+    return builder.add_edge(halve, judge).add_edge(judge, halve).build()
 
 
 class Shout(Executor):

@@ -44,7 +44,7 @@ from hosting.request.parameters import (
     read_window,
 )
 from hosting.request.response_format import read_response_format, structured_value
-from hosting.request.run_call import RawRequest, parse_decision, parse_run
+from hosting.request.run_call import WORKFLOW_ANSWER, RawRequest, parse_decision, parse_run
 from hosting.request.run_request import ResponseFormat
 from hosting.runner.telemetry import carried_traceparent
 from hosting.service.sharing import grant_parts
@@ -237,7 +237,7 @@ PARSERS: Mapping[str, Parser] = {
     ),
     "a message": Parser(lambda text: run(call(text.encode())), runs()),
     "an approval's body": Parser(
-        lambda text: parse_decision(call(text.encode(), "application/json"), "a", LARGEST), BODIES
+        lambda text: parse_decision(call(text.encode(), "application/json"), "a", LARGEST, WORKFLOW_ANSWER), BODIES
     ),
     "a data URI": Parser(
         content("data", "uri"),
@@ -380,6 +380,8 @@ PARSERS: Mapping[str, Parser] = {
     ),
 }
 UNREACHED: Mapping[str, str] = {
+    "hosting.http.wire_document._BETWEEN_WORDS": "routes are described in our code",
+    "hosting.http.wire_document._IN_PATH": "routes are described in our code",
     "hosting.names._AGENT_NAME": "agents are named in the app's code",
     "hosting.names._KEY": "keys of stores are made of our addresses",
     "hosting.tail._COMMENT": "a settings file of the app's own",
