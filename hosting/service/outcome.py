@@ -190,7 +190,8 @@ def text_with_decisions(run: Run, terminal: Completed, url: str = "") -> str:
 
     With a `url`, how the calls are answered there.
     """
-    asked = run.requested_approvals
+    if not (asked := run.requested_approvals):
+        return completed_text(terminal)
     waits = [
         f"Waits for {'approval' if approval.answer_schema is None else 'an answer'} {approval.id}: "
         f"{approval.tool}({json.dumps(approval.arguments, ensure_ascii=False)})"
@@ -198,7 +199,7 @@ def text_with_decisions(run: Run, terminal: Completed, url: str = "") -> str:
     ]
     decisions = ['{"approved": true} or {"approved": false, "reason": "..."}'] if _tools(asked, asks=False) else []
     choice = " or ".join([*decisions, *(['{"value": ...}'] if _tools(asked, asks=True) else [])])
-    how = f"To answer, POST {choice} as application/json to {url}" if waits and url else ""
+    how = f"To answer, POST {choice} as application/json to {url}" if url else ""
     return "\n\n".join(part for part in (completed_text(terminal), "\n".join(waits), how) if part)
 
 
