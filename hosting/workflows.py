@@ -14,10 +14,22 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Union
+from typing import Any, Literal, Union
 
-from agent_framework import FunctionalWorkflow, Message, Workflow, WorkflowMessage
+from agent_framework import (
+    AgentExecutor,
+    Executor,
+    FanInEdgeGroup,
+    FanOutEdgeGroup,
+    FunctionalWorkflow,
+    Message,
+    SwitchCaseEdgeGroup,
+    Workflow,
+    WorkflowExecutor,
+    WorkflowMessage,
+)
 from pydantic import PydanticSchemaGenerationError, PydanticUserError, TypeAdapter, ValidationError
+from typing_extensions import TypedDict
 
 from hosting.errors import ConfigurationError, InvalidInputError
 from hosting.workflow_copies import copies_of
@@ -109,14 +121,69 @@ def _input_of(name: str, workflow: Workflow) -> WorkflowInput:
     return found
 
 
+class GraphExecutor(TypedDict):
+    """An executor of a workflow: `code` of its author's, an agent, or another workflow."""
+
+    id: str
+    kind: Literal["agent", "workflow", "code"]
+
+
+class GraphEdge(TypedDict):
+    """Where the messages of an executor go: to all of a fan-out, to one of a switch, where a condition lets them."""
+
+    source: str
+    target: str
+    kind: Literal["direct", "conditional", "fan_out", "fan_in", "switch"]
+
+
+class WorkflowGraph(TypedDict):
+    """The executors of a workflow, and how they are connected; `start` takes what the workflow is given."""
+
+    start: str
+    executors: list[GraphExecutor]
+    edges: list[GraphEdge]
+
+
+def _shape_of(workflow: Workflow) -> WorkflowGraph:
+    """Return what a drawing of a workflow shows. What the framework sends to itself is no edge."""
+    known = workflow.executors
+    executors: list[GraphExecutor] = [{"id": one.id, "kind": _kind_of(one)} for one in known.values()]
+    edges: list[GraphEdge] = []
+    for group in workflow.edge_groups:
+        for edge in group.edges:
+            if edge.source_id not in known:
+                continue
+            kind: Literal["direct", "conditional", "fan_out", "fan_in", "switch"] = "direct"
+            if isinstance(group, SwitchCaseEdgeGroup):
+                kind = "switch"
+            elif isinstance(group, FanInEdgeGroup):
+                kind = "fan_in"
+            elif edge.has_condition or (isinstance(group, FanOutEdgeGroup) and group.selection_func is not None):
+                kind = "conditional"
+            elif isinstance(group, FanOutEdgeGroup):
+                kind = "fan_out"
+            edges.append({"source": edge.source_id, "target": edge.target_id, "kind": kind})
+    return {"start": workflow.start_executor_id, "executors": executors, "edges": edges}
+
+
+def _kind_of(executor: Executor) -> Literal["agent", "workflow", "code"]:
+    if isinstance(executor, WorkflowExecutor):
+        return "workflow"
+    return "agent" if isinstance(executor, AgentExecutor) else "code"
+
+
 @dataclass(frozen=True)
 class HostedWorkflow:
-    """A workflow by its name. `build` makes a new graph each time; `graph` is the digest of how they are connected."""
+    """A workflow by its name. `build` makes a new graph each time.
+
+    `graph` is the digest of how they are connected, and `shape` what a drawing of it shows.
+    """
 
     name: str
     description: str
     build: BuildWorkflow
     graph: str
+    shape: WorkflowGraph
     input: WorkflowInput
 
 
@@ -154,6 +221,7 @@ def hosted_workflow(given: object) -> HostedWorkflow:
         workflow.description or f"Runs the workflow {workflow.name}.",
         build,
         workflow.graph_signature_hash,
+        _shape_of(workflow),
         _input_of(workflow.name, workflow),
     )
 

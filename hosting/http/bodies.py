@@ -12,6 +12,7 @@ from typing import Any, Literal
 from typing_extensions import NotRequired, TypedDict
 
 from hosting.service.outcome import Approval, OpenStatus, RunIds, RunStatus, ThreadIds, Usage
+from hosting.workflows import WorkflowGraph
 
 
 class ApprovalList(ThreadIds):
@@ -96,6 +97,7 @@ class ListedWorkflow(ListedAgent):
     """One workflow and its doors; `input_schema` is the JSON Schema of what it takes as `input`."""
 
     input_schema: dict[str, Any]
+    graph: WorkflowGraph
 
 
 class WorkflowList(TypedDict):

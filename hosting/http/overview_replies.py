@@ -26,7 +26,11 @@ from hosting.thread.run import Run
 def workflows_reply(plans: Sequence[AgentPlan], base_url: str) -> Reply:
     """Return the workflows among these, and what each takes."""
     listed: list[ListedWorkflow] = [
-        {**listed_agent(plan, base_url), "input_schema": dict(plan.workflow.input.schema)}
+        {
+            **listed_agent(plan, base_url),
+            "input_schema": dict(plan.workflow.input.schema),
+            "graph": plan.workflow.shape,
+        }
         for plan in plans
         if plan.workflow is not None
     ]

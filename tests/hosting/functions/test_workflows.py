@@ -6,13 +6,22 @@ from typing import Any
 
 import httpx
 import pytest
-from agent_framework import Executor, Workflow, WorkflowBuilder, WorkflowContext, handler
+from agent_framework import (
+    Case,
+    Default,
+    Executor,
+    Workflow,
+    WorkflowBuilder,
+    WorkflowContext,
+    WorkflowExecutor,
+    handler,
+)
 
 from hosting.errors import ConfigurationError
 from tests.support.app.scripted import scripted_agent
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.event_stream import parse, words
-from tests.support.flows import FLOWS, chat_flow, hoarding_flow, order_flow, text_flow
+from tests.support.flows import FLOWS, Reversed, Upper, chat_flow, hoarding_flow, order_flow, text_flow
 from tests.support.made_app import app_of, served
 
 
@@ -56,6 +65,51 @@ async def test_workflows_are_listed_with_what_they_take(http: httpx.AsyncClient)
     assert listed["Orders"]["input_schema"]["required"] == ["item"]
     assert listed["Text"]["input_schema"] == {"type": "string"}
     assert [one["name"] for one in agents] == ["Joker"]
+
+
+def branching() -> Workflow:
+    """Return a workflow with each kind of edge and of executor: a switch, a condition, a selection and a loop."""
+    first, inner, last = Upper("first"), WorkflowExecutor(text_flow(), id="inner"), Upper("last")
+    builder = WorkflowBuilder(name="Branching", start_executor=first)
+    builder = builder.add_switch_case_edge_group(first, [Case(lambda text: text == "A", inner), Default(last)])
+    builder = builder.add_edge(inner, last).add_edge(last, first, condition=lambda text: text == "again")
+    return builder.add_multi_selection_edge_group(
+        last, [inner, Reversed("end")], selection_func=lambda text, ids: ids[:1]
+    ).build()
+
+
+@pytest.mark.behaviour("workflows.graph")
+async def test_the_graph_of_a_workflow_is_listed() -> None:
+    """Each executor with its kind, each edge with its own; none of the framework's edges to an executor itself."""
+    async with served(app_of(workflows=[*FLOWS, branching])) as (_, http):
+        listed = (await http.get("/api/workflows")).json()["workflows"]
+
+    graphs = {one["name"]: one["graph"] for one in listed}
+    edges = {
+        name: [(edge["source"], edge["kind"], edge["target"]) for edge in graph["edges"]]
+        for name, graph in graphs.items()
+    }
+    assert graphs["Text"] == {
+        "start": "upper",
+        "executors": [{"id": "upper", "kind": "code"}, {"id": "reversed", "kind": "code"}],
+        "edges": [{"source": "upper", "target": "reversed", "kind": "direct"}],
+    }
+    assert edges["Fan"] == [
+        ("spread", "fan_out", "Left"),
+        ("spread", "fan_out", "Right"),
+        ("Left", "fan_in", "joined"),
+        ("Right", "fan_in", "joined"),
+    ]
+    assert edges["Branching"] == [
+        ("first", "switch", "inner"),
+        ("first", "switch", "last"),
+        ("inner", "direct", "last"),
+        ("last", "conditional", "first"),
+        ("last", "conditional", "inner"),
+        ("last", "conditional", "end"),
+    ]
+    kinds = {one["id"]: one["kind"] for name in ("Fan", "Branching") for one in graphs[name]["executors"]}
+    assert (kinds["Left"], kinds["spread"], kinds["inner"], kinds["last"]) == ("agent", "code", "workflow", "code")
 
 
 @pytest.mark.behaviour("workflows.input")
