@@ -166,9 +166,7 @@ async def test_a_page_of_another_origin_can_do_nothing(host: RunningHost, elsewh
         page = await browser.new_page()
         await page.goto(elsewhere)
         told = await page.evaluate("window.all")
-        (frame,) = (frame for frame in page.frames if frame.name == "framed")
-        await frame.wait_for_load_state()
-        framed = await frame.evaluate("document.body?.innerText ?? ''")
+        framed = await page.frame_locator("iframe[name=framed]").locator("body").inner_text()
     async with httpx.AsyncClient(base_url=host.origin) as client:
         forged = await client.get("/api/agents/writer/threads/forged")
 
