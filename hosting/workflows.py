@@ -81,12 +81,9 @@ class WorkflowInput:
         try:
             return self._adapter.validate_json(text)
         except ValidationError as error:
-            faults = [
-                f"{'.'.join(map(str, fault['loc'])) or 'input'}: {fault['msg']}"[:_LONGEST_FAULT]
-                for fault in error.errors(include_url=False, include_input=False, include_context=False)[:_MOST_FAULTS]
-            ]
             raise InvalidInputError(
-                f"The input is not what this workflow takes: {'; '.join(faults)}. GET workflows has its input_schema."
+                f"The input is not what this workflow takes: {faults_of(error, 'input')}. GET workflows has its "
+                "input_schema."
             ) from None
 
     def check(self, text: str, *, is_json: bool, has_contents: bool) -> None:
@@ -240,6 +237,13 @@ def hosted_workflows(workflow: object, workflows: object) -> list[HostedWorkflow
     elif workflows is not None:
         raise ConfigurationError("workflows takes a list of workflows, or of functions that build them.")
     return [hosted_workflow(one) for one in given]
+
+
+def faults_of(error: ValidationError, whole: str) -> str:
+    """Return what a type says against a value, without the value; what is of no member of it is of the `whole`."""
+    found = error.errors(include_url=False, include_input=False, include_context=False)[:_MOST_FAULTS]
+    faults = (f"{'.'.join(map(str, fault['loc'])) or whole}: {fault['msg']}"[:_LONGEST_FAULT] for fault in found)
+    return "; ".join(faults)
 
 
 def json_text(value: Any) -> str:

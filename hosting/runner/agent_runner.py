@@ -37,7 +37,7 @@ from hosting.errors import (
     UnstorableAnswerError,
 )
 from hosting.request.response_format import agents_own_format, structured_value
-from hosting.request.run_request import PendingApproval, RunRequest
+from hosting.request.run_request import Decision, PendingApproval, RunRequest
 from hosting.runner.agent_loop import RUN, AgentLoop, Stop
 from hosting.runner.callbacks import Listener
 from hosting.runner.deltas import DeltaWriter
@@ -57,6 +57,7 @@ from hosting.runner.history import (
 from hosting.runner.steps import AgentSteps, StepRecorder, keeps_journal
 from hosting.runner.steps import middleware as steps_middleware
 from hosting.thread.messages import approval_requests
+from hosting.thread.run import Run
 from state.extension import Summary
 from state.json_values import portable_value
 
@@ -136,6 +137,9 @@ class AgentRunner:
         chosen = getattr(agent, "default_options", {})
         self._options: dict[str, Any] = {"store": False} if stores and "store" not in chosen else {}
         self._own_format = agents_own_format(agent)
+
+    def check_answer(self, requested: Run, decision: Decision) -> None:
+        """Raise `InvalidInputError` for an answer that what a run asked for does not take; an agent's are decisions."""
 
     async def run(self, attempt: Attempt, seconds: float) -> AttemptOutcome:
         """Return what the agent made of the request.

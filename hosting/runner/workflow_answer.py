@@ -8,7 +8,7 @@ A message, a text or an agent's answer is what it is; every other value is JSON 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
 from agent_framework import AgentResponse, AgentResponseUpdate, Content, Message, WorkflowEvent
@@ -137,9 +137,18 @@ class WorkflowAnswer:
         )
 
 
-def plain_value(data: Any) -> Any:
-    """Return what an executor yielded as a JSON value; what has no such form is its text."""
+def plain_value(data: Any, levels: int = 4) -> Any:
+    """Return what an executor yielded or asks as a JSON value; what has no such form is its text.
+
+    Messages are their texts, also as members of a dataclass, down to so many levels.
+    """
+    if isinstance(data, Message | AgentResponse):
+        return data.text
     try:
         return to_json_value(TypeAdapter(type(data)).dump_python(data, mode="json"))
     except Exception:  # any class may be yielded, and its code runs here
+        if levels and isinstance(data, list):
+            return [plain_value(one, levels - 1) for one in data]
+        if levels and is_dataclass(data):
+            return {one.name: plain_value(getattr(data, one.name), levels - 1) for one in fields(data)}
         return str(data)

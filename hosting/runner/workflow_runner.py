@@ -26,8 +26,14 @@ from typing import Any
 from agent_framework import AgentResponseUpdate, Executor, Message, Workflow, WorkflowCheckpoint, WorkflowEvent
 from pydantic import BaseModel
 
-from hosting.errors import CheckpointNotKeptError, InvalidInputError, RunFailedError, WorkflowChangedError
-from hosting.request.run_request import RunRequest
+from hosting.errors import (
+    CheckpointNotKeptError,
+    InvalidInputError,
+    RunCancelledError,
+    RunFailedError,
+    WorkflowChangedError,
+)
+from hosting.request.run_request import Decision, RunRequest
 from hosting.runner.agent_loop import AgentLoop
 from hosting.runner.agent_runner import AgentAnswer, AgentFailure, AgentRunner, Attempt, AttemptOutcome
 from hosting.runner.framework import (
@@ -44,7 +50,7 @@ from hosting.runner.hitl_context import entered
 from hosting.runner.steps import WITHIN, ExecutorSteps, StepRecorder, attach_steps, keeps_journal
 from hosting.runner.workflow_answer import WorkflowAnswer
 from hosting.runner.workflow_events import ExecutorCalls
-from hosting.runner.workflow_requests import Requests, pending_requests, responses
+from hosting.runner.workflow_requests import Requests, check_response, pending_requests, responses
 from hosting.thread.events import Checkpointed
 from hosting.thread.messages import request_messages
 from hosting.thread.run import Run
@@ -64,7 +70,18 @@ class WorkflowRunner(AgentRunner):
         self._route_prefix = route_prefix
         self._name = workflow.name
         self._loop = loop
+        self._types = _types_of(workflow.build())
         self.journaled = None
+
+    def check_answer(self, requested: Run, decision: Decision) -> None:
+        """Raise `InvalidInputError` for an answer that the type which an executor asked for does not take."""
+        if requested.checkpoint is None:
+            return
+        try:
+            asked = _restored(self._workflow, requested, requested.checkpoint, self._types)
+        except (WorkflowChangedError, CheckpointNotKeptError):
+            return  # the run that is to go on ends so
+        check_response(requested.run_id, asked.pending_request_info_events, decision)
 
     async def _answer(self, attempt: Attempt) -> AttemptOutcome:
         assert attempt.recorder is not None
@@ -77,13 +94,13 @@ class WorkflowRunner(AgentRunner):
                 attempt.listener.add(update)
 
         answer, workflow = WorkflowAnswer(pass_on), self._workflow.build()
-        kept = RunCheckpoints(self._workflow, recorder, answer, workflow)
+        kept = RunCheckpoints(self._workflow, recorder, answer, self._types)
         pass_requests_on(workflow)
         for executor in executors_within(workflow):
             _record(executor, recorder, kept)
         try:
             begin = await kept.restore(attempt) or {"message": self._given(attempt)}
-        except (InvalidInputError, WorkflowChangedError, CheckpointNotKeptError) as error:
+        except (InvalidInputError, RunCancelledError, WorkflowChangedError, CheckpointNotKeptError) as error:
             return AgentFailure(error)
         try:
             with entered(recorder.held.run, self._name, self._route_prefix):
@@ -118,7 +135,7 @@ class RunCheckpoints:
     """The framework's storage of checkpoints for one attempt: each is appended to the run, the newest is restored."""
 
     def __init__(
-        self, hosted: HostedWorkflow, recorder: StepRecorder, answer: WorkflowAnswer, workflow: Workflow
+        self, hosted: HostedWorkflow, recorder: StepRecorder, answer: WorkflowAnswer, allowed: frozenset[str]
     ) -> None:
         self.superstep = 0
         self.requests: Requests = {}
@@ -128,7 +145,7 @@ class RunCheckpoints:
         self._saved = 0
         self._calls = ExecutorCalls(recorder.held.clocks.wall)
         self._restored: WorkflowCheckpoint | None = None
-        self._allowed = _types_of(workflow)
+        self._allowed = allowed
 
     async def restore(self, attempt: Attempt) -> dict[str, Any]:
         """Return how the workflow is run from the newest checkpoint; nothing where there is none.
@@ -157,19 +174,12 @@ class RunCheckpoints:
         return {"checkpoint_id": self._restored.checkpoint_id, "responses": given}
 
     def _read(self, run: Run, kept: Checkpointed) -> tuple[WorkflowCheckpoint, list[AgentResponseUpdate]]:
-        """Return a run's newest checkpoint, and what was yielded until then."""
-        if (kept.graph, kept.framework) != (self._hosted.graph, FRAMEWORK_VERSION):
-            what = "graph" if kept.graph != self._hosted.graph else f"agent-framework ({kept.framework})"
-            raise WorkflowChangedError(
-                f"The run began with another {what} of workflow {self._hosted.name!r}, and its state is not of this "
-                "one. Finish such runs on the deployment where they began."
-            )
+        """Return a run's newest checkpoint, and what was yielded until then; raises as `restore` does."""
+        found = _restored(self._hosted, run, kept, self._allowed)
         try:
-            updates = [AgentResponseUpdate.from_dict(dict(one)) for one in run.yielded]
-            return read_checkpoint(kept.checkpoint, self._allowed), updates
+            return found, [AgentResponseUpdate.from_dict(dict(one)) for one in run.yielded]
         except Exception as error:  # whatever a damaged one makes the framework raise
-            logger.exception("A checkpoint of run %s cannot be read.", run.run_id)
-            raise CheckpointNotKeptError("The state of the run after its last superstep cannot be read.") from error
+            raise _unreadable(run) from error
 
     def check(self, event: WorkflowEvent[Any]) -> None:
         """Follow the supersteps, and end the attempt at one whose checkpoint was not saved."""
@@ -233,6 +243,25 @@ class RunCheckpoints:
     async def list_checkpoint_ids(self, *, workflow_name: str) -> list[str]:
         """Return nothing, as `list_checkpoints`."""
         return []
+
+
+def _restored(hosted: HostedWorkflow, run: Run, kept: Checkpointed, allowed: frozenset[str]) -> WorkflowCheckpoint:
+    """Return a run's newest checkpoint; raises `WorkflowChangedError` and `CheckpointNotKeptError`."""
+    if (kept.graph, kept.framework) != (hosted.graph, FRAMEWORK_VERSION):
+        what = "graph" if kept.graph != hosted.graph else f"agent-framework ({kept.framework})"
+        raise WorkflowChangedError(
+            f"The run began with another {what} of workflow {hosted.name!r}, and its state is not of this "
+            "one. Finish such runs on the deployment where they began."
+        )
+    try:
+        return read_checkpoint(kept.checkpoint, allowed)
+    except Exception as error:  # whatever a damaged one makes the framework raise
+        raise _unreadable(run) from error
+
+
+def _unreadable(run: Run) -> CheckpointNotKeptError:
+    logger.exception("A checkpoint of run %s cannot be read.", run.run_id)
+    return CheckpointNotKeptError("The state of the run after its last superstep cannot be read.")
 
 
 def _record(executor: Executor, recorder: StepRecorder, kept: RunCheckpoints) -> None:

@@ -20,6 +20,7 @@ from hosting.principal import NOBODY, Caller
 from hosting.request.response_format import CHECK_SECONDS
 from hosting.request.run_request import Decision, RunRequest
 from hosting.runner.held_run import read_run
+from hosting.runner.hosted_agent import HostedAgent
 from hosting.runner.thread_log import ThreadLog
 from hosting.service.held_runs import HeldRuns
 from hosting.service.runs import Runs
@@ -41,10 +42,11 @@ class Answered:
 class Approvals:
     """Lists and answers the approvals that threads wait for."""
 
-    def __init__(self, log: ThreadLog, runs: Runs, holders: HeldRuns) -> None:
+    def __init__(self, log: ThreadLog, runs: Runs, holders: HeldRuns, agents: Mapping[str, HostedAgent]) -> None:
         self._log = log
         self._runs = runs
         self._holders = holders
+        self._agents = agents
 
     async def waiting(self, address: Address) -> Run | None:
         """Return the run whose approvals the thread waits for now, or None. Raises `LogUnavailableError`."""
@@ -63,17 +65,21 @@ class Approvals:
         waits: bool = True,
         streamed: bool = False,
         wire: Mapping[str, Any] | None = None,
+        gives_up: bool = False,
     ) -> Answered:
         """Record the decision, and begin the run that continues if it was the last one missing; see `Runs.start`.
 
-        That run is asked for by whoever decided last, as one that somebody begins by a message.
+        That run is asked for by whoever decided last, as one that somebody begins by a message. Whoever `gives_up`
+        refuses what was asked, whatever it is; a workflow that asked ends by that.
 
         Raises what the thread refuses: `UnknownApprovalError`, `ApprovalAnsweredError`, `ApprovalExpiredError`,
         `ThreadDeletedError` and `ThreadDeletingError`; and as `Runs.start` does.
         """
         self._runs.admit()
         return await self._holders.shield(
-            self._answer(address, decision, client, caller, wire=wire, waits=waits, streamed=streamed)
+            self._answer(
+                address, decision, client, caller, wire=wire, waits=waits, streamed=streamed, gives_up=gives_up
+            )
         )
 
     async def _answer(
@@ -86,6 +92,7 @@ class Approvals:
         wire: Mapping[str, Any] | None,
         waits: bool,
         streamed: bool,
+        gives_up: bool,
     ) -> Answered:
         run_id = new_id()
         requested: Run | None = None
@@ -96,8 +103,8 @@ class Approvals:
             requested = await self._run(address, head, row.asked_by) if isinstance(row, ApprovalRow) else None
             if requested is None and isinstance(row, ApprovalRow):
                 row = None  # what asked for it was removed by age, and what is left of it answers nobody
-            if requested is not None:
-                await asyncio.to_thread(_check, requested, decision)
+            if requested is not None and not gives_up:
+                await asyncio.to_thread(self._check, address.agent, requested, decision)
             at = self._log.clocks.wall()
             resumed = _resumed(address, run_id, requested, decision, caller, at=at, wire=wire, streamed=streamed)
             return AnswerApproval(at, decision, row, resumed, terms)
@@ -117,16 +124,23 @@ class Approvals:
             requested = requested.after(position, event)
         return Answered(requested, resumed)
 
+    def _check(self, agent: str, requested: Run, decision: Decision) -> None:
+        """Raise `InvalidInputError` for an answer that does not fit what was asked.
+
+        One that is the same as before is the same again, and one of an older version may lack what is asked for now.
+        """
+        _check_form(requested, decision)
+        is_answered = any(answer.decision.id == decision.id for answer in requested.answers)
+        if decision.value is not None and not is_answered and agent in self._agents:
+            self._agents[agent].check_answer(requested, decision)
+
     async def _run(self, address: Address, head: Head, run_id: str) -> Run | None:
         found = await read_run(self._log, address, run_id, head)
         return found if isinstance(found, Run) else None
 
 
-def _check(requested: Run, decision: Decision) -> None:
-    """Raise `InvalidInputError` for an answer that is not of the kind, or does not fit the schema, that was asked for.
-
-    One that is the same as before is the same again, and one of an older version may lack what is asked for now.
-    """
+def _check_form(requested: Run, decision: Decision) -> None:
+    """Raise `InvalidInputError` for an answer that is not of the kind, or not of the schema, that was asked for."""
     asked = next((one for one in requested.requested_approvals if one.id == decision.id), None)
     schema = None if asked is None else asked.answer_schema
     if asked is None or (schema is None and decision.value is None):

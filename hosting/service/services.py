@@ -96,7 +96,7 @@ class Services:
         )
         self.threads = Threads(self.log, conversations, stores, publish=self.holders.publish)
         self.overview = Overview(stores.threads, self.log)
-        self.approvals = Approvals(self.log, self.runs, self.holders)
+        self.approvals = Approvals(self.log, self.runs, self.holders, self._agents)
         self.sharing = Sharing(self.log)
         self.owners = Owners(self.log, self.threads, stores, lambda: self._agents)
 

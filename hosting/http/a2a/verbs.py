@@ -170,7 +170,14 @@ class A2AWire:
         resumed, wire = None, {names.PATH: kept}
         for decision in decisions:
             answered = await self._services.approvals.answer(
-                address, decision, request.client, request.caller, waits=waits, streamed=streamed, wire=wire
+                address,
+                decision,
+                request.client,
+                request.caller,
+                waits=waits,
+                streamed=streamed,
+                wire=wire,
+                gives_up=bool(kept.get(CANCELS)),
             )
             resumed = answered.resumed or resumed
         if resumed is None:

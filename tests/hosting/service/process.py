@@ -194,7 +194,7 @@ class Process:
         )
         self.following = Following(self.log, self.store, self.changes, self.holders, quiet_seconds=0.2)
         self.runs = Runs(self.log, self.holders, self.changes, read)
-        self.approvals = Approvals(self.log, self.runs, self.holders)
+        self.approvals = Approvals(self.log, self.runs, self.holders, agents)
         self.threads = Threads(self.log, documents, stores, publish=self.holders.publish)
         self.attachments, self.archive = attachments, engine.archive
         self.deletion = ThreadDeletion(self.log, stores)

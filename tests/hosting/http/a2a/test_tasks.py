@@ -14,6 +14,7 @@ from hosting.http.a2a.requests import METHODS
 from tests.hosting.http.a2a.wired import URL, Wired
 from tests.support.a2a import answer_of, message
 from tests.support.app.scripted import scripted_agent
+from tests.support.flows import asking_flow
 from tests.support.made_app import app_of, triggers
 
 PAGE = (Path(__file__).parents[4] / "docs" / "a2a.md").read_text(encoding="utf-8")
@@ -281,6 +282,24 @@ async def test_a_task_is_canceled(wired: Wired) -> None:
     assert [task["id"] for task in canceled] == [working["id"], waiting["id"]]
     assert await wired.refused("CancelTask", id=working["id"]) == (-32002, "The task is over. Read it with GetTask.")
     assert wired.notes == []
+
+
+@pytest.mark.behaviour("a2a.cancel")
+async def test_a_task_that_waits_for_what_a_workflow_asks_is_canceled() -> None:
+    """Its run ends as cancelled, nothing waits any more, and the next message begins anew."""
+    wired = Wired(workflows=[asking_flow])
+    async with wired.http:
+        waiting = await wired.send("tea+milk", "Asking")
+        canceled = await wired.result("CancelTask", "Asking", id=waiting["id"])
+        await wired.host.entities.idle()
+        there = await wired.result("GetTask", "Asking", id=waiting["id"])
+        again = await wired.send("tea", "Asking", contextId=waiting["contextId"])
+        place = f"http://app.example/api/workflows/Asking/threads/{waiting['contextId']}/runs"
+        runs = (await wired.http.get(place)).json()["runs"]
+
+    assert waiting["status"]["state"] == again["status"]["state"] == "TASK_STATE_INPUT_REQUIRED"
+    assert canceled["status"]["state"] == there["status"]["state"] == "TASK_STATE_CANCELED"
+    assert [run["status"] for run in runs] == ["success", "cancelled", "success"]
 
 
 @pytest.mark.behaviour("a2a.list")
