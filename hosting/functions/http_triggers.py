@@ -127,7 +127,8 @@ def register_runs(served: Served, services: Services) -> None:
     async def steps(request: HttpRequest) -> Reply:
         run = await runs.find(request.address, request.run_id, request.client)
         events = await services.log.events(request.address, run.first - 1, through=run.last)
-        return timeline_reply(run, events)
+        held = services.holders.held.get(run.run_id)
+        return timeline_reply(run, events, None if held is None else held.superstep)
 
     @serves(served, routes.EVENTS)
     async def follow(request: HttpRequest) -> Reply | Streamed:

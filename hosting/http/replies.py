@@ -41,7 +41,7 @@ from hosting.names import Address
 from hosting.plan import AgentPlan
 from hosting.ports import EntityPage, iso
 from hosting.request.run_call import Form
-from hosting.request.run_request import Decision
+from hosting.request.run_request import Decision, Superstep
 from hosting.service.archiving import size_bytes
 from hosting.service.deletion import Receipt
 from hosting.service.outcome import (
@@ -292,9 +292,9 @@ def _listed_run(run: Run) -> ListedRun:
     return listed
 
 
-def timeline_reply(run: Run, events: Iterable[tuple[int, Event]]) -> Reply:
-    """Return what the run did, step by step."""
-    return json_reply(200, timeline_fields(run, events), run_headers(run))
+def timeline_reply(run: Run, events: Iterable[tuple[int, Event]], superstep: Superstep | None = None) -> Reply:
+    """Return what the run did, step by step, and what is under way of it."""
+    return json_reply(200, timeline_fields(run, events, superstep), run_headers(run))
 
 
 def messages_reply(thread_id: str, page: MessagesPage) -> Reply:

@@ -29,7 +29,8 @@ from hosting.http.timeline import executor_fields, requested_calls, tool_outcome
 from hosting.names import Address
 from hosting.ports import Clock, EntityClient, iso
 from hosting.request.parameters import StreamQuery, offset_of
-from hosting.service.broadcast import DeltaText, Update
+from hosting.request.run_request import Superstep
+from hosting.service.broadcast import DeltaText, News, UnderWay
 from hosting.service.following import Following
 from hosting.service.outcome import approval_fields, completed_fields, ids, problem, run_error
 from hosting.thread.events import (
@@ -42,6 +43,7 @@ from hosting.thread.events import (
     Event,
     Failed,
     ModelResult,
+    NoAnswer,
     TimedOut,
     ToolResult,
     ToolStarted,
@@ -92,6 +94,8 @@ class Frames:
         self._number = 0
         self._arguments: dict[str, Any] = {}
         self._tools: dict[str, str] = {}
+        self._superstep = 0
+        self._sent: set[tuple[int, str]] = set()
 
     @property
     def position(self) -> int:
@@ -103,8 +107,10 @@ class Frames:
         """Whether the last event was folded: there will be no more."""
         return self._run is not None and self._run.terminal is not None
 
-    def next(self, update: Update) -> list[Frame]:
-        """Fold one more; return its frame, if it has one, after those of the approvals that it asks for."""
+    def next(self, update: News) -> list[Frame]:
+        """Fold one more; return its frame, if it has one, after those of what it asks for, or of who failed."""
+        if isinstance(update, UnderWay):
+            return self._executors(update.superstep)
         if isinstance(update, DeltaText):
             if update.after < self._after:
                 return []
@@ -122,9 +128,29 @@ class Frames:
             return []
         at = iso(event.at)
         approvals = approval_fields(self._run, event.approvals) if isinstance(event, Completed) else []
-        requests = [Frame(None, "approval_requested", {**approval, "at": at}) for approval in approvals]
+        before = [Frame(None, "approval_requested", {**approval, "at": at}) for approval in approvals]
+        if isinstance(event, NoAnswer) and event.under_way is not None:
+            before = self._executors(event.under_way)
+        elif isinstance(event, Checkpointed):
+            before = self._executors(Superstep(number=event.superstep, calls=event.calls))
         name, fields = named
-        return [*requests, Frame(str(position), name, {**fields, "at": at})]
+        return [*before, Frame(str(position), name, {**fields, "at": at})]
+
+    def _executors(self, under_way: Superstep) -> list[Frame]:
+        """Return what is new of the executors in the superstep that is under way."""
+        if under_way.number != self._superstep:
+            self._superstep, self._sent = under_way.number, set()
+        frames = []
+        for place, call in enumerate(under_way.calls):
+            fields = {"executor": call.executor, "superstep": under_way.number}
+            begun = {**fields, "at": iso(call.began_at)}
+            ended = {**fields, "yielded": call.yielded, "asked": call.asked, "at": iso(call.ended_at)}
+            now = [("executor_invoked", begun)]
+            if call.ended_at:
+                now.append(("executor_failed" if call.failed else "executor_completed", ended))
+            frames += [Frame(None, name, sent) for name, sent in now if (place, name) not in self._sent]
+            self._sent |= {(place, name) for name, _ in now}
+        return frames
 
     def _named_fields(self, event: Event, run: Run) -> tuple[str, Mapping[str, Any]] | None:
         """Return the name and the fields of an event's frame, None for one that has none."""
@@ -132,6 +158,7 @@ class Frames:
             case Accepted():
                 return "accepted", {"status": "accepted", **ids(run.accepted)}
             case Claimed():
+                self._superstep = 0
                 return "restarted" if event.attempt > 1 else "started", {"attempt": event.attempt}
             case Delta():
                 return "delta", {"text": event.text, "offset": event.offset}
@@ -234,7 +261,8 @@ class Streams:
         What is before is folded and not sent. The follower is let go when the generator is closed.
         """
         frames = Frames(run.address, after, self._clock)
-        async with aclosing(self._following.follow(run, client, logged_only=logged_only)) as update_lists:
+        following = self._following.follow(run, client, logged_only=logged_only, with_executors=True)
+        async with aclosing(following) as update_lists:
             async for updates in update_lists:
                 new = tuple(frame for one in updates for frame in frames.next(one))
                 yield FrameBatch(new, max(after, frames.position), not updates, frames.has_ended)

@@ -14,7 +14,7 @@ from typing import Any, Literal
 from typing_extensions import NotRequired, TypedDict
 
 from hosting.ports import iso
-from hosting.request.run_request import ExecutorCall
+from hosting.request.run_request import ExecutorCall, Superstep
 from hosting.service.outcome import USAGE_NAMES, RunIds, RunStatus, Usage, ids, status_of, usage_of
 from hosting.thread.events import (
     Accepted,
@@ -34,7 +34,7 @@ from hosting.thread.events import (
     ToolResult,
     ToolStarted,
 )
-from hosting.thread.run import Run
+from hosting.thread.run import Run, under_way
 from state.json_values import portable_value
 
 
@@ -93,12 +93,17 @@ class RunTimeline(RunIds):
     steps: list[TimelineStep]
 
 
-def timeline_fields(run: Run, events: Iterable[tuple[int, Event]]) -> RunTimeline:
-    """Return the run's timeline; `events` are those of its thread from the run's first on."""
+def timeline_fields(run: Run, events: Iterable[tuple[int, Event]], superstep: Superstep | None = None) -> RunTimeline:
+    """Return the run's timeline; `events` are those of its thread from the run's first on.
+
+    `superstep` is that of a workflow, while it is under way.
+    """
     timeline = _Timeline()
     for _, event in events:
         if isinstance(event, RunEvent) and event.run_id == run.run_id:
             timeline.add(event)
+    if (superstep := under_way(run, superstep)) is not None:
+        timeline.add_calls(superstep.number, superstep.calls, None)
     end = run.certain_end
     return {
         **ids(run.accepted),
@@ -187,9 +192,7 @@ class _Timeline:
             case ModelResult():
                 self._model_call(event)
             case Checkpointed():
-                for call in event.calls:
-                    step = self._step("executor", call.began_at, executor=call.executor, superstep=event.superstep)
-                    step.update(executor_fields(call))  # type: ignore[typeddict-item]
+                self.add_calls(event.superstep, event.calls, event.at)
             case ToolStarted():
                 self._tool_call(event.key, event.name, event.at)
             case ToolResult():
@@ -201,8 +204,20 @@ class _Timeline:
                 self._leave_attempt(event.at, None)
                 self._step("ended", event.at, status="success")
             case Failed() | TimedOut() | Cancelled():
+                if event.under_way is not None:
+                    self.add_calls(event.under_way.number, event.under_way.calls, event.at)
                 self._leave_attempt(event.at, event.code)
                 self._step("ended", event.at, status=event.kind, code=event.code, error=event.detail)
+
+    def add_calls(self, superstep: int, calls: Iterable[ExecutorCall], until: float | None) -> None:
+        """Add what executors did in a superstep; those at work did until then."""
+        for call in calls:
+            step = self._step("executor", call.began_at, executor=call.executor, superstep=superstep)
+            step.update(executor_fields(call))  # type: ignore[typeddict-item]
+            if not call.ended_at:
+                step["ended_at"] = None if until is None else iso(until)
+            if call.failed:
+                step["error"] = "The executor failed."
 
     def _step(self, kind: Any, at: float, **fields: Any) -> TimelineStep:
         step: TimelineStep = {"kind": kind, "at": iso(at), "ended_at": iso(at), **fields}  # type: ignore[typeddict-item]

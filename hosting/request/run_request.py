@@ -169,10 +169,21 @@ class PendingApproval(_Value):
 
 
 class ExecutorCall(_Value):
-    """What an executor of a workflow did with one message: it `yielded` so many outputs, and `asked` so often."""
+    """What an executor of a workflow did with one message: it `yielded` so many outputs, and `asked` so often.
+
+    `ended_at` is 0 while it is at work. One that raised has `failed`.
+    """
 
     executor: str
     began_at: float
     ended_at: float
     yielded: int = 0
     asked: int = 0
+    failed: bool = False
+
+
+class Superstep(_Value):
+    """The superstep of a workflow that is under way: what its executors have done so far, in the order they began."""
+
+    number: int
+    calls: tuple[ExecutorCall, ...]

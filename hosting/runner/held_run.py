@@ -14,6 +14,7 @@ from collections.abc import Callable
 
 from hosting.errors import HostingError, RunSupersededError, UnstorableAnswerError
 from hosting.names import Address
+from hosting.request.run_request import Superstep
 from hosting.runner.agent_loop import Stop
 from hosting.runner.thread_log import Decided, ThreadLog
 from hosting.stores.contract import MOST_POSITION
@@ -33,7 +34,7 @@ from hosting.thread.events import (
 )
 from hosting.thread.head import Head
 from hosting.thread.rows import ApprovalRow, DeletedRow, RunRow
-from hosting.thread.run import Run, fold_run, superseded, text_so_far, unanswered
+from hosting.thread.run import Run, fold_run, superseded, text_so_far, unanswered, under_way
 from state.conversation import response_text
 from state.models import ResponseEntry
 
@@ -66,6 +67,8 @@ class HeldRun:
     returns the deltas that wait to be logged; `unlogged` are those that may not be in the log although they were
     appended. `on_append` is called with every append, on the log's loop.
 
+    `superstep` is that of a workflow which is under way, and `on_superstep` is called with it whenever it has changed.
+
     `is_over` is set when the run is held no more; `lost_by` is then what it was let go of for, if it did not end.
     """
 
@@ -97,6 +100,7 @@ class HeldRun:
         self.lost_by: Exception | None = None
         self.take_deltas: Callable[[], tuple[Delta, ...]] = tuple
         self.unlogged: tuple[Delta, ...] = ()
+        self.on_superstep: Callable[[Superstep], None] = lambda superstep: None
         self._log = log
         self._on_append = on_append
         self._lease_seconds = claim.lease_seconds
@@ -109,10 +113,24 @@ class HeldRun:
 
     def _replay(self) -> None:
         """Replay what is recorded until now; what follows is recorded."""
+        self._superstep: Superstep | None = None
         steps = self.run.steps
         self.models = {(step.within, step.number): step for step in steps if isinstance(step, ModelResult)}
         self.started = {step.key: step for step in steps if isinstance(step, ToolStarted)}
         self.results = {step.key: step for step in steps if isinstance(step, ToolResult)}
+
+    @property
+    def superstep(self) -> Superstep | None:
+        """The superstep of a workflow that is under way here, None between two of them."""
+        return under_way(self.run, self._superstep)
+
+    def note(self, superstep: Superstep) -> None:
+        """Have it known what the executors of a workflow are at; from the agent's loop. Nothing of it is stored."""
+        self._loop.call_soon_threadsafe(self._note, superstep)
+
+    def _note(self, superstep: Superstep) -> None:
+        self._superstep = superstep
+        self.on_superstep(superstep)
 
     @property
     def has_lease(self) -> bool:

@@ -106,7 +106,9 @@ class HostedAgent:
                 if not isinstance(outcome, AgentFailure) or not await self._tries_again(held, outcome.error):
                     held.unlogged = (*held.unlogged, *deltas)
                     record_outcome(span, ended)
-                    return ended
+                    if isinstance(ended, Completed):
+                        return ended
+                    return ended.model_copy(update={"under_way": held.superstep})
             if held.stop.is_requested:  # in the pause
                 return unanswered(held.run_id, held.clocks.wall(), RunCancelledError("The run was cancelled."))
 

@@ -6,26 +6,34 @@ the order in which they began, for the framework's events do not say which of th
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from agent_framework import WorkflowEvent
 
 from hosting.ports import Clock
-from hosting.request.run_request import ExecutorCall
+from hosting.request.run_request import ExecutorCall, Superstep
 
 
 class ExecutorCalls:
-    """Folds the events of a superstep; `take` returns its calls, and begins the next one."""
+    """Folds the events of a superstep; `take` returns its calls, and begins the next one.
 
-    def __init__(self, clock: Clock) -> None:
+    `note` is called with the superstep whenever an executor begins, ends, fails, yields or asks.
+    """
+
+    def __init__(self, clock: Clock, note: Callable[[Superstep], None]) -> None:
         self._clock = clock
+        self._note = note
+        self._number = 0
         self._calls: list[ExecutorCall] = []
 
     def add(self, event: WorkflowEvent[Any]) -> None:
         """Take the next event; those that say nothing of an executor change nothing."""
         if event.type == "superstep_started":
             self._calls.clear()
-        elif event.type == "executor_invoked":
+            self._number = event.iteration or 0
+            return
+        if event.type == "executor_invoked":
             self._calls.append(ExecutorCall(executor=event.executor_id or "", began_at=self._clock(), ended_at=0.0))
         elif event.type == "executor_completed":
             self._change(event.executor_id, ended_at=self._clock())
@@ -33,6 +41,11 @@ class ExecutorCalls:
             self._change(event.executor_id, yielded=1)
         elif event.type == "request_info":
             self._change(event.source_executor_id, asked=1)
+        elif event.type == "executor_failed":
+            self._change(event.executor_id, ended_at=self._clock(), failed=True)
+        else:
+            return
+        self._note(Superstep(number=self._number, calls=tuple(self._calls)))
 
     def take(self) -> tuple[ExecutorCall, ...]:
         """Return the calls of the superstep, in the order in which they began."""
@@ -40,9 +53,11 @@ class ExecutorCalls:
         self._calls = []
         return tuple(call if call.ended_at else call.model_copy(update={"ended_at": now}) for call in calls)
 
-    def _change(self, executor: str | None, *, ended_at: float = 0.0, yielded: int = 0, asked: int = 0) -> None:
+    def _change(
+        self, executor: str | None, *, ended_at: float = 0.0, yielded: int = 0, asked: int = 0, failed: bool = False
+    ) -> None:
         for place, call in enumerate(self._calls):
             if call.executor == executor and not call.ended_at:
-                changes = {"ended_at": ended_at, "yielded": call.yielded + yielded, "asked": call.asked + asked}
-                self._calls[place] = call.model_copy(update=changes)
+                counts = {"yielded": call.yielded + yielded, "asked": call.asked + asked}
+                self._calls[place] = call.model_copy(update={**counts, "ended_at": ended_at, "failed": failed})
                 return

@@ -143,7 +143,7 @@ class RunCheckpoints:
         self._recorder = recorder
         self._answer = answer
         self._saved = 0
-        self._calls = ExecutorCalls(recorder.held.clocks.wall)
+        self._calls = ExecutorCalls(recorder.held.clocks.wall, recorder.held.note)
         self._restored: WorkflowCheckpoint | None = None
         self._allowed = allowed
 

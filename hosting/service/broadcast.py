@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 
 from hosting.names import Address
+from hosting.request.run_request import Superstep
 from hosting.thread.events import Delta, Event
 
 MOST_WAITING_CHARACTERS = 1_000_000
@@ -37,7 +38,16 @@ class DeltaText:
     after: int = 0
 
 
+@dataclass(frozen=True)
+class UnderWay:
+    """What the executors of a workflow are at in a superstep of a run, which is logged when it ends."""
+
+    run_id: str
+    superstep: Superstep
+
+
 Update = LoggedEvent | DeltaText
+News = Update | UnderWay
 
 
 class Follower:
@@ -45,11 +55,11 @@ class Follower:
 
     def __init__(self) -> None:
         self.has_missed = False
-        self._updates: deque[Update] = deque()
+        self._updates: deque[News] = deque()
         self._characters = 0
         self._waiting: asyncio.Future[bool] | None = None
 
-    def push(self, update: Update) -> None:
+    def push(self, update: News) -> None:
         """Queue one more update; if it does not fit, drop it and the queue."""
         delta = update.event if isinstance(update, LoggedEvent) else update
         self._characters += len(delta.text) if isinstance(delta, Delta | DeltaText) else 1000
@@ -80,11 +90,11 @@ class Follower:
             if self._waiting is waiting:  # a wait that was cancelled ends after the next one's beginning
                 self._waiting = None
 
-    async def next(self, seconds: float) -> list[Update]:
+    async def next(self, seconds: float) -> list[News]:
         """Return the queued updates as soon as there are any; none after so many seconds."""
         return self.drain() if await self.wait(seconds) else []
 
-    def drain(self) -> list[Update]:
+    def drain(self) -> list[News]:
         """Return the queued updates."""
         found, self._characters = list(self._updates), 0
         self._updates.clear()
@@ -109,7 +119,7 @@ class Broadcast:
             if not self._followers[address]:
                 del self._followers[address]
 
-    def publish(self, address: Address, update: Update) -> None:
+    def publish(self, address: Address, update: News) -> None:
         """Queue an update for all followers of the thread."""
         for follower in self._followers.get(address, ()):
             follower.push(update)

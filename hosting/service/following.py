@@ -12,17 +12,18 @@ import asyncio
 import logging
 import math
 from collections.abc import AsyncGenerator, Iterable
+from typing import Any, Literal, overload
 
 from hosting.errors import LogUnavailableError, ThreadDeletedError
 from hosting.ports import EntityClient
 from hosting.runner.thread_log import ThreadLog
-from hosting.service.broadcast import Broadcast, DeltaText, Follower, LoggedEvent, Update
+from hosting.service.broadcast import Broadcast, DeltaText, Follower, LoggedEvent, News, UnderWay, Update
 from hosting.service.held_runs import HeldRuns
 from hosting.service.lost_runs import LostRunCheck
 from hosting.service.runs import FIRST_POLL_SECONDS, LONGEST_POLL_SECONDS, next_pause, unbroken
 from hosting.stores.contract import MOST_POSITION, ThreadStore
 from hosting.thread.events import Claimed, Delta, RunEvent
-from hosting.thread.run import Run
+from hosting.thread.run import Run, under_way
 
 logger = logging.getLogger(__name__)
 
@@ -54,16 +55,26 @@ class Following:
         self._outage_seconds = outage_seconds
         self._queue_seconds = queue_seconds
 
-    async def follow(
+    @overload
+    def follow(
         self, run: Run, client: EntityClient, *, logged_only: bool = False
-    ) -> AsyncGenerator[list[Update], None]:
+    ) -> AsyncGenerator[list[Update], None]: ...
+
+    @overload
+    def follow(
+        self, run: Run, client: EntityClient, *, logged_only: bool = False, with_executors: Literal[True]
+    ) -> AsyncGenerator[list[News], None]: ...
+
+    async def follow(
+        self, run: Run, client: EntityClient, *, logged_only: bool = False, with_executors: bool = False
+    ) -> AsyncGenerator[list[Any], None]:
         """Yield the run's events from its first to its end, and its text as it comes; an empty list per quiet time.
 
-        A followed run is watched (`HeldRuns.watched`), and is claimed here if nobody holds it in its turn. With
-        `logged_only` the follower gets nothing but the log's events. Raises `ThreadDeletedError` once its thread is
-        deleted, and `LogUnavailableError` when the log stays away.
+        A followed run is watched (`HeldRuns.watched`), and is claimed here if nobody holds it in its turn. The follower
+        gets the log's events alone (`logged_only`), or what executors are at too, if the run is held here. Raises
+        `ThreadDeletedError` once its thread is deleted, and `LogUnavailableError` when the log stays away.
         """
-        delivery = _Delivery(run, logged_only=logged_only)
+        delivery = _Delivery(run, logged_only=logged_only, with_executors=with_executors and not logged_only)
         publish = self._holders.publish
         check = LostRunCheck(self._log, run, self._queue_seconds, publish=publish)
         clock = asyncio.get_running_loop().time
@@ -72,7 +83,7 @@ class Following:
             self._holders.watched(run.address, run.run_id, client),
             self._broadcast.subscribe(run.address) as follower,
         ):
-            updates: Iterable[Update] = await self._read(delivery)
+            updates: Iterable[News] = await self._read(delivery)
             while True:
                 if new := delivery.newer(updates):
                     yield new
@@ -117,21 +128,25 @@ class Following:
             arriving.cancel()
             watching.cancel()
 
-    async def _read(self, delivery: _Delivery) -> list[Update]:
+    async def _read(self, delivery: _Delivery) -> list[News]:
         run, after = delivery.run, delivery.position
+        held = self._holders.held.get(run.run_id)
+        superstep = None if held is None else held.superstep  # before the log is read: what is newer is queued
         through = run.end or MOST_POSITION
         events = unbroken(run, after, await self._log.events(run.address, after, through=through))
         if delivery.known is None and not events:
             raise ThreadDeletedError(f"Run {run.run_id!r} was deleted with its thread.")
-        return [LoggedEvent(position, event) for position, event in events]
+        logged: list[News] = [LoggedEvent(position, event) for position, event in events]
+        return logged if superstep is None else [*logged, UnderWay(run.run_id, superstep)]
 
 
 class _Delivery:
     """What one follower has of a run: up to which position, and which text."""
 
-    def __init__(self, run: Run, *, logged_only: bool) -> None:
+    def __init__(self, run: Run, *, logged_only: bool, with_executors: bool) -> None:
         self.run = run
         self._logged_only = logged_only
+        self._with_executors = with_executors
         self.position = run.first - 1
         self.known: Run | None = None
         self._text = ""
@@ -148,17 +163,19 @@ class _Delivery:
         """Whether nobody holds the run, as far as the follower knows."""
         return self.known is not None and self.known.claim is None
 
-    def newer(self, updates: Iterable[Update]) -> list[Update]:
+    def newer(self, updates: Iterable[News]) -> list[News]:
         """Return those of the follower's run that it does not have yet."""
-        new: list[Update] = []
+        new: list[News] = []
         for one in updates:
             if isinstance(one, DeltaText):
                 new += [] if self._logged_only else self._unlogged(one)
+            elif isinstance(one, UnderWay):
+                new += [one] if self._is_wanted(one) else []
             elif one.position == self.position + 1:
                 new += self._appended(one)
         return new
 
-    def misses(self, updates: Iterable[Update]) -> bool:
+    def misses(self, updates: Iterable[News]) -> bool:
         """Return whether another process appended something before these, which must be read from the log."""
         positions = [one.position for one in updates if isinstance(one, LoggedEvent) and one.position > self.position]
         return bool(positions) and positions[0] != self.position + 1
@@ -176,6 +193,12 @@ class _Delivery:
         if isinstance(event, Claimed):
             self._text = self._text[: len(self.known.text)]
         return [one]
+
+    def _is_wanted(self, one: UnderWay) -> bool:
+        """Return whether the follower wants to know what executors are at, and their superstep has not ended for it."""
+        if not self._with_executors or self.known is None or one.run_id != self.run.run_id:
+            return False
+        return under_way(self.known, one.superstep) is not None
 
     def _unlogged(self, delta: DeltaText) -> list[Update]:
         if delta.run_id != self.run.run_id or delta.offset > len(self._text):

@@ -34,7 +34,7 @@ from hosting.runner.held_run import LEASE_SECONDS, DrainingError, HeldRun, Stale
 from hosting.runner.hosted_agent import HostedAgent
 from hosting.runner.telemetry import log_end
 from hosting.runner.thread_log import Decided, ThreadLog
-from hosting.service.broadcast import Broadcast, DeltaText, LoggedEvent
+from hosting.service.broadcast import Broadcast, DeltaText, LoggedEvent, UnderWay
 from hosting.service.conversations import Conversations
 from hosting.thread.commands import ClaimRun, ClaimTerms, EndRun, Refused, ReleaseRun, SignalFailed
 from hosting.thread.conversation import Snapshot
@@ -303,11 +303,10 @@ class HeldRuns:
             return unanswered(held.run_id, self._log.clocks.wall(), refusal)
         if self._inline is not None:
             conversation = await self._inline(address, epoch, conversation)
-        return await self._agents[address.agent].run(
-            held,
-            conversation,
-            on_delta=lambda offset, text: self._broadcast.publish(address, DeltaText(held.run_id, offset, text)),
-        )
+        publish = partial(self._broadcast.publish, address)
+        held.on_superstep = lambda superstep: publish(UnderWay(held.run_id, superstep))
+        agent = self._agents[address.agent]
+        return await agent.run(held, conversation, lambda offset, text: publish(DeltaText(held.run_id, offset, text)))
 
     async def _end(self, held: HeldRun, terminal: Terminal) -> None:
         """Append the end, and begin the next run if its caller waits here. Release a draining run that was stopped."""

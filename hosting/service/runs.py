@@ -26,7 +26,7 @@ from hosting.request.run_call import Form, StartRun, Wait
 from hosting.runner.held_run import read_run
 from hosting.runner.telemetry import carried_traceparent
 from hosting.runner.thread_log import Decided, ThreadLog
-from hosting.service.broadcast import Broadcast, DeltaText, LoggedEvent
+from hosting.service.broadcast import Broadcast, LoggedEvent, News
 from hosting.service.held_runs import HeldRuns
 from hosting.service.lost_runs import LostRunCheck
 from hosting.settings import Settings
@@ -360,7 +360,7 @@ def unbroken(run: Run, after: int, events: list[tuple[int, Event]]) -> list[tupl
     return events
 
 
-def _with_updates(run: Run, updates: Sequence[LoggedEvent | DeltaText]) -> Run:
+def _with_updates(run: Run, updates: Sequence[News]) -> Run:
     """Return the run after what happened, the same one where nothing of it did."""
     for one in updates:
         if isinstance(one, LoggedEvent) and one.position > run.last:

@@ -6,8 +6,7 @@ stored conversation is a third fold (`hosting.thread.conversation`). Events are 
 a log of today is read by every later version: members that it does not know are ignored. What an older version could
 not understand is of a higher version, and the older one then decides nothing on that thread.
 
-Times are seconds since 1970 (UTC, float) by the clock of the process that appended; nobody compares those of two
-machines to decide who holds a run.
+Times are seconds since 1970 (UTC, float) by the clock of the process that appended; they never decide who holds a run.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from hosting.errors import NewerVersionError
 from hosting.principal import Principal
-from hosting.request.run_request import Decision, ExecutorCall, GrantedAccess, PendingApproval, RunRequest
+from hosting.request.run_request import Decision, ExecutorCall, GrantedAccess, PendingApproval, RunRequest, Superstep
 from state.codec import read_entry
 from state.extension import Summary
 from state.models import Entry, RememberingModel
@@ -231,6 +230,7 @@ class Unanswered(Ending):
 
     code: str
     detail: str
+    under_way: Superstep | None = None  # what the executors of a workflow were at
 
 
 class Failed(Unanswered):

@@ -12,7 +12,7 @@ from typing import Any
 from hosting import errors
 from hosting.names import Address
 from hosting.ports import iso
-from hosting.request.run_request import PendingApproval
+from hosting.request.run_request import PendingApproval, Superstep
 from hosting.thread import events
 from state.codec import read_entry
 from state.convert import stored_failure, stored_words
@@ -186,6 +186,12 @@ def superseded(run_id: str, at: float, words: str = "") -> events.Cancelled:
 def is_superseded(terminal: events.Terminal) -> bool:
     """Return whether a later request interrupted the run, so that the conversation keeps its text."""
     return isinstance(terminal, events.Cancelled) and terminal.code == errors.RunSupersededError.code
+
+
+def under_way(run: Run, superstep: Superstep | None) -> Superstep | None:
+    """Return the superstep of a run if it is under way: if the run's newest checkpoint is of one before it."""
+    ended = 0 if run.checkpoint is None else run.checkpoint.superstep
+    return superstep if superstep is not None and superstep.number > ended and run.terminal is None else None
 
 
 def unanswered(run_id: str, at: float, error: errors.HostingError) -> events.NoAnswer:

@@ -22,6 +22,8 @@ BEHAVIOURS = {
     "workflows.asks-survives-kill": "Killed before or after a question or its answer, a workflow asks once and loses "
     "nothing.",
     "workflows.executors": "What each executor did in a superstep is in the run's stream and timeline.",
+    "workflows.at-work": "Executors that are at work, or have failed, are in their run's stream and timeline; a "
+    "superstep costs no more for it.",
     "workflows.graph": "The executors of a workflow, and how they are connected, are listed with it.",
     "workflows.tells-where": "An executor knows the URL at which a person answers what it asks.",
     "workflows.refused": "What cannot be hosted as a workflow is refused at start-up, with what to do.",

@@ -1,6 +1,7 @@
 """Workflows over HTTP: given, answered, failed, cancelled, streamed, and refused at start-up."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -253,6 +254,59 @@ async def test_what_each_executor_did_is_in_the_stream_and_in_the_timeline(http:
         ("reversed", 2, 1, 0),
     ]
     assert all(step["at"] <= step["ended_at"] for step in steps)
+
+
+def told(text: str) -> list[tuple[str, str]]:
+    """Return what a stream says of single executors, and how it ends."""
+    frames = parse(text)
+    return [(frame.event, frame.fields["executor"]) for frame in frames if frame.event.startswith("executor_")]
+
+
+@pytest.mark.behaviour("workflows.at-work")
+async def test_executors_that_begin_end_and_fail_are_in_the_stream(http: httpx.AsyncClient) -> None:
+    """As it happens. The one that failed is in the timeline too, without what it raised."""
+    headers = {"accept": "text/event-stream"}
+    good = await http.post("/api/workflows/Text/run", json={"message": "abc"}, headers=headers)
+    bad = await http.post("/api/workflows/Text/run", json={"message": "fail"}, headers=headers)
+    url = bad.headers["content-location"].removesuffix("/events")
+    steps = (await http.get(f"{url}/timeline")).json()["steps"]
+    again = await http.get(f"{url}/events")
+
+    assert told(good.text) == [
+        ("executor_invoked", "upper"),
+        ("executor_completed", "upper"),
+        ("executor_invoked", "reversed"),
+        ("executor_completed", "reversed"),
+    ]
+    failed = [("executor_invoked", "upper"), ("executor_failed", "upper")]
+    assert (told(bad.text), told(again.text)) == (failed, failed)
+    (step,) = [step for step in steps if step["kind"] == "executor"]
+    assert (step["executor"], step["superstep"], step["error"]) == ("upper", 1, "The executor failed.")
+    assert steps[-1]["kind"] == "ended"
+    assert "secret" not in bad.text + json.dumps(steps)
+
+
+@pytest.mark.behaviour("workflows.at-work")
+async def test_an_executor_at_work_is_in_the_timeline_until_its_run_ends(http: httpx.AsyncClient) -> None:
+    """Also where nobody streams; whoever follows the run later is told of it."""
+    begun = await run(http, "Text", message="wait", headers={"prefer": "respond-async"})
+    url = begun.headers["location"]
+
+    async def executors() -> list[Any]:
+        steps = (await http.get(f"{url}/timeline")).json()["steps"]
+        return [(step["executor"], step["ended_at"]) for step in steps if step["kind"] == "executor"]
+
+    stream = asyncio.ensure_future(http.get(f"{url}/events"))
+    found: list[Any] = []
+    while not found:
+        found = await asyncio.wait_for(executors(), GUARD_SECONDS)
+    await http.post(f"{url}/cancel")
+    frames = told((await asyncio.wait_for(stream, GUARD_SECONDS)).text)
+
+    assert found == [("upper", None)]
+    assert frames == [("executor_invoked", "upper")]
+    ((name, ended_at),) = await executors()
+    assert (name, ended_at is None) == ("upper", False)
 
 
 class Silent(Executor):

@@ -38,7 +38,7 @@ class ScriptedFollowing(Following):
         self.let_go = 0
 
     async def follow(
-        self, run: Run, client: EntityClient, *, logged_only: bool = False
+        self, run: Run, client: EntityClient, *, logged_only: bool = False, with_executors: bool = False
     ) -> AsyncGenerator[list[Update], None]:
         """Yield the batches."""
         self.logged_only.append(logged_only)
