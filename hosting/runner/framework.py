@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.metadata import version
 from typing import Any
 
@@ -23,6 +23,7 @@ from agent_framework import (
     SubWorkflowRequestMessage,
     Workflow,
     WorkflowCheckpoint,
+    WorkflowEvent,
     WorkflowExecutor,
 )
 from agent_framework._workflows._checkpoint_encoding import decode_checkpoint_value, encode_checkpoint_value
@@ -88,6 +89,28 @@ def pass_requests_on(workflow: Workflow) -> None:
         if isinstance(executor, WorkflowExecutor):
             executor._propagate_request |= not is_taken
             pass_requests_on(executor.workflow)
+
+
+def watch_within(workflow: Workflow, on_event: Callable[[WorkflowEvent[Any], str], None], path: str = "") -> None:
+    """Have the events of the workflows within this one passed to `on_event`, each with the path to its own: `inner/`.
+
+    Of those the framework passes on what they yield and ask, and not which of their executors did it.
+    """
+    for executor in workflow.executors.values():
+        if isinstance(executor, WorkflowExecutor):
+            _watch(executor.workflow, on_event, f"{path}{executor.id}/")
+
+
+def _watch(workflow: Workflow, on_event: Callable[[WorkflowEvent[Any], str], None], path: str) -> None:
+    context: Any = workflow._runner_context
+    add = context.add_event
+
+    async def passed_on(event: WorkflowEvent[Any]) -> None:
+        on_event(event, path)
+        await add(event)
+
+    context.add_event = passed_on
+    watch_within(workflow, on_event, path)
 
 
 async def asked_last(context: Any) -> str | None:

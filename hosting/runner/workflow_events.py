@@ -1,7 +1,8 @@
 """What the executors of a workflow did in a superstep: a fold of the framework's events, kept with its checkpoint.
 
 An executor that is called several times in one superstep is there once for each call; calls at the same moment end in
-the order in which they began, for the framework's events do not say which of them has ended.
+the order in which they began, for the framework's events do not say which of them has ended. Executors of a workflow
+within the workflow are there by their path, `inner/upper`.
 """
 
 from __future__ import annotations
@@ -27,22 +28,23 @@ class ExecutorCalls:
         self._number = 0
         self._calls: list[ExecutorCall] = []
 
-    def add(self, event: WorkflowEvent[Any]) -> None:
-        """Take the next event; those that say nothing of an executor change nothing."""
+    def add(self, event: WorkflowEvent[Any], path: str = "") -> None:
+        """Take the next event, of the workflow at `path`; those that say nothing of an executor change nothing."""
         if event.type == "superstep_started":
             self._calls.clear()
             self._number = event.iteration or 0
             return
         if event.type == "executor_invoked":
-            self._calls.append(ExecutorCall(executor=event.executor_id or "", began_at=self._clock(), ended_at=0.0))
+            executor = f"{path}{event.executor_id or ''}"
+            self._calls.append(ExecutorCall(executor=executor, began_at=self._clock(), ended_at=0.0))
         elif event.type == "executor_completed":
-            self._change(event.executor_id, ended_at=self._clock())
+            self._change(f"{path}{event.executor_id}", ended_at=self._clock())
         elif event.type == "output":
-            self._change(event.executor_id, yielded=1)
+            self._change(f"{path}{event.executor_id}", yielded=1)
         elif event.type == "request_info":
-            self._change(event.source_executor_id, asked=1)
+            self._change(f"{path}{event.source_executor_id}", asked=1)
         elif event.type == "executor_failed":
-            self._change(event.executor_id, ended_at=self._clock(), failed=True)
+            self._change(f"{path}{event.executor_id}", ended_at=self._clock(), failed=True)
         else:
             return
         self._note(Superstep(number=self._number, calls=tuple(self._calls)))
@@ -54,7 +56,7 @@ class ExecutorCalls:
         return tuple(call if call.ended_at else call.model_copy(update={"ended_at": now}) for call in calls)
 
     def _change(
-        self, executor: str | None, *, ended_at: float = 0.0, yielded: int = 0, asked: int = 0, failed: bool = False
+        self, executor: str, *, ended_at: float = 0.0, yielded: int = 0, asked: int = 0, failed: bool = False
     ) -> None:
         for place, call in enumerate(self._calls):
             if call.executor == executor and not call.ended_at:

@@ -45,6 +45,7 @@ from hosting.runner.framework import (
     modules_of_executor,
     pass_requests_on,
     read_checkpoint,
+    watch_within,
 )
 from hosting.runner.hitl_context import entered
 from hosting.runner.steps import WITHIN, ExecutorSteps, StepRecorder, attach_steps, keeps_journal
@@ -96,6 +97,7 @@ class WorkflowRunner(AgentRunner):
         answer, workflow = WorkflowAnswer(pass_on), self._workflow.build()
         kept = RunCheckpoints(self._workflow, recorder, answer, self._types)
         pass_requests_on(workflow)
+        watch_within(workflow, kept.calls.add)
         for executor in executors_within(workflow):
             _record(executor, recorder, kept)
         try:
@@ -143,7 +145,7 @@ class RunCheckpoints:
         self._recorder = recorder
         self._answer = answer
         self._saved = 0
-        self._calls = ExecutorCalls(recorder.held.clocks.wall, recorder.held.note)
+        self.calls = ExecutorCalls(recorder.held.clocks.wall, recorder.held.note)
         self._restored: WorkflowCheckpoint | None = None
         self._allowed = allowed
 
@@ -183,7 +185,7 @@ class RunCheckpoints:
 
     def check(self, event: WorkflowEvent[Any]) -> None:
         """Follow the supersteps, and end the attempt at one whose checkpoint was not saved."""
-        self._calls.add(event)
+        self.calls.add(event)
         if event.type == "superstep_started":
             self.superstep = event.iteration or 0
         elif event.type == "superstep_completed" and self._saved != event.iteration:
@@ -216,7 +218,7 @@ class RunCheckpoints:
                 checkpoint=text,
                 updates=[to_json_value(update.to_dict(exclude_none=True)) for update in updates],
                 values=values,
-                calls=self._calls.take(),
+                calls=self.calls.take(),
             )
         )
         self._saved = checkpoint.iteration_count

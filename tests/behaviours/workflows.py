@@ -21,7 +21,8 @@ BEHAVIOURS = {
     "and is answered once; the workflow continues from there.",
     "workflows.asks-survives-kill": "Killed before or after a question or its answer, a workflow asks once and loses "
     "nothing.",
-    "workflows.executors": "What each executor did in a superstep is in the run's stream and timeline.",
+    "workflows.executors": "What each executor did in a superstep is in the run's stream and timeline, in a workflow "
+    "within too.",
     "workflows.at-work": "Executors that are at work, or have failed, are in their run's stream and timeline; a "
     "superstep costs no more for it.",
     "workflows.graph": "The executors of a workflow, and how they are connected, are listed with it.",
