@@ -44,6 +44,7 @@ def test_a_source_is_renamed_where_it_says_a_module(source: str, expected: str |
     assert renamed(source) == (expected or source.replace("`state.codec`", "`durable_agent_host.state.codec`"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_a_source_in_a_wheel_is_the_trees_but_for_names(path: Path) -> None:
     """Renamed back it is the same text, its lines stand where they stood, and it imports nothing of the tree."""
@@ -80,6 +81,7 @@ def strings(path: Path) -> Iterator[tuple[str, bool]]:
             yield node.value, id(node) in parts
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_no_string_says_a_module_in_a_way_that_is_not_renamed(path: Path) -> None:
     """Not between expressions, and not a package's name alone: `__name__` says those of any module."""
