@@ -18,14 +18,13 @@ from hosting.errors import HostingError, MethodNotAllowedError
 from hosting.functions.answering import HttpRequest, Served, joined, kind_of, respond, serves
 from hosting.http import routes
 from hosting.http.openapi import ServedApp, openapi_document
-from hosting.http.overview_replies import figures_reply, newest_reply, waiting_reply, workflows_reply
+from hosting.http.overview_replies import agents_reply, figures_reply, newest_reply, waiting_reply, workflows_reply
 from hosting.http.page import FUNCTION as PAGE_FUNCTION
 from hosting.http.page import ROUTE as PAGE_ROUTE
 from hosting.http.page import Page
 from hosting.http.replies import (
     Reply,
     Streamed,
-    agents_reply,
     answered_reply,
     approvals_reply,
     cancel_reply,
@@ -176,7 +175,7 @@ def register_lists(served: Served, services: Services) -> None:
 
     @serves(served, routes.AGENTS)
     async def agents(request: HttpRequest) -> Reply:
-        return agents_reply([each for each in served.plan.agents.values() if each.workflow is None], request.base_url)
+        return agents_reply(list(served.plan.agents.values()), request.base_url)
 
     if served.has_workflows:
 

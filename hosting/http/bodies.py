@@ -88,9 +88,10 @@ class ListedAgent(TypedDict):
 
 
 class AgentList(TypedDict):
-    """The app's agents."""
+    """The app's agents. `workflows_url` lists its workflows; null where it has none."""
 
     agents: list[ListedAgent]
+    workflows_url: str | None
 
 
 class ListedWorkflow(ListedAgent):

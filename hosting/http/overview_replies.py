@@ -1,4 +1,4 @@
-"""Replies about many threads: the newest of them, what waits for approval, figures by day; and the workflows."""
+"""Replies about many threads: the newest, what waits for approval, figures by day; and the agents and workflows."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 
 from hosting.http.bodies import (
+    AgentList,
     ListedThread,
     ListedWorkflow,
     ThreadPage,
@@ -21,6 +22,16 @@ from hosting.service.outcome import approval_fields
 from hosting.service.overview import AgentFigures, OverviewPage
 from hosting.thread.head import Head
 from hosting.thread.run import Run
+
+
+def agents_reply(plans: Sequence[AgentPlan], base_url: str) -> Reply:
+    """Return the agents among these, which doors each has, and where the workflows are."""
+    agents = [listed_agent(each, base_url) for each in plans if each.workflow is None]
+    body: AgentList = {
+        "agents": agents,
+        "workflows_url": f"{base_url}/workflows" if len(agents) < len(plans) else None,
+    }
+    return json_reply(200, body)
 
 
 def workflows_reply(plans: Sequence[AgentPlan], base_url: str) -> Reply:

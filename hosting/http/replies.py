@@ -15,7 +15,6 @@ from urllib.parse import quote
 
 from hosting.errors import HostingError
 from hosting.http.bodies import (
-    AgentList,
     AnsweredApproval,
     ApprovalList,
     DeletionUnderWay,
@@ -214,12 +213,6 @@ def health_reply(agents: Iterable[AgentPlan] | None) -> Reply:
         for each in agents
     ]
     return json_reply(200, {"status": "healthy", "agents": listed, "agent_count": len(listed)})
-
-
-def agents_reply(agents: Sequence[AgentPlan], base_url: str) -> Reply:
-    """Return the agents and which doors each has."""
-    body: AgentList = {"agents": [listed_agent(agent, base_url) for agent in agents]}
-    return json_reply(200, body)
 
 
 def listed_agent(agent: AgentPlan, base_url: str) -> ListedAgent:

@@ -13,6 +13,8 @@ BEHAVIOURS = {
     "was killed; each word once.",
     "page.timeline": "A run's timeline is on the page: attempts, model calls, tools and pauses with their lengths, "
     "and words that a later attempt voided struck through.",
+    "page.graph": "A workflow's graph is drawn, and is a list too: which executors are at work, done, wait for a "
+    "person or failed, while a run goes on and after a reload.",
     "page.inbox": "What waits for approval on any thread is answered in one place, and who comes second is told what "
     "the first one decided.",
     "page.figures": "Latency, tokens and failures are drawn by day for an agent and by run for a thread, and are there "

@@ -45,14 +45,21 @@ export let lastAction = null
 
 const part = encodeURIComponent
 
+/** The graphs of the app's workflows, by their names: what stands among the agents here has routes of its own kind. */
+export const graphs = new Map()
+
+const kindOf = (name) => (graphs.has(name) ? "workflow" : "agent")
+const of = (name, kind = kindOf(name)) => `${kind}s/${part(name)}`
+
 /** Where the app's things are. */
 export const paths = {
   agents: () => "agents",
-  run: (agent) => `agents/${part(agent)}/run`,
-  threads: (agent, query) => `agents/${part(agent)}/threads?${new URLSearchParams(query)}`,
-  figures: (agent, days) => `agents/${part(agent)}/figures?days=${days}`,
+  workflows: () => "workflows",
+  run: (agent) => `${of(agent)}/run`,
+  threads: (agent, query) => `${of(agent)}/threads?${new URLSearchParams(query)}`,
+  figures: (agent, days) => `${of(agent)}/figures?days=${days}`,
   waiting: (limit, cursor = "") => `approvals?${new URLSearchParams({ limit, ...(cursor && { cursor }) })}`,
-  thread: (agent, thread, rest = "", kind = "agent") => `${kind}s/${part(agent)}/threads/${part(thread)}${rest}`,
+  thread: (agent, thread, rest = "", kind = kindOf(agent)) => `${of(agent, kind)}/threads/${part(thread)}${rest}`,
   runs: (agent, thread, run = "", rest = "") => paths.thread(agent, thread, `/runs${run && `/${part(run)}`}${rest}`),
 }
 

@@ -5,9 +5,10 @@
 // following, and no run.
 
 import { approvalCard } from "./approvals.js"
-import { checked, paths, read, send } from "./api.js"
+import { checked, graphs, paths, read, send } from "./api.js"
 import { button, el } from "./dom.js"
 import { eventsAt, untilEnd } from "./events.js"
+import { Graph } from "./graph.js"
 import { Turn, decisionContent, storedEvents } from "./turn.js"
 
 const PAGE = 40
@@ -101,6 +102,7 @@ export class Conversation {
       if (!this.isLoaded) await this._loadNewest()
       await this._lookForRuns()
       await this._showApprovals()
+      await [...this.turns.values()].at(-1)?.recall().catch(() => {})
     } catch (problem) {
       if (problem.code !== NO_THREAD) throw problem
     }
@@ -171,11 +173,13 @@ export class Conversation {
     const card = approvalCard({ ...approval, agent: this.agent, thread_id: this.threadId }, (...given) => this._answer(...given))
     card.dataset.approval = approval.id
     turn.cards.append(card)
+    turn.graph?.waits(approval.tool)
   }
 
   async _answer(approval, decision) {
     const path = this._path(`/approvals/${encodeURIComponent(approval.id)}`)
     const response = await checked(await send("POST", path, { body: decision, headers: EVENTS, action: true }))
+    this.turns.get(approval.run_id)?.graph?.waits(approval.tool, false)
     this.hooks.changed()
     if (!response.headers.get("content-type")?.startsWith("text/event-stream")) return
     const turn = this._append(this._newTurn(response.headers.get("x-ms-run-id") ?? ""))
@@ -245,7 +249,7 @@ export class Conversation {
   }
 
   _newTurn(runId = "") {
-    const turn = new Turn(this.agent)
+    const turn = new Turn(this.agent, graphs.has(this.agent) ? new Graph(graphs.get(this.agent)) : null)
     turn.runId = runId
     turn.drawn = () => this.hooks.drawn()
     turn.again = this.hooks.again

@@ -1,11 +1,12 @@
 // The page put together: which agent and thread the address names, what stands above and below the conversation.
 
-import { Problem, checked, credentials, paths, read, send } from "./api.js"
+import { Problem, checked, credentials, graphs, paths, read, send } from "./api.js"
 import { Composer } from "./composer.js"
 import { Conversation } from "./conversation.js"
 import { askForKey, confirmed, copyButton, showCommands, showReceipt } from "./dialogs.js"
 import { button, byId, el, icon, iconButton } from "./dom.js"
 import { Figures } from "./figures.js"
+import { Graph } from "./graph.js"
 import { Inbox, countWaiting } from "./inbox.js"
 import { beginTheme, changeTheme } from "./theme.js"
 import { ThreadList, hrefOf } from "./threads.js"
@@ -60,7 +61,10 @@ start()
 /** Ask for the agents, and for a key if the app wants one; then show what the address names. */
 async function start() {
   try {
-    agents = (await read(paths.agents())).agents.filter((agent) => agent.run_url)
+    const { agents: listed, workflows_url: more } = await read(paths.agents())
+    const { workflows } = more ? await read(paths.workflows()) : { workflows: [] }
+    for (const { name, graph } of workflows) graphs.set(name, graph)
+    agents = [...listed, ...workflows].filter((agent) => agent.run_url)
   } catch (problem) {
     if (problem.isSignIn && (await askForKey(problem.code ? problem.message : "The app asks for a key."))) return start()
     failed(problem)
@@ -269,16 +273,17 @@ function showTitle() {
 
 function showEmpty(agent) {
   if (!conversation.isEmpty) return
-  const first = button(QUESTION, () => composer.write(QUESTION), "chip")
+  const shape = graphs.get(agent.name)
+  const first = shape ? new Graph(shape).element : el("p", {}, button(QUESTION, () => composer.write(QUESTION), "chip"))
   const curl = `curl ${agent.run_url}${credentials.key && ' -H "x-functions-key: $KEY"'} -d "${QUESTION}"`
   byId("conversation").append(
     el(
       "section",
       { id: "empty", class: "empty" },
       el("span", { class: "badge large", "aria-hidden": "true" }, agent.name[0].toUpperCase()),
-      el("h2", {}, conversation.threadId ? "Nothing was said here yet" : `Ask ${agent.name}`),
+      el("h2", {}, conversation.threadId ? "Nothing was said here yet" : `${shape ? "Run" : "Ask"} ${agent.name}`),
       el("p", {}, agent.description),
-      el("p", {}, first),
+      first,
       el("p", { class: "note" }, "Or from a terminal:"),
       el("div", { class: "command" }, el("code", {}, curl), copyButton(() => curl, "Copy", "quiet small")),
     ),

@@ -98,7 +98,7 @@ function named(step) {
     case "tool_call":
       return [el("code", {}, step.tool)]
     case "executor":
-      return [el("code", {}, step.executor), el("span", { class: "note" }, ` superstep ${step.superstep}${step.asked ? ", asks a person" : step.yielded ? ", yields" : ""}`)]
+      return [el("code", {}, step.executor), el("span", { class: "note" }, ` superstep ${step.superstep}${step.error ? ", failed" : step.asked ? ", asks a person" : step.yielded ? ", yields" : ""}`)]
     case "voided":
       return [el("del", {}, step.text)]
     case "cancel_requested":

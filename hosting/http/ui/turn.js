@@ -10,8 +10,10 @@ const TEXT_OF_END = { cancelled: "Stopped", failed: "Failed" }
 
 /** The turn of one run. `element` stands in the conversation. */
 export class Turn {
-  constructor(agent) {
+  /** The `graph` is that of a workflow. */
+  constructor(agent, graph = null) {
     this.agent = agent
+    this.graph = graph
     this.runId = ""
     this.isOpen = true
     this.characters = [] // of the answer: Unicode code points, as a delta's offset counts them
@@ -25,10 +27,11 @@ export class Turn {
     this.state = el("p", { class: "state" })
     this.foot = el("div", { class: "foot" }, this.state)
     this.cards = el("div", { class: "cards" })
-    this.response = el("div", { class: "response" }, this.stepList, this.answer, this.cards, this.foot)
+    this.response = el("div", { class: "response" }, graph?.element, this.stepList, this.answer, this.cards, this.foot)
     const heading = el("h2", { class: "hidden" }, `A turn of ${agent}`)
     this.element = el("article", { class: "turn" }, heading, this.request, this.response)
     this.response.hidden = true
+    if (graph) graph.element.hidden = true
   }
 
   /** Show what was asked: texts, and pictures and files by their names. */
@@ -57,13 +60,29 @@ export class Turn {
     this.response.hidden = false
     if (data.run_id) this.runId = data.run_id
     this._offerTimeline()
+    if (event === "started" && this.graph) this.graph.element.hidden = false
+    this.graph?.apply(event, data)
     this[`_on_${event}`]?.(data)
+  }
+
+  /** Show what the executors of a workflow did in a run that has ended, as its timeline tells. */
+  async recall() {
+    if (this.graph?.element.hidden && this.readAgain && !this.isOpen) await this.readAgain()
   }
 
   /** Have the timeline at hand as soon as there is a run. `readTimeline` is set by who made the turn. */
   _offerTimeline() {
     if (!this.runId || !this.readTimeline) return
-    const [open, panel] = timelineButton(this.readTimeline)
+    const read = this.readTimeline
+    this.readAgain = async () => {
+      const told = await read()
+      if (this.graph && !this.isOpen) {
+        this.graph.element.hidden = false
+        this.graph.recall(told)
+      }
+      return told
+    }
+    const [open, panel] = timelineButton(this.readAgain)
     this.foot.append(open)
     this.response.append(panel)
     this.readTimeline = null
@@ -193,14 +212,11 @@ function shownDecision({ approved, function_call: call, additional_properties: m
 }
 
 /** Return what a person decided, as the content that the conversation stores of it. */
-export const decisionContent = ({ tool, arguments: given }, { approved, reason }) => ({
-  content: {
-    type: "function_approval_response",
-    approved,
-    function_call: { name: tool, arguments: given },
-    additional_properties: { reason },
-  },
-})
+export function decisionContent({ tool, arguments: given }, { approved, reason, value }) {
+  if (value !== undefined) return { $type: "text", text: typeof value === "string" ? value : JSON.stringify(value) }
+  const call = { name: tool, arguments: given }
+  return { content: { type: "function_approval_response", approved, function_call: call, additional_properties: { reason } } }
+}
 
 /** Return a value with its title, as a person reads it. */
 export function valueNode(title, value) {

@@ -58,14 +58,17 @@ async def test_a_workflow_answers_what_its_executors_yield(http: httpx.AsyncClie
 async def test_workflows_are_listed_with_what_they_take(http: httpx.AsyncClient) -> None:
     """And agents without them."""
     listed = {one["name"]: one for one in (await http.get("/api/workflows")).json()["workflows"]}
-    agents = (await http.get("/api/agents")).json()["agents"]
+    agents = (await http.get("/api/agents")).json()
+    async with served(app_of(scripted_agent("Joker"))) as (_, other):
+        without = (await other.get("/api/agents")).json()
 
     assert list(listed) == ["Text", "Orders", "Chat", "Fan"]
     assert listed["Orders"]["description"] == "Sells things."
     assert listed["Orders"]["run_url"] == "http://app.example/api/workflows/Orders/run"
     assert listed["Orders"]["input_schema"]["required"] == ["item"]
     assert listed["Text"]["input_schema"] == {"type": "string"}
-    assert [one["name"] for one in agents] == ["Joker"]
+    assert [one["name"] for one in agents["agents"]] == ["Joker"]
+    assert (agents["workflows_url"], without["workflows_url"]) == ("http://app.example/api/workflows", None)
 
 
 def branching() -> Workflow:

@@ -1,0 +1,166 @@
+"""What the page shows of workflows: their graphs, and what each executor does in a run."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from axe_playwright_python.async_playwright import Axe
+from playwright.async_api import Locator, Page, expect
+
+from tests.hosting.http.browsed_page import ask, browsed, ended
+from tests.support.browser import find_browser
+from tests.support.running_host import ROOT, RunningHost
+
+APP = ROOT / "tests" / "hosting" / "http" / "page_app"
+REFUSED = "Failed to load resource: the server responded"
+WIDER = "document.documentElement.scrollWidth - innerWidth"
+FLOWS = """
+from hosting.app import AgentFunctionApp
+from tests.support.app.scripted import scripted_agent
+from tests.support.flows import asking_flow, fan_flow, text_flow, wide_flow
+
+app = AgentFunctionApp(agents=[scripted_agent("Joker")], workflows=[text_flow, fan_flow, asking_flow, wide_flow])
+"""
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        find_browser() is None, reason="no Chromium: Debian's package chromium, or CHROMIUM=/path/to/it"
+    ),
+]
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHost]:
+    """An app of an agent and workflows."""
+    app = Path(shutil.copytree(APP, tmp_path_factory.mktemp("workflows") / "app"))
+    (app / "function_app.py").write_text(FLOWS)
+    with RunningHost(app) as host:
+        yield host
+
+
+def executors(page: Page, number: int = 1) -> Locator:
+    """Return what the list of a turn's graph says, an item for each executor."""
+    return page.locator(".turn").nth(number - 1).locator(".graph li")
+
+
+def drawn(page: Page, executor: str) -> Locator:
+    """Return the newest drawing of an executor."""
+    return page.locator(f".graph g[data-id={executor}]").last
+
+
+@pytest.mark.behaviour("page.graph")
+async def test_a_workflow_is_chosen_like_an_agent_and_its_graph_is_drawn_before_it_runs(host: RunningHost) -> None:
+    """With every executor and edge, and as a list for those who hear it."""
+    async with browsed(host.origin, REFUSED) as browser:
+        page = await browser.open()
+        await page.get_by_role("link", name="Fan").click()
+        await page.get_by_text("Run Fan").wait_for()
+        edges = await page.locator(".graph path.edge").count()
+        names = await page.locator(".graph .name").all_text_contents()
+        await expect(page.locator(".graph li")).to_have_text(
+            [
+                "spread: not yet, leads to Left, Right",
+                "Left (agent): not yet, leads to joined",
+                "Right (agent): not yet, leads to joined",
+                "joined: not yet",
+            ]
+        )
+        places = [await drawn(page, name).locator("rect").bounding_box() for name in ("spread", "Left", "Right")]
+
+    assert (edges, sorted(names)) == (4, ["Left", "Right", "joined", "spread"])
+    first, left, right = (place or {"x": 0, "y": 0} for place in places)
+    assert left["y"] == right["y"] > first["y"]
+    assert left["x"] < first["x"] < right["x"]
+
+
+@pytest.mark.behaviour("page.graph")
+async def test_an_executor_at_work_is_seen_also_after_a_reload_and_when_it_is_stopped(host: RunningHost) -> None:
+    """In a tab that comes later, too."""
+    async with browsed(host.origin, REFUSED) as browser:
+        page = await browser.open("#/Text/waiting")
+        await ask(page, "wait")
+        said = ["upper: at work, leads to reversed", "reversed: not yet"]
+        await expect(executors(page)).to_have_text(said)
+        await expect(drawn(page, "upper")).to_have_class("node running")
+        await page.reload()
+        await expect(executors(page)).to_have_text(said)
+        other = await browser.open("#/Text/waiting")
+        await expect(executors(other)).to_have_text(said)
+        await page.get_by_role("button", name="Stop").click()
+        for one in (page, other):
+            await ended(one, "cancelled")
+            await expect(executors(one)).to_have_text(["upper: stopped, leads to reversed", "reversed: not yet"])
+        await page.reload()
+        await expect(executors(page)).to_have_text(["upper: stopped, leads to reversed", "reversed: not yet"])
+
+
+@pytest.mark.behaviour("page.graph")
+async def test_executors_that_ended_and_that_failed_are_told_apart(host: RunningHost) -> None:
+    """While the run goes on, after a reload, and in the timeline."""
+    async with browsed(host.origin, REFUSED) as browser:
+        page = await browser.open("#/Text/told")
+        await ask(page, "abc")
+        await ended(page)
+        await expect(executors(page)).to_have_text(["upper: done, leads to reversed", "reversed: done"])
+        await ask(page, "fail")
+        await ended(page, "failed")
+        failed = ["upper: failed, leads to reversed", "reversed: not yet"]
+        await expect(executors(page, 2)).to_have_text(failed)
+        await page.reload()
+        await expect(executors(page, 2)).to_have_text(failed)
+        await expect(drawn(page, "upper")).to_have_class("node failed")
+        await expect(executors(page, 1).first).to_be_hidden()
+        await page.get_by_role("button", name="Timeline").first.click()
+        await expect(executors(page, 1)).to_have_text(["upper: done, leads to reversed", "reversed: done"])
+        await page.get_by_role("button", name="Timeline").last.click()
+        await expect(page.locator(".step-row.executor.bad .what")).to_contain_text("upper superstep 1, failed")
+
+
+@pytest.mark.behaviour("page.graph")
+async def test_an_executor_that_waits_for_a_person_is_answered_in_the_conversation(host: RunningHost) -> None:
+    """And goes on in the next run, whose request is the answer."""
+    async with browsed(host.origin, REFUSED) as browser:
+        page = await browser.open("#/Asking/asked")
+        await ask(page, "tea")
+        await expect(executors(page)).to_have_text(["reviewer: waits for a person"])
+        await page.reload()
+        await expect(executors(page)).to_have_text(["reviewer: waits for a person"])
+        await page.get_by_label("Answer", exact=True).fill('{"approved": true}')
+        await page.get_by_role("button", name="Answer").click()
+        answer = await ended(page, number=2)
+        await expect(executors(page, 1)).to_have_text(["reviewer: done"])
+        await expect(executors(page, 2)).to_have_text(["reviewer: done"])
+        await expect(page.locator(".request").last).to_have_text('{"approved":true}')
+
+    assert "tea: True" in answer
+
+
+@pytest.mark.behaviour("page.graph")
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("is_phone", [False, True], ids=["desk", "phone"])
+async def test_a_graph_stands_in_nobodys_way(host: RunningHost, theme: str, is_phone: bool) -> None:
+    """By axe-core's rules; a row of many executors is broken on a phone, and nothing is wider than the screen."""
+    async with browsed(host.origin, REFUSED, is_phone=is_phone, theme=theme) as browser:
+        page = await browser.open("#/Wide")
+        await page.locator(".graph svg").wait_for()
+        found = [await Axe().run(page)]
+        wide = [await page.evaluate(WIDER)]
+        heights = {
+            box["y"]
+            for node in await page.locator(".graph rect").all()
+            if (box := await node.bounding_box()) is not None
+        }
+        await ask(page, "fail")
+        await ended(page, "failed")
+        found.append(await Axe().run(page))
+        wide.append(await page.evaluate(WIDER))
+        states = await page.locator(".graph li").evaluate_all("items => items.map(item => item.dataset.state)")
+
+    assert [(rule["id"], rule["nodes"][0]["html"]) for axe in found for rule in axe.response["violations"]] == []
+    assert max(wide) <= 0
+    assert len(heights) == (5 if is_phone else 4)
+    assert states.count("failed") >= 1
