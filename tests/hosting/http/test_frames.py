@@ -10,8 +10,19 @@ from hosting.errors import HostingError, InternalError, LogUnavailableError, Thr
 from hosting.http.streams import Frame, Frames, broken
 from hosting.names import Address
 from hosting.ports import iso
-from hosting.service.broadcast import DeltaText, LoggedEvent, Update
-from hosting.thread.events import Claimed, Delta, Event, Failed, ModelResult, Released, TimedOut, ToolResult
+from hosting.request.run_request import ExecutorCall, Superstep
+from hosting.service.broadcast import DeltaText, LoggedEvent, News, UnderWay
+from hosting.thread.events import (
+    Checkpointed,
+    Claimed,
+    Delta,
+    Event,
+    Failed,
+    ModelResult,
+    Released,
+    TimedOut,
+    ToolResult,
+)
 from hosting.thread.run import Run
 from tests.support.threads import NOW, accepted, completed, tool_started
 
@@ -33,7 +44,7 @@ def delta(offset: int, text: str) -> Delta:
     return Delta(at=NOW, run_id="r1", offset=offset, text=text)
 
 
-def frames_of(*news: Update, after: int = 0) -> list[Frame]:
+def frames_of(*news: News, after: int = 0) -> list[Frame]:
     """Return the frames of a run that was accepted at position 4."""
     frames = Frames(ADDRESS, after, lambda: NOW)
     return [frame for one in (LoggedEvent(4, accepted()), *news) for frame in frames.next(one)]
@@ -178,3 +189,43 @@ def test_a_stream_that_cannot_go_on_says_why(error: HostingError, event: str) ->
 
     assert (frame.id, frame.event) == (None, event)
     assert frame.fields.items() >= {"code": error.code, "detail": error.detail, **IDS, "at": AT}.items()
+
+
+def at_work(number: int, *calls: tuple[str, str]) -> UnderWay:
+    """Return what executors are at: `works`, `ended` or `failed`."""
+    calls_now = [
+        ExecutorCall(executor=name, began_at=NOW, ended_at=0.0 if how == "works" else NOW + 1, failed=how == "failed")
+        for name, how in calls
+    ]
+    return UnderWay("r1", Superstep(number=number, calls=tuple(calls_now)))
+
+
+def executors(*news: News) -> list[tuple[str, str]]:
+    """Return the frames of executors."""
+    frames = frames_of(*news)
+    return [(frame.event, frame.fields["executor"]) for frame in frames if frame.event.startswith("executor_")]
+
+
+@pytest.mark.behaviour("workflows.at-work")
+def test_each_step_of_an_executor_has_one_frame_however_often_it_is_heard_of() -> None:
+    """While its superstep is under way, and with what is logged of it; a call more is a frame more."""
+    works, ended = at_work(1, ("a", "works")), at_work(1, ("a", "ended"), ("a", "works"))
+    calls = at_work(1, ("a", "ended"), ("a", "ended")).superstep.calls
+    logged = Checkpointed(
+        at=NOW, run_id="r1", superstep=1, framework="", graph="", checkpoint="", updates=[], values=[], calls=calls
+    )
+
+    heard = executors(LoggedEvent(5, claimed()), works, works, ended, LoggedEvent(6, logged))
+
+    assert heard == executors(LoggedEvent(5, claimed()), LoggedEvent(6, logged))
+    assert heard == [("executor_invoked", "a"), ("executor_completed", "a")] * 2
+
+
+@pytest.mark.behaviour("workflows.at-work")
+def test_the_executors_of_another_attempt_begin_again() -> None:
+    """In the same superstep; the one that failed in the attempt before does so once."""
+    again = [LoggedEvent(6, claimed(2)), at_work(3, ("a", "works"))]
+
+    heard = executors(LoggedEvent(5, claimed()), at_work(3, ("a", "failed")), *again)
+
+    assert heard == [("executor_invoked", "a"), ("executor_failed", "a"), ("executor_invoked", "a")]
