@@ -97,7 +97,7 @@ async function route() {
   conversation = new Conversation(agent.name, thread, { named, changed, failed, recovered: quiet, drawn, again: (text) => composer.write(text) })
   byId("conversation").replaceChildren(conversation.element)
   byId("composer").hidden = false
-  byId("message").placeholder = `Message ${agent.name}`
+  byId("message").placeholder = `Message ${agent.name}${takesText(agent) ? "" : ", as JSON"}`
   isAtEnd = true
   showTop()
   threads.show(agent.name, thread).catch(failed)
@@ -288,6 +288,11 @@ function showEmpty(agent) {
       el("div", { class: "command" }, el("code", {}, curl), copyButton(() => curl, "Copy", "quiet small")),
     ),
   )
+}
+
+/** Whether words are taken as they are: by each agent, and by a workflow that has no type of its own for its input. */
+function takesText({ input_schema: schema }) {
+  return !schema || [schema, ...(schema.anyOf ?? [])].some(({ type }) => type === "string")
 }
 
 function showNoAgents() {

@@ -20,9 +20,10 @@ WIDER = "document.documentElement.scrollWidth - innerWidth"
 FLOWS = """
 from hosting.app import AgentFunctionApp
 from tests.support.app.scripted import scripted_agent
-from tests.support.flows import asking_flow, fan_flow, text_flow, wide_flow
+from tests.support.flows import asking_flow, fan_flow, order_flow, text_flow, wide_flow
 
-app = AgentFunctionApp(agents=[scripted_agent("Joker")], workflows=[text_flow, fan_flow, asking_flow, wide_flow])
+flows = [text_flow, fan_flow, asking_flow, wide_flow, order_flow]
+app = AgentFunctionApp(agents=[scripted_agent("Joker")], workflows=flows)
 """
 
 pytestmark = [
@@ -75,6 +76,20 @@ async def test_a_workflow_is_chosen_like_an_agent_and_its_graph_is_drawn_before_
     first, left, right = (place or {"x": 0, "y": 0} for place in places)
     assert left["y"] == right["y"] > first["y"]
     assert left["x"] < first["x"] < right["x"]
+
+
+@pytest.mark.behaviour("page.graph")
+async def test_a_workflow_that_takes_a_value_is_given_it_as_json(host: RunningHost) -> None:
+    """Which the box for the message says; one that takes texts has them as they are."""
+    async with browsed(host.origin) as browser:
+        page = await browser.open("#/Orders")
+        await page.get_by_placeholder("Message Orders, as JSON").wait_for()
+        await ask(page, '{"item": "tea", "count": 2}')
+        answer = await ended(page)
+        await page.get_by_role("link", name="Text").click()
+        await expect(page.get_by_placeholder("Message")).to_have_attribute("placeholder", "Message Text")
+
+    assert '"total": 6' in answer
 
 
 @pytest.mark.behaviour("page.graph")
@@ -137,6 +152,34 @@ async def test_an_executor_that_waits_for_a_person_is_answered_in_the_conversati
         await expect(page.locator(".request").last).to_have_text('{"approved":true}')
 
     assert "tea: True" in answer
+
+
+APPLIED = """async events => {
+    const script = document.querySelector("link[rel=modulepreload][href$='/graph.js']")
+    const { Graph } = await import(script.href)
+    const graph = new Graph({ start: "a", executors: [{ id: "a", kind: "code" }], edges: [] })
+    return events.map(([event, data]) => (graph.apply(event, data), graph.list.textContent))
+}"""
+
+
+@pytest.mark.behaviour("page.graph")
+async def test_an_event_that_comes_again_counts_once_and_another_attempt_begins_anew(host: RunningHost) -> None:
+    """As after a connection that was lost, and after a failure that is tried again."""
+    invoked, again = (
+        ["executor_invoked", {"executor": "a", "at": "1"}],
+        ["executor_invoked", {"executor": "a", "at": "4"}],
+    )
+    ended, failed = (
+        ["executor_completed", {"executor": "a", "at": "2"}],
+        ["executor_failed", {"executor": "a", "at": "5"}],
+    )
+    restarted, once = ["restarted", {"attempt": 2, "at": "6"}], ["executor_invoked", {"executor": "a", "at": "7"}]
+    async with browsed(host.origin) as browser:
+        page = await browser.open("#/Text")
+        await page.locator(".graph svg").wait_for()
+        told = await page.evaluate(APPLIED, [invoked, invoked, ended, ended, again, failed, restarted, once])
+
+    assert told == ["a: at work"] * 2 + ["a: done"] * 2 + ["a: at work", "a: failed", "a: done", "a: at work"]
 
 
 @pytest.mark.behaviour("page.graph")
