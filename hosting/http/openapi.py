@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -70,6 +70,7 @@ from hosting.request.run_call import (
     WORKFLOW_FIELDS,
 )
 from hosting.service.outcome import Problem
+from hosting.workflows import WorkflowInput
 
 Schema = dict[str, Any]
 
@@ -237,7 +238,7 @@ def _run_body(named: Mapping[str, Limits], agent: str | None, app: ServedApp) ->
         if limits.workflow is not None:
             known = WORKFLOW_FIELDS if limits.workflow.takes_messages else WORKFLOW_FIELDS - {CONTENTS}
             fields = {name: each for name, each in fields.items() if name in known}
-            fields[INPUT] = (_inlined(limits.workflow.schema), "What its start executor takes, instead of a message.")
+            fields[INPUT] = (_input_schema(limits.workflow), "What its start executor takes, instead of a message.")
         fields |= {name: (_thread_id(own, app), _THREAD_TEXT) for name in THREAD_ID_FIELDS}
         members: Schema = {
             name: {"anyOf": [schema, {"type": "null"}], "description": description}
@@ -248,28 +249,34 @@ def _run_body(named: Mapping[str, Limits], agent: str | None, app: ServedApp) ->
             has_nothing["properties"][INPUT] = {"type": "null"}
         members |= {**WAIT_MEMBERS, STREAM: STREAM_MEMBER, BUSY: BUSY_MEMBER}
         bodies.append(_object(members) | {"not": has_nothing})
-    one = len(bodies) == 1
-    return {
-        "required": True,
-        "description": f"At most {max(named[each].body_bytes for each in names)} bytes.",
-        "content": {
-            "application/json": {"schema": bodies[0] if one else {"anyOf": bodies}},
-            "text/plain": {"schema": dict(NOT_BLANK)},
-        },
-    }
+    most = max(named[each].body_bytes for each in names)
+    takes = [named[each].workflow for each in names]
+    return {"description": f"At most {most} bytes.", **_body(bodies, takes)}
 
 
 def _input_body(workflows: Mapping[str, Limits]) -> Schema:
-    """Return the body that is itself what a workflow takes: any JSON value where one of them takes words."""
+    """Return the body that is itself what a workflow takes: any value but null where one of them takes words alone."""
     takes = [limits.workflow for limits in workflows.values() if limits.workflow is not None]
-    schemas = [dict(NOT_BLANK) if one.takes_words else _inlined(one.schema) for one in takes]
-    return {
-        "required": True,
-        "content": {
-            "application/json": {"schema": schemas[0] if len(schemas) == 1 else {"anyOf": schemas}},
-            "text/plain": {"schema": dict(NOT_BLANK)},
-        },
-    }
+    return _body([_OF_WORDS if one.takes_words and not one.types else _input_schema(one) for one in takes], takes)
+
+
+def _body(schemas: Sequence[Schema], takes: Sequence[WorkflowInput | None]) -> Schema:
+    """Return a body of any of these: JSON, and text where an agent or a workflow of words may be named."""
+    content = {"application/json": {"schema": schemas[0] if len(schemas) == 1 else {"anyOf": list(schemas)}}}
+    if any(one is None or one.takes_words for one in takes):
+        content["text/plain"] = {"schema": dict(NOT_BLANK)}
+    return {"required": True, "content": content}
+
+
+_OF_WORDS: Schema = {"anyOf": [NOT_BLANK, {"type": ["number", "boolean", "array", "object"]}]}
+"""What a workflow of words alone takes as a body: each other value is its JSON text to it."""
+
+
+def _input_schema(takes: WorkflowInput) -> Schema:
+    """Return the schema of what a workflow takes: a text of it is not blank."""
+    if not takes.takes_words:
+        return _inlined(takes.schema)
+    return _inlined({"anyOf": [NOT_BLANK, *takes.schema["anyOf"][1:]]}) if takes.types else dict(NOT_BLANK)
 
 
 def _inlined(schema: Mapping[str, Any]) -> Schema:

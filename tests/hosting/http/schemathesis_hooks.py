@@ -12,6 +12,7 @@ from hosting.request.response_format import FORMAT_COMPONENTS
 
 THREAD_NAMES = ("thread_id", "session_id", "sessionId", "x-ms-thread-id", "x-ms-session-id")
 PLACE_NAMES = ("after", "offset")
+GIVEN_NAMES = ("input", "message", "contents")
 FORMAT_NAMES = ("response_format", "responseFormat")
 WITHOUT_PARTS: dict[str, Callable[[Any], Any]] = {
     "additionalProperties": lambda part: True,
@@ -23,12 +24,14 @@ WITHOUT_PARTS: dict[str, Callable[[Any], Any]] = {
 
 @schemathesis.hook
 def before_call(context: schemathesis.HookContext, case: schemathesis.Case, kwargs: dict[str, Any]) -> None:
-    """Let a valid request name one thread, one format, one position in a stream; those to be refused go as they are."""
+    """Let a valid request name one thread, input, format, position in a stream; those to be refused go as they are."""
     if case.meta is None or case.meta.generation.mode is not GenerationMode.POSITIVE:
         return
     body = case.body if isinstance(case.body, dict) else {}
     _keep_first(THREAD_NAMES, body, case.query, case.headers)
     _keep_first(FORMAT_NAMES, body)
+    if body.get("input") is not None:
+        _keep_first(GIVEN_NAMES, body)
     _keep_first(PLACE_NAMES, case.query)
     if "offset" not in (case.query or {}):
         (case.query or {}).pop("live", None)

@@ -20,22 +20,31 @@ MOST_SECONDS = 240
 
 
 WIRES = "^/(openai|a2a|ag-ui)/"
+PARTS = {
+    "own": ("--exclude-path-regex", WIRES),
+    "wires": ("--include-path-regex", WIRES),
+    "workflows": ("--include-path-regex", "^/workflows?(/|$)"),
+}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", ["--exclude-path-regex", "--include-path-regex"], ids=["own", "wires"])
+@pytest.mark.parametrize("part", PARTS)
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="schemathesis needs Python 3.11")
 @pytest.mark.behaviour("openapi.true")
 @pytest.mark.behaviour("openapi.wires")
 def test_schemathesis_finds_nothing(tmp_path: Path, part: str, seed: int) -> None:
-    """All of its phases, sequences along the document's links included; the host asks for keys. Then all wires."""
+    """All of its phases, sequences along the document's links included; the host asks for keys.
+
+    Then all wires, and the routes of workflows.
+    """
     folder = shutil.copytree(APP, tmp_path / "app", ignore=shutil.ignore_patterns(".*"))
     (folder / ".devhost").mkdir()
     (folder / ".devhost" / "keys.json").write_text(json.dumps(KEYS), encoding="utf-8")
 
-    with RunningHost(folder, "--port", "0", "--auth", environ={"WIRES": "responses a2a ag-ui"}) as host:
+    environ = {"WORKFLOWS": "yes"} if part == "workflows" else {"WIRES": "responses a2a ag-ui"}
+    with RunningHost(folder, "--port", "0", "--auth", environ=environ) as host:
         ended = subprocess.run(
-            [*schemathesis(), "run", f"{host.origin}/api/openapi.json", *KEY, "--seed", str(seed), part, WIRES],
+            [*schemathesis(), "run", f"{host.origin}/api/openapi.json", *KEY, "--seed", str(seed), *PARTS[part]],
             cwd=tmp_path,
             env=host_environment({"SCHEMATHESIS_HOOKS": "tests.hosting.http.schemathesis_hooks"}),
             capture_output=True,

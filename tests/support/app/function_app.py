@@ -1,6 +1,7 @@
 """The app that the endpoint tests run, directly and on the local host.
 
-With LEASE_SECONDS a run whose process died is taken over that much sooner. WIRES are those that it serves.
+With LEASE_SECONDS a run whose process died is taken over that much sooner. WIRES are those that it serves. With
+WORKFLOWS it has one of a text, one of a value, and one that asks.
 """
 
 import os
@@ -13,5 +14,12 @@ import hosting.app
 if lease := os.environ.get("LEASE_SECONDS"):
     hosting.app.Services = partial(hosting.app.Services, lease_seconds=float(lease), margin_seconds=float(lease) / 2)
 wires = os.environ.get("WIRES", "").split()
-app = hosting.app.AgentFunctionApp(agents=[scripted_agent("Joker")], enable_mcp_tool_trigger=True, wires=wires)
+flows = []
+if os.environ.get("WORKFLOWS"):
+    from tests.support.flows import asking_flow, order_flow, text_flow
+
+    flows = [text_flow, order_flow, asking_flow]
+app = hosting.app.AgentFunctionApp(
+    agents=[scripted_agent("Joker")], workflows=flows, enable_mcp_tool_trigger=True, wires=wires
+)
 app.add_agent(scripted_agent("quiet"), enable_http_endpoint=False)
