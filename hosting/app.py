@@ -12,6 +12,7 @@ import azure.durable_functions as df
 import azure.functions as func
 from agent_framework import SupportsAgentRun
 
+from hosting.budgets import Budget
 from hosting.entity.callback_entity import ENTITY, CallbackEntity
 from hosting.entity.proxy import DurableAgent
 from hosting.entity.thread_entity import ThreadEntity
@@ -54,7 +55,7 @@ from hosting.http.routes import OPENAPI, ORCHESTRATION, ROUTES, WORKFLOW_ROUTES
 from hosting.invocation import capture_start_up_log, end_start_up
 from hosting.names import Busy, entity_function, entity_name, http_function
 from hosting.plan import Plan, introduction_of
-from hosting.principal import Principal, PrincipalRequest, PrincipalResolver
+from hosting.principal import Principal, PrincipalRequest, PrincipalResolver, checked_resolver
 from hosting.request.run_request import Retry
 from hosting.runner.agent_loop import AgentLoop
 from hosting.runner.callbacks import (
@@ -76,6 +77,7 @@ __all__ = [
     "AgentCallbackContext",
     "AgentFunctionApp",
     "AgentResponseCallbackProtocol",
+    "Budget",
     "Principal",
     "PrincipalRequest",
     "WorkflowHitlContext",
@@ -106,6 +108,7 @@ class AgentFunctionApp(df.DFApp):
     `agent-framework-azurefunctions` does.
     `enable_page` serves the page for a browser at `ui/`; None is where the app is developed only.
     `wires` names other protocols whose clients are served too, such as "responses" (docs/responses.md).
+    `budget` is how much each run, or each thread, may use of its agent's model (docs/hosting.md).
     `principal` says who sends a request, and each caller then has threads of their own (docs/security.md).
     """
 
@@ -126,6 +129,7 @@ class AgentFunctionApp(df.DFApp):
         enable_page: bool | None = None,
         wires: Sequence[str] = (),
         principal: PrincipalResolver | None = None,
+        budget: Budget | None = None,
         environ: Mapping[str, str] = os.environ,
         **unknown: Any,
     ) -> None:
@@ -138,10 +142,10 @@ class AgentFunctionApp(df.DFApp):
         self.enable_health_check, self.enable_http_endpoints = enable_health_check, enable_http_endpoints
         self.enable_mcp_tool_trigger, self.default_callback = enable_mcp_tool_trigger, default_callback
         folder, requires_key = Path.cwd(), self.auth_level is not func.AuthLevel.ANONYMOUS
-        scheme = getattr(_checked_resolver(principal), "sign_in_scheme", None)
+        scheme = getattr(checked_resolver(principal), "sign_in_scheme", None)
         self._plan = Plan(has_owners=principal is not None, requires_key=requires_key, sign_in_scheme=scheme)
         self._ttls: dict[str, float] = {}
-        self._has_callbacks = False
+        self._has_callbacks, self._budget = False, budget
         report_missing(environ)
         report_unknown(environ)
         self._safeguards = Safeguards(self._settings, folder, environ)
@@ -290,6 +294,7 @@ class AgentFunctionApp(df.DFApp):
         ttl_seconds: float | None = None,
         retry: Retry | None = None,
         busy: Busy = "queue",
+        budget: Budget | None = None,
         **unknown: Any,
     ) -> None:
         """Register one more agent; None means as the constructor or settings say, and the tool has the agent's name."""
@@ -304,6 +309,7 @@ class AgentFunctionApp(df.DFApp):
             ttl_seconds=ttl_seconds,
             retry=retry,
             busy=busy,
+            budget=budget,
         )
 
     def _add(
@@ -318,6 +324,7 @@ class AgentFunctionApp(df.DFApp):
         ttl_seconds: float | None = None,
         retry: Retry | None = None,
         busy: Busy = "queue",
+        budget: Budget | None = None,
     ) -> None:
         planned = self._plan.add(
             agent,
@@ -331,7 +338,7 @@ class AgentFunctionApp(df.DFApp):
         seconds = self._time_limit.of(planned.name, run_timeout_seconds)
         ttl = checked_ttl(planned.name, ttl_seconds, self._settings.thread_ttl_seconds)
         self._add_callback(planned.name, callback or self.default_callback)
-        self._services.hold(planned, seconds, retry)
+        self._services.hold(planned, seconds, retry, self._budget if budget is None else budget)
         entity = ThreadEntity(planned, self._services, ttl)
         register_entity(self, entity_name(planned.name), entity.handle, entity_function(planned.name))
         if planned.http:
@@ -377,15 +384,6 @@ def _refuse(where: str, unknown: Mapping[str, Any]) -> None:
             raise ConfigurationError(f"{where} has no option {name!r}. See docs/hosting.md for its options.")
         if value is not None:
             raise ConfigurationError(_NOT_YET[name])
-
-
-def _checked_resolver(given: PrincipalResolver | None) -> PrincipalResolver | None:
-    if given is not None and not callable(given):
-        raise ConfigurationError(
-            f"principal is a {type(given).__name__}. Give a function from a PrincipalRequest to a Principal or None, "
-            "such as easy_auth() or bearer_token(...)."
-        )
-    return given
 
 
 def _with_longest_wait(settings: Settings, retries: int | None, interval: float | None) -> Settings:

@@ -5,14 +5,15 @@ docs/http-api.md lists the codes and statuses for callers; a test compares the t
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 
 class HostingError(Exception):
     """A refusal that a caller may read: `detail` has what was wrong, with the value, and what to do.
 
     `thread_id` is the thread that the request named, once known, and `run_id` a run of it that is in the way, to be
-    read at `run_url`. `retry_after_seconds` for how long a store wants no call.
+    read at `run_url`. `retry_after_seconds` for how long a store wants no call. `budget` is how a budget stands that is
+    used up.
     """
 
     code: ClassVar[str] = "error"
@@ -20,6 +21,7 @@ class HostingError(Exception):
     thread_id: str | None = None
     run_id: str | None = None
     run_url: str | None = None
+    budget: dict[str, Any] | None = None
 
     def __init_subclass__(cls, *, code: str = "error", status: int = 500) -> None:
         cls.code, cls.status = code, status
@@ -328,6 +330,14 @@ class RunSupersededError(RunError, code="run_superseded", status=409):
 
 class RunRolledBackError(RunError, code="run_rolled_back", status=409):
     """A later request took the run back; the conversation keeps nothing of it."""
+
+
+class BudgetExceededError(RunError, code="budget_exceeded", status=402):
+    """The run, or its thread, has used up its budget; what the run did until then is kept."""
+
+    def __init__(self, detail: str, budget: dict[str, Any] | None = None) -> None:
+        super().__init__(detail)
+        self.budget = budget
 
 
 RUN_ERRORS: tuple[type[HostingError], ...] = tuple(RunError.__subclasses__())

@@ -20,7 +20,7 @@ from functools import cached_property
 
 import msgspec
 
-from hosting.errors import UnauthorizedError
+from hosting.errors import ConfigurationError, UnauthorizedError
 from hosting.names import APP
 from hosting.settings import is_hosted, signs_users_in
 
@@ -242,3 +242,13 @@ def _identity(found: _ClientPrincipal, given_provider: str) -> tuple[str, list[s
     else:
         raise ValueError("no tenant")
     return issuer, [value for value in (found.claim(*_OBJECT_ID), subject) if value]
+
+
+def checked_resolver(given: PrincipalResolver | None) -> PrincipalResolver | None:
+    """Return what an app was given as `principal`; raises `ConfigurationError` for what cannot be called."""
+    if given is not None and not callable(given):
+        raise ConfigurationError(
+            f"principal is a {type(given).__name__}. Give a function from a PrincipalRequest to a Principal or None, "
+            "such as easy_auth() or bearer_token(...)."
+        )
+    return given

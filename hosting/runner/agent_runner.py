@@ -27,6 +27,7 @@ from agent_framework import (
 )
 
 from hosting.errors import (
+    BudgetExceededError,
     HostingError,
     InvalidOutputError,
     LogUnavailableError,
@@ -141,6 +142,11 @@ class AgentRunner:
     def check_answer(self, requested: Run, decision: Decision) -> None:
         """Raise `InvalidInputError` for an answer that what a run asked for does not take; an agent's are decisions."""
 
+    @property
+    def counts_calls(self) -> bool:
+        """Whether each of the agent's model calls is seen before it begins."""
+        return self.journaled is not None and isinstance(self.journaled.client, ChatMiddlewareLayer)
+
     async def run(self, attempt: Attempt, seconds: float) -> AttemptOutcome:
         """Return what the agent made of the request.
 
@@ -168,6 +174,9 @@ class AgentRunner:
             return self._stopped(attempt, late)
         except (StaleTokenError, LogUnavailableError, NewerVersionError, asyncio.CancelledError, GeneratorExit):
             raise
+        except BudgetExceededError as error:
+            logger.info("Run %s of agent %s ends: %s", attempt.run_id, self._name, error.detail)
+            return AgentFailure(error)
         except HostingError as error:
             logger.exception("Run %s of agent %s cannot be kept.", attempt.run_id, self._name)
             return AgentFailure(error)
@@ -253,7 +262,7 @@ class AgentRunner:
                 middleware.append(RefusedCalls(attempt.refusals))
             if not request.enable_tool_calls:
                 middleware.append(ToolsOff())
-            elif attempt.steps is not None:
+            if attempt.steps is not None:
                 middleware += steps_middleware(self._agent, attempt.steps)
             if at_calls is not None or (isinstance(compaction, LeavingOutOldest) and has_layer):
                 middleware.append(AtModelCalls(at_calls))

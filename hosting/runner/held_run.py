@@ -12,7 +12,8 @@ import asyncio
 import math
 from collections.abc import Callable
 
-from hosting.errors import HostingError, RunSupersededError, UnstorableAnswerError
+from hosting.budgets import counted_tokens
+from hosting.errors import BudgetExceededError, HostingError, RunSupersededError, UnstorableAnswerError
 from hosting.names import Address
 from hosting.request.run_request import Superstep
 from hosting.runner.agent_loop import Stop
@@ -26,15 +27,16 @@ from hosting.thread.events import (
     Claimed,
     Completed,
     Delta,
+    Failed,
     ModelResult,
     Step,
     Terminal,
     ToolResult,
     ToolStarted,
 )
-from hosting.thread.head import Head
+from hosting.thread.head import NOTHING, RECORDED_COUNTS, Head, TokenTotals
 from hosting.thread.rows import ApprovalRow, DeletedRow, RunRow
-from hosting.thread.run import Run, fold_run, superseded, text_so_far, unanswered, under_way
+from hosting.thread.run import Run, fold_run, out_of_budget, superseded, text_so_far, unanswered, under_way
 from state.conversation import response_text
 from state.models import ResponseEntry
 
@@ -81,8 +83,12 @@ class HeldRun:
         began_at: float,
         on_append: Callable[[Decided], None],
         until: float = math.inf,
+        used_before: TokenTotals = NOTHING,
     ) -> None:
-        """`began_at` is when the claim was given to the log: its lease runs since then, however late the answer."""
+        """`began_at` is when the claim was given to the log: its lease runs since then, however late the answer.
+
+        The runs of the thread that have ended used `used_before`.
+        """
         self.address = run.address
         self.run = run
         self.run_id = claim.run_id
@@ -90,6 +96,7 @@ class HeldRun:
         self.holder = claim.holder
         self.claimed_at = run.last
         self.until = until
+        self.used_before = used_before
         self.clocks = log.clocks
         self.stop = Stop()
         self.cancelled: CancelReason | None = None if run.cancelled is None else run.cancelled.reason
@@ -161,6 +168,22 @@ class HeldRun:
         for delta in self.unlogged:
             run = run.after(run.last, delta)
         return superseded(self.run_id, at, text_so_far(run) or otherwise)
+
+    @property
+    def used_tokens(self) -> int:
+        """What the run's recorded model calls used."""
+        answers = (step for step in self.run.steps if isinstance(step, ModelResult))
+        return sum(counted_tokens(answer.response.get("usage_details")) for answer in answers)
+
+    def out_of_budget(self, at: float, error: BudgetExceededError) -> Failed:
+        """Return the end of this run, which used up its budget, with its text, logged or not."""
+        run, usage = self.run, NOTHING
+        for delta in self.unlogged:
+            run = run.after(run.last, delta)
+        for step in run.steps:
+            if isinstance(step, ModelResult):
+                usage = usage.plus(step.response.get("usage_details"), RECORDED_COUNTS)
+        return out_of_budget(self.run_id, at, error, text_so_far(run), usage.stored())
 
     def unanswered(self, terminal: Terminal, error: HostingError) -> Terminal:
         """Return the end of this run whose own was refused; of one that was interrupted, with its answer's text."""

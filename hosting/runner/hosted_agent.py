@@ -19,7 +19,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from hosting.budgets import Budget
 from hosting.errors import (
+    BudgetExceededError,
     ConfigurationError,
     HostingError,
     RunCancelledError,
@@ -55,8 +57,8 @@ logger = logging.getLogger(__name__)
 class HostedAgent:
     """One agent as its runs are executed here; one of them may take `run_timeout_seconds`.
 
-    `retry` is for requests that bring none. `listener` returns the callback's listener for an attempt, if the agent has
-    one.
+    `retry` is for requests that bring none, `budget` what its runs or threads may use. `listener` returns the
+    callback's listener for an attempt, if the agent has one.
     """
 
     def __init__(
@@ -67,6 +69,7 @@ class HostedAgent:
         *,
         batch_seconds: float,
         retry: Retry | None = None,
+        budget: Budget | None = None,
         listener: Callable[[Accepted], Listener | None] = lambda accepted: None,
     ) -> None:
         self.run_timeout_seconds = run_timeout_seconds
@@ -74,6 +77,7 @@ class HostedAgent:
         self._runner = runner
         self._settings = settings
         self._retry = retry
+        self._budget = budget
         self._listener = listener
         seconds = settings.stream_batch_seconds
         self._pace = BatchPace(batch_seconds if seconds is None else seconds, settings.stream_batch_characters)
@@ -105,6 +109,8 @@ class HostedAgent:
                     )
                 if not isinstance(outcome, AgentFailure) or not await self._tries_again(held, outcome.error):
                     held.unlogged = (*held.unlogged, *deltas)
+                    if isinstance(outcome, AgentFailure) and isinstance(outcome.error, BudgetExceededError):
+                        ended = held.out_of_budget(ended.at, outcome.error)
                     record_outcome(span, ended)
                     if isinstance(ended, Completed):
                         return ended
@@ -116,8 +122,8 @@ class HostedAgent:
         """Return what the next attempt needs. Steps are recorded where the agent's can be and the request has any."""
         accepted, agent, steps = held.run.accepted, self._runner.journaled, None
         request = accepted.request
-        recorder = StepRecorder(held, self._settings.interrupted_tools == "tell")
-        if agent is not None and request.enable_tool_calls:
+        recorder = StepRecorder(held, self._settings.interrupted_tools == "tell", budget=self._budget)
+        if agent is not None and (request.enable_tool_calls or self._budget is not None):
             steps = AgentSteps(agent, recorder)
         return Attempt(
             run_id=held.run_id,

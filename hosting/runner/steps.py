@@ -42,6 +42,7 @@ from agent_framework import (
     UserInputRequiredException,
 )
 
+from hosting.budgets import Budget
 from hosting.errors import RunDivergedError, RunInterruptedError
 from hosting.runner.framework import (
     agent_of_tool,
@@ -60,7 +61,7 @@ from hosting.runner.recorded import (
     replayed_stream,
     tool_result,
 )
-from hosting.thread.events import ModelResult, Step, ToolResult, ToolStarted, model_call_key
+from hosting.thread.events import VERSION, ModelResult, Step, ToolResult, ToolStarted, model_call_key
 from hosting.tools import MCP_CALL_KEY, ToolCall, enter
 from state.portable import portable_text
 
@@ -84,12 +85,14 @@ class StepRecorder:
     """Appends the steps of one attempt, of whichever agent. `cause` is why the attempt was ended, once it was.
 
     `reports_unknown_outcomes`: the model reads that a tool call was cut short; otherwise the run fails by it.
-    `pending` are steps that are appended with the next one, because nothing happens in between.
+    `pending` are steps that are appended with the next one, because nothing happens in between. With a `budget` every
+    answer of a model is a step, but for the one that the run's end holds.
     """
 
     held: HeldRun
     reports_unknown_outcomes: bool
     cause: Exception | None = None
+    budget: Budget | None = None
     pending: list[Step] = field(default_factory=list)
     _starting: asyncio.Future[None] | None = None
 
@@ -133,6 +136,13 @@ class StepRecorder:
             cause = unstorable_step(self.held.run_id)
             cause.__cause__ = error
             raise self.ended(cause) from cause
+
+    def spend(self, budget: Budget) -> None:
+        """Let a model call begin; ends the attempt where the budget is used up."""
+        before = self.held.used_before.all_tokens if budget.per == "thread" else 0
+        refusal = budget.refusal(before + self.held.used_tokens)
+        if refusal is not None:
+            raise self.ended(refusal)
 
     def ended(self, cause: Exception) -> AttemptEndedError:
         """Return what takes the attempt out of the framework's loop: for this cause, or for the one before it."""
@@ -253,12 +263,15 @@ class _ModelCalls(_Calls, ChatMiddleware):
             response = ChatResponse.from_dict(recorded.response)
             context.result = replayed_stream(response) if context.stream else response
             return
+        if recorder.budget is not None:
+            recorder.spend(recorder.budget)
 
         async def record(answer: ChatResponse[Any]) -> None:
             calls = any(content.type == "function_call" for message in answer.messages for content in message.contents)
             if calls or steps.keeps_answers:
                 with recorder.writing():
                     result = ModelResult(
+                        v=VERSION if recorder.budget is None else 6,
                         at=recorder.held.clocks.wall(),
                         run_id=recorder.held.run_id,
                         number=number,
@@ -292,7 +305,7 @@ class _ToolCalls(_Calls, FunctionMiddleware):
         if started is not None and (started.name, started.digest) != (name, arguments):
             raise recorder.ended(_diverged(f"call {key} of tool {name!r}"))
         agent = agent_of_tool(context.function)
-        inner = AgentSteps(agent, recorder, within=key) if agent is not None and keeps_journal(agent) else None
+        inner = inner_steps(agent, recorder, key) if agent is not None and keeps_journal(agent) else None
         if started is not None and result is None and inner is None and not is_idempotent(context.function):
             result = await _cut_short(recorder, key, name)
         if result is not None and result.interrupted and not recorder.reports_unknown_outcomes:
@@ -311,6 +324,11 @@ class _ToolCalls(_Calls, FunctionMiddleware):
         if recorder.cause is not None:  # another call of the same moment ended the attempt
             raise recorder.ended(recorder.cause)
         await _call(context, call_next, key, recorder, inner)
+
+
+def inner_steps(agent: Agent[Any], recorder: StepRecorder, key: str) -> AgentSteps:
+    """Return the steps of an agent that is the tool of call `key`."""
+    return AgentSteps(agent, recorder, within=key, keeps_answers=recorder.budget is not None)
 
 
 async def _cut_short(recorder: StepRecorder, key: str, name: str) -> ToolResult:

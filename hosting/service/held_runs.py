@@ -225,6 +225,7 @@ class HeldRuns:
             claim,
             began_at=decided.began_at,
             until=decided.began_at + self.longest_seconds(address.agent),
+            used_before=head.usage,
             on_append=partial(self.publish, address),
         )
         self.held[held.run_id] = held

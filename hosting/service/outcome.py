@@ -8,10 +8,11 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from http import HTTPStatus
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from typing_extensions import NotRequired, TypedDict
 
+from hosting.budgets import BudgetState
 from hosting.errors import RUN_ERROR_BY_CODE, HostingError, RunFailedError
 from hosting.ports import iso
 from hosting.request.run_request import PendingApproval
@@ -47,7 +48,10 @@ class Usage(TypedDict, total=False):
 
 
 class Problem(TypedDict):
-    """A refusal or a run's bad end (RFC 9457). `code` is stable, `error` repeats `detail`; ids when they are known."""
+    """A refusal or a run's bad end (RFC 9457). `code` is stable, `error` repeats `detail`; ids when they are known.
+
+    `budget` is how that stands which a run used up.
+    """
 
     type: Literal["about:blank"]
     title: str
@@ -59,6 +63,7 @@ class Problem(TypedDict):
     session_id: NotRequired[str]
     run_id: NotRequired[str]
     correlation_id: NotRequired[str]
+    budget: NotRequired[BudgetState]
 
 
 class Approval(TypedDict):
@@ -118,12 +123,16 @@ def problem(error: HostingError, known: ThreadIds | None) -> Problem:
         "code": error.code,
         "error": error.detail,
     }
+    if error.budget is not None:
+        body["budget"] = cast(BudgetState, error.budget)
     return {**body, **known} if known else body
 
 
 def run_error(terminal: NoAnswer) -> HostingError:
     """Return the error with which a run ended."""
-    return RUN_ERROR_BY_CODE.get(terminal.code, RunFailedError)(terminal.detail)
+    error = RUN_ERROR_BY_CODE.get(terminal.code, RunFailedError)(terminal.detail)
+    error.budget = None if terminal.budget is None else dict(terminal.budget)
+    return error
 
 
 def outcome_fields(run: Run, terminal: Terminal) -> CompletedRun | EndedRun:

@@ -21,7 +21,7 @@ from hosting.ports import iso
 from hosting.thread import events
 from hosting.thread.head import Head
 from hosting.thread.messages import closing_message, request_messages, run_messages
-from hosting.thread.run import is_superseded, stored_entry
+from hosting.thread.run import keeps_words, stored_entry
 from state.codec import read
 from state.conversation import append_turn, reset, response_of, with_log_mark, without_pending
 from state.convert import request_entry
@@ -143,7 +143,7 @@ def with_run(conversation: Conversation, accepted: events.Accepted, terminal: ev
     if not isinstance(response, ResponseEntry):
         is_taken_back = isinstance(terminal, events.Cancelled) and accepted.request.decisions
         return without_pending(conversation) if is_taken_back else conversation
-    is_interrupted = is_superseded(terminal)
+    is_interrupted = keeps_words(terminal)
     try:
         request = request_of(accepted, conversation, closes=is_interrupted)
     except BadContentError:  # an older version took it; one entry makes no conversation unreadable

@@ -17,6 +17,7 @@ from typing import Annotated, Any, Literal, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
+from hosting.budgets import BudgetState
 from hosting.errors import NewerVersionError
 from hosting.principal import Principal
 from hosting.request.run_request import Decision, ExecutorCall, GrantedAccess, PendingApproval, RunRequest, Superstep
@@ -25,7 +26,7 @@ from state.extension import Summary
 from state.models import Entry, RememberingModel
 
 VERSION = 1
-NEWEST_VERSION = 5
+NEWEST_VERSION = 6
 """Of events and heads as this code writes them, and the newest that it reads. Kinds of events that came later have the
 newer one, and so does the head after them: only threads that have any are kept from an older version of the code."""
 
@@ -56,7 +57,7 @@ class Accepted(RunEvent):
     `agent` and `thread_id` are as they were given, `principal` is the caller, None where nobody is signed in,
     `grant` is what let them in where the thread is another's, and `traceparent` the W3C trace context. `wire` is what a
     caller on a wire sent besides, for that wire's answers alone.
-    The text of a `streamed` run is logged while it comes. The thread of a `temporary` one goes once it is answered.
+    The text of a `streamed` run is logged as it comes. The thread of a `temporary` one goes once it is answered.
     """
 
     kind: Literal["accepted"] = "accepted"
@@ -226,10 +227,11 @@ class Completed(Ending):
 
 
 class Unanswered(Ending):
-    """The run ended without an answer. `code` and `detail` are ours (errors.RUN_ERRORS), never a foreign text."""
+    """The run ended without an answer. `code` and `detail` are ours (errors.RUN_ERRORS); `budget` is one used up."""
 
     code: str
     detail: str
+    budget: BudgetState | None = None
     under_way: Superstep | None = None  # what the executors of a workflow were at
 
 
@@ -266,10 +268,7 @@ class Reset(_Event):
 
 
 class Imported(_Event):
-    """The thread begins with a conversation from elsewhere: the `text` of a document, and where it was read.
-
-    What its entries refer to lies with this thread's attachments.
-    """
+    """The thread begins with the `text` of a document from elsewhere, whose contents are our attachments by now."""
 
     v: int = 2
     kind: Literal["imported"] = "imported"

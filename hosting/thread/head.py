@@ -8,7 +8,7 @@ stand in the events, keys and ended runs in rows next to them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict
@@ -23,12 +23,48 @@ _TOKEN_COUNTS = {
     "output_tokens": "outputTokenCount",
     "total_tokens": "totalTokenCount",
 }
+RECORDED_COUNTS = {
+    "input_tokens": "input_token_count",
+    "output_tokens": "output_token_count",
+    "total_tokens": "total_token_count",
+}
+_OWN_NAMES = {name: name for name in _TOKEN_COUNTS}
 _MOST_TOKENS = 2**53
 """More than one run can use, and as good as none where an entry has it; sums of it stay small in a head."""
 
 
 class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class TokenTotals(_Part):
+    """Tokens that the thread's runs have used, as their models counted them."""
+
+    input_tokens: int = 0
+    output_tokens: int = 0
+    total_tokens: int = 0
+
+    def plus(self, counts: object, names: Mapping[str, str]) -> TokenTotals:
+        """Return these and the counts that stand under such names; what is no count of tokens adds nothing."""
+        found = counts if isinstance(counts, dict) else {}
+        added = {
+            name: getattr(self, name) + count
+            for name, key in names.items()
+            if type(count := found.get(key)) is int and 0 <= count <= _MOST_TOKENS
+        }
+        return _with(self, **added) if added else self
+
+    def stored(self) -> dict[str, int]:
+        """Return the counts as an entry of a conversation has them."""
+        return {key: count for name, key in _TOKEN_COUNTS.items() if (count := getattr(self, name))}
+
+    @property
+    def all_tokens(self) -> int:
+        """All of them, also where models count none but those of requests and answers."""
+        return max(self.total_tokens, self.input_tokens + self.output_tokens)
+
+
+NOTHING = TokenTotals()
 
 
 class OpenRun(_Part):
@@ -87,14 +123,6 @@ class PendingApprovals(_Part):
     expires_at: float | None
 
 
-class TokenTotals(_Part):
-    """Tokens that the thread's runs have used, as their models counted them."""
-
-    input_tokens: int = 0
-    output_tokens: int = 0
-    total_tokens: int = 0
-
-
 class Grant(_Part):
     """With whom the owner shares the thread since `at`, and for what. The principal has no roles here."""
 
@@ -118,8 +146,9 @@ class Head(_Part):
     `newest` is the position of the newest `accepted`, `titled` that of the one whose message is the title, and
     `described` that of the newest `described`; 0 where there is none, or an older version of the code appended it.
     `epoch` rises by one when the thread is deleted and when a run begins it again: it is even while the thread lives
-    and odd under a tombstone. `append_id` is of the append that wrote it. `temporary`: the thread has one run, and is
-    to go once that is answered.
+    and odd under a tombstone. `usage` is of the runs that have ended; `spent` is what the recorded model calls of the
+    first of the open runs used so far, and `spent_within` those of agents that are its tools. `append_id` is of the
+    append that wrote it. `temporary`: the thread has one run, and is to go once that is answered.
     """
 
     v: int = events.VERSION
@@ -133,7 +162,9 @@ class Head(_Part):
     waiting: PendingApprovals | None = None
     resets: int = 0
     reset_at: int = 0
-    usage: TokenTotals = TokenTotals()
+    usage: TokenTotals = NOTHING
+    spent: TokenTotals = NOTHING
+    spent_within: TokenTotals = NOTHING
     changed_at: float = 0.0
     title: str = ""
     newest: int = 0
@@ -237,20 +268,35 @@ def _step(head: Head, event: events.Step) -> Head:
 
 
 def _model_result(head: Head, event: events.ModelResult | events.Checkpointed) -> Head:
-    return _with_run(_step(head, event), event.run_id, settled=head.position)
+    stepped = _step(head, event)
+    if isinstance(event, events.ModelResult):
+        name = "spent_within" if event.within else "spent"
+        spent = getattr(head, name).plus(event.response.get("usage_details"), RECORDED_COUNTS)
+        stepped = _with(stepped, **{name: spent})
+    return _with_run(stepped, event.run_id, settled=head.position)
 
 
 def _ended(head: Head, event: events.Terminal) -> Head:
     """It is the first of the open runs that ends, so nobody holds another one."""
     runs = tuple(run for run in head.runs if run.id != event.run_id)
-    counted = event.entry.get("usage")
-    counts = counted if isinstance(counted, dict) else {}
-    usage = {
-        name: getattr(head.usage, name) + count
-        for name, key in _TOKEN_COUNTS.items()
-        if type(count := counts.get(key)) is int and 0 <= count <= _MOST_TOKENS
-    }
-    return _with(head, runs=runs, claim=None, usage=_with(head.usage, **usage) if usage else head.usage)
+    if head.spent == head.spent_within == NOTHING:
+        return _with(head, runs=runs, claim=None, usage=head.usage.plus(event.entry.get("usage"), _TOKEN_COUNTS))
+    used = head.usage.plus(_used(head, event).model_dump(), _OWN_NAMES)
+    return _with(head, runs=runs, claim=None, usage=used, spent=NOTHING, spent_within=NOTHING)
+
+
+def _used(head: Head, event: events.Terminal) -> TokenTotals:
+    """Return what a run has used of whose model calls some are recorded.
+
+    An answer counts the calls of the agent that ran, not those of agents that were its tools. A workflow, which makes
+    no call of its own, counts some of its executors'. A run without an answer has used what is recorded.
+    """
+    counted = NOTHING.plus(event.entry.get("usage"), _TOKEN_COUNTS)
+    within = head.spent_within.model_dump()
+    if isinstance(event, events.Completed) and head.spent != NOTHING:
+        return counted.plus(within, _OWN_NAMES)
+    recorded = head.spent.plus(within, _OWN_NAMES)
+    return counted if counted.all_tokens > recorded.all_tokens else recorded
 
 
 def _completed(head: Head, event: events.Completed) -> Head:
@@ -326,7 +372,9 @@ _FOLDS: dict[type[Any], Callable[[Head, Any], Head]] = {
     events.Granted: _granted,
     events.Withdrawn: lambda head, event: _with(head, grants=tuple(one for one in head.grants if one.id != event.id)),
     events.Described: lambda head, _: _with(head, described=head.position),
-    events.Deleting: lambda head, _: _with(head, state="deleting", runs=(), claim=None, waiting=None),
+    events.Deleting: lambda head, _: _with(
+        head, state="deleting", runs=(), claim=None, waiting=None, spent=NOTHING, spent_within=NOTHING
+    ),
     events.Deleted: _deleted,
     events.InstancesRecorded: lambda head, _: head,
     events.Trimmed: lambda head, event: _with(head, trimmed=event.through),

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from hosting import errors
+from hosting.budgets import BudgetState
 from hosting.names import Address
 from hosting.ports import iso
 from hosting.request.run_request import PendingApproval, Superstep
@@ -183,9 +184,27 @@ def superseded(run_id: str, at: float, words: str = "") -> events.Cancelled:
     return events.Cancelled(at=at, run_id=run_id, code=error.code, detail=error.detail, entry=entry)
 
 
-def is_superseded(terminal: events.Terminal) -> bool:
-    """Return whether a later request interrupted the run, so that the conversation keeps its text."""
-    return isinstance(terminal, events.Cancelled) and terminal.code == errors.RunSupersededError.code
+def out_of_budget(
+    run_id: str, at: float, error: errors.BudgetExceededError, words: str, usage: dict[str, int]
+) -> events.Failed:
+    """Return the end of a run that used up its budget, with its text, which the conversation keeps."""
+    entry = stored_words(run_id=run_id, created_at=iso(at), text=words[:LONGEST_KEPT])
+    return events.Failed(
+        v=6,
+        at=at,
+        run_id=run_id,
+        code=error.code,
+        detail=error.detail,
+        budget=cast(BudgetState, error.budget),
+        entry={**entry, "usage": usage} if usage else entry,
+    )
+
+
+def keeps_words(terminal: events.Terminal) -> bool:
+    """Return whether the run was interrupted or used up its budget, so that the conversation keeps its text."""
+    if isinstance(terminal, events.Cancelled):
+        return terminal.code == errors.RunSupersededError.code
+    return isinstance(terminal, events.Failed) and terminal.budget is not None
 
 
 def under_way(run: Run, superstep: Superstep | None) -> Superstep | None:

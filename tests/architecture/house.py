@@ -19,6 +19,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "plan",
         "principal",
         "bearer",
+        "budgets",
         "workflow_copies",
         "workflows",
     ),

@@ -21,6 +21,8 @@ BEHAVIOURS = {
     "http.lists-agents": "The agents are listed with their endpoints (http-api.md 3).",
     "http.busy": "A request says by `busy`, in its query or its body, what becomes of it while the thread is busy, or "
     "its agent does; a rejected one is 409 with the address of the run in the way (issue 51).",
+    "http.budget": "A run that has used up its budget, or its thread's, makes no model call more: it ends as 402 with "
+    "what is used and left, and keeps what it said (issue 51).",
     "http.cancels-runs": "Cancelling is answered 202 and idempotent; a queued run never starts, a running one stops, "
     "neighbours are untouched (http-api.md 3).",
     "http.resets-threads": "A reset is answered 204 once its signal is taken; every run that begins behind it begins "

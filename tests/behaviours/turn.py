@@ -27,6 +27,8 @@ BEHAVIOURS = {
     "also where its own was killed (issue 51).",
     "turn.busy": "Whichever process takes requests that are to be rejected by a busy thread, one of those that come at "
     "once begins (issue 51).",
+    "turn.budget": "A run whose process is killed goes on with what it has used of its budget, in whichever process "
+    "(issue 51).",
     "turn.queue-limit": "A thread on which as many runs as may be wait or run takes no more: 429 "
     "(thread-log.md rule 1).",
     "turn.reset": "A reset is applied once, and a run that it made forgotten is not applied again "

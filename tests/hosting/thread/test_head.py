@@ -212,6 +212,7 @@ def test_a_head_is_stored_with_every_member() -> None:
     run |= {"cancelled": None, "barred": False, "attempts": 1, "lost": 0, "failures": 0, "settled": 0, "since": 0}
     claim = {"run_id": "r1", "attempt": 1, "token": "token-r1", "holder": "caller", "lease_seconds": 20.0}
     claim |= {"deadline": DEADLINE, "void_after": 0, "position": 2, "renewals": 0}
+    none = {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0}
 
     assert json.loads(head.encode(thread.head)) == {
         "v": 1,
@@ -233,7 +234,9 @@ def test_a_head_is_stored_with_every_member() -> None:
         "imported": None,
         "temporary": False,
         "described": 0,
-        "usage": {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0},
+        "usage": none,
+        "spent": none,
+        "spent_within": none,
     }
 
 

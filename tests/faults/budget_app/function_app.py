@@ -1,0 +1,66 @@
+"""An agent whose model calls a tool for ever, for 10 tokens a call, and has a budget; one call stands still.
+
+CALLS is the file with a line for each model call. At the call HOLDS_AT the model waits for the file GOES_ON.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from agent_framework import (
+    Agent,
+    BaseChatClient,
+    ChatMiddlewareLayer,
+    ChatResponse,
+    Content,
+    FunctionInvocationLayer,
+    Message,
+    UsageDetails,
+    tool,
+)
+
+import hosting.app
+
+CALLS = Path(os.environ["CALLS"])
+GOES_ON = Path(os.environ["GOES_ON"])
+HOLDS_AT = int(os.environ["HOLDS_AT"])
+
+
+class Spender(BaseChatClient[Any]):
+    """Calls `step` with every answer."""
+
+    def _inner_get_response(
+        self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
+    ) -> Awaitable[ChatResponse[Any]]:
+        return self._answer(sum(message.role == "tool" for message in messages) + 1)
+
+    async def _answer(self, number: int) -> ChatResponse[Any]:
+        with CALLS.open("a", encoding="utf-8") as calls:
+            calls.write(f"{number}\n")
+        while number == HOLDS_AT and not GOES_ON.exists():  # noqa: ASYNC110 - another process makes it
+            await asyncio.sleep(0.05)
+        call = Content.from_function_call(f"c{number}", "step", arguments={})
+        used = UsageDetails(input_token_count=6, output_token_count=4, total_token_count=10)
+        return ChatResponse(
+            messages=Message("assistant", [Content.from_text(f"part {number}"), call]), usage_details=used
+        )
+
+
+class SpenderClient(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], Spender):
+    """The model with function invocation and middleware."""
+
+
+@tool
+def step() -> str:
+    """Do a step."""
+    return "done"
+
+
+hosting.app.Services = partial(hosting.app.Services, lease_seconds=1.0, margin_seconds=0.5)
+spender = Agent(SpenderClient(), "Spend.", name="Spender", tools=[step])
+app = hosting.app.AgentFunctionApp(agents=[spender], budget=hosting.app.Budget(tokens=60))

@@ -1,0 +1,168 @@
+"""`budget`, over HTTP: how much of its model a run or a thread may use (hosting.md)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from typing import Any
+
+import pytest
+from agent_framework import (
+    Agent,
+    BaseChatClient,
+    ChatMiddlewareLayer,
+    ChatResponse,
+    ChatResponseUpdate,
+    Content,
+    FunctionInvocationLayer,
+    Message,
+    ResponseStream,
+    UsageDetails,
+    tool,
+)
+
+from hosting.app import Budget
+from hosting.errors import ConfigurationError
+from tests.support.app.scripted import scripted_agent
+from tests.support.made_app import app_of, ask, served
+
+CALLS: list[str] = []
+USED = {"input_token_count": 30, "output_token_count": 10, "total_token_count": 40}
+THREADS = "/api/agents/Joker/threads"
+
+
+class _Spender(BaseChatClient[Any]):
+    """Says a word and calls `step`, as often as the request's number says; each call of it costs 40 tokens."""
+
+    def _inner_get_response(
+        self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
+    ) -> Awaitable[ChatResponse[Any]] | ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
+        answer = _answer(messages)
+        if stream:
+            return self._build_response_stream(_updates(answer))
+        ready: asyncio.Future[ChatResponse[Any]] = asyncio.get_running_loop().create_future()
+        ready.set_result(answer)
+        return ready
+
+
+class Spender(FunctionInvocationLayer, ChatMiddlewareLayer, _Spender):  # type: ignore[misc,type-arg]
+    """The same as the framework's clients are made: its loop of calls, and middleware around each."""
+
+
+def _answer(messages: Sequence[Message]) -> ChatResponse[Any]:
+    last = max(at for at, message in enumerate(messages) if message.role == "user")
+    wanted, made = int(messages[last].text), sum(message.role == "tool" for message in messages[last:])
+    CALLS.append(messages[last].text)
+    contents = [Content.from_text(f"part {made}")]
+    if made < wanted:
+        contents.append(Content.from_function_call(f"c{made}", "step", arguments={}))
+    return ChatResponse(messages=Message("assistant", contents), usage_details=UsageDetails(**USED))  # type: ignore[typeddict-item]
+
+
+async def _updates(answer: ChatResponse[Any]) -> AsyncIterator[ChatResponseUpdate]:
+    yield ChatResponseUpdate(role="assistant", contents=list(answer.messages[0].contents), message_id=str(len(CALLS)))
+    yield ChatResponseUpdate(role="assistant", contents=[Content.from_usage(UsageDetails(**USED))])  # type: ignore[typeddict-item]
+
+
+@tool(approval_mode="never_require")
+def step() -> str:
+    """Do a step."""
+    return "done"
+
+
+def spender(name: str = "Joker", *tools: Any) -> Agent[Any]:
+    """Return an agent of that model."""
+    return Agent(client=Spender(), name=name, tools=[step, *tools])
+
+
+@pytest.mark.behaviour("http.budget")
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+async def test_a_run_that_has_used_up_its_budget_ends_and_keeps_what_it_said(streamed: bool) -> None:
+    """No model call begins then; the one that used it up is answered, and its tool was called."""
+    CALLS.clear()
+    async with served(app_of(spender(), budget=Budget(tokens=80))) as (_, http):
+        refused = await ask(http, "5", thread_id="t", **({"stream": True} if streamed else {}))
+        runs = (await http.get(f"{THREADS}/t/runs")).json()["runs"]
+        entries = (await http.get(f"{THREADS}/t/messages")).json()["entries"]
+        short = await ask(http, "1", thread_id="t")
+
+    if not streamed:
+        assert (refused.status_code, refused.json()["code"]) == (402, "budget_exceeded")
+        assert refused.json()["budget"] == {"per": "run", "tokens": 80, "used_tokens": 80, "left_tokens": 0}
+    assert (runs[0]["status"], runs[0]["code"]) == ("failed", "budget_exceeded")
+    assert runs[0]["usage"] == {"input_token_count": 60, "output_token_count": 20, "total_token_count": 80}
+    text = entries[1]["messages"][0]["contents"][0]["text"]
+    assert (entries[1]["status"], "part 0" in text, "part 1" in text, "part 2" in text) == (
+        "interrupted",
+        True,
+        True,
+        False,
+    )
+    assert CALLS == ["5", "5", "1", "1"]
+    assert short.status_code == 200
+
+
+@pytest.mark.behaviour("http.budget")
+async def test_all_runs_of_a_thread_share_its_budget() -> None:
+    """Also what a run used that failed by it; another thread has a budget of its own, and so has the agent's option."""
+    CALLS.clear()
+    app = app_of(budget=Budget(tokens=1))
+    app.add_agent(spender(), budget=Budget(tokens=100, per="thread"))
+    async with served(app) as (_, http):
+        first = await ask(http, "0", thread_id="t")
+        second = await ask(http, "9", thread_id="t")
+        third = await ask(http, "0", thread_id="t")
+        other = await ask(http, "0", thread_id="u")
+
+    assert [first.status_code, second.status_code, third.status_code, other.status_code] == [200, 402, 402, 200]
+    assert second.json()["budget"] == {"per": "thread", "tokens": 100, "used_tokens": 120, "left_tokens": 0}
+    assert third.json()["budget"] == second.json()["budget"]
+    assert CALLS == ["0", "9", "9", "0"]
+
+
+@pytest.mark.behaviour("http.budget")
+async def test_the_budget_holds_where_tools_are_switched_off_and_for_agents_that_are_tools() -> None:
+    """An agent that is a tool spends what its caller has."""
+    CALLS.clear()
+    inner = spender("inner").as_tool(name="inner", arg_name="task")
+    outer = Agent(client=_calling_inner(), name="Joker", tools=[inner])
+    async with served(app_of(outer, budget=Budget(tokens=100))) as (_, http):
+        within = await ask(http, "go", thread_id="t")
+    async with served(app_of(spender(), budget=Budget(tokens=80))) as (_, http):
+        off = await ask(http, "5", thread_id="t", enable_tool_calls=False)
+
+    assert (within.status_code, within.json()["budget"]["used_tokens"]) == (402, 120)
+    assert (off.status_code, off.json()["budget"]["used_tokens"]) == (402, 80)
+    assert CALLS == ["9", "9", "5", "5"]
+
+
+def _calling_inner() -> Spender:
+    class Outer(Spender):
+        def _inner_get_response(self, *, messages: Any, stream: bool, options: Any, **kwargs: Any) -> Any:
+            call = Content.from_function_call("c", "inner", arguments={"task": "9"})
+            answer = ChatResponse(
+                messages=Message("assistant", [call]),
+                usage_details=UsageDetails(**USED),  # type: ignore[typeddict-item]
+            )
+            ready: asyncio.Future[ChatResponse[Any]] = asyncio.get_running_loop().create_future()
+            ready.set_result(answer)
+            return ready
+
+    return Outer()
+
+
+@pytest.mark.behaviour("http.budget")
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (lambda: Budget(tokens=0), "tokens of a Budget is '0'"),
+        (lambda: Budget(tokens=True), "tokens of a Budget is 'True'"),
+        (lambda: Budget(tokens=5, per="day"), "per of a Budget is 'day'. Give 'run' or 'thread'."),  # type: ignore[arg-type]
+        (lambda: app_of(spender(), budget=5), r"budget of agent 'Joker' is a int. Give Budget\(tokens=...\)"),
+        (lambda: app_of(scripted_agent("Joker"), budget=Budget(tokens=5)), "its model calls cannot be counted"),
+    ],
+)
+def test_a_budget_that_is_none_or_cannot_be_kept_is_refused_at_the_start(given: Any, sentence: str) -> None:
+    """By a sentence that says what to give instead."""
+    with pytest.raises(ConfigurationError, match=sentence):
+        given()
