@@ -203,14 +203,18 @@ def runtime_status(run: Run) -> RuntimeStatus:
 
 
 def _outputs(runs: Sequence[Run]) -> list[Any]:
-    """Return what the newest run yielded, behind what those did that it continues."""
-    outputs: list[Any] = []
+    """Return what the newest run yielded, behind what those did that it continues.
+
+    Answers of agents count where none of them has values, as in each alone.
+    """
+    values: list[Any] = []
+    answers: list[Any] = []
     for run in runs:
         if isinstance(run.terminal, Completed):
-            outputs = [*(_output(run, run.terminal) or ()), *outputs]
+            values, answers = [*run.values, *values], [*(_output(run, run.terminal) or ()), *answers]
             if not run.accepted.request.decisions:
                 break
-    return outputs
+    return values or answers
 
 
 def _output(run: Run, end: Terminal) -> list[Any] | None:
