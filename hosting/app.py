@@ -333,12 +333,13 @@ class AgentFunctionApp(df.DFApp):
             tool_name=tool[0],
             tool_description=tool[1],
             busy=busy,
+            budget=self._budget if budget is None else budget,
         )
         self._safeguards.check_agent(agent, planned.name, is_tool=planned.tool is not None)
         seconds = self._time_limit.of(planned.name, run_timeout_seconds)
         ttl = checked_ttl(planned.name, ttl_seconds, self._settings.thread_ttl_seconds)
         self._add_callback(planned.name, callback or self.default_callback)
-        self._services.hold(planned, seconds, retry, self._budget if budget is None else budget)
+        self._services.hold(planned, seconds, retry)
         entity = ThreadEntity(planned, self._services, ttl)
         register_entity(self, entity_name(planned.name), entity.handle, entity_function(planned.name))
         if planned.http:

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from agent_framework import SupportsAgentRun, WorkflowAgent
 
+from hosting.budgets import Budget, checked_budget
 from hosting.errors import ConfigurationError, UnknownAgentError
 from hosting.host_settings import ATTRIBUTE
 from hosting.names import (
@@ -50,7 +51,8 @@ class AgentPlan:
     """One agent and the surfaces it gets; `tool` is None when it is no MCP tool.
 
     With a `workflow`, that stands for the agent: it has threads, runs and a name beside the agents'. `busy` is what
-    becomes of a request that does not say it, while a run of its thread has not ended.
+    becomes of a request that does not say it, while a run of its thread has not ended, and `budget` how much its
+    runs or threads may use.
     """
 
     name: str
@@ -59,6 +61,7 @@ class AgentPlan:
     tool: ToolPlan | None
     workflow: HostedWorkflow | None = None
     busy: Busy = "queue"
+    budget: Budget | None = None
 
     @property
     def kind(self) -> Kind:
@@ -94,6 +97,7 @@ class Plan:
         tool_name: str | None = None,
         tool_description: str | None = None,
         busy: Busy = "queue",
+        budget: Budget | None = None,
     ) -> AgentPlan:
         """Return the plan of one more agent; raise `ConfigurationError` when it cannot be hosted next to the others."""
         name = check_agent_name(getattr(agent, "name", None), has_owners=self.has_owners)
@@ -118,7 +122,9 @@ class Plan:
             raise ConfigurationError(
                 f"busy of agent {name!r} is {str(busy)[:80]!r}. Give one of {', '.join(map(repr, BUSY_POLICIES))}."
             )
-        planned = AgentPlan(name, cast(SupportsAgentRun, agent), http, None, workflow, busy)
+        planned = AgentPlan(
+            name, cast(SupportsAgentRun, agent), http, None, workflow, busy, checked_budget(name, budget)
+        )
         if mcp:
             planned = replace(planned, tool=self._tool(planned, tool_name, tool_description))
         else:

@@ -203,9 +203,8 @@ def register_threads(served: Served, threads: Threads, settings: Settings) -> No
 
     @serves(served, routes.THREAD)
     async def read(request: HttpRequest) -> Reply:
-        agent = request.agent
         view = await threads.view(request.address, request.client)
-        return thread_reply(agent.name, view, settings.state_limit_bytes)
+        return thread_reply(request.agent, view, settings.state_limit_bytes)
 
     @serves(served, routes.MESSAGES)
     async def messages(request: HttpRequest) -> Reply:

@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from typing_extensions import NotRequired, TypedDict
 
+from hosting.budgets import BudgetState
 from hosting.service.outcome import Approval, OpenStatus, RunIds, RunStatus, ThreadIds, Usage
 from hosting.workflows import WorkflowGraph
 
@@ -123,7 +124,10 @@ class ThreadPage(TypedDict):
 
 
 class Thread(ThreadIds):
-    """What one thread is; times are RFC 3339, `usage` is the sum of its turns."""
+    """What one thread is; times are RFC 3339, `usage` is the sum of its turns.
+
+    `budget` is how that of the thread stands, where its agent has one for each.
+    """
 
     agent: str
     created_at: str | None
@@ -133,6 +137,7 @@ class Thread(ThreadIds):
     size_bytes: int
     limit_bytes: int
     expires_at: str | None
+    budget: NotRequired[BudgetState]
 
 
 class ShownEntry(TypedDict):

@@ -236,22 +236,20 @@ def threads_reply(page: EntityPage) -> Reply:
     return json_reply(200, body)
 
 
-def thread_reply(agent: str, view: ThreadView, limit_bytes: int) -> Reply:
+def thread_reply(agent: AgentPlan, view: ThreadView, limit_bytes: int) -> Reply:
     """Return what one thread is: its times, its size and what it used."""
     entries, older = list(exchanges(view.conversation)), host_of(view.conversation).archived
-    created_at = older.since
-    if created_at is None and entries:
-        created_at = entries[0].created_at
-    elif created_at is None and view.runs:
-        created_at = iso(view.runs[-1].accepted.at)
+    accepted_at = iso(view.runs[-1].accepted.at) if view.runs else None
+    created_at = older.since or (entries[0].created_at if entries else accepted_at)
     usage: Usage = {}
     for used in (older, *(entry.usage for entry in entries if type(entry) is ResponseEntry)):
         for name in USAGE_NAMES.values():
             count = getattr(used, name, None)
             usage[name] = usage.get(name, 0) + (count if type(count) is int else 0)
     body: Thread = {
-        "agent": agent,
-        **thread_ids(view.address.thread_id),
+        "agent": agent.name,
+        "thread_id": view.address.thread_id,
+        "session_id": view.address.thread_id,
         "created_at": created_at,
         "updated_at": entries[-1].created_at if entries else created_at,
         "message_count": message_count(view.conversation),
@@ -260,6 +258,8 @@ def thread_reply(agent: str, view: ThreadView, limit_bytes: int) -> Reply:
         "limit_bytes": limit_bytes,
         "expires_at": view.conversation.data.expiration_time_utc,
     }
+    if agent.budget is not None and agent.budget.per == "thread":
+        body["budget"] = agent.budget.state(view.head.used_tokens)
     return json_reply(200, body, thread_headers(view.address.thread_id))
 
 

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import KW_ONLY, dataclass
 
-from hosting.budgets import Budget, checked_budget
 from hosting.errors import ConfigurationError
 from hosting.plan import AgentPlan
 from hosting.request.run_request import Retry
@@ -102,13 +101,7 @@ class Services:
         self.sharing = Sharing(self.log)
         self.owners = Owners(self.log, self.threads, stores, lambda: self._agents)
 
-    def hold(
-        self,
-        planned: AgentPlan,
-        run_timeout_seconds: float,
-        retry: Retry | None = None,
-        budget: Budget | None = None,
-    ) -> None:
+    def hold(self, planned: AgentPlan, run_timeout_seconds: float, retry: Retry | None = None) -> None:
         """Have runs of the agent held by this process; `retry` is for requests that bring none.
 
         Raises `ConfigurationError` for an agent that cannot be run as one, or whose model calls cannot be counted.
@@ -117,7 +110,7 @@ class Services:
             runner: AgentRunner = WorkflowRunner(planned.workflow, self.loop, self.route_prefix)
         else:
             runner = AgentRunner(planned.agent, planned.name, self.loop, self.settings.context_tokens)
-        if checked_budget(planned.name, budget) is not None and planned.workflow is None and not runner.counts_calls:
+        if planned.budget is not None and planned.workflow is None and not runner.counts_calls:
             raise ConfigurationError(
                 f"Agent {planned.name!r} has a budget, and its model calls cannot be counted: it is no agent-framework "
                 "Agent, or its client has no chat middleware. Leave the budget out."
@@ -128,7 +121,7 @@ class Services:
             run_timeout_seconds,
             batch_seconds=self.stores.threads.batch_seconds,
             retry=retry,
-            budget=budget,
+            budget=planned.budget,
             listener=self.listeners.begin,
         )
 

@@ -175,6 +175,11 @@ class Head(_Part):
     described: int = 0
 
     @property
+    def used_tokens(self) -> int:
+        """All tokens that the thread's runs have used, with what is recorded of one that has not ended."""
+        return sum(used.all_tokens for used in (self.usage, self.spent, self.spent_within))
+
+    @property
     def next_run(self) -> OpenRun | None:
         """The run that is next: the first of the open ones."""
         return self.runs[0] if self.runs else None
