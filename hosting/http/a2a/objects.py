@@ -21,6 +21,7 @@ HOW_TO_ANSWER = (
     "Answer with a message to this task: the text 'approve', any other text to refuse with that reason, or a data part "
     '{"approvals": [{"id": "...", "approved": true}]}.'
 )
+HOW_TO_GIVE = 'Send a data part {"approvals": [{"id": "...", "value": ...}]} to this task, by the answer_schema.'
 
 
 def timestamp(at: float) -> str:
@@ -57,12 +58,24 @@ def status_message(
 
 
 def approvals_message(run: Run, position: int, task_id: str) -> dict[str, Any]:
-    """Return what the agent asks a person: the tool calls that nobody has decided on, as a text and as data."""
+    """Return what the agent asks a person: what nobody has decided on or answered, as a text and as data."""
     approvals = approval_fields(run, run.undecided)
-    calls = [f"{one['tool']}({json.dumps(one['arguments'], ensure_ascii=False)})" for one in approvals]
-    text = f"Waits for a person's approval of: {', '.join(calls)}. {HOW_TO_ANSWER}"
-    asked = [{name: one[name] for name in ("id", "tool", "arguments", "expires_at")} for one in approvals]
-    parts: list[dict[str, Any]] = [{"text": text}, {"data": {"approvals": asked}, "mediaType": "application/json"}]
+    tools, questions = (
+        [
+            f"{one['tool']}({json.dumps(one['arguments'], ensure_ascii=False)})"
+            for one in approvals
+            if ("answer_schema" in one) == asks
+        ]
+        for asks in (False, True)
+    )
+    texts = [f"Waits for a person's approval of: {', '.join(tools)}. {HOW_TO_ANSWER}"] if tools else []
+    texts += [f"Waits for a person's answer to: {', '.join(questions)}. {HOW_TO_GIVE}"] if questions else []
+    shown = ("id", "tool", "arguments", "expires_at", "answer_schema")
+    asked = [{name: value for name, value in one.items() if name in shown} for one in approvals]
+    parts: list[dict[str, Any]] = [
+        {"text": " ".join(texts)},
+        {"data": {"approvals": asked}, "mediaType": "application/json"},
+    ]
     return status_message(run, position, task_id, parts, {"code": "approvals_pending"})
 
 

@@ -284,6 +284,25 @@ async def test_a_task_is_canceled(wired: Wired) -> None:
     assert wired.notes == []
 
 
+@pytest.mark.behaviour("workflows.asks")
+async def test_what_a_workflow_asks_is_answered_by_its_schema() -> None:
+    """The task says how, and its answer is the workflow's."""
+    wired = Wired(workflows=[asking_flow])
+    async with wired.http:
+        task = await wired.send("tea", "Asking")
+        text, data = task["status"]["message"]["parts"]
+        (asked,) = data["data"]["approvals"]
+        given = {"approvals": [{"id": asked["id"], "value": {"approved": True, "note": "hot"}}]}
+        answer = message("", parts=[{"data": given}], taskId=task["id"])
+        ended = (await wired.result("SendMessage", "Asking", message=answer))["task"]
+
+    assert text["text"].startswith("Waits for a person's answer to: reviewer({")
+    assert 'Send a data part {"approvals": [{"id": "...", "value": ...}]}' in text["text"]
+    assert asked["answer_schema"]["required"] == ["approved"]
+    assert ended["status"]["state"] == "TASK_STATE_COMPLETED"
+    assert ended["artifacts"][-1]["parts"] == [{"text": "tea: True hot"}]
+
+
 @pytest.mark.behaviour("a2a.cancel")
 async def test_a_task_that_waits_for_what_a_workflow_asks_is_canceled() -> None:
     """Its run ends as cancelled, nothing waits any more, and the next message begins anew."""
