@@ -206,7 +206,8 @@ def introduction_of(plan: Plan, shared: Iterable[str]) -> Mapping[str, Any]:
     """
     planned = plan.agents.values()
     details = {name(agent.name) for agent in planned for name in (entity_function, mcp_function)}
-    route = next((http_function(agent.name) for agent in planned if agent.http), None)
+    takes_words = (plan for plan in planned if plan.workflow is None or plan.workflow.input.takes_words)
+    route = next((http_function(agent.name) for agent in takes_words if agent.http), None)
     return {
         "lines": _models(plan.by_name()),
         "details": sorted(details.union(shared)),

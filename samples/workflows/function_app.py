@@ -69,7 +69,9 @@ def trip() -> Workflow:
     guides = [Agent(client=client, name=f"guide-{n}", tools=[get_weather]) for n in range(2)]
     planner, reporter = Planner("planner"), Reporter("reporter")
     builder = WorkflowBuilder(name="Trip", start_executor=planner, output_from=[reporter])
-    return builder.add_fan_out_edges(planner, guides).add_fan_in_edges(guides, reporter).build()
+    for guide in guides:  # an edge each: what one fan-out edge takes to named targets goes there one after another
+        builder.add_edge(planner, guide)
+    return builder.add_fan_in_edges(guides, reporter).build()
 
 
 class Count(Executor):

@@ -1,6 +1,7 @@
 // The page put together: which agent and thread the address names, what stands above and below the conversation.
 
 import { Problem, checked, credentials, graphs, paths, read, send } from "./api.js"
+import { asCurl } from "./commands.js"
 import { Composer } from "./composer.js"
 import { Conversation } from "./conversation.js"
 import { askForKey, confirmed, copyButton, showCommands, showReceipt } from "./dialogs.js"
@@ -8,6 +9,7 @@ import { button, byId, el, icon, iconButton } from "./dom.js"
 import { Figures } from "./figures.js"
 import { Graph } from "./graph.js"
 import { Inbox, countWaiting } from "./inbox.js"
+import { exampleOf, takesText } from "./schemas.js"
 import { beginTheme, changeTheme } from "./theme.js"
 import { ThreadList, hrefOf } from "./threads.js"
 
@@ -275,7 +277,7 @@ function showEmpty(agent) {
   if (!conversation.isEmpty) return
   const shape = graphs.get(agent.name)
   const first = shape ? new Graph(shape).element : el("p", {}, button(QUESTION, () => composer.write(QUESTION), "chip"))
-  const curl = `curl ${agent.run_url}${credentials.key && ' -H "x-functions-key: $KEY"'} -d "${QUESTION}"`
+  const curl = asCurl(firstRequest(agent), Boolean(credentials.key))
   byId("conversation").append(
     el(
       "section",
@@ -290,9 +292,12 @@ function showEmpty(agent) {
   )
 }
 
-/** Whether words are taken as they are: by each agent, and by a workflow that has no type of its own for its input. */
-function takesText({ input_schema: schema }) {
-  return !schema || [schema, ...(schema.anyOf ?? [])].some(({ type }) => type === "string")
+/** What somebody may send first: a question, or a value of the type that a workflow takes. */
+function firstRequest(agent) {
+  const asked = { method: "POST", url: agent.run_url, headers: {}, body: QUESTION }
+  if (takesText(agent)) return asked
+  const body = JSON.stringify({ input: exampleOf(agent.input_schema) })
+  return { ...asked, headers: { "Content-Type": "application/json" }, body }
 }
 
 function showNoAgents() {

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -90,6 +92,17 @@ async def test_a_workflow_that_takes_a_value_is_given_it_as_json(host: RunningHo
         await expect(page.get_by_placeholder("Message")).to_have_attribute("placeholder", "Message Text")
 
     assert '"total": 6' in answer
+
+
+@pytest.mark.behaviour("page.graph")
+async def test_the_first_command_of_a_workflow_has_a_value_that_it_takes(host: RunningHost) -> None:
+    """It is there to be pasted."""
+    async with browsed(host.origin) as browser:
+        page = await browser.open("#/Orders")
+        command = await page.locator("#empty code").text_content() or ""
+
+    ran = subprocess.run(["sh", "-c", command], capture_output=True, text=True, timeout=60, check=True)
+    assert json.loads(ran.stdout)["status"] == "success", ran.stdout
 
 
 @pytest.mark.behaviour("page.graph")
