@@ -67,8 +67,11 @@ def checked_budget(agent: str, budget: Budget | None) -> Budget | None:
 
 
 def counted_tokens(usage: Mapping[str, Any] | None) -> int:
-    """Return all tokens that a model counted in one answer, by the framework's names; 0 where it counts none."""
+    """Return all tokens that a model counted in one answer, by the framework's names.
+
+    What is no number of tokens that anybody can have used counts nothing, as in a head.
+    """
     found = usage or {}
     names = ("total_token_count", "input_token_count", "output_token_count")
-    total, given, answered = (value if type(value := found.get(name)) is int else 0 for name in names)
-    return max(total, given + answered, 0)
+    counts = [value if type(value := found.get(name)) is int and 0 <= value <= MOST_TOKENS else 0 for name in names]
+    return max(counts[0], counts[1] + counts[2])

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from agent_framework import (
     Agent,
+    AgentExecutor,
     BaseChatClient,
     ChatMiddlewareLayer,
     ChatResponse,
@@ -18,6 +19,8 @@ from agent_framework import (
     Message,
     ResponseStream,
     UsageDetails,
+    Workflow,
+    WorkflowBuilder,
     tool,
 )
 
@@ -135,6 +138,21 @@ async def test_the_budget_holds_where_tools_are_switched_off_and_for_agents_that
     assert (within.status_code, within.json()["budget"]["used_tokens"]) == (402, 120)
     assert (off.status_code, off.json()["budget"]["used_tokens"]) == (402, 80)
     assert CALLS == ["9", "9", "5", "5"]
+
+
+@pytest.mark.behaviour("http.budget")
+async def test_the_agents_of_a_workflow_spend_its_budget() -> None:
+    """Whichever executor they work in."""
+    CALLS.clear()
+
+    def build() -> Workflow:
+        return WorkflowBuilder(start_executor=AgentExecutor(spender("writer")), name="Write").build()
+
+    async with served(app_of(workflows=[build], budget=Budget(tokens=80))) as (_, http):
+        refused = await http.post("/api/workflows/Write/run", json={"message": "5", "thread_id": "t"})
+
+    assert (refused.status_code, refused.json()["budget"]["used_tokens"]) == (402, 80)
+    assert CALLS == ["5", "5"]
 
 
 def _calling_inner() -> Spender:

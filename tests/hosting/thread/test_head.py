@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hosting.errors import NewerVersionError
+from hosting.errors import NewerVersionError, RunFailedError
 from hosting.names import BUSY_POLICIES
 from hosting.principal import Principal
 from hosting.request.run_request import LONGEST_NAME, Decision, RunRequest
@@ -39,6 +39,7 @@ from hosting.thread.commands import (
 from hosting.thread.decide import MOST_APPROVALS, MOST_GRANTS, MOST_OPEN_RUNS, decide
 from hosting.thread.draft import Draft
 from hosting.thread.head import NEW, Head, fold
+from hosting.thread.run import unanswered
 from tests.support.seeds import repeated
 from tests.support.threads import (
     DEADLINE,
@@ -261,6 +262,43 @@ def test_the_head_counts_tokens_and_names_the_thread_by_its_first_message() -> N
 
     assert thread.head.usage == head.TokenTotals(input_tokens=3, output_tokens=4, total_tokens=7)
     assert thread.head.title == "Hello from r1"
+
+
+@pytest.mark.behaviour("thread.fold")
+@pytest.mark.parametrize(
+    ("calls", "answered", "used"),
+    [
+        ([""], 25, 25),
+        (["", "1.c"], 25, 35),
+        ([""], None, 10),
+        (["", "1.c", "1.c"], None, 30),
+        (["1.1/writer/a", "2.1/editor/b"], 10, 20),
+        (["1.1/writer/a"], None, 10),
+    ],
+    ids=["answer", "answer-and-tool", "failure", "failure-and-tool", "workflow", "failed-workflow"],
+)
+def test_the_tokens_of_a_run_are_those_of_all_its_recorded_calls(
+    calls: list[str], answered: int | None, used: int
+) -> None:
+    """An answer counts its agent's calls, and those of its tools come to it; a failure has what was recorded.
+
+    A workflow's answer counts some of what its executors' agents used, which is all recorded.
+    """
+    thread = Thread()
+    thread.do(accept("r1", claimed=True))
+    response = {"messages": [], "usage_details": {"input_token_count": 6, "total_token_count": 10}}
+    for number, within in enumerate(calls, 1):
+        step = events.ModelResult(at=NOW, run_id="r1", number=number, within=within, digest="", response=response)
+        thread.do(RecordSteps("token-r1", (step,)))
+    assert thread.head.used_tokens == 10 * len(calls)
+    end: Any = unanswered("r1", NOW, RunFailedError("It failed."))
+    if answered is not None:
+        entry = {**completed("r1").entry, "usage": {"totalTokenCount": answered}}
+        end = completed("r1").model_copy(update={"entry": entry})
+    thread.do(EndRun("token-r1", end))
+
+    assert thread.head.used_tokens == thread.head.usage.total_tokens == used
+    assert thread.head.spent == thread.head.spent_within == head.NOTHING
 
 
 @pytest.mark.behaviour("thread.fold")
