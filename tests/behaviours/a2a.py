@@ -21,7 +21,8 @@ BEHAVIOURS = {
     "a2a.python-client": "The official client for Python chats, streams, subscribes, cancels, approves, sends a "
     "picture, lists, and gets its own errors.",
     "a2a.npm-client": "The official client for JavaScript does the same.",
-    "a2a.agent": "agent-framework's A2AAgent chats in a session, streams and approves.",
+    "a2a.agent": "agent-framework's A2AAgent chats in a session, streams and approves, and has a killed "
+    "host's task by its token.",
     "a2a.killed": "A task of a killed host goes on elsewhere, and a reader that subscribes again has all of it.",
     "a2a.fuzzed": "Whatever request is sent, the answer is a result or an error of the protocol's shape.",
 }

@@ -18,6 +18,7 @@ BEHAVIOURS = {
     "ag-ui.same-run": "A run is the same over our own routes, the wire and the other wires.",
     "ag-ui.types": "Every event is one of PyPI's types, and every stream passes the protocol's validator.",
     "ag-ui.npm-clients": "The npm clients 1.0.0 and 0.0.59 chat, see tools, approve, are cancelled and get errors.",
-    "ag-ui.chat-client": "agent-framework's AGUIChatClient chats and approves.",
+    "ag-ui.chat-client": "agent-framework's AGUIChatClient chats and approves; after a kill its next message has its "
+    "turn after the run.",
     "ag-ui.killed": "A run of a killed host goes on elsewhere, and a client that sends it again has each word once.",
 }

@@ -18,6 +18,7 @@ from agent_framework_openai import OpenAIChatClient
 from tests.faults.planned_app import PlannedApp
 from tests.support.npm_client import printed_by, with_packages
 from tests.support.planned import ALL_SAID
+from tests.support.python_packages import CHAT_CLIENT, installed, printed_with
 from tests.support.running_host import RunningHost
 
 pytestmark = pytest.mark.slow
@@ -151,3 +152,45 @@ async def test_a2as_client_for_python_has_all_that_was_said(planned: PlannedApp)
 
     assert after[0].task.id == identifier
     assert "".join(part.text for part in task.artifacts[-1].parts) == ALL_SAID
+
+
+@pytest.mark.behaviour("a2a.agent")
+async def test_agent_frameworks_agent_has_the_answer_by_its_token(planned: PlannedApp) -> None:
+    """It had begun the task in the background, and polls it; the task is read to its end once."""
+    pytest.importorskip("a2a", reason="a2a-sdk is not installed")
+    from agent_framework_a2a import A2AAgent
+
+    def agent(host: RunningHost) -> A2AAgent:
+        return A2AAgent(name="Speaker", url=f"{host.origin}/api/a2a/Speaker", timeout=60)
+
+    async with until_killed(planned) as host, agent(host) as one:
+        begun = await one.run(POINT, background=True)
+    answer, token = begun, begun.continuation_token
+    with planned.host() as host:
+        async with agent(host) as other:
+            while answer.continuation_token is not None:
+                await asyncio.sleep(0.05)
+                answer = await other.poll_task(answer.continuation_token)
+
+    assert token is not None
+    assert answer.text == ALL_SAID
+
+
+@pytest.mark.behaviour("ag-ui.chat-client")
+async def test_agent_frameworks_client_for_ag_ui_asks_again_in_its_thread(
+    planned: PlannedApp, pytestconfig: pytest.Config
+) -> None:
+    """It makes a new run of each request: the killed one goes on, and the new one has its turn after that."""
+    packages = installed(Path(pytestconfig.cache.mkdir("ag-ui-python")), *CHAT_CLIENT)
+    script = WIRES / "ag_ui" / "killed_chat_client.py"
+    async with until_killed(planned) as host:
+        asking = asyncio.ensure_future(printed_with(packages, script, host.origin, POINT))
+    before = await asking
+    with planned.host() as host:
+        after = await printed_with(packages, script, host.origin, POINT)
+        async with httpx.AsyncClient(base_url=host.origin) as http:
+            runs = (await http.get("/api/agents/Speaker/threads/t/runs")).json()["runs"]
+
+    assert ("said" in before, "broken" in before) == (False, True)
+    assert after["said"] == ALL_SAID.split()
+    assert [run["status"] for run in runs] == ["success", "success"]
