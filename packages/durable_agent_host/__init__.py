@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from hosting.app import AgentFunctionApp as AgentFunctionApp
     from hosting.bearer import bearer_token as bearer_token
+    from hosting.budgets import Budget as Budget
     from hosting.console.client import AgentClient as AgentClient
     from hosting.console.worker import AgentWorker as AgentWorker
     from hosting.entity.called_run import AgentRunError as AgentRunError
@@ -35,6 +36,7 @@ _MODULES = {
     "AgentResponseCallbackProtocol": "hosting.runner.callbacks",
     "AgentRunError": "hosting.entity.called_run",
     "AgentWorker": "hosting.console.worker",
+    "Budget": "hosting.budgets",
     "Principal": "hosting.principal",
     "PrincipalRequest": "hosting.principal",
     "PrincipalResolver": "hosting.principal",
@@ -54,6 +56,7 @@ __all__ = [
     "AgentResponseCallbackProtocol",
     "AgentRunError",
     "AgentWorker",
+    "Budget",
     "Principal",
     "PrincipalRequest",
     "PrincipalResolver",
