@@ -47,7 +47,7 @@ from hosting.functions.owner_triggers import register_grants, register_owners
 from hosting.functions.shutdown import Shutdown
 from hosting.functions.user_routes import adapt_classic_handler, refuse_taken_routes
 from hosting.functions.wires import register_wires
-from hosting.host_settings import Safeguards, report_missing, route_prefix, task_hub
+from hosting.host_settings import Safeguards, app_folder, report_missing, route_prefix, task_hub
 from hosting.http.instances import INSTANCE_ROUTES, SINGLE_ROUTES
 from hosting.http.owner_routes import OWNED_ROUTES, OWNED_WORKFLOW_ROUTES
 from hosting.http.page import FUNCTION as PAGE_FUNCTION
@@ -141,7 +141,7 @@ class AgentFunctionApp(df.DFApp):
         self._settings = _with_longest_wait(read_settings(environ), max_poll_retries, poll_interval_seconds)
         self.enable_health_check, self.enable_http_endpoints = enable_health_check, enable_http_endpoints
         self.enable_mcp_tool_trigger, self.default_callback = enable_mcp_tool_trigger, default_callback
-        folder, requires_key = Path.cwd(), self.auth_level is not func.AuthLevel.ANONYMOUS
+        folder, requires_key = app_folder(environ), self.auth_level is not func.AuthLevel.ANONYMOUS
         scheme = getattr(checked_resolver(principal), "sign_in_scheme", None)
         self._plan = Plan(has_owners=principal is not None, requires_key=requires_key, sign_in_scheme=scheme)
         self._ttls: dict[str, float] = {}

@@ -27,6 +27,13 @@ _NOT_OF_A_HUB = re.compile(r"[^A-Za-z0-9]")
 _VARIABLE = re.compile(r"%([^%]+)%")
 
 
+def app_folder(environ: Mapping[str, str]) -> Path:
+    """Return the folder of the app's host.json: where the process works, else the host's `AzureWebJobsScriptRoot`."""
+    here, named = Path.cwd(), environ.get("AzureWebJobsScriptRoot")
+    is_elsewhere = bool(named) and not (here / "host.json").exists() and (here / str(named) / "host.json").exists()
+    return here / str(named) if is_elsewhere else here
+
+
 def host_value(folder: Path, environ: Mapping[str, str], *path: str) -> object:
     """Return the value at `path` in the app's host.json, or of its app setting; None when neither has one.
 
