@@ -42,6 +42,7 @@ from hosting.request.run_request import Decision, PendingApproval, RunRequest
 from hosting.runner.agent_loop import RUN, AgentLoop, Stop
 from hosting.runner.callbacks import Listener
 from hosting.runner.deltas import DeltaWriter
+from hosting.runner.format_fallback import FormatFallback, SchemaInInstructions
 from hosting.runner.framework import SOURCE_ID, agents_within
 from hosting.runner.held_run import StaleTokenError
 from hosting.runner.history import (
@@ -138,6 +139,7 @@ class AgentRunner:
         chosen = getattr(agent, "default_options", {})
         self._options: dict[str, Any] = {"store": False} if stores and "store" not in chosen else {}
         self._own_format = agents_own_format(agent)
+        self._fallback = FormatFallback(name)
 
     def check_answer(self, requested: Run, decision: Decision) -> None:
         """Raise `InvalidInputError` for an answer that what a run asked for does not take; an agent's are decisions."""
@@ -266,6 +268,9 @@ class AgentRunner:
                 middleware += steps_middleware(self._agent, attempt.steps)
             if at_calls is not None or (isinstance(compaction, LeavingOutOldest) and has_layer):
                 middleware.append(AtModelCalls(at_calls))
+            wanted = request.response_format or self._own_format
+            if wanted is not None and wanted.json_schema is not None and has_layer:
+                middleware.append(SchemaInInstructions(self._fallback, wanted))
         chosen = {"options": options, "middleware": middleware, "compaction_strategy": compaction}
         return {name: value for name, value in chosen.items() if value}
 

@@ -62,6 +62,8 @@ BEHAVIOURS = {
     "told; a run without one has none (http-api.md 2).",
     "http.format-reaches-the-model": "The model is told the wanted format in OpenAI's form, whichever form was sent "
     "(http-api.md 2).",
+    "http.format-refused": "A model server that refuses json_schema is asked once more with the schema in the "
+    "instructions; its answer is checked, and none that it gave is asked for twice.",
     "http.format-is-recorded": "A format is part of what makes requests the same and is kept in the conversation, the "
     "value with the answer (http-api.md 2 and 6).",
     "http.invalid-output": "An answer that does not fit its response_format is a failed run that names the place and "

@@ -105,13 +105,14 @@ async def killed_and_finished(
     appends: int = AFTER_TWO_TOOLS,
     environ: dict[str, str] | None = None,
     changed: Callable[[Event], Event] = lambda event: event,
+    streamed: bool = False,
 ) -> Ended:
     """Kill the run once it has appended so often, and let another attempt end it, on events `changed` meanwhile."""
     bench = Bench(agent, environ)
     bench.store = store = HaltingStore()
     bench.restart()
     store.halts_at = (appends, "after")
-    await bench.open(run_id="r-1", request=request)
+    await bench.open(run_id="r-1", request=request, streamed=streamed)
     delivery = asyncio.create_task(bench.signal("r-1"))
     await asyncio.wait_for(store.halted.wait(), GUARD_SECONDS)
     delivery.cancel()

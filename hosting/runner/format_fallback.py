@@ -1,0 +1,139 @@
+"""Answers in a format from a model server that takes no schema as one (`json_schema`).
+
+Such a server refuses the request, so no model was called for it. The same request is sent once more, with the schema in
+its instructions and, where an object is wanted, as `json_object`. The answer is checked against the schema as any other
+(`structured_value`). It stands right before the model: the journal around it has the messages as they came, and knows
+nothing of which form was sent. So an attempt after a kill may choose again, and gets its recorded answers all the same.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import AsyncIterator, Awaitable, Callable
+from typing import Any
+
+from agent_framework import ChatContext, ChatMiddleware, ChatResponse, ChatResponseUpdate, ResponseStream
+
+from hosting.request.run_request import ResponseFormat
+
+logger = logging.getLogger(__name__)
+
+_REFUSED = (400, 422)
+_FIELD = "response_format"
+_NAMED = ("json_schema", "json_object", f"{_FIELD} type")
+"""What a server that knows no such type says of it, beside the field: the type that it got, or those that it knows."""
+_BAD_SCHEMA = "invalid schema"
+_MOST_CAUSES = 10
+
+
+class FormatFallback:
+    """What is known of one agent's model server: whether it refuses schemas. Only a cache, of this process."""
+
+    def __init__(self, agent_name: str) -> None:
+        self._agent_name = agent_name
+        self.refuses_schemas = False
+
+    def learn(self) -> None:
+        """Remember that the server refuses schemas, and say so in the log once."""
+        if not self.refuses_schemas:
+            self.refuses_schemas = True
+            logger.warning(
+                "The model server of agent %s refuses json_schema. Schemas go into its instructions from now on.",
+                self._agent_name,
+            )
+
+
+class SchemaInInstructions(ChatMiddleware):
+    """Sends a format's schema in the instructions to a server that refuses it; it stands right before the model."""
+
+    def __init__(self, known: FormatFallback, wanted: ResponseFormat) -> None:
+        self._known = known
+        self._wanted = wanted
+
+    async def process(self, context: ChatContext, call_next: Callable[[], Awaitable[None]]) -> None:
+        """Call the model, and once more where its server refused the format; an answer is never asked for twice."""
+        if not (context.options or {}).get(_FIELD):
+            await call_next()
+            return
+        if self._known.refuses_schemas:
+            self._rewrite(context)
+            await call_next()
+            return
+        try:
+            await call_next()
+        except Exception as error:
+            if not refuses_schemas(error):
+                raise
+        else:
+            if isinstance(context.result, ResponseStream):
+                context.result = self._stream(context, context.result, call_next)
+            return
+        self._known.learn()
+        self._rewrite(context)
+        await call_next()
+
+    def _stream(
+        self, context: ChatContext, first: ResponseStream[Any, Any], call_next: Callable[[], Awaitable[None]]
+    ) -> ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
+        """Return the answer as a stream, which learns of a refusal only when it is read."""
+        chosen = first
+
+        async def updates() -> AsyncIterator[ChatResponseUpdate]:
+            nonlocal chosen
+            is_answered = False
+            try:
+                async for update in first:
+                    is_answered = True
+                    yield update
+            except Exception as error:
+                if is_answered or not refuses_schemas(error):
+                    raise
+            else:
+                return
+            self._known.learn()
+            self._rewrite(context)
+            await call_next()
+            assert isinstance(context.result, ResponseStream)
+            chosen = context.result
+            async for update in chosen:
+                yield update
+
+        async def response(_: object) -> ChatResponse[Any]:
+            whole: ChatResponse[Any] = await chosen.get_final_response()
+            return whole
+
+        return ResponseStream(updates(), finalizer=response)
+
+    def _rewrite(self, context: ChatContext) -> None:
+        options = dict(context.options or {})
+        schema = self._wanted.json_schema or {}
+        del options[_FIELD]
+        if schema.get("type") == "object":
+            options[_FIELD] = {"type": "json_object"}
+        given = [str(options["instructions"])] if options.get("instructions") else []
+        options["instructions"] = "\n\n".join([*given, instructions_of(self._wanted)])
+        context.options = options
+
+
+def instructions_of(wanted: ResponseFormat) -> str:
+    """Return the sentences that ask a model for a value of the schema."""
+    about = f" It is: {wanted.description}" if wanted.description else ""
+    schema = json.dumps(wanted.json_schema, ensure_ascii=False)
+    return f"Answer with one JSON value and nothing around it.{about}\nIt must fit this JSON Schema:\n{schema}"
+
+
+def refuses_schemas(error: BaseException) -> bool:
+    """Return whether a server refused the request because it takes no schema; one that it finds wrong is no such case.
+
+    Clients raise errors of their own from those of their library, which have the status of the answer.
+    """
+    one: BaseException | None = error
+    for _ in range(_MOST_CAUSES):
+        if one is None:
+            return False
+        if getattr(one, "status_code", None) in _REFUSED:
+            text = str(one).lower()
+            return _FIELD in text and any(name in text for name in _NAMED) and _BAD_SCHEMA not in text
+        one = one.__cause__ or one.__context__
+    return False

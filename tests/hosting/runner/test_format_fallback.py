@@ -1,0 +1,212 @@
+"""A model server that takes no schema as a format, as llama.cpp's older ones: what it is asked, and how often."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
+from typing import Any
+
+import httpx
+import openai
+import pytest
+from agent_framework import (
+    Agent,
+    BaseChatClient,
+    ChatMiddlewareLayer,
+    ChatResponse,
+    ChatResponseUpdate,
+    Content,
+    FunctionInvocationLayer,
+    Message,
+    ResponseStream,
+)
+from agent_framework.exceptions import ChatClientException
+
+from hosting.errors import InvalidOutputError
+from hosting.names import new_id
+from hosting.request.run_request import ResponseFormat, RunRequest
+from hosting.runner.agent_loop import AgentLoop
+from hosting.runner.agent_runner import AgentAnswer, AgentFailure, AgentRunner, Attempt
+from hosting.runner.format_fallback import refuses_schemas
+from hosting.runner.history import History
+from hosting.thread.messages import request_messages
+from tests.support.halted_runs import AFTER_A_TOOL, counting, killed_and_finished
+
+pytestmark = pytest.mark.behaviour("http.format-refused")
+
+SCHEMA = {"type": "object", "properties": {"town": {"type": "string"}}, "required": ["town"]}
+OF_LLAMA_CPP = 'response_format type must be one of "text" or "json_object", but got: json_schema'
+
+
+def refusal(message: str, status: int = 400) -> ChatClientException:
+    """Return what agent-framework's client for OpenAI raises for such an answer of a server."""
+    body = {"error": {"code": status, "message": message, "type": "invalid_request_error"}}
+    answered: Any = httpx.Response(
+        status, json=body, request=httpx.Request("POST", "http://127.0.0.1/v1/chat/completions")
+    )
+    cause = openai.APIStatusError(f"Error code: {status} - {body}", response=answered, body=body["error"])
+    error = ChatClientException("service failed to complete the prompt", inner_exception=cause)
+    error.__cause__ = cause
+    return error
+
+
+class LlamaModel(BaseChatClient[Any]):
+    """Refuses `json_schema`; else says its texts one after the other, `look` being a call of that tool."""
+
+    said: Sequence[str] = ('{"town": "Ulm"}',)
+    says_of_schemas: str = OF_LLAMA_CPP
+    asked: list[Mapping[str, Any]]
+    note: Any = None
+
+    def _inner_get_response(
+        self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
+    ) -> Awaitable[ChatResponse[Any]] | ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
+        if stream:
+            return self._build_response_stream(self._updates(messages, options))
+        return self._answer(messages, options)
+
+    async def _updates(
+        self, messages: Sequence[Message], options: Mapping[str, Any]
+    ) -> AsyncIterator[ChatResponseUpdate]:
+        for message in (await self._answer(messages, options)).messages:
+            for content in message.contents:
+                yield ChatResponseUpdate(contents=[content], role="assistant")
+
+    async def _answer(self, messages: Sequence[Message], options: Mapping[str, Any]) -> ChatResponse[Any]:
+        self.asked.append(options)
+        if (options.get("response_format") or {}).get("type") == "json_schema":
+            raise refusal(self.says_of_schemas)
+        number = sum(message.role == "assistant" for message in messages)
+        if self.note is not None:
+            self.note(f"model {number + 1}")
+        text = self.said[number]
+        content = Content.from_function_call("call-1", "look", arguments="{}") if text == "look" else text
+        return ChatResponse(messages=Message("assistant", [content]))
+
+
+class LlamaClient(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], LlamaModel):
+    """That model with the framework's layers."""
+
+
+def llama(*said: str, says_of_schemas: str = OF_LLAMA_CPP, **options: Any) -> tuple[Agent[Any], LlamaClient]:
+    """Return an agent over such a server, and the server."""
+    client = LlamaClient()
+    client.asked, client.said, client.says_of_schemas = [], said or LlamaModel.said, says_of_schemas
+    return Agent(client, "Be brief.", name="Joker", **options), client
+
+
+@pytest.fixture
+def loop() -> Iterator[AgentLoop]:
+    """An agent loop of this test's own."""
+    loop = AgentLoop(tool_threads=2)
+    yield loop
+    loop.close()
+
+
+def request_of(schema: dict[str, Any] | None) -> RunRequest:
+    """Return a request for a value of the schema."""
+    return RunRequest(message="where?", response_format=ResponseFormat(json_schema=schema) if schema else None)
+
+
+async def outcome(runner: AgentRunner, schema: dict[str, Any] | None = SCHEMA) -> AgentAnswer | AgentFailure:
+    """Run one attempt."""
+    request = request_of(schema)
+    attempt = Attempt(new_id(), "t", request, request_messages(request), History([]), None)
+    return await runner.run(attempt, 5.0)
+
+
+async def test_the_schema_goes_into_the_instructions_and_the_answer_is_checked(loop: AgentLoop) -> None:
+    """The refused request costs no model call; the next run sends none that would be refused."""
+    agent, server = llama()
+    runner = AgentRunner(agent, "Joker", loop)
+
+    first, second = await outcome(runner), await outcome(runner)
+
+    assert isinstance(first, AgentAnswer)
+    assert first.response.value == {"town": "Ulm"}
+    assert isinstance(second, AgentAnswer)
+    assert second.response.value == {"town": "Ulm"}
+    assert [one["response_format"]["type"] for one in server.asked] == ["json_schema", "json_object", "json_object"]
+    assert server.asked[1]["instructions"].startswith("Be brief.\n\nAnswer with one JSON value")
+    assert json.loads(server.asked[1]["instructions"].splitlines()[-1]) == SCHEMA
+    assert server.asked[0]["instructions"] == "Be brief."
+
+
+async def test_an_answer_that_does_not_fit_fails_the_run(loop: AgentLoop) -> None:
+    """The server did not hold the model to the schema, so only the check is left."""
+    ended = await outcome(AgentRunner(llama('{"city": "Ulm"}')[0], "Joker", loop))
+
+    assert isinstance(ended, AgentFailure)
+    assert isinstance(ended.error, InvalidOutputError)
+
+
+async def test_what_is_no_object_is_asked_for_in_the_instructions_alone(loop: AgentLoop) -> None:
+    """`json_object` would have the model answer with an object."""
+    agent, server = llama("[1, 2]")
+
+    ended = await outcome(AgentRunner(agent, "Joker", loop), {"type": "array", "items": {"type": "integer"}})
+
+    assert isinstance(ended, AgentAnswer)
+    assert ended.response.value == [1, 2]
+    assert "response_format" not in server.asked[1]
+
+
+async def test_the_agents_own_format_falls_back_too(loop: AgentLoop) -> None:
+    """It is in the options of every call, without any of the request."""
+    own = {"type": "json_schema", "json_schema": {"name": "place", "schema": SCHEMA}}
+    agent, server = llama(default_options={"response_format": own})
+
+    ended = await outcome(AgentRunner(agent, "Joker", loop), None)
+
+    assert isinstance(ended, AgentAnswer)
+    assert ended.response.value == {"town": "Ulm"}
+    assert len(server.asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("message", "status", "is_refusal"),
+    [
+        (OF_LLAMA_CPP, 400, True),
+        ("Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model.", 400, True),
+        ("This response_format type is unavailable now", 400, True),
+        ("['body', 'response_format', 'type']: Input should be 'text' or 'json_object'", 422, True),
+        ("Invalid schema for response_format 'place': json_schema needs additionalProperties", 400, False),
+        ("The context is full", 400, False),
+        (OF_LLAMA_CPP, 500, False),
+    ],
+)
+def test_only_a_server_that_knows_no_schemas_is_asked_again(message: str, status: int, is_refusal: bool) -> None:
+    """A schema that the server finds wrong is the caller's matter, and other errors are others'."""
+    assert refuses_schemas(refusal(message, status)) is is_refusal
+
+
+async def test_another_refusal_is_not_sent_again(loop: AgentLoop) -> None:
+    """The run fails as it did."""
+    agent, server = llama(says_of_schemas="The context is full")
+
+    ended = await outcome(AgentRunner(agent, "Joker", loop))
+
+    assert isinstance(ended, AgentFailure)
+    assert len(server.asked) == 1
+
+
+def look() -> str:
+    """Look."""
+    return "seen"
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_a_replay_after_a_kill_makes_the_same_choice(streamed: bool) -> None:
+    """What the first attempt got by the fallback is recorded, and the second one continues behind it."""
+    counted, note = counting()
+    agent, server = llama("look", '{"town": "Ulm"}', tools=[look])
+    server.note = note
+
+    ended = await killed_and_finished(
+        agent, counted, request=request_of(SCHEMA), appends=AFTER_A_TOOL, streamed=streamed
+    )
+
+    assert ended.terminal["kind"] == "completed"
+    assert ended.done_after == {"model 2": 1}
+    types = [one["response_format"]["type"] for one in server.asked]
+    assert types == ["json_schema", "json_object", "json_schema", "json_object"]
