@@ -105,6 +105,19 @@ def test_the_editors_of_a_new_app_start_its_own_host(made: Path) -> None:
 
 
 @pytest.mark.behaviour("packages.new")
+def test_the_workflow_of_a_new_app_checks_it(both_installed: Path, made: Path) -> None:
+    """By the command that it has there, which finds nothing in an app as it was made."""
+    workflow = (made / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
+    command = re.findall(r"- run: python dev.py exec (durable-agent-host check.*)", workflow)
+    program, *arguments = command[0].split()
+    checked = [str(both_installed / program), *arguments]
+    ended = subprocess.run(checked, cwd=made, capture_output=True, text=True, check=False)
+
+    assert len(command) == 1
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+
+
+@pytest.mark.behaviour("packages.new")
 def test_a_minimal_app_has_nothing_to_deploy_it_with(both_installed: Path, tmp_path: Path) -> None:
     """The app, its tests and its command."""
     ended = new(both_installed, tmp_path, "small", "--minimal")
