@@ -17,6 +17,8 @@ from packages.durable_agent_host.template import RECORD, TEMPLATE, Record, hashe
 
 BESIDE_THE_APP = ("infra", "azure.yaml", ".github", ".vscode", ".devcontainer", "api.http")
 """What `--minimal` leaves out."""
+FOR_A_CONTAINER = ("Dockerfile", ".dockerignore")
+"""What only `--container` brings."""
 OF_THE_SAMPLE = ("agents", "function_app.py", "api.http", "tests")
 """What an app that was moved over has of its own."""
 MERGED = ("host.json", "requirements.txt")
@@ -28,6 +30,9 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser("durable-agent-host new", description="Make an app of your own.")
     parser.add_argument("folder", metavar="FOLDER", type=Path, help="the app's folder, by whose name it is called")
     parser.add_argument("--minimal", action="store_true", help="only the app and its tests, nothing to deploy it with")
+    parser.add_argument(
+        "--container", action="store_true", help="with a Dockerfile, for Azure Functions on Container Apps"
+    )
     parser.add_argument(
         "--from-upstream",
         metavar="PATH",
@@ -42,7 +47,7 @@ def main(arguments: Sequence[str]) -> int:
         return 1
     moved = _moved(options.from_upstream) if options.from_upstream else None
     try:
-        count = make_app(folder, is_minimal=options.minimal, moved=moved)
+        count = make_app(folder, is_minimal=options.minimal, has_container=options.container, moved=moved)
     except OSError as error:
         print(f"{folder} cannot be written: {error.strerror}.", file=sys.stderr)
         return 1
@@ -86,10 +91,14 @@ def _report(moved: Moved) -> None:
         print("", "Look at these, which were not rewritten:", "", *(f"    {line}" for line in moved.left), sep="\n")
 
 
-def make_app(folder: Path, *, is_minimal: bool, moved: Moved | None = None) -> int:
+def make_app(folder: Path, *, is_minimal: bool, has_container: bool, moved: Moved | None = None) -> int:
     """Write the files, and the record of those that are the template's; return how many they are."""
     name = re.sub(r"[^a-z0-9]+", "-", folder.name.lower()).strip("-") or "agents"
-    left_out = (*(BESIDE_THE_APP if is_minimal else ()), *(OF_THE_SAMPLE if moved else ()))
+    left_out = (
+        *(BESIDE_THE_APP if is_minimal else ()),
+        *(() if has_container else FOR_A_CONTAINER),
+        *(OF_THE_SAMPLE if moved else ()),
+    )
     own = moved.files if moved else {}
     files = template_files(TEMPLATE, name, version("durable-agent-host"), left_out)
     record = Record(version("durable-agent-host"), name, list(left_out), hashes(files, own))
