@@ -1,0 +1,5 @@
+// What `azd up` makes without a choice.
+using '../main.bicep'
+
+param environmentName = 'plain'
+param location = 'westeurope'
