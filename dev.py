@@ -64,9 +64,9 @@ TARGET_OPTIONS = {
     "kill": ("AGENTS_TEST_KILL", "with --url: a command that kills the app's worker, to time the run that it had"),
 }
 
-# Three test processes for each core: most tests wait for processes that they start, or for a time that is promised.
-# More than six would each start emulators and hosts of their own.
-ON_ALL_CORES = [f"--numprocesses={min(6, 3 * (os.cpu_count() or 1))}", "--dist=worksteal"]
+# Two test processes for each core: most tests wait for processes that they start, or for a time that is promised. More
+# than four would each start emulators and hosts of their own; six took longer than four.
+ON_ALL_CORES = [f"--numprocesses={min(4, 2 * (os.cpu_count() or 1))}", "--dist=worksteal"]
 
 # With --room beside the room's own tests: the house, and the endpoints, called in this process.
 BESIDE_A_ROOM = ("tests/architecture", "tests/hosting/functions")

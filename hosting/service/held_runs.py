@@ -304,10 +304,10 @@ class HeldRuns:
             return unanswered(held.run_id, self._log.clocks.wall(), refusal)
         if self._inline is not None:
             conversation = await self._inline(address, epoch, conversation)
-        publish = partial(self._broadcast.publish, address)
-        held.on_superstep = lambda superstep: publish(UnderWay(held.run_id, superstep))
+        publish, run_id = partial(self._broadcast.publish, address), held.run_id  # `held` would be in a cycle below
+        held.on_superstep = lambda superstep: publish(UnderWay(run_id, superstep))
         agent = self._agents[address.agent]
-        return await agent.run(held, conversation, lambda offset, text: publish(DeltaText(held.run_id, offset, text)))
+        return await agent.run(held, conversation, lambda offset, text: publish(DeltaText(run_id, offset, text)))
 
     async def _end(self, held: HeldRun, terminal: Terminal) -> None:
         """Append the end, and begin the next run if its caller waits here. Release a draining run that was stopped."""
