@@ -311,7 +311,8 @@ def _types_of(workflow: Workflow) -> frozenset[str]:
 
 def _is_plain(value: Any) -> bool:
     """Return whether a value is a type that holds data and does nothing."""
-    return isinstance(value, type) and (is_dataclass(value) or issubclass(value, BaseModel | Enum))
+    is_class = issubclass(type(value), type)  # on Python 3.10 `isinstance` takes `list[int]` for one
+    return is_class and (is_dataclass(value) or issubclass(value, BaseModel | Enum))
 
 
 def refuse_options(request: RunRequest) -> None:
