@@ -161,7 +161,7 @@ class AgentFunctionApp(df.DFApp):
         self._wire_functions = register_wires(self._served, wires, self._services)
         given: list[SupportsAgentRun | HostedWorkflow] = [*(agents or ()), *hosted]
         for one in given:
-            self._add(one)
+            self._add(one, http=isinstance(one, HostedWorkflow) or None)
 
     def _make_services(self, folder: Path, environ: Mapping[str, str]) -> Services:
         settings = self._settings

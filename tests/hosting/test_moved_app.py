@@ -1,4 +1,4 @@
-"""One app with the calls of Microsoft's samples 01 to 08 does the same under its import line and under ours."""
+"""One app with the calls of Microsoft's samples 01 to 13 does the same under its import line and under ours."""
 
 from __future__ import annotations
 
@@ -20,9 +20,10 @@ from tests.support.running_host import GUARD_SECONDS, RunningHost
 MOVED_APP = Path(__file__).resolve().parent / "moved_app"
 THEIRS = """
 from agent_framework.azure import AgentCallbackContext, AgentFunctionApp, AgentResponseCallbackProtocol
+from agent_framework_azurefunctions import WorkflowHitlContext
 """
 OURS = """
-from hosting.app import AgentCallbackContext, AgentFunctionApp, AgentResponseCallbackProtocol
+from hosting.app import AgentCallbackContext, AgentFunctionApp, AgentResponseCallbackProtocol, WorkflowHitlContext
 """
 
 pytestmark = [
@@ -117,6 +118,57 @@ def called(client: httpx.Client, tool: str) -> str:
     return str(result["content"][0]["text"])
 
 
+def run_of(client: httpx.Client, workflow: str, body: Any) -> tuple[str, dict[str, Any]]:
+    """Start a workflow; return where its status is, and the status once it has ended or asks somebody.
+
+    A function that takes a text gets a JSON object as one under our import alone: theirs fails.
+    """
+    answer = client.post(f"/api/workflow/{workflow}/run", json=body)
+    assert answer.status_code == 202, answer.text
+    url = str(answer.json()["statusQueryGetUri"])
+    return url, until(client, url, lambda found: has_ended(found) or bool(found.get(ASKED)))
+
+
+ASKED = "pendingHumanInputRequests"
+
+
+def has_ended(found: dict[str, Any]) -> bool:
+    """Return whether an instance has."""
+    return found["runtimeStatus"] in ("Completed", "Failed")
+
+
+def made(client: httpx.Client, workflow: str, body: Any) -> list[Any]:
+    """Return how a workflow ended, and what it made."""
+    _, found = run_of(client, workflow, body)
+    return [found["runtimeStatus"], found["output"], found["error"]]
+
+
+def reviewed(client: httpx.Client, workflow: str, body: Any) -> list[Any]:
+    """Return who asks, and what the workflow makes of the answer.
+
+    What is asked stands there as values under our import, and as a pickle under theirs.
+    """
+    url, found = run_of(client, workflow, body)
+    (asked,) = found[ASKED]
+    answer = client.post(asked["respondUrl"], json={"approved": True, "notes": "fine"})
+    end = until(client, url, has_ended)
+    return [asked["sourceExecutor"], answer.status_code, end["runtimeStatus"], end["output"]]
+
+
+def told(client: httpx.Client) -> list[Any]:
+    """Return what a workflow within makes of an answer that is posted where its executor said."""
+    url, found = run_of(client, "Composed", {"title": "Tea", "text": "green"})
+    (asked,) = found[ASKED]
+    said = client.get("/api/told").json()[-1].removeprefix("http://app.example")
+    answer = client.post(said, json={"approved": False, "notes": "weak"})
+    end = until(client, url, has_ended)
+    return [asked["respondUrl"].endswith(said), answer.status_code, end["runtimeStatus"], end["output"]]
+
+
+LETTER = 'say {"is_spam": false, "reason": "calm"}'
+SPAM = 'say {"is_spam": true, "reason": "loud"}'
+BOTH = "words 3, lines 2 & words 3, lines 2"
+
 DOES: dict[str, Callable[[httpx.Client], Any]] = {
     "a tool that returns a dict": lambda client: client.post(
         "/api/agents/WeatherAgent/run", json={"message": "tool get_weather"}
@@ -132,6 +184,13 @@ DOES: dict[str, Callable[[httpx.Client], Any]] = {
     "a person who refuses once": approved,
     "a tool of both doors": lambda client: called(client, "WeatherAgent"),
     "a tool alone": lambda client: called(client, "StockAdvisor"),
+    "09, shared state": lambda client: made(client, "Letters", LETTER),
+    "09, the other branch": lambda client: made(client, "Letters", SPAM),
+    "10, an agent hears an agent": lambda client: made(client, "Triage", LETTER),
+    "10, the other case": lambda client: made(client, "Triage", SPAM),
+    "11, side by side": lambda client: made(client, "Parallel", json.dumps({"content": "one two\nthree"})),
+    "12, a person decides": lambda client: reviewed(client, "Moderated", json.dumps({"title": "Tea", "text": LETTER})),
+    "13, a workflow within asks": told,
 }
 EXPECTED = {
     "a tool that returns a dict": 'tool said {"location": "Seattle", "temperature": 72}',
@@ -144,6 +203,13 @@ EXPECTED = {
     "a person who refuses once": {"content": "tea, longer", "attempts": 2},
     "a tool of both doors": "fern",
     "a tool alone": "fern",
+    "09, shared state": ["Completed", [f"sent {LETTER[4:]}"], None],
+    "09, the other branch": ["Completed", ["spam: loud"], None],
+    "10, an agent hears an agent": ["Completed", [f"sent echo: {LETTER[4:]}"], None],
+    "10, the other case": ["Completed", ["spam: loud"], None],
+    "11, side by side": ["Completed", [f"{BOTH}; {len(f'say {BOTH}')}"], None],
+    "12, a person decides": ["gate", 200, "Completed", ["Tea published: fine"]],
+    "13, a workflow within asks": [True, 200, "Completed", ["Tea: False, weak"]],
 }
 
 

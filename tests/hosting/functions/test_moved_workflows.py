@@ -3,112 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
-from uuid import uuid4
 
 import httpx
 import pytest
-from agent_framework import (
-    AgentExecutorRequest,
-    AgentExecutorResponse,
-    Executor,
-    Message,
-    Workflow,
-    WorkflowBuilder,
-    WorkflowContext,
-    WorkflowExecutor,
-    executor,
-    handler,
-    response_handler,
-)
-from pydantic import BaseModel
-from typing_extensions import Never
 
 from hosting.app import WorkflowHitlContext
-from tests.support.app.scripted import scripted_agent
-from tests.support.flows import user
 from tests.support.made_app import app_of, served
+from tests.support.moved_graphs import URLS, composed, letters, moderated, parallel, triage
 
 pytestmark = pytest.mark.behaviour("workflows.upstream")
-
-
-class Finding(BaseModel):
-    """What an agent finds of a letter."""
-
-    is_spam: bool
-    reason: str = ""
-
-
-@dataclass
-class Found:
-    """The same, with the letter's key in the shared state, or the letter."""
-
-    finding: Finding
-    letter: str
-
-
-def is_spam(wanted: bool) -> Callable[[Any], bool]:
-    """Return the condition of an edge; what is no finding passes."""
-    return lambda message: not isinstance(message, Found) or message.finding.is_spam == wanted
-
-
-@executor(id="store")
-async def store(text: str, ctx: WorkflowContext[AgentExecutorRequest]) -> None:
-    """Keep the letter in the shared state, and ask the agent about it."""
-    key = str(uuid4())
-    ctx.set_state(f"letter:{key}", text)
-    ctx.set_state("current", key)
-    await ctx.send_message(AgentExecutorRequest(messages=[user(text)], should_respond=True))
-
-
-@executor(id="pass_on")
-async def pass_on(text: str, ctx: WorkflowContext[AgentExecutorRequest]) -> None:
-    """Ask the agent, and keep nothing."""
-    await ctx.send_message(AgentExecutorRequest(messages=[user(text)], should_respond=True))
-
-
-@executor(id="found")
-async def found(answer: AgentExecutorResponse, ctx: WorkflowContext[Found]) -> None:
-    """Read what the agent found; the letter is known by its key, or else from the conversation."""
-    finding = Finding.model_validate_json(answer.agent_response.text)
-    key = ctx.get_state("current")
-    await ctx.send_message(Found(finding, f"letter:{key}" if key else answer.full_conversation[0].text))
-
-
-@executor(id="answer")
-async def answer_letter(found: Found, ctx: WorkflowContext[AgentExecutorRequest]) -> None:
-    """Have the letter answered."""
-    letter = ctx.get_state(found.letter) or found.letter
-    await ctx.send_message(AgentExecutorRequest(messages=[user(letter)], should_respond=True))
-
-
-@executor(id="send")
-async def send(answer: AgentExecutorResponse, ctx: WorkflowContext[Never, str]) -> None:
-    """Yield the answer."""
-    await ctx.yield_output(f"sent {answer.agent_response.text}")
-
-
-@executor(id="refuse")
-async def refuse(found: Found, ctx: WorkflowContext[Never, str]) -> None:
-    """Yield the reason."""
-    await ctx.yield_output(f"spam: {found.finding.reason}")
-
-
-def letters(start: Any) -> Workflow:
-    """Return the graph of samples 09 and 10: two agents, functions and conditions."""
-    detector, assistant = scripted_agent("detector"), scripted_agent("assistant")
-    return (
-        WorkflowBuilder(name="Letters", start_executor=start)
-        .add_edge(start, detector)
-        .add_edge(detector, found)
-        .add_edge(found, answer_letter, condition=is_spam(False))
-        .add_edge(found, refuse, condition=is_spam(True))
-        .add_edge(answer_letter, assistant)
-        .add_edge(assistant, send)
-        .build()
-    )
 
 
 async def ended(http: httpx.AsyncClient, name: str, body: Any) -> dict[str, Any]:
@@ -122,77 +26,24 @@ async def ended(http: httpx.AsyncClient, name: str, body: Any) -> dict[str, Any]
     return dict((await http.get(started.json()["statusQueryGetUri"])).json())
 
 
-@pytest.mark.parametrize("start", [store, pass_on], ids=["shared-state", "no-shared-state"])
 @pytest.mark.parametrize(
-    ("letter", "output"),
+    ("graph", "letter", "output"),
     [
-        ('say {"is_spam": true, "reason": "loud"}', "spam: loud"),
-        ('say {"is_spam": false, "reason": "calm"}', 'sent {"is_spam": false, "reason": "calm"}'),
+        (letters, 'say {"is_spam": true, "reason": "loud"}', "spam: loud"),
+        (letters, 'say {"is_spam": false, "reason": "calm"}', 'sent {"is_spam": false, "reason": "calm"}'),
+        (triage, 'say {"is_spam": true, "reason": "loud"}', "spam: loud"),
+        (triage, 'say {"is_spam": false, "reason": "calm"}', 'sent echo: {"is_spam": false, "reason": "calm"}'),
     ],
 )
-async def test_conditions_lead_from_an_agents_finding(start: Any, letter: str, output: str) -> None:
+async def test_conditions_lead_from_an_agents_finding(graph: Any, letter: str, output: str) -> None:
     """Samples 09 and 10; the letter of one run is not in the next one's state."""
-    async with served(app_of(workflow=letters(start))) as (_, http):
-        first = await ended(http, "Letters", letter)
-        second = await ended(http, "Letters", 'say {"is_spam": true, "reason": "again"}')
+    hosted = graph()
+    async with served(app_of(workflow=hosted)) as (_, http):
+        first = await ended(http, hosted.name, letter)
+        second = await ended(http, hosted.name, 'say {"is_spam": true, "reason": "again"}')
 
     assert (first["runtimeStatus"], first["output"]) == ("Completed", [output])
     assert (second["runtimeStatus"], second["output"]) == ("Completed", ["spam: again"])
-
-
-@dataclass
-class Counted:
-    """What a function counts of a text."""
-
-    what: str
-    number: int
-
-
-def counting(what: str, count: Callable[[str], int]) -> Any:
-    """Return a function as an executor that counts."""
-
-    @executor(id=what)
-    async def counted(text: str, ctx: WorkflowContext[Counted]) -> None:
-        await ctx.send_message(Counted(what, count(text)))
-
-    return counted
-
-
-@executor(id="route")
-async def route(body: str, ctx: WorkflowContext[str]) -> None:
-    """Read the text out of the body."""
-    await ctx.send_message(json.loads(body)["content"])
-
-
-@executor(id="collect")
-async def collect(counts: list[Counted], ctx: WorkflowContext[str]) -> None:
-    """Have the agents told."""
-    await ctx.send_message("say " + ", ".join(f"{one.what} {one.number}" for one in counts))
-
-
-@executor(id="mix")
-async def mix(answers: list[AgentExecutorResponse], ctx: WorkflowContext[str]) -> None:
-    """Have an agent and a function told what the agents said."""
-    await ctx.send_message("say " + " & ".join(one.agent_response.text for one in answers))
-
-
-class Report(Executor):
-    """Joins what agents and functions made."""
-
-    @handler
-    async def join(self, parts: list[AgentExecutorResponse | Counted], ctx: WorkflowContext[Never, str]) -> None:
-        """Yield it."""
-        said = [one.agent_response.text if isinstance(one, AgentExecutorResponse) else str(one.number) for one in parts]
-        await ctx.yield_output("; ".join(said))
-
-
-def parallel() -> Workflow:
-    """Return the graph of sample 11: functions, agents, and an agent beside a function, each side by side."""
-    counts = [counting("words", lambda text: len(text.split())), counting("lines", lambda text: text.count("\n") + 1)]
-    agents, mixed = [scripted_agent("left"), scripted_agent("right")], [scripted_agent("summary"), counting("all", len)]
-    builder = WorkflowBuilder(name="Parallel", start_executor=route).add_fan_out_edges(route, counts)
-    builder.add_fan_in_edges(counts, collect).add_fan_out_edges(collect, agents).add_fan_in_edges(agents, mix)
-    return builder.add_fan_out_edges(mix, mixed).add_fan_in_edges(mixed, Report("report")).build()
 
 
 async def test_agents_and_functions_work_side_by_side() -> None:
@@ -202,71 +53,6 @@ async def test_agents_and_functions_work_side_by_side() -> None:
 
     both = "words 3, lines 2 & words 3, lines 2"
     assert (found["runtimeStatus"], found["output"]) == ("Completed", [f"{both}; {len(f'say {both}')}"])
-
-
-@dataclass
-class Submission:
-    """What is to be published."""
-
-    title: str
-    text: str
-
-
-@dataclass
-class Question:
-    """What a person is asked; it has what the agent found."""
-
-    title: str
-    finding: Finding | None
-
-
-class Review(BaseModel):
-    """What a person answers."""
-
-    approved: bool
-    notes: str = ""
-
-
-class Take(Executor):
-    """Keeps what is to be published, and asks the agent."""
-
-    @handler
-    async def take(self, body: str, ctx: WorkflowContext[AgentExecutorRequest]) -> None:
-        """Read the body."""
-        submission = Submission(**json.loads(body))
-        ctx.set_state("submission", submission)
-        await ctx.send_message(AgentExecutorRequest(messages=[user(submission.text)], should_respond=True))
-
-
-class Gate(Executor):
-    """Asks a person about what the agent found."""
-
-    @handler
-    async def ask(self, answer: AgentExecutorResponse, ctx: WorkflowContext[Question]) -> None:
-        """Ask."""
-        finding = Finding.model_validate_json(answer.agent_response.text)
-        await ctx.request_info(Question(ctx.get_state("submission").title, finding), Review)
-
-    @response_handler
-    async def reviewed(self, question: Question, review: Review, ctx: WorkflowContext[list[Message]]) -> None:
-        """Send on what was decided."""
-        word = "published" if review.approved else "refused"
-        await ctx.send_message([user(f"{question.title} {word}: {review.notes}")])
-
-
-class Publish(Executor):
-    """Yields what was decided."""
-
-    @handler
-    async def publish(self, decided: list[Message], ctx: WorkflowContext[Never, str]) -> None:
-        """Yield it."""
-        await ctx.yield_output(decided[0].text)
-
-
-def moderated() -> Workflow:
-    """Return the graph of sample 12."""
-    steps: list[Any] = [Take("take"), scripted_agent("analyst"), Gate("gate"), Publish("publish")]
-    return WorkflowBuilder(name="Moderated", start_executor=steps[0]).add_chain(steps).build()
 
 
 async def after_answer(http: httpx.AsyncClient, name: str, waits: dict[str, Any], url: str) -> dict[str, Any]:
@@ -292,67 +78,10 @@ async def test_a_person_decides_on_what_an_agent_found() -> None:
     assert (end["runtimeStatus"], end["output"]) == ("Completed", ["Tea published: fine"])
 
 
-@dataclass
-class Notice:
-    """What is to be written to a person."""
-
-    request_id: str
-
-
-class Inner(Executor):
-    """Asks under an id of its own, which an executor beside it tells somebody."""
-
-    @handler
-    async def ask(self, submission: Submission, ctx: WorkflowContext[Notice]) -> None:
-        """Ask."""
-        request_id = str(uuid4())
-        await ctx.send_message(Notice(request_id), target_id="notify")
-        await ctx.request_info(
-            request_data=Question(submission.title, None), response_type=Review, request_id=request_id
-        )
-
-    @response_handler
-    async def reviewed(self, question: Question, review: Review, ctx: WorkflowContext[Never, list[Message]]) -> None:
-        """Yield what was decided."""
-        await ctx.yield_output([user(f"{question.title}: {review.approved}, {review.notes}")])
-
-
-URLS: list[str] = []
-
-
-class Notify(Executor):
-    """Tells a person where to answer."""
-
-    @handler
-    async def notify(self, notice: Notice, ctx: WorkflowContext) -> None:
-        """Keep the URL."""
-        hitl = WorkflowHitlContext.from_context(ctx, base_url="http://app.example")
-        assert hitl is not None
-        URLS.append(hitl.build_respond_url(notice.request_id))
-
-
-class Intake(Executor):
-    """Sends on what is to be published."""
-
-    @handler
-    async def take(self, submission: Submission, ctx: WorkflowContext[Submission]) -> None:
-        """Send it on."""
-        await ctx.send_message(submission)
-
-
-def composed() -> Workflow:
-    """Return the graph of sample 13: what asks is a workflow within."""
-    gate, notify, intake = Inner("gate"), Notify("notify"), Intake("intake")
-    inner = WorkflowBuilder(name="Review", start_executor=gate).add_edge(gate, notify).build()
-    within = WorkflowExecutor(inner, id="review_sub")
-    builder = WorkflowBuilder(name="Composed", start_executor=intake)
-    return builder.add_chain([intake, within, Publish("publish")]).build()
-
-
 async def test_a_person_answers_a_workflow_within_at_the_url_that_its_executor_built() -> None:
     """Sample 13."""
     URLS.clear()
-    async with served(app_of(workflow=composed())) as (_, http):
+    async with served(app_of(workflow=composed(WorkflowHitlContext))) as (_, http):
         waits = await ended(http, "Composed", {"title": "Tea", "text": "green"})
         (question,) = waits["pendingHumanInputRequests"]
         end = await after_answer(http, "Composed", waits, URLS[0])

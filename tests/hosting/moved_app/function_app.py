@@ -1,4 +1,4 @@
-"""An app as those are that come over: the calls of Microsoft's samples 01 to 08, in one file.
+"""An app as those are that come over: the calls of Microsoft's samples 01 to 13, in one file, and their graphs.
 
 The tests put one import line or the other in front of it.
 """
@@ -11,9 +11,11 @@ from typing import Any
 import azure.functions as func
 from agent_framework import Agent, tool
 from azure.durable_functions import DurableOrchestrationClient, DurableOrchestrationContext
-from moved import AgentCallbackContext, AgentFunctionApp, AgentResponseCallbackProtocol
+from moved import AgentCallbackContext, AgentFunctionApp, AgentResponseCallbackProtocol, WorkflowHitlContext
 from pydantic import BaseModel
 from scripted import ScriptedClient
+
+from tests.support.moved_graphs import URLS, composed, letters, moderated, parallel, triage
 
 STREAMS: dict[str, list[str]] = {}
 
@@ -59,6 +61,7 @@ stocks = Agent(client=client, name="StockAdvisor", instructions="Check stock pri
 
 app = AgentFunctionApp(
     agents=[writer],
+    workflows=[letters(), triage(), parallel(), moderated(), composed(WorkflowHitlContext)],
     enable_health_check=True,
     enable_http_endpoints=False,
     default_callback=Collected(),
@@ -167,3 +170,9 @@ async def stream(req: func.HttpRequest) -> func.HttpResponse:
     """Give what the callback has of a session."""
     kept = STREAMS.get(f"WeatherAgent/{req.route_params['conversation_id']}", [])
     return func.HttpResponse(json.dumps(kept), mimetype="application/json", headers={"Cache-Control": "no-cache"})
+
+
+@app.route(route="told", methods=["GET"])
+async def told(req: func.HttpRequest) -> func.HttpResponse:
+    """Give where an executor told a person to answer."""
+    return func.HttpResponse(json.dumps(URLS), mimetype="application/json")
