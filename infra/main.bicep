@@ -37,6 +37,12 @@ param deployedModelCapacity int = 50
 @description('Where prompts may be processed: in the model\'s region, in its data zone (EU or US), or anywhere.')
 param modelResidency string = 'GlobalStandard'
 
+@description('More OpenAI models to deploy beside it, each NAME or NAME=CAPACITY, with commas between them; empty: none.')
+param furtherModels string = ''
+
+@description('Whether the models belong to a project of Microsoft Foundry.')
+param foundryProject bool = false
+
 @description('The region of the deployed model; empty: that of everything else.')
 param modelLocation string = ''
 
@@ -83,7 +89,7 @@ param customerManagedKey bool = false
 @description('Stands at the end of names that Azure keeps after a deletion: another number, another deployment.')
 param deploymentNumber string = ''
 
-@description('The object id of a developer or a group who may ask the deployed model and read logs; empty: nobody.')
+@description('The object id of a developer or a group who may ask the deployed models and read logs; empty: nobody.')
 param developerPrincipalId string = ''
 
 @description('Who is written to when runs fail, wait or are lost, and when storage throttles; empty: nobody.')
@@ -269,7 +275,9 @@ module model 'app/model.bicep' = if (deploysModel) {
     modelName: deployedModel
     modelVersion: deployedModelVersion
     capacity: deployedModelCapacity
+    furtherModels: furtherModels
     residency: modelResidency
+    hasProject: foundryProject
     isPrivate: vnetEnabled
   }
 }
@@ -280,7 +288,10 @@ module modelEndpoint 'app/account-PrivateEndpoint.bicep' = if (deploysModel && v
   params: {
     accountName: deploysModel ? model!.outputs.name : ''
     accountId: deploysModel ? model!.outputs.id : ''
-    zoneNames: ['privatelink.openai.azure.com']
+    zoneNames: union(['privatelink.openai.azure.com'], foundryProject ? [
+      'privatelink.cognitiveservices.azure.com'
+      'privatelink.services.ai.azure.com'
+    ] : [])
     groupId: 'account'
     networkId: vnetEnabled ? network!.outputs.id : ''
     subnetId: vnetEnabled ? network!.outputs.endpointSubnetId : ''
@@ -418,6 +429,7 @@ module developer 'app/developer.bicep' = if (!empty(developerPrincipalId)) {
     principalId: developerPrincipalId
     workspaceName: monitoring.outputs.workspaceName
     modelAccountName: deploysModel ? model!.outputs.name : ''
+    projectName: deploysModel ? model!.outputs.projectName : ''
   }
 }
 
@@ -491,6 +503,7 @@ module callersEntrance 'app/account-PrivateEndpoint.bicep' = if (vnetEnabled && 
 output AZURE_LOCATION string = location
 output AZURE_RESOURCE_GROUP string = group.name
 output AZURE_FUNCTION_NAME string = api.outputs.name
+output FOUNDRY_PROJECT_ENDPOINT string = deploysModel ? model!.outputs.projectEndpoint : ''
 output BASE_URL string = 'https://${api.outputs.hostName}'
 output MCP_URL string = 'https://${api.outputs.hostName}/runtime/webhooks/mcp'
 output GET_FUNCTION_KEY string = 'az functionapp keys list -g ${group.name} -n ${api.outputs.name} --query functionKeys.default -o tsv'

@@ -42,7 +42,7 @@ resource cosmos 'Microsoft.DocumentDB/databaseAccounts@2024-11-15' existing = if
   name: empty(cosmosName) ? 'none' : cosmosName
 }
 
-resource modelAccount 'Microsoft.CognitiveServices/accounts@2024-10-01' existing = if (!empty(modelAccountName)) {
+resource modelAccount 'Microsoft.CognitiveServices/accounts@2025-06-01' existing = if (!empty(modelAccountName)) {
   name: empty(modelAccountName) ? 'none' : modelAccountName
 }
 

@@ -45,6 +45,8 @@ BEHAVIOURS = {
     "connection string in it.",
     "template.infra-settings": "Every app setting of a deployment is read by the code, the host or the worker, and "
     "every one that the code reads is set there or documented.",
+    "template.infra-models": "A deployment has the models that were chosen, with a project of Microsoft Foundry where "
+    "one is asked for, and the app asks them by one protocol.",
     "template.infra-roles": "The app's identity has the built-in role for every service that it talks to, on that "
     "resource alone, and no other.",
     "template.infra-package-apart": "The deployed package is in a storage account of its own, where the app's identity "

@@ -104,6 +104,7 @@ def test_the_address_and_the_ways_to_the_keys_are_outputs_and_no_key_is() -> Non
         "AZURE_LOCATION",
         "AZURE_RESOURCE_GROUP",
         "BASE_URL",
+        "FOUNDRY_PROJECT_ENDPOINT",
         "GET_FUNCTION_KEY",
         "GET_MCP_KEY",
         "MCP_URL",

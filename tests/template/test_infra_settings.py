@@ -238,14 +238,16 @@ def test_what_cannot_be_purged_has_the_deployments_number_in_its_name() -> None:
 
 
 @pytest.mark.behaviour("template.infra-roles")
-def test_a_developer_reads_logs_and_asks_the_model_and_sees_nothing_that_users_wrote() -> None:
+def test_a_developer_reads_logs_and_asks_the_models_and_sees_nothing_that_users_wrote() -> None:
     """Each role on one resource, and on none that has data."""
     tree = parsed(INFRA / "app" / "developer.bicep")
     given = {str(config_of(one)["scope"]) for one in tree["resources"].values() if "/roleAssignments" in one["type"]}
     roles = {value["value"] for value in tree["variables"].values()}
 
-    assert given == {"workspace", "modelAccount"}
-    assert roles == {BUILT_IN["Cognitive Services OpenAI User"], "73c42c96-874c-492b-b04d-ab87d138a893"}
+    others = {"73c42c96-874c-492b-b04d-ab87d138a893", "53ca6127-db72-4b80-b1b0-d745d6d5456d"}
+
+    assert given == {"workspace", "modelAccount", "project"}
+    assert roles == {BUILT_IN["Cognitive Services OpenAI User"], *others}
 
 
 @pytest.mark.behaviour("template.infra-roles")
