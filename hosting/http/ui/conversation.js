@@ -30,6 +30,7 @@ export class Conversation {
     this.hooks = hooks
     this.leaving = new AbortController()
     this.turns = new Map()
+    this.sending = new Set() // promises, each kept when it is known which run a message became
     this.past = new Set() // runs that have ended: a conversation that was reset has nothing of them
     this.first = this.last = 0
     this.isLoaded = false
@@ -67,6 +68,8 @@ export class Conversation {
   /** Send a message, and show its turn to the end. Throws the problem of a message that was refused. */
   async send(contents) {
     const turn = this._append(this._newTurn())
+    const known = new Promise((done) => (turn.known = done)).then(() => this.sending.delete(known))
+    this.sending.add(known)
     turn.ask(contents)
     turn.wait()
     const [first, ...others] = contents
@@ -82,6 +85,7 @@ export class Conversation {
       await this._follow(turn, (last) => (turn.runId ? this._events(turn.runId)(last) : begin()))
     } catch (problem) {
       if (!turn.runId) {
+        turn.known()
         turn.element.remove()
         throw problem
       }
@@ -122,7 +126,7 @@ export class Conversation {
   }
 
   async _lookForRuns() {
-    const { runs } = await read(this._path(`/runs?limit=${NEWEST_RUNS}`), { signal: this.leaving.signal })
+    const { runs } = await this._read(`/runs?limit=${NEWEST_RUNS}`)
     const fresh = runs.filter((run) => !this.turns.has(run.run_id) && !this.past.has(run.run_id)).reverse()
     const ended = fresh.filter((run) => !OPEN.has(run.status))
     if (ended.length) await this._loadLater()
@@ -152,6 +156,7 @@ export class Conversation {
 
   _named(turn, { run_id: runId, thread_id: threadId }) {
     this.turns.set(runId, turn)
+    turn.known?.()
     if (!this.threadId) {
       this.threadId = threadId
       this.hooks.named(threadId)
@@ -161,7 +166,7 @@ export class Conversation {
   }
 
   async _showApprovals() {
-    const { approvals } = await read(this._path("/approvals"), { signal: this.leaving.signal })
+    const { approvals } = await this._read("/approvals")
     for (const approval of approvals) {
       const turn = this.turns.get(approval.run_id)
       if (turn) this._showApproval(turn, approval)
@@ -266,7 +271,14 @@ export class Conversation {
   }
 
   _messages(window) {
-    return read(this._path(`/messages?${new URLSearchParams(window)}`), { signal: this.leaving.signal })
+    return this._read(`/messages?${new URLSearchParams(window)}`)
+  }
+
+  /** Read what there is of the thread; a run of it may be this tab's own, so return once it is known which are. */
+  async _read(rest) {
+    const found = await read(this._path(rest), { signal: this.leaving.signal })
+    await Promise.all(this.sending)
+    return found
   }
 
   _events(runId) {

@@ -15,7 +15,7 @@ import httpx
 import pytest
 from axe_playwright_python.async_playwright import Axe
 from axe_playwright_python.base import AxeResults
-from playwright.async_api import expect
+from playwright.async_api import Route, expect
 
 from tests.hosting.http.browsed_page import answered, ask, browsed, ended
 from tests.support.browser import find_browser
@@ -248,6 +248,28 @@ async def test_a_run_is_seen_from_a_second_tab_and_from_another_program_s(host: 
             assert await page.locator(".request").all_text_contents() == [SPEECH, "from elsewhere"]
 
     assert answers == [SPEECH, SPEECH]
+
+
+@pytest.mark.behaviour("page.live")
+async def test_a_turn_whose_answer_comes_late_is_there_once(host: RunningHost) -> None:
+    """The page sees its own run in the lists before it knows that the run is its own."""
+
+    async def late(route: Route) -> None:
+        answer = await route.fetch()
+        await page.wait_for_event("response", lambda response: "/messages?" in response.url)
+        await route.fulfill(response=answer)
+
+    async with browsed(host.origin) as browser:
+        page = await browser.open("#/writer")
+        await ask(page, "first")
+        await ended(page)
+        await page.route("**/writer/run", late)
+        await ask(page, "second")
+        await ended(page, number=2)
+        await page.wait_for_event("response", lambda response: "/runs?" in response.url)
+        asked = await page.locator(".request").all_text_contents()
+
+    assert asked == ["first", "second"]
 
 
 @pytest.mark.behaviour("page.live")
