@@ -13,8 +13,17 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
-from agent_framework import ChatContext, ChatMiddleware, ChatResponse, ChatResponseUpdate, ResponseStream
+from agent_framework import (
+    Agent,
+    ChatContext,
+    ChatMiddleware,
+    ChatMiddlewareLayer,
+    ChatResponse,
+    ChatResponseUpdate,
+    ResponseStream,
+)
 
+from hosting.request.response_format import agents_own_format
 from hosting.request.run_request import ResponseFormat
 
 logger = logging.getLogger(__name__)
@@ -108,12 +117,20 @@ class SchemaInInstructions(ChatMiddleware):
     def _rewrite(self, context: ChatContext) -> None:
         options = dict(context.options or {})
         schema = self._wanted.json_schema or {}
-        del options[_FIELD]
+        options.pop(_FIELD, None)
         if schema.get("type") == "object":
             options[_FIELD] = {"type": "json_object"}
         given = [str(options["instructions"])] if options.get("instructions") else []
         options["instructions"] = "\n\n".join([*given, instructions_of(self._wanted)])
         context.options = options
+
+
+def own_format_fallback(agent: Agent[Any]) -> list[ChatMiddleware]:
+    """Return what lets an agent fall back whose format is its own alone: the tool of another, or one in a workflow."""
+    wanted = agents_own_format(agent)
+    if wanted is None or wanted.json_schema is None or not isinstance(agent.client, ChatMiddlewareLayer):
+        return []
+    return [SchemaInInstructions(FormatFallback(str(agent.name)), wanted)]
 
 
 def instructions_of(wanted: ResponseFormat) -> str:

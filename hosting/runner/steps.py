@@ -44,6 +44,7 @@ from agent_framework import (
 
 from hosting.budgets import Budget
 from hosting.errors import RunDivergedError, RunInterruptedError
+from hosting.runner.format_fallback import own_format_fallback
 from hosting.runner.framework import (
     agent_of_tool,
     is_idempotent,
@@ -227,7 +228,7 @@ def middleware(agent: Agent[Any], steps: AgentSteps | None = None) -> list[ChatM
 def attach_steps(agent: Agent[Any]) -> None:
     """Give an agent its middleware for good, once: it records nothing but what is made within other steps."""
     if not any(isinstance(one, _ToolCalls) for one in agent.middleware or ()):
-        agent.middleware = [*(agent.middleware or ()), *middleware(agent)]
+        agent.middleware = [*(agent.middleware or ()), *middleware(agent), *own_format_fallback(agent)]
 
 
 @dataclass(eq=False)

@@ -11,6 +11,7 @@ import openai
 import pytest
 from agent_framework import (
     Agent,
+    AgentExecutorResponse,
     BaseChatClient,
     ChatMiddlewareLayer,
     ChatResponse,
@@ -19,8 +20,13 @@ from agent_framework import (
     FunctionInvocationLayer,
     Message,
     ResponseStream,
+    WorkflowBuilder,
+    WorkflowContext,
+    executor,
 )
 from agent_framework.exceptions import ChatClientException
+from pydantic import BaseModel
+from typing_extensions import Never
 
 from hosting.errors import InvalidOutputError
 from hosting.names import new_id
@@ -31,6 +37,7 @@ from hosting.runner.format_fallback import refuses_schemas
 from hosting.runner.history import History
 from hosting.thread.messages import request_messages
 from tests.support.halted_runs import AFTER_A_TOOL, counting, killed_and_finished
+from tests.support.made_app import app_of, ask, served
 
 pytestmark = pytest.mark.behaviour("http.format-refused")
 
@@ -50,8 +57,14 @@ def refusal(message: str, status: int = 400) -> ChatClientException:
     return error
 
 
+def type_of(options: Mapping[str, Any]) -> str:
+    """Return which form of a format a server gets; the framework's clients send a model as its schema."""
+    given = options.get("response_format") or {}
+    return str(given.get("type")) if isinstance(given, dict) else "json_schema"
+
+
 class LlamaModel(BaseChatClient[Any]):
-    """Refuses `json_schema`; else says its texts one after the other, `look` being a call of that tool."""
+    """Refuses `json_schema`; else says its texts one after the other; `look` is a call of that tool, with arguments."""
 
     said: Sequence[str] = ('{"town": "Ulm"}',)
     says_of_schemas: str = OF_LLAMA_CPP
@@ -74,14 +87,14 @@ class LlamaModel(BaseChatClient[Any]):
 
     async def _answer(self, messages: Sequence[Message], options: Mapping[str, Any]) -> ChatResponse[Any]:
         self.asked.append(options)
-        if (options.get("response_format") or {}).get("type") == "json_schema":
+        if type_of(options) == "json_schema":
             raise refusal(self.says_of_schemas)
         number = sum(message.role == "assistant" for message in messages)
         if self.note is not None:
             self.note(f"model {number + 1}")
-        text = self.said[number]
-        content = Content.from_function_call("call-1", "look", arguments="{}") if text == "look" else text
-        return ChatResponse(messages=Message("assistant", [content]))
+        word, _, given = self.said[number].partition(" ")
+        content = Content.from_function_call("call-1", "look", arguments=given or "{}")
+        return ChatResponse(messages=Message("assistant", [content if word == "look" else self.said[number]]))
 
 
 class LlamaClient(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], LlamaModel):
@@ -210,3 +223,37 @@ async def test_a_replay_after_a_kill_makes_the_same_choice(streamed: bool) -> No
     assert ended.done_after == {"model 2": 1}
     types = [one["response_format"]["type"] for one in server.asked]
     assert types == ["json_schema", "json_object", "json_schema", "json_object"]
+
+
+class Place(BaseModel):
+    """What an agent is to say."""
+
+    town: str
+
+
+async def test_an_agent_that_is_a_tool_falls_back() -> None:
+    """Its own format is refused in the middle of the run of another, which goes on with the answer."""
+    inner, server = llama(default_options={"response_format": Place})
+    look_there = 'look {"task": "where?"}'
+    outer, _ = llama(look_there, "seen", look_there, "again", tools=[inner.as_tool(name="look")])
+    async with served(app_of(outer)) as (_, http):
+        answers = [(await ask(http, "where?", thread_id="t")).json()["response"] for _ in range(2)]
+
+    assert answers == ["seen", "again"]
+    assert [type_of(one) for one in server.asked] == ["json_schema", "json_object", "json_object"]
+
+
+async def test_an_agent_in_a_workflow_falls_back_and_its_answer_has_its_value() -> None:
+    """The executor behind it gets what it would have of a server that takes schemas."""
+
+    @executor(id="tell")
+    async def tell(answer: AgentExecutorResponse, ctx: WorkflowContext[Never, str]) -> None:
+        await ctx.yield_output(answer.agent_response.value.town)
+
+    agent, server = llama(default_options={"response_format": Place})
+    graph = WorkflowBuilder(name="Places", start_executor=agent).add_edge(agent, tell).build()
+    async with served(app_of(workflow=graph)) as (_, http):
+        runs = [await http.post("/api/workflow/Places/run?waitForResponse=true", content="where?") for _ in range(2)]
+
+    assert [run.json()["output"] for run in runs] == [["Ulm"], ["Ulm"]]
+    assert [type_of(one) for one in server.asked] == ["json_schema", "json_object", "json_object"]
