@@ -4,7 +4,7 @@ BEHAVIOURS = {
     "a2a.named": "The wire is off unless the app names it, and is one function.",
     "a2a.card": "An agent's card says where and how it is asked, and what a request must have.",
     "a2a.send": "A message begins a task, which is a run of its context's thread: answered once, read again by its id, "
-    "failed as a failed task, and the same under a repeated messageId.",
+    "failed as a failed task, and the same for a message that is repeated under its messageId.",
     "a2a.parts": "Texts, data, pictures and references reach the model, under the names of JSON and of the proto file.",
     "a2a.approvals": "A task whose tool calls wait for a person is at INPUT_REQUIRED, goes on under its id when a "
     "message answers, and fails when no answer can come any more.",

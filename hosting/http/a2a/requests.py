@@ -71,6 +71,12 @@ class Send:
     kept: Mapping[str, Any]
     traceparent: str | None
 
+    @property
+    def text_of_both(self) -> str:
+        """The id and the message in one text, the same whenever both come again; how they are answered is not in it."""
+        sent = None if self.message is None else self.message.model_dump(mode="json", exclude_defaults=True)
+        return json.dumps([self.message_id, sent], sort_keys=True)
+
 
 @dataclass(frozen=True)
 class OfTask:

@@ -24,7 +24,7 @@ from hosting.http.replies import Reply, Streamed
 from hosting.http.route import Route
 from hosting.http.streams import PING
 from hosting.http.wire import WireRequest
-from hosting.names import Address, check_thread_id
+from hosting.names import Address, check_thread_id, keyed_thread_id
 from hosting.plan import AgentPlan, Plan
 from hosting.ports import EntityClient
 from hosting.request.contents import limits_of
@@ -116,12 +116,18 @@ class A2AWire:
         return _result(call, {"task": fold.task(wanted.history_length)})
 
     async def _start(self, request: WireRequest, agent: AgentPlan, wanted: Send, wait: Wait, *, streams: bool) -> Run:
+        """Start the run of a message, or find the one that it began.
+
+        A message without a context begins the one that it and its id name, in every process: some clients use an id for
+        several messages. The id alone is the key there, so it is the same task for who has learnt the context since.
+        """
         assert wanted.message is not None
+        owner = request.caller.owner
         if wanted.context_id is not None:
-            check_thread_id(wanted.context_id, agent.name, request.caller.owner)
+            check_thread_id(wanted.context_id, agent.name, owner)
         start = StartRun(
             RunRequest(**wanted.message.model_dump(), response_format=ResponseFormat() if wanted.wants_json else None),
-            wanted.context_id,
+            wanted.context_id or keyed_thread_id(agent.name, owner, wanted.text_of_both),
             wait,
             "events" if streams else "json",
             wanted.message_id,

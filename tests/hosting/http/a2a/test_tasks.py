@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from pathlib import Path
 from typing import Any
@@ -126,13 +127,42 @@ async def test_a_context_is_a_thread(wired: Wired) -> None:
 
 @pytest.mark.behaviour("a2a.send")
 async def test_a_message_that_is_sent_again_has_the_same_task(wired: Wired) -> None:
-    """`messageId` is the idempotency key, with a context or without; another message under it is refused."""
+    """`messageId` is the idempotency key in a context; another message under it is refused there."""
     for fields in ({}, {"contextId": "mine"}):
         first = await wired.send("hello", messageId="again", **fields)
         assert await wired.send("hello", messageId="again", **fields) == first
 
     code, said = await wired.refused("SendMessage", message=message("other", messageId="again", contextId="mine"))
     assert (code, "key" in said) == (-32602, True)
+
+
+@pytest.mark.behaviour("a2a.send")
+async def test_an_id_without_a_context_is_of_one_message_alone(wired: Wired) -> None:
+    """Another message under it is another task, whose history has the client's id; how it is answered counts not."""
+    first, other, at_once = await asyncio.gather(
+        *(wired.send(text, messageId="same") for text in ("hello", "other", "hello"))
+    )
+    again = await wired.send("hello", messageId="same", metadata={"try": 2}, configuration={"historyLength": 9})
+    picture = [{"text": "hello"}, {"raw": PICTURE, "mediaType": "image/png"}]
+    third = await wired.send("", messageId="same", parts=picture)
+
+    assert again == at_once == first
+    assert len({task["contextId"] for task in (first, other, third)}) == 3
+    assert [task["history"][-1]["messageId"] for task in (first, other, third)] == ["same"] * 3
+    assert [answer_of(task) for task in (first, other)] == ["echo: hello", "echo: other"]
+
+
+@pytest.mark.behaviour("a2a.send")
+async def test_a_message_that_comes_again_with_the_context_that_it_began_has_the_same_task(wired: Wired) -> None:
+    """Its client may have read that from a stream which broke off; another message under its id is refused there."""
+    first = await wired.send("hello", messageId="same")
+    known = {"messageId": "same", "contextId": first["contextId"]}
+
+    assert await wired.send("hello", **known) == first
+    assert (await wired.refused("SendMessage", message=message("other", **known)))[0] == -32602
+    values = {"acceptedOutputModes": ["application/json"]}
+    asked = message("hello", messageId="same")
+    assert (await wired.refused("SendMessage", message=asked, configuration=values))[0] == -32602
 
 
 @pytest.mark.behaviour("a2a.send")
