@@ -23,6 +23,9 @@ param archiveBackend string = 'storage'
 @description('The copies of what is stored: in one data centre, over zones, or in the paired region too.')
 param storageRedundancy string = 'LRS'
 
+@description('Whether the app and Cosmos DB are spread over the zones of the region; storage needs ZRS or GZRS for it.')
+param zoneRedundant bool = false
+
 @description('The model to deploy with the app, unless one of your own is given below.')
 param deployedModel string = 'gpt-5-mini'
 
@@ -244,6 +247,7 @@ module cosmos 'app/cosmos.bicep' = if (usesCosmos) {
     location: location
     tags: tags
     redundancy: storageRedundancy
+    zoneRedundant: zoneRedundant
     isPrivate: vnetEnabled
     keyUri: customerManagedKey ? encryption!.outputs.keyUri : ''
     keyIdentityId: customerManagedKey ? encryption!.outputs.identityId : ''
@@ -440,6 +444,7 @@ module plan 'app/plan.bicep' = {
     name: '${abbreviations.functionPlan}${token}'
     location: location
     tags: tags
+    zoneRedundant: zoneRedundant
   }
 }
 

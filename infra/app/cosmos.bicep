@@ -4,6 +4,7 @@ param location string
 param tags object
 @allowed(['LRS', 'ZRS', 'GRS', 'GZRS'])
 param redundancy string
+param zoneRedundant bool
 param isPrivate bool
 param keyUri string
 param keyIdentityId string
@@ -43,6 +44,8 @@ resource account 'Microsoft.DocumentDB/databaseAccounts@2024-11-15' = {
     locations: [
       {
         locationName: location
+        failoverPriority: 0
+        isZoneRedundant: zoneRedundant
       }
     ]
     consistencyPolicy: {

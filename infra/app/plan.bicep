@@ -2,9 +2,10 @@
 param name string
 param location string
 param tags object
+param zoneRedundant bool
 
 resource plan 'Microsoft.Web/serverfarms@2024-04-01' = {
-  // checkov:skip=CKV_AZURE_225: zones cost always-ready instances in each; a choice for whoever runs the app
+  // checkov:skip=CKV_AZURE_225: zoneRedundant chooses; two instances of each group are then paid for all day
   name: name
   location: location
   tags: tags
@@ -15,6 +16,7 @@ resource plan 'Microsoft.Web/serverfarms@2024-04-01' = {
   }
   properties: {
     reserved: true
+    zoneRedundant: zoneRedundant
   }
 }
 

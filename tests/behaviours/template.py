@@ -45,6 +45,8 @@ BEHAVIOURS = {
     "connection string in it.",
     "template.infra-settings": "Every app setting of a deployment is read by the code, the host or the worker, and "
     "every one that the code reads is set there or documented.",
+    "template.infra-choices": "Before a deployment, a region without the plan, the scheduler or the copies that were "
+    "chosen, and choices that contradict each other, are refused with a sentence.",
     "template.infra-models": "A deployment has the models that were chosen, with a project of Microsoft Foundry where "
     "one is asked for, and the app asks them by one protocol.",
     "template.infra-roles": "The app's identity has the built-in role for every service that it talks to, on that "

@@ -1,0 +1,172 @@
+"""infra/choices.py: what `azd up` refuses before Azure is asked for anything."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from infra import choices
+from infra.choices import FLEX, PAIRED, PLAN, SCHEDULER, ZONED, ZONED_PLAN, offered_by_azure, refused
+from tests.template.bicep import INFRA, ROOT, config_of, parsed
+
+pytestmark = pytest.mark.behaviour("template.infra-choices")
+
+FITTING = {
+    "AZURE_ENV_NAME": "trial",
+    "AZURE_LOCATION": "Sweden Central",
+    "DURABLE_BACKEND": "scheduler",
+    "STORAGE_REDUNDANCY": "GZRS",
+    "ZONE_REDUNDANT": "true",
+    "VNET_ENABLED": "true",
+    "PUBLIC_APP": "false",
+    "FURTHER_MODELS": "gpt-5=20, gpt-5-nano",
+    "FOUNDRY_PROJECT": "true",
+    "DEPLOYMENT_NUMBER": "2",
+    "ALERT_EMAIL": "ops@example.com",
+    "BUDGET_START": "2027-01-01",
+}
+
+
+def everywhere(service: str) -> frozenset[str]:
+    """Azure has each service in two regions."""
+    return frozenset({"swedencentral", "westeurope"})
+
+
+@pytest.mark.parametrize("given", [{}, FITTING, {"AZURE_LOCATION": "westeurope", "OPENAI_API_KEY": "k"}])
+def test_choices_that_can_be_meant_are_taken(given: dict[str, str]) -> None:
+    """What is not chosen keeps its default."""
+    assert list(refused(given, everywhere)) == []
+
+
+@pytest.mark.parametrize(
+    ("changed", "sentence"),
+    [
+        (
+            {"AZURE_LOCATION": "North Pole", "ZONE_REDUNDANT": "", "STORAGE_REDUNDANCY": "", "DURABLE_BACKEND": ""},
+            "AZURE_LOCATION is northpole, which does not have Flex Consumption. Choose another with azd env set "
+            "AZURE_LOCATION NAME: swedencentral, westeurope. That is Azure's list where az is signed in, else one of "
+            "infra/choices.py that grows old.",
+        ),
+        (
+            {"STORAGE_REDUNDANCY": ""},
+            "ZONE_REDUNDANT is true and STORAGE_REDUNDANCY is LRS, so what is stored would be in one zone. Set "
+            "STORAGE_REDUNDANCY to ZRS or GZRS.",
+        ),
+        (
+            {"VNET_ENABLED": "false"},
+            "PUBLIC_APP is false and VNET_ENABLED is not true, so the app would be reached from everywhere. Set "
+            "VNET_ENABLED to true, or PUBLIC_APP to true.",
+        ),
+        (
+            {"FURTHER_MODELS": "gpt-5=many"},
+            "FURTHER_MODELS is 'gpt-5=many', and each of them is NAME or NAME=CAPACITY, with commas between them. Set "
+            "it as in gpt-5=20,gpt-5-nano.",
+        ),
+        (
+            {"OPENAI_BASE_URL": "http://server/v1", "FURTHER_MODELS": ""},
+            "OPENAI_BASE_URL names a model of your own, so none is deployed, and FOUNDRY_PROJECT does nothing. Remove "
+            "one of them.",
+        ),
+        (
+            {"DEPLOYMENT_NUMBER": "no-2"},
+            "DEPLOYMENT_NUMBER is 'no-2', and names of vaults and accounts take digits and small letters of it, four "
+            "at most. Set it to 2.",
+        ),
+        (
+            {"BUDGET_START": "2027-01-15"},
+            "BUDGET_START is '2027-01-15', which is not the first day of a month. Set it as in 2027-01-01.",
+        ),
+        (
+            {"ALERT_EMAIL": ""},
+            "BUDGET_START is set and ALERT_EMAIL is not, so there would be no budget. Set ALERT_EMAIL.",
+        ),
+    ],
+    ids=lambda value: next(iter(value)) if isinstance(value, dict) else "",
+)
+def test_a_choice_that_nobody_can_mean_is_refused_with_what_to_do(changed: dict[str, str], sentence: str) -> None:
+    """One at a time, beside others that fit."""
+    assert list(refused({**FITTING, **changed}, everywhere)) == [sentence]
+
+
+@pytest.mark.parametrize(
+    ("copies", "region", "is_refused"),
+    [
+        ("LRS", "italynorth", False),
+        ("GRS", "italynorth", True),
+        ("GRS", "westus", False),
+        ("ZRS", "italynorth", False),
+        ("ZRS", "westus", True),
+        ("GZRS", "italynorth", True),
+        ("GZRS", "westus3", False),
+    ],
+)
+def test_copies_are_refused_where_storage_has_none_such(copies: str, region: str, is_refused: bool) -> None:
+    """In other zones where there are none, in a paired region where there is none."""
+    said = list(refused({"AZURE_LOCATION": region, "STORAGE_REDUNDANCY": copies}, lambda service: None))
+
+    assert [sentence.partition(",")[0] for sentence in said] == [f"STORAGE_REDUNDANCY is {copies}"] * is_refused
+
+
+def test_only_services_that_are_chosen_are_asked_for() -> None:
+    """The scheduler's regions do not matter to an app without one."""
+    asked: list[str] = []
+
+    def remember(service: str) -> None:
+        asked.append(service)
+
+    list(refused({"AZURE_LOCATION": "westeurope"}, remember))
+    list(refused(FITTING, remember))
+
+    assert asked == [PLAN, ZONED_PLAN, SCHEDULER]
+
+
+def test_without_azures_command_line_the_lists_answer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Of the scheduler there is none, so any region passes."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+
+    assert offered_by_azure(PLAN) == set(FLEX.split())
+    assert offered_by_azure(ZONED_PLAN) == set(ZONED.split())
+    assert offered_by_azure(SCHEDULER) is None
+    assert set(PAIRED.split()) < set(ZONED.split())
+
+
+def test_what_is_refused_ends_the_command(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """azd stops at an exit code other than 0 and shows what was printed."""
+    for name in (*FITTING, *choices.OWN_MODEL):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert choices.main() == 0
+    monkeypatch.setenv("PUBLIC_APP", "false")
+    assert choices.main() == 1
+
+    assert capsys.readouterr().err.startswith("PUBLIC_APP is false and VNET_ENABLED is not true")
+
+
+def test_azd_asks_before_it_provisions_and_the_workflow_before_it_previews() -> None:
+    """A preview runs no hook."""
+    hook = (ROOT / "azure.yaml").read_text(encoding="utf-8").partition("\nhooks:\n")[2]
+    workflow = (ROOT / ".github" / "workflows" / "azure-dev.yml").read_text(encoding="utf-8")
+
+    assert re.findall(r"^  (\w+):$", hook, re.MULTILINE) == ["preprovision"]
+    assert re.findall(r"run: (python3?) infra/choices.py", hook) == ["python3", "python"]
+    assert workflow.index("run: python3 infra/choices.py") < workflow.index("run: azd provision --preview")
+
+
+def test_every_choice_that_is_checked_is_one() -> None:
+    """By the name that azd fills a parameter from."""
+    filled = set(re.findall(r"\${(\w+)", (INFRA / "main.parameters.json").read_text(encoding="utf-8")))
+    checked = set(re.findall(r'"([A-Z]{3,}(?:_[A-Z]+)+)"', Path(choices.__file__).read_text(encoding="utf-8")))
+
+    assert checked <= filled
+    assert set(FITTING) <= filled
+
+
+def test_zones_are_a_choice_of_the_plan_and_of_cosmos() -> None:
+    """Storage has its own, which the check compares."""
+    plan = config_of(parsed(INFRA / "app" / "plan.bicep")["resources"]["plan"])
+    cosmos = config_of(parsed(INFRA / "app" / "cosmos.bicep")["resources"]["account"])
+
+    assert plan["properties"]["zoneRedundant"] == "zoneRedundant"
+    assert [place["isZoneRedundant"] for place in cosmos["properties"]["locations"]] == ["zoneRedundant"]
