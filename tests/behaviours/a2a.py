@@ -6,6 +6,7 @@ BEHAVIOURS = {
     "a2a.send": "A message begins a task, which is a run of its context's thread: answered once, read again by its id, "
     "failed as a failed task, and the same for a message that is repeated under its messageId.",
     "a2a.parts": "Texts, data, pictures and references reach the model, under the names of JSON and of the proto file.",
+    "a2a.artifacts": "What an agent answers beside its text are parts of the artifact: named files, and values.",
     "a2a.approvals": "A task whose tool calls wait for a person is at INPUT_REQUIRED, goes on under its id when a "
     "message answers, and fails when no answer can come any more.",
     "a2a.stream": "A task is streamed as the agent speaks, and what a reader has at the end is what is read of it.",

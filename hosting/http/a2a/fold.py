@@ -61,7 +61,6 @@ class TaskFold:
     _texts: dict[str, str] = field(default_factory=dict)
     _more: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
     _sent: str = ""
-    _message_ids: set[str] = field(default_factory=set)
 
     @property
     def is_over(self) -> bool:
@@ -78,9 +77,9 @@ class TaskFold:
         """The tool calls that it waits for."""
         return () if self.run is None else self.run.undecided
 
-    def knows(self, message_id: str) -> bool:
-        """Whether a message of that id was sent to it."""
-        return message_id in self._message_ids
+    def knows(self, message_id: str, parts: list[dict[str, Any]]) -> bool:
+        """Whether this message was sent to it under that id."""
+        return any(one["messageId"] == message_id and one["parts"] == parts for one in self._history)
 
     def task(self, history_length: int | None = None, *, with_artifacts: bool = True) -> dict[str, Any]:
         """Return the task as it stands, with so many of its newest messages; None is for all."""
@@ -154,9 +153,7 @@ class TaskFold:
         self.run = Run(self.address, event, position, position)
         self._sent = ""
         self._texts[event.run_id] = ""
-        messages = user_messages(event, self.id)
-        self._history += messages
-        self._message_ids.add(messages[-1]["messageId"])
+        self._history += user_messages(event, self.id)
         updates = self._turn(SUBMITTED, event.at)
         return [self.snapshot()] if is_first else updates
 

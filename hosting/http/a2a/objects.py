@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Mapping
 from datetime import datetime, timezone
 from typing import Any
 from urllib.parse import quote
 
+from hosting.errors import HostingError
 from hosting.http.a2a.names import PATH
 from hosting.http.a2a.requests import VERSION
 from hosting.plan import AgentPlan, Plan
 from hosting.request.contents import ModelInputs
 from hosting.request.run_request import UserMessage
+from hosting.request.strict_json import parse_json
 from hosting.service.outcome import approval_fields, completed_value
 from hosting.thread.events import Accepted, Completed
 from hosting.thread.run import Run
+from state.models import OURS
 
+JSON = "application/json"
 HOW_TO_ANSWER = (
     "Answer with a message to this task: the text 'approve', any other text to refuse with that reason, or a data part "
     '{"approvals": [{"id": "...", "approved": true}]}.'
@@ -35,12 +40,23 @@ def artifact(run_id: str, parts: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def parts_beside_text(accepted: Accepted, end: Completed) -> list[dict[str, Any]]:
-    """Return the pictures and files that an agent answered with, and its answer's value where JSON was wanted."""
+    """Return the pictures, files and values that an agent answered with, and its answer's value where it is JSON."""
     contents = (content for message in end.entry.get("messages", ()) for content in message.get("contents", ()))
-    parts = [_part(content) for content in contents if content.get("$type") in ("data", "uri")]
-    if accepted.request.response_format is not None and not end.approvals:
-        parts.append({"data": completed_value(end), "mediaType": "application/json"})
+    parts = [_value(_part(content)) for content in contents if content.get("$type") in ("data", "uri")]
+    value = None if end.approvals else completed_value(end)
+    if value is not None or (accepted.request.response_format is not None and not end.approvals):
+        parts.append({"data": value, "mediaType": JSON})
     return parts
+
+
+def _value(part: dict[str, Any]) -> dict[str, Any]:
+    """Return a part as `data` if it is JSON that is no file, which has a name."""
+    if "raw" not in part or part["mediaType"] != JSON or "filename" in part:
+        return part
+    try:
+        return {"data": parse_json(base64.b64decode(part["raw"])), "mediaType": JSON}
+    except HostingError:
+        return part
 
 
 def status_message(
@@ -74,7 +90,7 @@ def approvals_message(run: Run, position: int, task_id: str) -> dict[str, Any]:
     asked = [{name: value for name, value in one.items() if name in shown} for one in approvals]
     parts: list[dict[str, Any]] = [
         {"text": " ".join(texts)},
-        {"data": {"approvals": asked}, "mediaType": "application/json"},
+        {"data": {"approvals": asked}, "mediaType": JSON},
     ]
     return status_message(run, position, task_id, parts, {"code": "approvals_pending"})
 
@@ -84,7 +100,7 @@ def user_messages(accepted: Accepted, task_id: str) -> list[dict[str, Any]]:
     request, wire = accepted.request, (accepted.wire or {}).get(PATH, {})
     if request.decisions:
         made = [decision.model_dump(exclude_none=True) for decision in request.decisions]
-        all_parts = [wire.get("parts") or [{"data": {"approvals": made}, "mediaType": "application/json"}]]
+        all_parts = [wire.get("parts") or [{"data": {"approvals": made}, "mediaType": JSON}]]
         roles = ["user"]
     else:
         messages = (*request.earlier, request)
@@ -116,11 +132,19 @@ def _part(content: Mapping[str, Any]) -> dict[str, Any]:
         case "text":
             return {"text": content["text"]}
         case "data":
-            return {"raw": uri.partition(",")[2], "mediaType": content.get("mediaType")}
+            return {"raw": uri.partition(",")[2], "mediaType": content.get("mediaType"), **_filename(content)}
         case "uri":
-            return {"url": uri, "mediaType": content.get("mediaType")}
+            return {"url": uri, "mediaType": content.get("mediaType"), **_filename(content)}
         case _:
             return {"data": {"fileId": content.get("fileId")}}
+
+
+def _filename(content: Mapping[str, Any]) -> dict[str, str]:
+    """Return the member for the name that the framework keeps of a file."""
+    match content.get(OURS):
+        case {"name": str(name)}:
+            return {"filename": name}
+    return {}
 
 
 def agent_card(agent: AgentPlan, plan: Plan, inputs: ModelInputs, base_url: str) -> dict[str, Any]:

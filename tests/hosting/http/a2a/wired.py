@@ -1,4 +1,4 @@
-"""An app of the scripted agent and the clerk with the wire, called without a host."""
+"""An app of the scripted agent, the clerk and the test kit's agent with the wire, called without a host."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import httpx
 
+from tests.hosting.http.a2a.kit import kit_agent
 from tests.support.a2a import HEADERS, message, payloads
 from tests.support.app.scripted import scripted_agent
 from tests.support.carriers import GUARD_SECONDS
@@ -22,7 +23,7 @@ class Wired:
 
     def __init__(self, environ: dict[str, str] | None = None, **options: Any) -> None:
         self.notes: list[str] = []
-        agents = (scripted_agent("Joker"), clerk(self.notes.append))
+        agents = (scripted_agent("Joker"), clerk(self.notes.append), kit_agent(lambda: self.app))
         self.app = app_of(*agents, wires=["a2a"], environ={**MEMORY, **(environ or {})}, **options)
         self.host = DirectHost(self.app)
         transport = httpx.ASGITransport(self.host.asgi, raise_app_exceptions=False)

@@ -1,4 +1,4 @@
-"""The scripted agent and the clerk on a host, with the wire.
+"""The scripted agent, the clerk and the agent for the test kit on a host, with the wire.
 
 With LEASE_SECONDS a run whose process died is taken over that much sooner.
 """
@@ -7,9 +7,11 @@ import os
 from functools import partial
 
 import hosting.app
+from tests.hosting.http.a2a.kit import kit_agent
 from tests.support.app.scripted import scripted_agent
 from tests.support.clerk import clerk
 
 if lease := os.environ.get("LEASE_SECONDS"):
     hosting.app.Services = partial(hosting.app.Services, lease_seconds=float(lease), margin_seconds=float(lease) / 2)
-app = hosting.app.AgentFunctionApp(agents=[scripted_agent("Joker"), clerk(print)], wires=["a2a"])
+agents = [scripted_agent("Joker"), clerk(print), kit_agent(lambda: app)]
+app = hosting.app.AgentFunctionApp(agents=agents, wires=["a2a"])
