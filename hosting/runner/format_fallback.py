@@ -1,7 +1,8 @@
 """Answers in a format from a model server that takes no schema as one (`json_schema`).
 
 Such a server refuses the request, so no model was called for it. The same request is sent once more, with the schema in
-its instructions and, where an object is wanted, as `json_object`. The answer is checked against the schema as any other
+its instructions and, where an object is wanted, as `json_object`. llama.cpp's server for Python takes the schema beside
+that type, whatever it describes, and holds the model to it. The answer is checked against the schema as any other
 (`structured_value`). It stands right before the model: the journal around it has the messages as they came, and knows
 nothing of which form was sent. So an attempt after a kill may choose again, and gets its recorded answers all the same.
 """
@@ -29,6 +30,8 @@ from hosting.request.run_request import ResponseFormat
 logger = logging.getLogger(__name__)
 
 _REFUSED = (400, 422)
+_BROKEN, _OF_LLAMA_CPP = 500, ("llama_cpp", "validation error")
+"""So llama.cpp's server for Python answers a body that it finds wrong before any model sees it."""
 _FIELD = "response_format"
 _NAMED = ("json_schema", "json_object", f"{_FIELD} type")
 """What a server that knows no such type says of it, beside the field: the type that it got, or those that it knows."""
@@ -37,15 +40,20 @@ _MOST_CAUSES = 10
 
 
 class FormatFallback:
-    """What is known of one agent's model server: whether it refuses schemas. Only a cache, of this process."""
+    """What is known of one agent's model server: whether it refuses schemas. Only a cache, of this process.
+
+    `takes_schema_beside`: it takes one as a member of `json_object`.
+    """
 
     def __init__(self, agent_name: str) -> None:
         self._agent_name = agent_name
         self.refuses_schemas = False
+        self.takes_schema_beside = False
 
-    def learn(self) -> None:
-        """Remember that the server refuses schemas, and say so in the log once."""
+    def learn(self, refusal: str) -> None:
+        """Remember that the server refuses schemas, and how; write it to the log once."""
         if not self.refuses_schemas:
+            self.takes_schema_beside = all(words in refusal for words in _OF_LLAMA_CPP)
             self.refuses_schemas = True
             logger.warning(
                 "The model server of agent %s refuses json_schema. Schemas go into its instructions from now on.",
@@ -72,13 +80,14 @@ class SchemaInInstructions(ChatMiddleware):
         try:
             await call_next()
         except Exception as error:
-            if not refuses_schemas(error):
+            refusal = refusal_of_schemas(error)
+            if refusal is None:
                 raise
         else:
             if isinstance(context.result, ResponseStream):
                 context.result = self._stream(context, context.result, call_next)
             return
-        self._known.learn()
+        self._known.learn(refusal)
         self._rewrite(context)
         await call_next()
 
@@ -96,11 +105,12 @@ class SchemaInInstructions(ChatMiddleware):
                     is_answered = True
                     yield update
             except Exception as error:
-                if is_answered or not refuses_schemas(error):
+                refusal = None if is_answered else refusal_of_schemas(error)
+                if refusal is None:
                     raise
             else:
                 return
-            self._known.learn()
+            self._known.learn(refusal)
             self._rewrite(context)
             await call_next()
             assert isinstance(context.result, ResponseStream)
@@ -118,7 +128,9 @@ class SchemaInInstructions(ChatMiddleware):
         options = dict(context.options or {})
         schema = self._wanted.json_schema or {}
         options.pop(_FIELD, None)
-        if schema.get("type") == "object":
+        if self._known.takes_schema_beside:
+            options[_FIELD] = {"type": "json_object", "schema": schema}
+        elif schema.get("type") == "object":
             options[_FIELD] = {"type": "json_object"}
         given = [str(options["instructions"])] if options.get("instructions") else []
         options["instructions"] = "\n\n".join([*given, instructions_of(self._wanted)])
@@ -140,17 +152,19 @@ def instructions_of(wanted: ResponseFormat) -> str:
     return f"Answer with one JSON value and nothing around it.{about}\nIt must fit this JSON Schema:\n{schema}"
 
 
-def refuses_schemas(error: BaseException) -> bool:
-    """Return whether a server refused the request because it takes no schema; one that it finds wrong is no such case.
+def refusal_of_schemas(error: BaseException) -> str | None:
+    """Return the words of a server that refused the request because it takes no schema, in small letters, else None.
 
-    Clients raise errors of their own from those of their library, which have the status of the answer.
+    A schema that it finds wrong is no such case. Clients raise errors of their own from those of their library, which
+    have the status of the answer.
     """
     one: BaseException | None = error
     for _ in range(_MOST_CAUSES):
         if one is None:
-            return False
-        if getattr(one, "status_code", None) in _REFUSED:
-            text = str(one).lower()
-            return _FIELD in text and any(name in text for name in _NAMED) and _BAD_SCHEMA not in text
+            return None
+        status, text = getattr(one, "status_code", None), str(one).lower()
+        if status in _REFUSED or (status == _BROKEN and all(words in text for words in _OF_LLAMA_CPP)):
+            is_refusal = _FIELD in text and any(name in text for name in _NAMED) and _BAD_SCHEMA not in text
+            return text if is_refusal else None
         one = one.__cause__ or one.__context__
-    return False
+    return None

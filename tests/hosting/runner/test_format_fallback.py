@@ -33,7 +33,7 @@ from hosting.names import new_id
 from hosting.request.run_request import ResponseFormat, RunRequest
 from hosting.runner.agent_loop import AgentLoop
 from hosting.runner.agent_runner import AgentAnswer, AgentFailure, AgentRunner, Attempt
-from hosting.runner.format_fallback import refuses_schemas
+from hosting.runner.format_fallback import refusal_of_schemas
 from hosting.runner.history import History
 from hosting.thread.messages import request_messages
 from tests.support.halted_runs import AFTER_A_TOOL, counting, killed_and_finished
@@ -43,6 +43,13 @@ pytestmark = pytest.mark.behaviour("http.format-refused")
 
 SCHEMA = {"type": "object", "properties": {"town": {"type": "string"}}, "required": ["town"]}
 OF_LLAMA_CPP = 'response_format type must be one of "text" or "json_object", but got: json_schema'
+
+OF_ITS_PYTHON = (
+    "1 validation error: {'type': 'literal_error', 'loc': ('body', 'response_format', 'type'), 'msg': "
+    "\"Input should be 'text' or 'json_object'\", 'input': 'json_schema'} "
+    'File "llama_cpp/server/app.py", in create_chat_completion'
+)
+"""What llama-cpp-python 0.3 answers with status 500."""
 
 
 def refusal(message: str, status: int = 400) -> ChatClientException:
@@ -68,6 +75,7 @@ class LlamaModel(BaseChatClient[Any]):
 
     said: Sequence[str] = ('{"town": "Ulm"}',)
     says_of_schemas: str = OF_LLAMA_CPP
+    refuses_with: int = 400
     asked: list[Mapping[str, Any]]
     note: Any = None
 
@@ -88,7 +96,7 @@ class LlamaModel(BaseChatClient[Any]):
     async def _answer(self, messages: Sequence[Message], options: Mapping[str, Any]) -> ChatResponse[Any]:
         self.asked.append(options)
         if type_of(options) == "json_schema":
-            raise refusal(self.says_of_schemas)
+            raise refusal(self.says_of_schemas, self.refuses_with)
         number = sum(message.role == "assistant" for message in messages)
         if self.note is not None:
             self.note(f"model {number + 1}")
@@ -145,6 +153,20 @@ async def test_the_schema_goes_into_the_instructions_and_the_answer_is_checked(l
     assert server.asked[0]["instructions"] == "Be brief."
 
 
+@pytest.mark.parametrize("schema", [SCHEMA, {"type": "array", "items": {"type": "integer"}}])
+async def test_llama_cpps_python_server_gets_the_schema_beside_json_object(
+    loop: AgentLoop, schema: dict[str, Any]
+) -> None:
+    """It answers 500, and holds its model to a schema there, to that of an array too."""
+    agent, server = llama('{"town": "Ulm"}' if schema is SCHEMA else "[1]", says_of_schemas=OF_ITS_PYTHON)
+    server.refuses_with = 500
+
+    ended = await outcome(AgentRunner(agent, "Joker", loop), schema)
+
+    assert isinstance(ended, AgentAnswer)
+    assert server.asked[1]["response_format"] == {"type": "json_object", "schema": schema}
+
+
 async def test_an_answer_that_does_not_fit_fails_the_run(loop: AgentLoop) -> None:
     """The server did not hold the model to the schema, so only the check is left."""
     ended = await outcome(AgentRunner(llama('{"city": "Ulm"}')[0], "Joker", loop))
@@ -186,11 +208,14 @@ async def test_the_agents_own_format_falls_back_too(loop: AgentLoop) -> None:
         ("Invalid schema for response_format 'place': json_schema needs additionalProperties", 400, False),
         ("The context is full", 400, False),
         (OF_LLAMA_CPP, 500, False),
+        (OF_ITS_PYTHON, 500, True),
+        (OF_ITS_PYTHON.replace("llama_cpp", "another"), 500, False),
+        ("The llama_cpp server met a validation error", 500, False),
     ],
 )
 def test_only_a_server_that_knows_no_schemas_is_asked_again(message: str, status: int, is_refusal: bool) -> None:
     """A schema that the server finds wrong is the caller's matter, and other errors are others'."""
-    assert refuses_schemas(refusal(message, status)) is is_refusal
+    assert (refusal_of_schemas(refusal(message, status)) is not None) is is_refusal
 
 
 async def test_another_refusal_is_not_sent_again(loop: AgentLoop) -> None:
