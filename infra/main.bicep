@@ -420,6 +420,7 @@ module roles 'app/rbac.bicep' = {
     storageName: storage.outputs.name
     insightsName: monitoring.outputs.insightsName
     schedulerName: usesScheduler ? scheduler!.outputs.name : ''
+    taskHubName: usesScheduler ? scheduler!.outputs.taskHubName : ''
     cosmosName: usesCosmos ? cosmos!.outputs.name : ''
     cosmosDatabaseName: usesCosmos ? cosmos!.outputs.databaseName : ''
     modelAccountName: deploysModel ? model!.outputs.name : ''

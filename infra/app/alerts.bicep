@@ -30,6 +30,13 @@ var rules = [
     threshold: 0
     query: '${ended} | where todouble(extract("waited ([0-9.]+) s", 1, Message)) > 60'
   }
+  {
+    name: 'messages-poison'
+    description: 'Durable Functions took a message from its queues again and again, and nobody could work on it.'
+    severity: 1
+    threshold: 0
+    query: 'AppTraces | where Message contains "is now considered poison"'
+  }
 ]
 
 resource workspace 'Microsoft.OperationalInsights/workspaces@2023-09-01' existing = {

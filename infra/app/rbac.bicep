@@ -3,11 +3,12 @@ param principalId string
 param storageName string
 param insightsName string
 param schedulerName string
+param taskHubName string
 param cosmosName string
 param cosmosDatabaseName string
 param modelAccountName string
 
-@description('Blobs, queues and tables, by what the host, Durable Functions, logs and the deployed package need of each.')
+@description('On the account and not on containers: host and Durable Functions make their own. Owner is what the host asks for.')
 var storageRoles = {
   'Storage Blob Data Owner': 'b7e6dc6d-f1e8-4753-8033-0f276bb0955b'
   'Storage Queue Data Contributor': '974c5e8b-45b9-4653-ba55-5f855dd0fb88'
@@ -38,6 +39,11 @@ resource scheduler 'Microsoft.DurableTask/schedulers@2026-02-01' existing = if (
   name: empty(schedulerName) ? 'none' : schedulerName
 }
 
+resource taskHub 'Microsoft.DurableTask/schedulers/taskHubs@2026-02-01' existing = if (!empty(schedulerName)) {
+  parent: scheduler
+  name: empty(taskHubName) ? 'none' : taskHubName
+}
+
 resource cosmos 'Microsoft.DocumentDB/databaseAccounts@2024-11-15' existing = if (!empty(cosmosName)) {
   name: empty(cosmosName) ? 'none' : cosmosName
 }
@@ -66,9 +72,9 @@ resource toInsights 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
   }
 }
 
-resource toScheduler 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (!empty(schedulerName)) {
-  name: guid(scheduler.id, principalId, durableTaskContributor)
-  scope: scheduler
+resource toTaskHub 'Microsoft.Authorization/roleAssignments@2022-04-01' = if (!empty(schedulerName)) {
+  name: guid(taskHub.id, principalId, durableTaskContributor)
+  scope: taskHub
   properties: {
     roleDefinitionId: subscriptionResourceId('Microsoft.Authorization/roleDefinitions', durableTaskContributor)
     principalId: principalId

@@ -47,6 +47,18 @@ def test_every_choice_of_a_deployment_stands_in_the_page_with_its_default() -> N
     assert {found[1]: found[2] for found in filled if found and found[2]}.items() <= received.items()
 
 
+def test_every_role_of_the_apps_identity_stands_in_the_page() -> None:
+    """By the names that the files describe them with; a reviewer reads the page first."""
+    texts = [(INFRA / "app" / f"{name}.bicep").read_text(encoding="utf-8") for name in ("rbac", "secrets")]
+    given = {
+        name
+        for text in texts
+        for name in re.findall(r"(?:@description\('|^  ')([A-Z][\w -]+)(?:: to|':)", text, re.MULTILINE)
+    }
+
+    assert {cells[0] for cells in rows(DEPLOYING, "role")} == {name.split(": ")[0] for name in given}
+
+
 def test_every_output_that_the_page_names_is_one() -> None:
     """Whoever types them in finds them."""
     named = {name for name in ("BASE_URL", "MCP_URL", "GET_FUNCTION_KEY", "GET_MCP_KEY") if f"`{name}`" in DEPLOYING}

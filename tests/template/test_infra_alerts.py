@@ -48,17 +48,28 @@ def matches(query: str, message: str) -> bool:
 
 LOST, FAILED, CANCELLED = line("run_lost"), line("agent_failed"), line("run_cancelled", is_cancelled=True)
 COMPLETED = FAILED.replace("agent_failed", "completed")
+# As Microsoft's provider of Azure Storage writes it (DurableTask.AzureStorage, a warning).
+POISON = "@joker@first: Message EventRaised with ID 0f1e has been dequeued 20 times and is now considered poison"
 WAITED = COMPLETED.replace("waited 0.000 s", "waited 61.250 s")
 
 
 @pytest.mark.parametrize(
     ("name", "counted"),
-    [("runs-failed", [LOST, FAILED]), ("runs-lost", [LOST]), ("runs-wait", [WAITED])],
+    [("runs-failed", [LOST, FAILED]), ("runs-lost", [LOST]), ("runs-wait", [WAITED]), ("messages-poison", [POISON])],
 )
 def test_an_alert_counts_the_runs_that_it_names(name: str, counted: list[str]) -> None:
     """And no other line, such as that of a tool."""
     rolled_back = line("run_rolled_back", is_cancelled=True)
-    lines = [LOST, FAILED, CANCELLED, COMPLETED, WAITED, rolled_back, "Run r1 of agent a on thread t: completed"]
+    lines = [
+        LOST,
+        FAILED,
+        CANCELLED,
+        COMPLETED,
+        WAITED,
+        POISON,
+        rolled_back,
+        "Run r1 of agent a on thread t: completed",
+    ]
 
     assert [message for message in lines if matches(RULES[name], message)] == counted
 

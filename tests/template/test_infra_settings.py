@@ -264,7 +264,7 @@ def test_each_role_is_given_on_one_resource_and_never_on_the_group() -> None:
     scopes = re.findall(r"^  scope: (\w+)$", ROLES, re.MULTILINE)
 
     assert len(scopes) == len(assignments)
-    assert set(scopes) == {"storage", "insights", "scheduler", "modelAccount"}
+    assert set(scopes) == {"storage", "insights", "taskHub", "modelAccount"}
 
 
 @pytest.mark.behaviour("template.infra-roles")
