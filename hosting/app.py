@@ -12,7 +12,7 @@ import azure.durable_functions as df
 import azure.functions as func
 from agent_framework import SupportsAgentRun
 
-from hosting.budgets import Budget
+from hosting.budgets import Budget, Price
 from hosting.entity.callback_entity import ENTITY, CallbackEntity
 from hosting.entity.proxy import DurableAgent
 from hosting.entity.thread_entity import ThreadEntity
@@ -78,6 +78,7 @@ __all__ = [
     "AgentFunctionApp",
     "AgentResponseCallbackProtocol",
     "Budget",
+    "Price",
     "Principal",
     "PrincipalRequest",
     "WorkflowHitlContext",

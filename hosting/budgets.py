@@ -1,60 +1,159 @@
-"""How much the runs of an agent, or each of its threads, may use of a model.
+"""How much the runs of an agent, or each of its threads, may use of a model, in tokens or in money.
 
 Theory. What counts is what the thread's log has: each model call's own count of tokens, recorded before the next call
 begins. One process at a time holds a thread's run, and every later attempt reads the same records, so a budget is exact
 over any number of processes and kills. No model call begins once the budget is used up. What a call will use is known
 after it only, so the last one may use more than was left.
+
+What a call costs is recorded with it, by the price of then: another table of prices changes nothing of before. Costs
+are whole trillionths of a unit of money, so that sums of them are exact. Only the app's author knows which unit.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any, Literal, NamedTuple
 
-from typing_extensions import TypedDict
+from typing_extensions import NotRequired, TypedDict
 
 from hosting.errors import BudgetExceededError, ConfigurationError
 
 Per = Literal["run", "thread"]
 _PERS = ("run", "thread")
 MOST_TOKENS = 2**53
+Amount = Decimal | int | float | str
+_DECIMALS = 6
+_MOST_AMOUNT = 10**9
+_UNIT = 10**12
+"""A price has millionths of a unit for a million tokens, so a token's cost is whole trillionths."""
 
 
 class BudgetState(TypedDict):
-    """A budget of so many tokens for each `per`: what is used of it, and what is left."""
+    """A budget of so many tokens, or of so much money, for each `per`: what is used of it, and what is left.
+
+    Money is a decimal number as text, in the unit of the app's own prices.
+    """
 
     per: Per
-    tokens: int
-    used_tokens: int
-    left_tokens: int
+    tokens: NotRequired[int]
+    used_tokens: NotRequired[int]
+    left_tokens: NotRequired[int]
+    cost: NotRequired[str]
+    used_cost: NotRequired[str]
+    left_cost: NotRequired[str]
+
+
+class Used(NamedTuple):
+    """Tokens, and what they cost in trillionths of a unit of money; 0 where they have no price."""
+
+    tokens: int = 0
+    cost: int = 0
+
+    def plus(self, more: Used) -> Used:
+        """Return both together."""
+        return Used(self.tokens + more.tokens, self.cost + more.cost)
+
+
+UNUSED = Used()
+
+
+@dataclass(frozen=True)
+class Price:
+    """What a million tokens of a model cost: those that it reads (`input`), and those that it writes (`output`).
+
+    `cached` is for those that it reads and has in its cache; without it they cost as the others. Raises
+    `ConfigurationError` for what is no price.
+    """
+
+    input: Amount
+    output: Amount
+    cached: Amount | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("input", "output", "cached"):
+            if (value := getattr(self, name)) is not None or name != "cached":
+                _millionths(f"{name} of a Price", value)
+
+    def of(self, usage: Mapping[str, Any] | None) -> int:
+        """Return what one call costs, in trillionths of a unit, by the framework's counts of its tokens.
+
+        Of tokens that are counted only in the total it is not known which they are: they cost as written ones.
+        """
+        read, written = _count(usage, "input_token_count"), _count(usage, "output_token_count")
+        cached = min(read, _count(usage, "cache_read_input_token_count"))
+        written = max(written, counted_tokens(usage) - read)
+        from_cache = self.input if self.cached is None else self.cached
+        parts = ((read - cached, self.input), (cached, from_cache), (written, self.output))
+        return sum(tokens * _millionths("a Price", price) for tokens, price in parts)
 
 
 @dataclass(frozen=True)
 class Budget:
-    """So many `tokens` for each run, or for all runs of a thread together; raises `ConfigurationError`."""
+    """So many `tokens`, or so much `cost`, for each run, or for all runs of a thread together.
 
-    tokens: int
+    `prices` are by the models' names. Raises `ConfigurationError`.
+    """
+
+    tokens: int | None = None
     per: Per = "run"
+    cost: Amount | None = None
+    prices: Mapping[str, Price] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
-        if type(self.tokens) is not int or not 1 <= self.tokens <= MOST_TOKENS:
-            raise ConfigurationError(f"tokens of a Budget is {str(self.tokens)[:80]!r}. Give a whole number above 0.")
+        tokens, cost = self.tokens, self.cost
+        if tokens is None and cost is None:
+            raise ConfigurationError(
+                "A Budget has neither tokens nor a cost. Give tokens=..., or cost=... and prices=..."
+            )
+        if tokens is not None and (type(tokens) is not int or not 1 <= tokens <= MOST_TOKENS):
+            raise ConfigurationError(f"tokens of a Budget is {str(tokens)[:80]!r}. Give a whole number above 0.")
         if self.per not in _PERS:
             raise ConfigurationError(f"per of a Budget is {str(self.per)[:80]!r}. Give 'run' or 'thread'.")
+        if cost is not None and _millionths("cost of a Budget", cost) == 0:
+            raise ConfigurationError("cost of a Budget is 0, so no model call could begin. Give more, or leave it out.")
+        if (cost is None) is not (not self.prices):
+            given, missing = ("prices", "cost") if cost is None else ("a cost", "prices")
+            raise ConfigurationError(f"A Budget has {given} and no {missing}. Give both, or neither of them.")
+        prices: Mapping[Any, Any] = self.prices
+        for model, price in prices.items():
+            if not isinstance(price, Price):
+                shown, kind = str(model)[:80], type(price).__name__
+                raise ConfigurationError(
+                    f"The price of model {shown!r} is a {kind}. Give Price(input=..., output=...)."
+                )
 
-    def state(self, used: int) -> BudgetState:
-        """Return how the budget stands when so many tokens are used."""
-        left = max(0, self.tokens - used)
-        return {"per": self.per, "tokens": self.tokens, "used_tokens": used, "left_tokens": left}
+    @property
+    def most_cost(self) -> int | None:
+        """The cost that it allows, in trillionths of a unit; None where it is of tokens alone."""
+        return None if self.cost is None else _millionths("cost of a Budget", self.cost) * 10**_DECIMALS
 
-    def refusal(self, used: int) -> BudgetExceededError | None:
+    def price(self, *models: object) -> Price | None:
+        """Return the price of the first of these names that has one."""
+        return next((self.prices[model] for model in models if isinstance(model, str) and model in self.prices), None)
+
+    def state(self, used: Used) -> BudgetState:
+        """Return how the budget stands when so much is used."""
+        state: BudgetState = {"per": self.per}
+        if self.tokens is not None:
+            left = max(0, self.tokens - used.tokens)
+            state |= {"tokens": self.tokens, "used_tokens": used.tokens, "left_tokens": left}
+        if (most := self.most_cost) is not None:
+            spent, left = cost_text(used.cost), max(0, most - used.cost)
+            state |= {"cost": cost_text(most), "used_cost": spent, "left_cost": cost_text(left)}
+        return state
+
+    def refusal(self, used: Used) -> BudgetExceededError | None:
         """Return why no more model call begins, or None where some of the budget is left."""
-        if used < self.tokens:
+        most, advice = self.most_cost, "Ask for less in one run." if self.per == "run" else "Begin a new thread."
+        if self.tokens is not None and used.tokens >= self.tokens:
+            sentence = f"The {self.per} has used {used.tokens} tokens of its {self.tokens}, and none are left."
+        elif most is not None and used.cost >= most:
+            sentence = f"The {self.per} has cost {cost_text(used.cost)} of its {cost_text(most)}, and nothing is left."
+        else:
             return None
-        advice = "Ask for less in one run." if self.per == "run" else "Begin a new thread."
-        sentence = f"The {self.per} has used {used} tokens of its {self.tokens}, and none are left. {advice}"
-        return BudgetExceededError(sentence, dict(self.state(used)))
+        return BudgetExceededError(f"{sentence} {advice}", dict(self.state(used)))
 
 
 def checked_budget(agent: str, budget: Budget | None) -> Budget | None:
@@ -67,11 +166,34 @@ def checked_budget(agent: str, budget: Budget | None) -> Budget | None:
 
 
 def counted_tokens(usage: Mapping[str, Any] | None) -> int:
-    """Return all tokens that a model counted in one answer, by the framework's names.
+    """Return all tokens that a model counted in one answer, by the framework's names."""
+    both = _count(usage, "input_token_count") + _count(usage, "output_token_count")
+    return max(_count(usage, "total_token_count"), both)
 
-    What is no number of tokens that anybody can have used counts nothing, as in a head.
-    """
-    found = usage or {}
-    names = ("total_token_count", "input_token_count", "output_token_count")
-    counts = [value if type(value := found.get(name)) is int and 0 <= value <= MOST_TOKENS else 0 for name in names]
-    return max(counts[0], counts[1] + counts[2])
+
+def _count(usage: Mapping[str, Any] | None, name: str) -> int:
+    """Return one count. What is no number of tokens that anybody can have used counts nothing, as in a head."""
+    value = (usage or {}).get(name)
+    return value if type(value) is int and 0 <= value <= MOST_TOKENS else 0
+
+
+def cost_text(trillionths: int) -> str:
+    """Return an amount of money as a decimal number, exact and as short as it is."""
+    whole, part = divmod(trillionths, _UNIT)
+    return f"{whole}.{part:012d}".rstrip("0").rstrip(".")
+
+
+def _millionths(name: str, value: Amount | None) -> int:
+    """Return an amount in millionths of its unit; a float is what it is written as. Raises `ConfigurationError`."""
+    try:
+        amount = Decimal("nan") if isinstance(value, bool) or value is None else Decimal(str(value))
+    except ArithmeticError:
+        amount = Decimal("nan")
+    if amount.is_finite() and 0 <= amount <= _MOST_AMOUNT:
+        millionths = int(amount.scaleb(_DECIMALS))
+        if Decimal(millionths).scaleb(-_DECIMALS) == amount:
+            return millionths
+    raise ConfigurationError(
+        f"{name} is {str(value)[:80]!r}. Give a number from 0 to {_MOST_AMOUNT:,} with at most {_DECIMALS} decimals, "
+        "such as '0.50'."
+    )

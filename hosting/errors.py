@@ -340,5 +340,14 @@ class BudgetExceededError(RunError, code="budget_exceeded", status=402):
         self.budget = budget
 
 
+class UnpricedModelError(RunError, code="unpriced_model", status=500):
+    """A model answered that has no price, and its agent has a budget of money; the run went no further."""
+
+    @classmethod
+    def of(cls, model: str) -> UnpricedModelError:
+        """Return the refusal of the model of that name."""
+        return cls(f"Model {model[:80]!r} answered and has no price. Add it to the prices of the agent's budget.")
+
+
 RUN_ERRORS: tuple[type[HostingError], ...] = tuple(RunError.__subclasses__())
 RUN_ERROR_BY_CODE = {error.code: error for error in RUN_ERRORS}

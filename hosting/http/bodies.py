@@ -60,7 +60,7 @@ class RunState(RunIds):
 
 
 class ListedRun(TypedDict):
-    """One run of a thread; times are RFC 3339. `code` where it ended without an answer."""
+    """One run of a thread; times are RFC 3339. `code` where it ended without an answer, `cost` where it has any."""
 
     run_id: str
     correlation_id: str
@@ -70,6 +70,7 @@ class ListedRun(TypedDict):
     attempts: int
     usage: Usage
     code: NotRequired[str]
+    cost: NotRequired[str]
 
 
 class RunList(TypedDict):
@@ -126,7 +127,7 @@ class ThreadPage(TypedDict):
 class Thread(ThreadIds):
     """What one thread is; times are RFC 3339, `usage` is the sum of its turns.
 
-    `budget` is how that of the thread stands, where its agent has one for each.
+    `budget` is how that of the thread stands, where its agent has one for each, and `cost` is of all its runs.
     """
 
     agent: str
@@ -138,6 +139,7 @@ class Thread(ThreadIds):
     limit_bytes: int
     expires_at: str | None
     budget: NotRequired[BudgetState]
+    cost: NotRequired[str]
 
 
 class ShownEntry(TypedDict):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 
+from hosting.budgets import cost_text
 from hosting.http.bodies import (
     AgentList,
     ListedThread,
@@ -92,7 +93,7 @@ def figures_reply(agent: str, figures: AgentFigures) -> Reply:
 def _day(date: str, day: Day) -> DayFigures:
     mean = day.seconds / day.runs if day.runs else 0.0
     median, slow, longest = day.latency_of(0.5), day.latency_of(0.95), day.longest_seconds
-    return {
+    figures: DayFigures = {
         "day": date,
         "runs": day.runs,
         "failures": dict(day.failures),
@@ -104,3 +105,6 @@ def _day(date: str, day: Day) -> DayFigures:
         },
         "usage": dict(day.tokens),  # type: ignore[typeddict-item]
     }
+    if day.cost:
+        figures["cost"] = cost_text(day.cost)
+    return figures

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 from urllib.parse import quote
 
+from hosting.budgets import cost_text
 from hosting.errors import HostingError
 from hosting.http.bodies import (
     AnsweredApproval,
@@ -259,7 +260,9 @@ def thread_reply(agent: AgentPlan, view: ThreadView, limit_bytes: int) -> Reply:
         "expires_at": view.conversation.data.expiration_time_utc,
     }
     if agent.budget is not None and agent.budget.per == "thread":
-        body["budget"] = agent.budget.state(view.head.used_tokens)
+        body["budget"] = agent.budget.state(view.head.used)
+    if cost := view.head.used.cost:
+        body["cost"] = cost_text(cost)
     return json_reply(200, body, thread_headers(view.address.thread_id))
 
 
@@ -282,6 +285,8 @@ def _listed_run(run: Run) -> ListedRun:
     }
     if end is not None and not isinstance(end, Completed):
         listed["code"] = end.code
+    if end is not None and end.cost:
+        listed["cost"] = cost_text(end.cost)
     return listed
 
 

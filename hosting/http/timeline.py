@@ -13,9 +13,10 @@ from typing import Any, Literal
 
 from typing_extensions import NotRequired, TypedDict
 
+from hosting.budgets import cost_text
 from hosting.ports import iso
 from hosting.request.run_request import ExecutorCall, Superstep
-from hosting.service.outcome import USAGE_NAMES, RunIds, RunStatus, Usage, ids, status_of, usage_of
+from hosting.service.outcome import USAGE_NAMES, RunIds, RunStatus, Usage, status_of, usage_of
 from hosting.thread.events import (
     Accepted,
     ApprovalAnswered,
@@ -75,6 +76,8 @@ class TimelineStep(TypedDict):
     result: NotRequired[str]
     error: NotRequired[str]
     usage: NotRequired[Usage]
+    model: NotRequired[str]
+    cost: NotRequired[str]
     text: NotRequired[str]
     approved: NotRequired[bool]
     reason: NotRequired[str]
@@ -90,6 +93,7 @@ class RunTimeline(RunIds):
     created_at: str
     ended_at: str | None
     usage: Usage
+    cost: NotRequired[str]
     steps: list[TimelineStep]
 
 
@@ -105,14 +109,20 @@ def timeline_fields(run: Run, events: Iterable[tuple[int, Event]], superstep: Su
     if (superstep := under_way(run, superstep)) is not None:
         timeline.add_calls(superstep.number, superstep.calls, None)
     end = run.certain_end
-    return {
-        **ids(run.accepted),
+    shown: RunTimeline = {
+        "thread_id": run.accepted.thread_id,
+        "session_id": run.accepted.thread_id,
+        "run_id": run.run_id,
+        "correlation_id": run.run_id,
         "status": status_of(run),
         "created_at": iso(run.accepted.at),
         "ended_at": None if end is None else iso(end.at),
         "usage": usage_of(end),
         "steps": timeline.steps,
     }
+    if end is not None and end.cost:
+        shown["cost"] = cost_text(end.cost)
+    return shown
 
 
 def requested_calls(event: ModelResult) -> Iterator[tuple[str, str, Any]]:
@@ -171,6 +181,7 @@ class _Timeline:
         self._tools: dict[str, TimelineStep] = {}
         self._ready_at: dict[str, float] = {}
         self._spent: dict[str, int] = {}
+        self._cost = 0
         self._number = 0
         self._text, self._kept = "", 0
 
@@ -261,6 +272,7 @@ class _Timeline:
         began_at = self._ready_at.get(event.within, event.at)
         step = self._step("model_call", began_at, id=event.key, tools=[tool for _, tool, _ in requested], usage=usage)
         step["ended_at"] = iso(event.at)
+        self._price(step, event.response.get("model"), event.cost)
         self._ready_at[event.within] = event.at
 
     def _tool_call(self, key: str, name: str, at: float) -> TimelineStep:
@@ -290,6 +302,15 @@ class _Timeline:
         began_at = self._ready_at.get("", event.at)
         step = self._step("model_call", began_at, id=str(self._number + 1), tools=[], usage=usage)
         step["ended_at"] = iso(event.at)
+        self._price(step, event.model, event.cost - self._cost)
+
+    def _price(self, step: TimelineStep, model: object, cost: int) -> None:
+        """Say which model answered, and what that cost, where it is known."""
+        if isinstance(model, str) and model:
+            step["model"] = model
+        if cost > 0:
+            step["cost"] = cost_text(cost)
+            self._cost += cost
 
 
 def _counts(usage: object) -> dict[str, int]:

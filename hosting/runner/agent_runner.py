@@ -6,10 +6,8 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncIterable, Awaitable, Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, cast
-from urllib.parse import urlsplit
 
 from agent_framework import (
     Agent,
@@ -41,6 +39,7 @@ from hosting.request.response_format import agents_own_format, structured_value
 from hosting.request.run_request import Decision, PendingApproval, RunRequest
 from hosting.runner.agent_loop import RUN, AgentLoop, Stop
 from hosting.runner.callbacks import Listener
+from hosting.runner.causes import named_cause, unreached_address
 from hosting.runner.deltas import DeltaWriter
 from hosting.runner.format_fallback import FormatFallback, SchemaInInstructions
 from hosting.runner.framework import SOURCE_ID, agents_within
@@ -69,7 +68,6 @@ STOPPING_SECONDS = 5.0
 """For so long an agent that was cancelled may clean up."""
 
 CONTEXT_TOKENS = 100_000
-LONGEST_CAUSE = 500
 
 
 @dataclass(frozen=True)
@@ -144,6 +142,10 @@ class AgentRunner:
     def check_answer(self, requested: Run, decision: Decision) -> None:
         """Raise `InvalidInputError` for an answer that what a run asked for does not take; an agent's are decisions."""
 
+    def agents(self) -> list[Any]:
+        """Return the agents that it runs, without those that are their tools."""
+        return [self._agent]
+
     @property
     def counts_calls(self) -> bool:
         """Whether each of the agent's model calls is seen before it begins."""
@@ -183,11 +185,11 @@ class AgentRunner:
             logger.exception("Run %s of agent %s cannot be kept.", attempt.run_id, self._name)
             return AgentFailure(error)
         except BaseException as error:  # some libraries' errors are no `Exception`, groups of them among those
-            if unreached := _unreached(error):
+            if unreached := unreached_address(error):
                 logger.error("Run %s of agent %s failed: %s", attempt.run_id, self._name, unreached)
             else:
                 logger.exception("Run %s of agent %s failed.", attempt.run_id, self._name)
-            cause = unreached or _named(error) if self._loop.names_causes else ""
+            cause = unreached or named_cause(error) if self._loop.names_causes else ""
             sentence = f" failed: {cause} Its log has more" if cause else " failed; its log has the cause"
             return AgentFailure(RunFailedError(f"{self.kind} {self._name!r}{sentence} at run {attempt.run_id}."))
         finally:
@@ -338,45 +340,6 @@ def with_value(
         finish_reason=response.finish_reason,
         continuation_token=response.continuation_token,
     )
-
-
-def _chain_of(error: BaseException) -> list[BaseException]:
-    """Return the error and what led to it, the cause of all last.
-
-    Each is there once: an error that is raised again, from one that was raised from it, closes a circle.
-    """
-    chain, met = [error], {id(error)}
-    while (inner := chain[-1].__cause__ or chain[-1].__context__) is not None and id(inner) not in met:
-        chain.append(inner)
-        met.add(id(inner))
-    return chain
-
-
-def _named(error: BaseException) -> str:
-    """Return what was raised, in one line that ends as a sentence; foreign code may fail at that too."""
-    with suppress(Exception):
-        cause = ": ".join(filter(None, [type(error).__name__, " ".join(str(error).split())]))
-        shown = cause if len(cause) <= LONGEST_CAUSE else f"{cause[:LONGEST_CAUSE]}…"
-        return shown if shown.endswith((".", "!", "?", "…")) else f"{shown}."
-    return f"{type(error).__name__}."
-
-
-def _unreached(error: BaseException) -> str:
-    """Return which address could not be reached and why, when that is the error; else nothing.
-
-    Clients for HTTP name the request on what they raise, and its last cause is the system's. The frames between are
-    theirs, a hundred lines that say no more than this.
-    """
-    chain = _chain_of(error)
-    try:
-        named = (str(getattr(getattr(one, "request", None), "url", "")) for one in chain)
-        address, cause = urlsplit(next(filter(None, named), "")), chain[-1]
-        if not address.hostname or not isinstance(cause, OSError):
-            return ""
-        shown = f"{address.scheme}://{address.netloc.rpartition('@')[2]}{address.path}"
-        return f"{shown} cannot be reached: {cause}. Is its address right, and does a server run there?"
-    except Exception:  # foreign code answers here: httpx's errors raise where they have no request
-        return ""
 
 
 def _session_values(session: ThreadSession) -> dict[str, Any] | None:

@@ -12,7 +12,6 @@ import asyncio
 import math
 from collections.abc import Callable
 
-from hosting.budgets import counted_tokens
 from hosting.errors import BudgetExceededError, HostingError, RunSupersededError, UnstorableAnswerError
 from hosting.names import Address
 from hosting.request.run_request import Superstep
@@ -168,12 +167,6 @@ class HeldRun:
         for delta in self.unlogged:
             run = run.after(run.last, delta)
         return superseded(self.run_id, at, text_so_far(run) or otherwise)
-
-    @property
-    def used_tokens(self) -> int:
-        """What the run's recorded model calls used."""
-        answers = (step for step in self.run.steps if isinstance(step, ModelResult))
-        return sum(counted_tokens(answer.response.get("usage_details")) for answer in answers)
 
     def out_of_budget(self, at: float, error: BudgetExceededError) -> Failed:
         """Return the end of this run, which used up its budget, with its text, logged or not."""

@@ -37,6 +37,7 @@ from hosting.runner.callbacks import Listener
 from hosting.runner.deltas import BatchPace, DeltaWriter, OnDelta
 from hosting.runner.held_run import HeldRun
 from hosting.runner.history import history_of
+from hosting.runner.spending import Spending
 from hosting.runner.steps import AgentSteps, StepRecorder
 from hosting.runner.telemetry import record_outcome, run_span
 from hosting.runner.thread_log import PATIENCE_SECONDS
@@ -111,6 +112,9 @@ class HostedAgent:
                     held.unlogged = (*held.unlogged, *deltas)
                     if isinstance(outcome, AgentFailure) and isinstance(outcome.error, BudgetExceededError):
                         ended = held.out_of_budget(ended.at, outcome.error)
+                    spending = None if attempt.recorder is None else attempt.recorder.spending
+                    if spending is not None and spending.used.cost:
+                        ended = ended.model_copy(update={"cost": spending.used.cost, "model": spending.model})
                     record_outcome(span, ended)
                     if isinstance(ended, Completed):
                         return ended
@@ -122,8 +126,10 @@ class HostedAgent:
         """Return what the next attempt needs. Steps are recorded where the agent's can be and the request has any."""
         accepted, agent, steps = held.run.accepted, self._runner.journaled, None
         request = accepted.request
-        recorder = StepRecorder(held, self._settings.interrupted_tools == "tell", budget=self._budget)
-        if agent is not None and (request.enable_tool_calls or self._budget is not None):
+        budget = self._budget
+        spending = None if budget is None else Spending(budget, held.run, held.used_before.used)
+        recorder = StepRecorder(held, self._settings.interrupted_tools == "tell", spending=spending)
+        if agent is not None and (request.enable_tool_calls or budget is not None):
             steps = AgentSteps(agent, recorder)
         return Attempt(
             run_id=held.run_id,

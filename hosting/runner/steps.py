@@ -42,8 +42,7 @@ from agent_framework import (
     UserInputRequiredException,
 )
 
-from hosting.budgets import Budget
-from hosting.errors import RunDivergedError, RunInterruptedError
+from hosting.errors import RunDivergedError, RunInterruptedError, UnpricedModelError
 from hosting.runner.format_fallback import own_format_fallback
 from hosting.runner.framework import (
     agent_of_tool,
@@ -62,7 +61,9 @@ from hosting.runner.recorded import (
     replayed_stream,
     tool_result,
 )
-from hosting.thread.events import VERSION, ModelResult, Step, ToolResult, ToolStarted, model_call_key
+from hosting.runner.spending import Spending
+from hosting.thread.events import ModelResult, Step, ToolResult, ToolStarted, model_call_key
+from hosting.thread.versions import VERSION
 from hosting.tools import MCP_CALL_KEY, ToolCall, enter
 from state.portable import portable_text
 
@@ -86,14 +87,14 @@ class StepRecorder:
     """Appends the steps of one attempt, of whichever agent. `cause` is why the attempt was ended, once it was.
 
     `reports_unknown_outcomes`: the model reads that a tool call was cut short; otherwise the run fails by it.
-    `pending` are steps that are appended with the next one, because nothing happens in between. With a `budget` every
-    answer of a model is a step, but for the one that the run's end holds.
+    `pending` are steps that are appended with the next one, because nothing happens in between. With a budget, whose
+    `spending` is there, every answer of a model is a step, but for the one that the run's end holds.
     """
 
     held: HeldRun
     reports_unknown_outcomes: bool
     cause: Exception | None = None
-    budget: Budget | None = None
+    spending: Spending | None = None
     pending: list[Step] = field(default_factory=list)
     _starting: asyncio.Future[None] | None = None
 
@@ -138,12 +139,12 @@ class StepRecorder:
             cause.__cause__ = error
             raise self.ended(cause) from cause
 
-    def spend(self, budget: Budget) -> None:
-        """Let a model call begin; ends the attempt where the budget is used up."""
-        before = self.held.used_before.all_tokens if budget.per == "thread" else 0
-        refusal = budget.refusal(before + self.held.used_tokens)
-        if refusal is not None:
-            raise self.ended(refusal)
+    def count(self, spending: Spending, context: ChatContext, answer: ChatResponse[Any]) -> int:
+        """Return what an answer cost; ends the attempt where its model has no price."""
+        try:
+            return spending.count(context, answer)
+        except UnpricedModelError as error:
+            raise self.ended(error) from error
 
     def ended(self, cause: Exception) -> AttemptEndedError:
         """Return what takes the attempt out of the framework's loop: for this cause, or for the one before it."""
@@ -264,21 +265,23 @@ class _ModelCalls(_Calls, ChatMiddleware):
             response = ChatResponse.from_dict(recorded.response)
             context.result = replayed_stream(response) if context.stream else response
             return
-        if recorder.budget is not None:
-            recorder.spend(recorder.budget)
+        if recorder.spending is not None and (refusal := recorder.spending.refusal()) is not None:
+            raise recorder.ended(refusal)
 
         async def record(answer: ChatResponse[Any]) -> None:
             calls = any(content.type == "function_call" for message in answer.messages for content in message.contents)
+            cost = 0 if recorder.spending is None else recorder.count(recorder.spending, context, answer)
             if calls or steps.keeps_answers:
                 with recorder.writing():
                     result = ModelResult(
-                        v=VERSION if recorder.budget is None else 6,
+                        v=VERSION if recorder.spending is None else 6,
                         at=recorder.held.clocks.wall(),
                         run_id=recorder.held.run_id,
                         number=number,
                         within=steps.within,
                         digest=steps.digest(messages),
                         response=plain(answer),
+                        cost=cost,
                     )
                 recorder.pending.append(result)
             if steps.keeps_answers and not calls:
@@ -329,7 +332,7 @@ class _ToolCalls(_Calls, FunctionMiddleware):
 
 def inner_steps(agent: Agent[Any], recorder: StepRecorder, key: str) -> AgentSteps:
     """Return the steps of an agent that is the tool of call `key`."""
-    return AgentSteps(agent, recorder, within=key, keeps_answers=recorder.budget is not None)
+    return AgentSteps(agent, recorder, within=key, keeps_answers=recorder.spending is not None)
 
 
 async def _cut_short(recorder: StepRecorder, key: str, name: str) -> ToolResult:

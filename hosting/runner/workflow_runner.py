@@ -74,6 +74,11 @@ class WorkflowRunner(AgentRunner):
         self._types = _types_of(workflow.build())
         self.journaled = None
 
+    def agents(self) -> list[Any]:
+        """Return the agents of all executors."""
+        executors = executors_within(self._workflow.build())
+        return [agent for executor in executors for agent in agents_of_executor(executor)]
+
     def check_answer(self, requested: Run, decision: Decision) -> None:
         """Raise `InvalidInputError` for an answer that the type which an executor asked for does not take."""
         if requested.checkpoint is None:

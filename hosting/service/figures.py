@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping
 
 from pydantic import BaseModel, ConfigDict
-from typing_extensions import TypedDict
+from typing_extensions import NotRequired, TypedDict
 
 from hosting.service.outcome import Usage, usage_of
 from hosting.thread.events import Completed, Terminal
@@ -29,13 +29,17 @@ class Latencies(TypedDict):
 
 
 class DayFigures(TypedDict):
-    """The runs that ended on a day (UTC): how many, how many of them without an answer by their codes, their tokens."""
+    """The runs that ended on a day (UTC): how many, how many of them without an answer by their codes, their tokens.
+
+    `cost` is there where they have any.
+    """
 
     day: str
     runs: int
     failures: dict[str, int]
     latency_seconds: Latencies
     usage: Usage
+    cost: NotRequired[str]
 
 
 class Figures(TypedDict):
@@ -47,7 +51,10 @@ class Figures(TypedDict):
 
 
 class Day(BaseModel):
-    """The runs that ended on one day (UTC): `failures` by their codes, `latencies` by their classes."""
+    """The runs that ended on one day (UTC): `failures` by their codes, `latencies` by their classes.
+
+    `cost` is in trillionths of a unit of money.
+    """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -57,6 +64,7 @@ class Day(BaseModel):
     longest_seconds: float = 0.0
     latencies: Mapping[int, int] = {}
     tokens: Mapping[str, int] = {}
+    cost: int = 0
 
     def after(self, end: Terminal, seconds: float) -> Day:
         """Return the day with one more run, which took so long from its request to its end."""
@@ -75,6 +83,7 @@ class Day(BaseModel):
             longest_seconds=max(self.longest_seconds, seconds),
             latencies=latencies,
             tokens=tokens,
+            cost=self.cost + end.cost,
         )
 
     def latency_of(self, part: float) -> float:

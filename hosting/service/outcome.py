@@ -12,7 +12,7 @@ from typing import Any, Literal, cast
 
 from typing_extensions import NotRequired, TypedDict
 
-from hosting.budgets import BudgetState
+from hosting.budgets import BudgetState, cost_text
 from hosting.errors import RUN_ERROR_BY_CODE, HostingError, RunFailedError
 from hosting.ports import iso
 from hosting.request.run_request import PendingApproval
@@ -85,7 +85,7 @@ class CompletedRun(RunIds):
     """The agent's answer. `value` when a format was asked for, or a workflow yielded one.
 
     `pending_approvals` are the tool calls that waited for an approval when the run ended. `kept` is false when the
-    conversation lacks the answer.
+    conversation lacks the answer. `cost` is a decimal number as text, in the unit of the app's own prices.
     """
 
     status: Literal["success"]
@@ -96,6 +96,7 @@ class CompletedRun(RunIds):
     value: NotRequired[Any]
     pending_approvals: NotRequired[list[Approval]]
     kept: NotRequired[Literal[False]]
+    cost: NotRequired[str]
 
 
 class EndedRun(RunIds):
@@ -161,6 +162,8 @@ def completed_fields(run: Run, terminal: Completed) -> CompletedRun:
         body["value"] = value
     if not terminal.kept:
         body["kept"] = False
+    if terminal.cost:
+        body["cost"] = cost_text(terminal.cost)
     return body
 
 

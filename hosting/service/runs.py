@@ -41,10 +41,11 @@ from hosting.thread.commands import (
     Stale,
     Unchanged,
 )
-from hosting.thread.events import NEWEST_VERSION, VERSION, Accepted, Event
+from hosting.thread.events import Accepted, Event
 from hosting.thread.head import Head
 from hosting.thread.rows import DeletedRow, KeyRow
 from hosting.thread.run import Run, fold_run
+from hosting.thread.versions import NEWEST_VERSION, VERSION
 
 logger = logging.getLogger(__name__)
 

@@ -15,6 +15,7 @@ from hosting.runner.agent_runner import AgentRunner
 from hosting.runner.callbacks import Listeners
 from hosting.runner.held_run import LEASE_MARGIN_SECONDS, LEASE_SECONDS
 from hosting.runner.hosted_agent import HostedAgent
+from hosting.runner.spending import check_prices
 from hosting.runner.thread_log import PATIENCE_SECONDS, ThreadLog, epoch_store_key
 from hosting.runner.workflow_runner import WorkflowRunner
 from hosting.service.approvals import Approvals
@@ -115,6 +116,8 @@ class Services:
                 f"Agent {planned.name!r} has a budget, and its model calls cannot be counted: it is no agent-framework "
                 "Agent, or its client has no chat middleware. Leave the budget out."
             )
+        if planned.budget is not None:
+            check_prices(planned.name, planned.budget, runner.agents())
         self._agents[planned.name.lower()] = HostedAgent(
             runner,
             self.settings,

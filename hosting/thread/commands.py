@@ -74,7 +74,7 @@ class AttachToRun(Command):
 class ClaimRun(Command):
     """Claim the next run; if a `run_id` is given, only that one.
 
-    `idle_append`: the newest append, if the claimer saw none by the claim's holder (`head.Claim.renewals`) for the
+    `idle_append`: the newest append, if the claimer saw none by the claim's holder (`open_runs.Claim.renewals`) for the
     lease plus 5 s by its own clock. The holder is then lost. `since`: the head's position when an entity's
     operation began. An entity's claim that is not newer is taken over at once.
     """

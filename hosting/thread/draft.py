@@ -26,7 +26,8 @@ from hosting.thread.events import (
     Released,
     Terminal,
 )
-from hosting.thread.head import Head, OpenRun, PendingApprovals, fold
+from hosting.thread.head import Head, fold
+from hosting.thread.open_runs import OpenRun, PendingApprovals
 from hosting.thread.rows import ApprovalRow, KeyRow, RowChange, RunRow
 from hosting.thread.run import cancellation, unanswered
 

@@ -11,31 +11,25 @@ Times are seconds since 1970 (UTC, float) by the clock of the process that appen
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cached_property
-from typing import Annotated, Any, Literal, TypeVar, cast
+from operator import not_
+from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from hosting.budgets import BudgetState
-from hosting.errors import NewerVersionError
 from hosting.principal import Principal
 from hosting.request.run_request import Decision, ExecutorCall, GrantedAccess, PendingApproval, RunRequest, Superstep
+from hosting.thread.versions import VERSION, read_versioned
 from state.codec import read_entry
 from state.extension import Summary
 from state.models import Entry, RememberingModel
-
-VERSION = 1
-NEWEST_VERSION = 6
-"""Of events and heads as this code writes them, and the newest that it reads. Kinds of events that came later have the
-newer one, and so does the head after them: only threads that have any are kept from an older version of the code."""
 
 DeleteReason = Literal["asked", "expired", "assigned"]
 Holder = Literal["caller", "entity"]
 """Who may hold a run: the process that has its caller, or an operation of the thread's entity."""
 
 CancelReason = Literal["asked", "queue_time", "interrupt", "rollback"]
-T = TypeVar("T")
 
 
 class _Event(RememberingModel):
@@ -113,10 +107,11 @@ class Delta(RunEvent):
 
 
 class ModelResult(RunEvent):
-    """The model answered with tool calls.
+    """The model answered with tool calls, or its agent has a budget.
 
     `number` counts an agent's model calls from 1: those of the agent that runs, or of one that is the tool of the call
-    `within`. `digest` is of the messages before it, `response` is in the framework's own form.
+    `within`. `digest` is of the messages before it, `response` is in the framework's own form. `cost` is what the call
+    cost, in trillionths of a unit of money, where its model has a price.
     """
 
     kind: Literal["model_result"] = "model_result"
@@ -124,6 +119,7 @@ class ModelResult(RunEvent):
     within: str = ""
     digest: str
     response: dict[str, Any]
+    cost: int = Field(default=0, exclude_if=not_)
 
     @property
     def key(self) -> str:
@@ -199,9 +195,14 @@ class CancelRequested(RunEvent):
 
 
 class Ending(RunEvent):
-    """What ends a run: `entry` is the exact response entry, in stored form."""
+    """What ends a run: `entry` is the exact response entry, in stored form.
+
+    Where its model calls have prices: what they cost together, and which model answered last.
+    """
 
     entry: dict[str, Any]
+    cost: int = Field(default=0, exclude_if=not_)
+    model: str = Field(default="", exclude_if=not_)
 
     @cached_property
     def response(self) -> Entry:
@@ -355,10 +356,6 @@ _READABLE_LEVELS = 190
 """So many levels every reader of JSON follows; pydantic's writer goes deeper than its reader."""
 
 
-class _Version(BaseModel):
-    v: int = 0
-
-
 def encode(event: Event) -> bytes:
     """Return the event as one JSON object in UTF-8.
 
@@ -380,20 +377,3 @@ def decode(text: bytes) -> Event:
     Raises `NewerVersionError` for one of a newer version, `pydantic.ValidationError` for anything else.
     """
     return read_versioned(text, _EVENT.validate_json)
-
-
-def read_versioned(text: bytes, read: Callable[[bytes], T]) -> T:
-    """Return what `read` makes of a stored event or head; raises as `decode` does."""
-    found: Any = None
-    try:
-        found = read(text)
-        version = found.v
-    except ValidationError:
-        version = _Version.model_validate_json(text).v
-        if version <= NEWEST_VERSION:
-            raise
-    if found is None or version > NEWEST_VERSION:
-        raise NewerVersionError(
-            "A newer version of this app works on the thread. Try again; the newer one will answer."
-        )
-    return cast(T, found)

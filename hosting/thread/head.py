@@ -9,13 +9,17 @@ stand in the events, keys and ended runs in rows next to them.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from operator import not_
 from typing import Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import Field
 
+from hosting.budgets import Used
 from hosting.principal import Principal
 from hosting.request.run_request import GrantedAccess
 from hosting.thread import events
+from hosting.thread.open_runs import Claim, HeadPart, OpenRun, PendingApprovals
+from hosting.thread.versions import VERSION, read_versioned
 
 TITLE_CHARACTERS = 80
 _TOKEN_COUNTS = {
@@ -33,16 +37,16 @@ _MOST_TOKENS = 2**53
 """More than one run can use, and as good as none where an entry has it; sums of it stay small in a head."""
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
+class TokenTotals(HeadPart):
+    """Tokens that the thread's runs have used, as their models counted them.
 
-
-class TokenTotals(_Part):
-    """Tokens that the thread's runs have used, as their models counted them."""
+    `cost` is that of those which had a price, in trillionths of a unit of money; it stands in no head that has none.
+    """
 
     input_tokens: int = 0
     output_tokens: int = 0
     total_tokens: int = 0
+    cost: int = Field(default=0, exclude_if=not_)
 
     def plus(self, counts: object, names: Mapping[str, str]) -> TokenTotals:
         """Return these and the counts that stand under such names; what is no count of tokens adds nothing."""
@@ -63,67 +67,16 @@ class TokenTotals(_Part):
         """All of them, also where models count none but those of requests and answers."""
         return max(self.total_tokens, self.input_tokens + self.output_tokens)
 
+    @property
+    def used(self) -> Used:
+        """The same as a budget counts it."""
+        return Used(self.all_tokens, self.cost)
+
 
 NOTHING = TokenTotals()
 
 
-class OpenRun(_Part):
-    """A run that has not ended. `first` is the position of its `accepted`, `settled` of its newest model result.
-
-    `decides`: it brings decisions on approvals. `signalled`: the log proves that a signal was taken. `barred`: it was
-    queued when an earlier run began to wait for approvals; it ends as `approvals_pending` without its agent. `lost`
-    counts the claims that were taken over because their holder was lost, `failures` the attempts after a failure.
-    `since` is where the run began whose approvals it decides, from whose state a workflow continues; 0 for any other.
-    """
-
-    id: str
-    first: int
-    at: float
-    streamed: bool = False
-    decides: bool = False
-    attached: bool = False
-    signalled: bool = False
-    cancelled: events.CancelReason | None = None
-    barred: bool = False
-    attempts: int = 0
-    lost: int = 0
-    failures: int = 0
-    settled: int = 0
-    since: int = 0
-
-
-class Claim(_Part):
-    """Who runs the first of the open runs. `position` is that of its `claimed`; `renewals` counts its holder's appends.
-
-    An append of anybody else leaves that number: it is no sign that the holder lives. As the `append_id` it is
-    of appends and not of events: one that renews a lease alone has none.
-    """
-
-    run_id: str
-    attempt: int
-    token: str
-    holder: events.Holder
-    lease_seconds: float
-    deadline: float
-    void_after: int
-    position: int
-    renewals: int = 0
-
-
-class PendingApprovals(_Part):
-    """The approvals that the thread waits for: those that nobody has decided, of all that a run requested.
-
-    `first` is the position of that run's `accepted`.
-    """
-
-    run_id: str
-    first: int
-    asked: int
-    undecided: tuple[str, ...]
-    expires_at: float | None
-
-
-class Grant(_Part):
+class Grant(HeadPart):
     """With whom the owner shares the thread since `at`, and for what. The principal has no roles here."""
 
     id: str
@@ -132,14 +85,14 @@ class Grant(_Part):
     at: float
 
 
-class Import(_Part):
+class Import(HeadPart):
     """Where the thread's conversation came from, and the position of the event that holds it."""
 
     source: str
     position: int
 
 
-class Head(_Part):
+class Head(HeadPart):
     """A thread as it stands. `position` is that of its newest event, counted from 1, and so are all other positions.
 
     `v` is the version of the code that appended last: an older one, which reads the head first, decides nothing then.
@@ -151,7 +104,7 @@ class Head(_Part):
     append that wrote it. `temporary`: the thread has one run, and is to go once that is answered.
     """
 
-    v: int = events.VERSION
+    v: int = VERSION
     append_id: str = ""
     epoch: int = 0
     position: int = 0
@@ -175,9 +128,9 @@ class Head(_Part):
     described: int = 0
 
     @property
-    def used_tokens(self) -> int:
-        """All tokens that the thread's runs have used, with what is recorded of one that has not ended."""
-        return sum(used.all_tokens for used in (self.usage, self.spent, self.spent_within))
+    def used(self) -> Used:
+        """All that the thread's runs have used, with what is recorded of one that has not ended."""
+        return self.usage.used.plus(self.spent.used).plus(self.spent_within.used)
 
     @property
     def next_run(self) -> OpenRun | None:
@@ -217,7 +170,7 @@ def encode(head: Head) -> bytes:
 
 def decode(text: bytes) -> Head:
     """Return the head that `encode` wrote; raises as `events.decode` does."""
-    return events.read_versioned(text, Head.model_validate_json)
+    return read_versioned(text, Head.model_validate_json)
 
 
 def _accepted(head: Head, event: events.Accepted) -> Head:
@@ -277,16 +230,18 @@ def _model_result(head: Head, event: events.ModelResult | events.Checkpointed) -
     if isinstance(event, events.ModelResult):
         name = "spent_within" if event.within else "spent"
         spent = getattr(head, name).plus(event.response.get("usage_details"), RECORDED_COUNTS)
-        stepped = _with(stepped, **{name: spent})
+        stepped = _with(stepped, **{name: _with(spent, cost=spent.cost + event.cost) if event.cost else spent})
     return _with_run(stepped, event.run_id, settled=head.position)
 
 
 def _ended(head: Head, event: events.Terminal) -> Head:
     """It is the first of the open runs that ends, so nobody holds another one."""
     runs = tuple(run for run in head.runs if run.id != event.run_id)
+    cost = event.cost or head.spent.cost + head.spent_within.cost
+    usage = _with(head.usage, cost=head.usage.cost + cost) if cost else head.usage
     if head.spent == head.spent_within == NOTHING:
-        return _with(head, runs=runs, claim=None, usage=head.usage.plus(event.entry.get("usage"), _TOKEN_COUNTS))
-    used = head.usage.plus(_used(head, event).model_dump(), _OWN_NAMES)
+        return _with(head, runs=runs, claim=None, usage=usage.plus(event.entry.get("usage"), _TOKEN_COUNTS))
+    used = usage.plus(_used(head, event).model_dump(), _OWN_NAMES)
     return _with(head, runs=runs, claim=None, usage=used, spent=NOTHING, spent_within=NOTHING)
 
 
@@ -385,7 +340,7 @@ _FOLDS: dict[type[Any], Callable[[Head, Any], Head]] = {
     events.Trimmed: lambda head, event: _with(head, trimmed=event.through),
 }
 
-_PartT = TypeVar("_PartT", bound=_Part)
+_PartT = TypeVar("_PartT", bound=HeadPart)
 
 
 def _with(part: _PartT, **changes: Any) -> _PartT:

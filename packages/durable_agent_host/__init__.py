@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from hosting.app import AgentFunctionApp as AgentFunctionApp
     from hosting.bearer import bearer_token as bearer_token
     from hosting.budgets import Budget as Budget
+    from hosting.budgets import Price as Price
     from hosting.console.client import AgentClient as AgentClient
     from hosting.console.worker import AgentWorker as AgentWorker
     from hosting.entity.called_run import AgentRunError as AgentRunError
@@ -37,6 +38,7 @@ _MODULES = {
     "AgentRunError": "hosting.entity.called_run",
     "AgentWorker": "hosting.console.worker",
     "Budget": "hosting.budgets",
+    "Price": "hosting.budgets",
     "Principal": "hosting.principal",
     "PrincipalRequest": "hosting.principal",
     "PrincipalResolver": "hosting.principal",
@@ -57,6 +59,7 @@ __all__ = [
     "AgentRunError",
     "AgentWorker",
     "Budget",
+    "Price",
     "Principal",
     "PrincipalRequest",
     "PrincipalResolver",

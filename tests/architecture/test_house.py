@@ -14,6 +14,7 @@ FRAMEWORK_READERS = {
     "hosting.runner.deltas",
     "hosting.runner.callbacks",
     "hosting.runner.steps",
+    "hosting.runner.spending",
     "hosting.runner.format_fallback",
     "hosting.runner.framework",
     "hosting.runner.history",

@@ -22,7 +22,7 @@ GUARD_SECONDS = 60.0
 async def test_a_killed_run_goes_on_with_what_it_has_used_of_its_budget(
     tmp_path: Path, log_settings: dict[str, str]
 ) -> None:
-    """Six calls of 10 tokens, however many processes make them; the one that was lost is made again."""
+    """Six calls of 10 tokens, for 1 each, however many processes make them; the one that was lost is made again."""
     shutil.copy(Path(__file__).parent / "budget_app" / "function_app.py", tmp_path)
     shutil.copy(ROOT / "host.json", tmp_path)
     calls, goes_on, thread_id = tmp_path / "calls.txt", tmp_path / "goes_on", new_id()
@@ -45,5 +45,14 @@ async def test_a_killed_run_goes_on_with_what_it_has_used_of_its_budget(
             outcome = (await http.get(f"{runs}/{run['run_id']}")).json()
 
     assert (run["code"], run["attempts"], run["usage"]["total_token_count"]) == ("budget_exceeded", 2, 60)
-    assert outcome["error"]["budget"] == {"per": "run", "tokens": 60, "used_tokens": 60, "left_tokens": 0}
+    assert outcome["error"]["budget"] == {
+        "per": "run",
+        "tokens": 60,
+        "used_tokens": 60,
+        "left_tokens": 0,
+        "cost": "6",
+        "used_cost": "6",
+        "left_cost": "0",
+    }
+    assert run["cost"] == "6"
     assert calls.read_text().split() == ["1", "2", "3", "4", "4", "5", "6"]

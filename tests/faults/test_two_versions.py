@@ -24,7 +24,7 @@ from hosting.names import Address
 from hosting.settings import read_settings
 from hosting.stores.choice import choose_thread_store
 from hosting.stores.contract import StoredHead
-from hosting.thread import events
+from hosting.thread import versions
 from tests.support.grouped_app import GroupedApp, GroupHost, grouped_app
 from tests.support.kept_in import KINDS, kept_in
 from tests.support.running_host import ROOT
@@ -71,12 +71,12 @@ class Deployed:
 
 def older_code(folder: Path) -> Path:
     """Return a folder with this version of the code."""
-    return version_of_code(folder, "older", events.VERSION, events.NEWEST_VERSION)
+    return version_of_code(folder, "older", versions.VERSION, versions.NEWEST_VERSION)
 
 
 def newer_code(folder: Path) -> Path:
     """Return a folder with the next version of the code."""
-    version = events.NEWEST_VERSION + 1
+    version = versions.NEWEST_VERSION + 1
     return version_of_code(folder, "newer", version, version)
 
 
@@ -85,7 +85,7 @@ def version_of_code(folder: Path, name: str, writes: int, reads: int) -> Path:
     copy = folder / name
     if not copy.exists():
         shutil.copytree(ROOT / "hosting", copy / "hosting", ignore=shutil.ignore_patterns("__pycache__"))
-        file = copy / "hosting" / "thread" / "events.py"
+        file = copy / "hosting" / "thread" / "versions.py"
         text = file.read_text(encoding="utf-8")
         for constant, value in (("VERSION", writes), ("NEWEST_VERSION", reads)):
             text, count = re.subn(rf"^{constant} = \d+$", f"{constant} = {value}", text, flags=re.M)

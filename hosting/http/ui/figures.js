@@ -31,7 +31,7 @@ export class Figures {
 
   async _days() {
     const { days } = await read(paths.figures(this.agent, DAYS))
-    return days.map(({ day, runs, failures, latency_seconds: took, usage }) => ({
+    return days.map(({ day, runs, failures, latency_seconds: took, usage, cost }) => ({
       label: new Date(day).toLocaleDateString(undefined, { month: "short", day: "numeric", timeZone: "UTC" }),
       title: day,
       runs,
@@ -41,6 +41,7 @@ export class Figures {
       slow: took.p95,
       taken: usage.input_token_count ?? 0,
       given: usage.output_token_count ?? 0,
+      cost: Number(cost ?? 0),
     }))
   }
 
@@ -50,7 +51,7 @@ export class Figures {
       throw problem
     })
     const ended = runs.filter((run) => run.ended_at).reverse()
-    return ended.map(({ created_at: begun, ended_at: end, status, code, usage }) => ({
+    return ended.map(({ created_at: begun, ended_at: end, status, code, usage, cost }) => ({
       label: new Date(begun).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" }),
       title: inFull(begun),
       runs: 1,
@@ -59,6 +60,7 @@ export class Figures {
       slow: (Date.parse(end) - Date.parse(begun)) / 1000,
       taken: usage.input_token_count ?? 0,
       given: usage.output_token_count ?? 0,
+      cost: Number(cost ?? 0),
     }))
   }
 
@@ -71,6 +73,7 @@ export class Figures {
       ["Failed", sum("failed") ? `${sum("failed").toLocaleString()} (${((100 * sum("failed")) / runs).toFixed(1)} %)` : "0"],
       [this.threadId ? "Slowest" : "Slowest day, 95 %", length(1000 * slowest)],
       ["Tokens", (sum("taken") + sum("given")).toLocaleString()],
+      ...(hasCosts(points) ? [["Cost", money(sum("cost"))]] : []),
     ]
     const took = [{ name: this.threadId ? "run" : "95 % of runs", kind: "curve main", of: (point) => point.slow }]
     if (!this.threadId) took.push({ name: "half of the runs", kind: "curve second", of: (point) => point.fast })
@@ -141,7 +144,8 @@ function plot({ points, series, unit, top, stacked, says, width }) {
 }
 
 function table(points, isOfRuns) {
-  const heads = [isOfRuns ? "Run" : "Day", ...(isOfRuns ? [] : ["Runs", "Half within"]), isOfRuns ? "Took" : "95 % within", "Failed", "Tokens read", "Tokens written"]
+  const priced = hasCosts(points)
+  const heads = [isOfRuns ? "Run" : "Day", ...(isOfRuns ? [] : ["Runs", "Half within"]), isOfRuns ? "Took" : "95 % within", "Failed", "Tokens read", "Tokens written", ...(priced ? ["Cost"] : [])]
   const cells = (point) => [
     point.title,
     ...(isOfRuns ? [] : [point.runs, length(1000 * point.fast)]),
@@ -149,9 +153,20 @@ function table(points, isOfRuns) {
     point.failed ? point.why : "",
     point.taken.toLocaleString(),
     point.given.toLocaleString(),
+    ...(priced ? [money(point.cost)] : []),
   ]
   const rows = [...points].reverse().map((point) => el("tr", {}, cells(point).map((text, at) => el(at ? "td" : "th", { scope: at ? null : "row" }, String(text)))))
   return el("details", { class: "as-table" }, el("summary", {}, "As a table"), el("div", { class: "table", tabIndex: 0, role: "region", "aria-label": "Figures as a table" }, el("table", {}, el("thead", {}, el("tr", {}, heads.map((head) => el("th", { scope: "col" }, head)))), el("tbody", {}, rows))))
+}
+
+/** Whether any of the runs had a price. */
+function hasCosts(points) {
+  return points.some((point) => point.cost)
+}
+
+/** Return an amount in the unit of the app's own prices, which nobody here knows. */
+function money(amount) {
+  return amount.toLocaleString(undefined, { maximumSignificantDigits: 6 })
 }
 
 /** Return the next number above that an axis may end with. */

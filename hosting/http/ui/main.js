@@ -259,7 +259,7 @@ async function showTop() {
   const told = await read(paths.thread(agent, threadId)).catch(() => null)
   if (!told || conversation?.threadId !== threadId) return
   const tokens = told.usage.total_token_count
-  const parts = [agent, told.message_count && `${told.message_count} messages`, tokens && `${tokens.toLocaleString()} tokens`, threadId]
+  const parts = [agent, told.message_count && `${told.message_count} messages`, tokens && `${tokens.toLocaleString()} tokens`, told.cost && `cost ${told.cost}`, threadId]
   byId("subtitle").textContent = parts.filter(Boolean).join(" · ")
 }
 

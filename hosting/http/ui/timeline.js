@@ -34,7 +34,7 @@ export function timelineButton(read) {
   return [open, panel]
 }
 
-function timelineNodes({ created_at: begun, ended_at: ended, steps, usage, status }) {
+function timelineNodes({ created_at: begun, ended_at: ended, steps, usage, cost, status }) {
   const from = Date.parse(begun)
   const to = Math.max(from + 1, ended ? Date.parse(ended) : Date.now())
   const attempts = steps.filter((step) => step.kind === "attempt").length
@@ -44,6 +44,7 @@ function timelineNodes({ created_at: begun, ended_at: ended, steps, usage, statu
     length(to - from),
     `${attempts} ${attempts === 1 ? "attempt" : "attempts"}`,
     tokens && `${tokens.toLocaleString()} tokens`,
+    cost && `cost ${cost}`,
     OPEN.has(status) && "goes on",
   ]
   const rows = withPauses(steps).map((step) => row(step, from, to))
@@ -115,7 +116,10 @@ function details(step) {
   if (step.kind === "tool_call")
     return [valueNode("Arguments", step.arguments), step.error || step.ended_at ? valueNode(step.error ? "Error" : "Result", step.error ?? step.result) : ""]
   if (step.kind === "voided") return [el("p", { class: "note" }, "A later attempt said this otherwise:"), el("del", {}, step.text)]
-  if (step.kind === "model_call" && (taken || given)) return [el("p", { class: "note" }, `${(taken ?? 0).toLocaleString()} tokens read, ${(given ?? 0).toLocaleString()} written`)]
+  if (step.kind === "model_call" && (taken || given)) {
+    const told = [`${(taken ?? 0).toLocaleString()} tokens read, ${(given ?? 0).toLocaleString()} written`, step.model, step.cost && `cost ${step.cost}`]
+    return [el("p", { class: "note" }, told.filter(Boolean).join(" · "))]
+  }
   if (step.kind === "ended" && step.error) return [el("p", {}, step.error)]
   return []
 }

@@ -139,7 +139,7 @@ export class Turn {
     body.append(valueNode(error ? "Error" : "Result", error ?? result))
   }
 
-  _on_completed({ response, usage, pending_approvals: waiting, asked = waiting?.length }) {
+  _on_completed({ response, usage, cost, pending_approvals: waiting, asked = waiting?.length }) {
     if (!waiting?.length) this.characters = [...response]
     this._draw(true)
     this._end("completed")
@@ -150,7 +150,7 @@ export class Turn {
         took.textContent = asked ? "asked for approval" : ""
       }
     const tokens = usage?.total_token_count
-    this._say(tokens ? `${tokens.toLocaleString()} tokens` : "", "quiet")
+    this._say([tokens && `${tokens.toLocaleString()} tokens`, cost && `cost ${cost}`].filter(Boolean).join(" · "), "quiet")
     if (this.characters.length) this.foot.append(copyButton(() => this.characters.join(""), "Copy", "quiet small"))
   }
 

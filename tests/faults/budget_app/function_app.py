@@ -1,4 +1,4 @@
-"""An agent whose model calls a tool for ever, for 10 tokens a call, and has a budget; one call stands still.
+"""An agent whose model calls a tool for ever, for 10 tokens or 1 a call, and has a budget; one call stands still.
 
 CALLS is the file with a line for each model call. At the call HOLDS_AT the model waits for the file GOES_ON.
 """
@@ -47,7 +47,9 @@ class Spender(BaseChatClient[Any]):
         call = Content.from_function_call(f"c{number}", "step", arguments={})
         used = UsageDetails(input_token_count=6, output_token_count=4, total_token_count=10)
         return ChatResponse(
-            messages=Message("assistant", [Content.from_text(f"part {number}"), call]), usage_details=used
+            messages=Message("assistant", [Content.from_text(f"part {number}"), call]),
+            usage_details=used,
+            model="small",
         )
 
 
@@ -63,4 +65,5 @@ def step() -> str:
 
 hosting.app.Services = partial(hosting.app.Services, lease_seconds=1.0, margin_seconds=0.5)
 spender = Agent(SpenderClient(), "Spend.", name="Spender", tools=[step])
-app = hosting.app.AgentFunctionApp(agents=[spender], budget=hosting.app.Budget(tokens=60))
+prices = {"small": hosting.app.Price(input=100_000, output=100_000)}
+app = hosting.app.AgentFunctionApp(agents=[spender], budget=hosting.app.Budget(tokens=60, cost=6, prices=prices))

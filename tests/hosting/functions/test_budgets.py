@@ -3,86 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from typing import Any
 
 import pytest
-from agent_framework import (
-    Agent,
-    AgentExecutor,
-    BaseChatClient,
-    ChatMiddlewareLayer,
-    ChatResponse,
-    ChatResponseUpdate,
-    Content,
-    FunctionInvocationLayer,
-    Message,
-    ResponseStream,
-    UsageDetails,
-    Workflow,
-    WorkflowBuilder,
-    tool,
-)
+from agent_framework import Agent, AgentExecutor, ChatResponse, Content, Message, Workflow, WorkflowBuilder
 
 from hosting.app import Budget
 from hosting.errors import ConfigurationError
 from tests.support.app.scripted import scripted_agent
 from tests.support.made_app import app_of, ask, served
+from tests.support.spender import CALLS, USED, Spender, spender
 
-CALLS: list[str] = []
-USED = {"input_token_count": 30, "output_token_count": 10, "total_token_count": 40}
 THREADS = "/api/agents/Joker/threads"
 
 
-class _Spender(BaseChatClient[Any]):
-    """Says a word and calls `step`, as often as the request's number says; each call of it costs 40 tokens."""
-
-    def _inner_get_response(
-        self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
-    ) -> Awaitable[ChatResponse[Any]] | ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
-        answer = _answer(messages)
-        if stream:
-            return self._build_response_stream(_updates(answer))
-        ready: asyncio.Future[ChatResponse[Any]] = asyncio.get_running_loop().create_future()
-        ready.set_result(answer)
-        return ready
-
-
-class Spender(FunctionInvocationLayer, ChatMiddlewareLayer, _Spender):  # type: ignore[misc,type-arg]
-    """The same as the framework's clients are made: its loop of calls, and middleware around each."""
-
-
-def _answer(messages: Sequence[Message]) -> ChatResponse[Any]:
-    last = max(at for at, message in enumerate(messages) if message.role == "user")
-    wanted, made = int(messages[last].text), sum(message.role == "tool" for message in messages[last:])
-    CALLS.append(messages[last].text)
-    contents = [Content.from_text(f"part {made}")]
-    if made < wanted:
-        contents.append(Content.from_function_call(f"c{made}", "step", arguments={}))
-    return ChatResponse(messages=Message("assistant", contents), usage_details=UsageDetails(**USED))  # type: ignore[typeddict-item]
-
-
-async def _updates(answer: ChatResponse[Any]) -> AsyncIterator[ChatResponseUpdate]:
-    yield ChatResponseUpdate(role="assistant", contents=list(answer.messages[0].contents), message_id=str(len(CALLS)))
-    yield ChatResponseUpdate(role="assistant", contents=[Content.from_usage(UsageDetails(**USED))])  # type: ignore[typeddict-item]
-
-
-@tool(approval_mode="never_require")
-def step() -> str:
-    """Do a step."""
-    return "done"
-
-
-def spender(name: str = "Joker", *tools: Any) -> Agent[Any]:
-    """Return an agent of that model."""
-    return Agent(client=Spender(), name=name, tools=[step, *tools])
+@pytest.fixture(autouse=True)
+def _no_calls() -> None:
+    CALLS.clear()
 
 
 @pytest.mark.behaviour("http.budget")
 @pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
 async def test_a_run_that_has_used_up_its_budget_ends_and_keeps_what_it_said(streamed: bool) -> None:
     """No model call begins then; the one that used it up is answered, and its tool was called."""
-    CALLS.clear()
     async with served(app_of(spender(), budget=Budget(tokens=80))) as (_, http):
         refused = await ask(http, "5", thread_id="t", **({"stream": True} if streamed else {}))
         runs = (await http.get(f"{THREADS}/t/runs")).json()["runs"]
@@ -108,7 +51,6 @@ async def test_a_run_that_has_used_up_its_budget_ends_and_keeps_what_it_said(str
 @pytest.mark.behaviour("http.budget")
 async def test_all_runs_of_a_thread_share_its_budget() -> None:
     """Also what a run used that failed by it; another thread has a budget of its own, and so has the agent's option."""
-    CALLS.clear()
     app = app_of(budget=Budget(tokens=1))
     app.add_agent(spender(), budget=Budget(tokens=100, per="thread"))
     async with served(app) as (_, http):
@@ -127,7 +69,6 @@ async def test_all_runs_of_a_thread_share_its_budget() -> None:
 @pytest.mark.behaviour("http.budget")
 async def test_the_budget_holds_where_tools_are_switched_off_and_for_agents_that_are_tools() -> None:
     """An agent that is a tool spends what its caller has."""
-    CALLS.clear()
     inner = spender("inner").as_tool(name="inner", arg_name="task")
     outer = Agent(client=_calling_inner(), name="Joker", tools=[inner])
     async with served(app_of(outer, budget=Budget(tokens=100))) as (_, http):
@@ -143,7 +84,6 @@ async def test_the_budget_holds_where_tools_are_switched_off_and_for_agents_that
 @pytest.mark.behaviour("http.budget")
 async def test_the_agents_of_a_workflow_spend_its_budget() -> None:
     """Whichever executor they work in."""
-    CALLS.clear()
 
     def build() -> Workflow:
         return WorkflowBuilder(start_executor=AgentExecutor(spender("writer")), name="Write").build()
@@ -161,7 +101,7 @@ def _calling_inner() -> Spender:
             call = Content.from_function_call("c", "inner", arguments={"task": "9"})
             answer = ChatResponse(
                 messages=Message("assistant", [call]),
-                usage_details=UsageDetails(**USED),  # type: ignore[typeddict-item]
+                usage_details=dict(USED),  # type: ignore[arg-type]
             )
             ready: asyncio.Future[ChatResponse[Any]] = asyncio.get_running_loop().create_future()
             ready.set_result(answer)

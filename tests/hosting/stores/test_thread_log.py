@@ -15,9 +15,10 @@ from hosting.stores.contract import Append, StoredHead
 from hosting.stores.memory import MemoryObjects, MemoryThreadStore
 from hosting.thread import head
 from hosting.thread.commands import AttachToRun, Change, Command, DeleteThread, FinishDelete, RecordSteps, Unchanged
-from hosting.thread.events import NEWEST_VERSION, Delta
+from hosting.thread.events import Delta
 from hosting.thread.head import NEW, Head
 from hosting.thread.rows import KeyRow, RunRow
+from hosting.thread.versions import NEWEST_VERSION
 from tests.support.thread_stores import ArmedStore
 from tests.support.threads import NOW, accept, answered, end
 

@@ -15,7 +15,7 @@ from hosting.errors import (
 from hosting.names import Address, Busy
 from hosting.ports import MOST_ROWS
 from hosting.request.run_request import Decision
-from hosting.thread import events, head
+from hosting.thread import events, head, versions
 from hosting.thread.commands import (
     AcceptRun,
     CancelRun,
@@ -440,12 +440,12 @@ def test_an_older_version_of_the_code_decides_nothing_on_a_thread_with_such_an_e
     """It would claim again what it is told to cancel; other threads are as they were."""
     thread = working()
     thread.do(CancelRun(NOW, "r1"))
-    assert thread.head.v == events.VERSION
+    assert thread.head.v == versions.VERSION
 
     event = CancelRequested.by_next(NOW, "r1", "interrupt")
     newer = fold(working().head, [event])
 
-    unknown = f'"v":{events.NEWEST_VERSION + 1}'.encode()
+    unknown = f'"v":{versions.NEWEST_VERSION + 1}'.encode()
     assert (event.v, newer.v) == (4, 4)
     for text, decode in ((events.encode(event), events.decode), (head.encode(newer), head.decode)):
         with pytest.raises(NewerVersionError):

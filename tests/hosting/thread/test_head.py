@@ -16,7 +16,7 @@ from hosting.names import BUSY_POLICIES
 from hosting.principal import Principal
 from hosting.request.run_request import LONGEST_NAME, Decision, RunRequest
 from hosting.stores.contract import MOST_HEAD_BYTES
-from hosting.thread import events, head, rows
+from hosting.thread import events, head, rows, versions
 from hosting.thread.commands import (
     AcceptRun,
     AnswerApproval,
@@ -290,15 +290,36 @@ def test_the_tokens_of_a_run_are_those_of_all_its_recorded_calls(
     for number, within in enumerate(calls, 1):
         step = events.ModelResult(at=NOW, run_id="r1", number=number, within=within, digest="", response=response)
         thread.do(RecordSteps("token-r1", (step,)))
-    assert thread.head.used_tokens == 10 * len(calls)
+    assert thread.head.used.tokens == 10 * len(calls)
     end: Any = unanswered("r1", NOW, RunFailedError("It failed."))
     if answered is not None:
         entry = {**completed("r1").entry, "usage": {"totalTokenCount": answered}}
         end = completed("r1").model_copy(update={"entry": entry})
     thread.do(EndRun("token-r1", end))
 
-    assert thread.head.used_tokens == thread.head.usage.total_tokens == used
+    assert thread.head.used.tokens == thread.head.usage.total_tokens == used
     assert thread.head.spent == thread.head.spent_within == head.NOTHING
+
+
+@pytest.mark.behaviour("thread.fold")
+@pytest.mark.parametrize(("answered", "used"), [(None, 5), (9, 9)], ids=["no-answer", "answered"])
+def test_the_cost_of_a_run_is_that_of_its_recorded_calls_or_what_its_end_says(answered: int | None, used: int) -> None:
+    """Without prices nothing of it is written; code that knows none reads the rest."""
+    thread, step = Thread(), {"at": NOW, "run_id": "r1", "digest": "", "response": {"messages": []}}
+    thread.do(accept("r1", claimed=True))
+    assert b"cost" not in head.encode(thread.head) + events.encode(events.ModelResult(number=1, **step))
+    assert b"cost" not in events.encode(completed("r1"))
+    for number, within in enumerate(("", "1.a"), 1):
+        priced = events.ModelResult(number=number, within=within, cost=number + 1, **step)
+        thread.do(RecordSteps("token-r1", (events.decode(events.encode(priced)),)))  # type: ignore[arg-type]
+    assert thread.head.used.cost == 5
+    end: Any = unanswered("r1", NOW, RunFailedError("It failed."))
+    if answered is not None:
+        end = completed("r1").model_copy(update={"cost": answered, "model": "small"})
+    thread.do(EndRun("token-r1", end))
+
+    assert head.decode(head.encode(thread.head)).usage.cost == used
+    assert thread.head.spent.cost == thread.head.spent_within.cost == 0
 
 
 @pytest.mark.behaviour("thread.fold")
@@ -340,7 +361,7 @@ def test_half_a_character_is_not_written() -> None:
 @pytest.mark.behaviour("thread.versions")
 def test_what_a_newer_version_wrote_is_not_decided_on() -> None:
     """An event, a head or a row: in every rolling deployment two versions share a thread."""
-    newer = events.NEWEST_VERSION + 1
+    newer = versions.NEWEST_VERSION + 1
     unknown = b'{"v": %d, "kind": "unheard_of", "at": 1}' % newer
     row = rows.encode(rows.RunRow(v=newer, epoch=0, first=1))
 
@@ -357,9 +378,9 @@ def test_what_a_newer_version_wrote_is_not_decided_on() -> None:
 @pytest.mark.behaviour("thread.versions")
 def test_a_thread_is_of_the_newest_version_that_appended_to_it() -> None:
     """An older process reads the head alone before it decides, so that must say what the events behind it are."""
-    older = fold(NEW, [accepted()]).model_copy(update={"v": events.VERSION - 1})
+    older = fold(NEW, [accepted()]).model_copy(update={"v": versions.VERSION - 1})
 
-    assert fold(older, [accepted("r2")]).v == events.VERSION
+    assert fold(older, [accepted("r2")]).v == versions.VERSION
 
 
 @pytest.mark.behaviour("thread.versions")

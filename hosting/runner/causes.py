@@ -1,0 +1,50 @@
+"""An error that an agent, a tool or a library raised, in one line: foreign text and foreign classes.
+
+It goes to the app's own log, and to callers only where the app is developed.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from urllib.parse import urlsplit
+
+LONGEST_CAUSE = 500
+
+
+def _chain_of(error: BaseException) -> list[BaseException]:
+    """Return the error and what led to it, the cause of all last.
+
+    Each is there once: an error that is raised again, from one that was raised from it, closes a circle.
+    """
+    chain, met = [error], {id(error)}
+    while (inner := chain[-1].__cause__ or chain[-1].__context__) is not None and id(inner) not in met:
+        chain.append(inner)
+        met.add(id(inner))
+    return chain
+
+
+def named_cause(error: BaseException) -> str:
+    """Return what was raised, in one line that ends as a sentence; foreign code may fail at that too."""
+    with suppress(Exception):
+        cause = ": ".join(filter(None, [type(error).__name__, " ".join(str(error).split())]))
+        shown = cause if len(cause) <= LONGEST_CAUSE else f"{cause[:LONGEST_CAUSE]}…"
+        return shown if shown.endswith((".", "!", "?", "…")) else f"{shown}."
+    return f"{type(error).__name__}."
+
+
+def unreached_address(error: BaseException) -> str:
+    """Return which address could not be reached and why, when that is the error; else nothing.
+
+    Clients for HTTP name the request on what they raise, and its last cause is the system's. The frames between are
+    theirs, a hundred lines that say no more than this.
+    """
+    chain = _chain_of(error)
+    try:
+        named = (str(getattr(getattr(one, "request", None), "url", "")) for one in chain)
+        address, cause = urlsplit(next(filter(None, named), "")), chain[-1]
+        if not address.hostname or not isinstance(cause, OSError):
+            return ""
+        shown = f"{address.scheme}://{address.netloc.rpartition('@')[2]}{address.path}"
+        return f"{shown} cannot be reached: {cause}. Is its address right, and does a server run there?"
+    except Exception:  # foreign code answers here: httpx's errors raise where they have no request
+        return ""

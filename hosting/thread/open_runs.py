@@ -1,0 +1,69 @@
+"""The runs of a thread that have not ended, as its head has them: who holds the first, and what they wait for."""
+
+from __future__ import annotations
+
+from pydantic import BaseModel, ConfigDict
+
+from hosting.thread import events
+
+
+class HeadPart(BaseModel):
+    """A part of a head: it never changes, and what it does not know it leaves out."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class OpenRun(HeadPart):
+    """A run that has not ended. `first` is the position of its `accepted`, `settled` of its newest model result.
+
+    `decides`: it brings decisions on approvals. `signalled`: the log proves that a signal was taken. `barred`: it was
+    queued when an earlier run began to wait for approvals; it ends as `approvals_pending` without its agent. `lost`
+    counts the claims that were taken over because their holder was lost, `failures` the attempts after a failure.
+    `since` is where the run began whose approvals it decides, from whose state a workflow continues; 0 for any other.
+    """
+
+    id: str
+    first: int
+    at: float
+    streamed: bool = False
+    decides: bool = False
+    attached: bool = False
+    signalled: bool = False
+    cancelled: events.CancelReason | None = None
+    barred: bool = False
+    attempts: int = 0
+    lost: int = 0
+    failures: int = 0
+    settled: int = 0
+    since: int = 0
+
+
+class Claim(HeadPart):
+    """Who runs the first of the open runs. `position` is that of its `claimed`; `renewals` counts its holder's appends.
+
+    An append of anybody else leaves that number: it is no sign that the holder lives. As the `append_id` it is
+    of appends and not of events: one that renews a lease alone has none.
+    """
+
+    run_id: str
+    attempt: int
+    token: str
+    holder: events.Holder
+    lease_seconds: float
+    deadline: float
+    void_after: int
+    position: int
+    renewals: int = 0
+
+
+class PendingApprovals(HeadPart):
+    """The approvals that the thread waits for: those that nobody has decided, of all that a run requested.
+
+    `first` is the position of that run's `accepted`.
+    """
+
+    run_id: str
+    first: int
+    asked: int
+    undecided: tuple[str, ...]
+    expires_at: float | None

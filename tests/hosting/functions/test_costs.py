@@ -1,0 +1,151 @@
+"""`Budget(cost=..., prices=...)`, over HTTP: what model calls cost, by the prices that the app gives (hosting.md)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from agent_framework import AgentExecutor, Workflow, WorkflowBuilder
+
+from hosting.app import Budget, Price, Principal
+from hosting.errors import ConfigurationError
+from tests.support.made_app import app_of, ask, served
+from tests.support.spender import CALLS, priced, spender
+
+ADA = Principal("https://issuer.example", "ada")
+THREADS = "/api/agents/Joker/threads"
+A_CALL = {"small": Price(input="100000", output="200000.10")}
+"""30 tokens read and 10 written cost 5.000001 together."""
+
+
+@pytest.fixture(autouse=True)
+def _no_calls() -> None:
+    CALLS.clear()
+
+
+@pytest.mark.behaviour("http.cost")
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+async def test_a_run_that_cost_its_budget_makes_no_model_call_more(streamed: bool) -> None:
+    """Its calls, its thread and the agent's days say what was paid, to the last trillionth."""
+    app = app_of(spender(client=priced("small")), budget=Budget(cost=10, prices=A_CALL), principal=lambda _: ADA)
+    async with served(app) as (_, http):
+        refused = await ask(http, "5", thread_id="t", **({"stream": True} if streamed else {}))
+        answered = await ask(http, "0", thread_id="t")
+        runs = (await http.get(f"{THREADS}/t/runs")).json()["runs"]
+        steps = (await http.get(f"{THREADS}/t/runs/{runs[0]['run_id']}/timeline")).json()["steps"]
+        shown = (await http.get(f"{THREADS}/t")).json()
+        days = (await http.get("/api/agents/Joker/figures")).json()["days"]
+
+    if not streamed:
+        assert (refused.status_code, refused.json()["code"]) == (402, "budget_exceeded")
+        assert refused.json()["budget"] == {"per": "run", "cost": "10", "used_cost": "10.000002", "left_cost": "0"}
+    assert [run.get("cost") for run in runs] == ["5.000001", "10.000002"]
+    assert [(step["model"], step["cost"]) for step in steps if step["kind"] == "model_call"] == [
+        ("small-2026-01-01", "5.000001")
+    ]
+    assert (answered.json()["cost"], shown["cost"], days[-1]["cost"]) == ("5.000001", "15.000003", "15.000003")
+    assert CALLS == ["5", "5", "0"]
+
+
+@pytest.mark.behaviour("http.cost")
+async def test_all_runs_of_a_thread_share_what_they_may_cost() -> None:
+    """Also the answers that end them; a model is priced by its own name before the one that was asked for."""
+    prices = {**A_CALL, "dear": Price(input=1_000_000, output=0)}
+    agent = spender(client=priced("small", answers_as="dear"))
+    async with served(app_of(agent, budget=Budget(cost="60", per="thread", prices=prices))) as (_, http):
+        answers = [await ask(http, "0", thread_id="t") for _ in range(3)]
+        shown = (await http.get(f"{THREADS}/t")).json()
+
+    assert [answer.status_code for answer in answers] == [200, 200, 402]
+    assert answers[2].json()["detail"] == ("The thread has cost 60 of its 60, and nothing is left. Begin a new thread.")
+    assert shown["budget"] == {"per": "thread", "cost": "60", "used_cost": "60", "left_cost": "0"}
+
+
+@pytest.mark.behaviour("http.cost")
+async def test_a_budget_may_be_of_tokens_and_of_money() -> None:
+    """Whichever is used up first ends the run."""
+    app = app_of(spender(client=priced("small")), budget=Budget(tokens=40, cost=100, prices=A_CALL))
+    async with served(app) as (_, http):
+        refused = (await ask(http, "5", thread_id="t")).json()
+
+    assert refused["budget"] == {
+        "per": "run",
+        "tokens": 40,
+        "used_tokens": 40,
+        "left_tokens": 0,
+        "cost": "100",
+        "used_cost": "5.000001",
+        "left_cost": "94.999999",
+    }
+
+
+@pytest.mark.behaviour("http.cost")
+@pytest.mark.parametrize(
+    ("price", "used", "cost"),
+    [
+        (Price(input=1, output=0, cached="0.1"), {"cache_read_input_token_count": 20}, "0.000012"),
+        (Price(input=1, output=0), {"cache_read_input_token_count": 20}, "0.00003"),
+        (Price(input=1, output=0, cached=0), {"cache_read_input_token_count": 5000}, None),
+        (Price(input=0, output=0.1), {"total_token_count": 140}, "0.000011"),
+        (Price(input=0.1, output=0.2), {"input_token_count": 10**6, "output_token_count": 10**6}, "0.3"),
+    ],
+    ids=["cached", "cached-as-others", "more-cached-than-read", "total-alone", "no-drift"],
+)
+async def test_what_a_call_costs(price: Price, used: dict[str, int], cost: str | None) -> None:
+    """Tokens that the model had in its cache may have a price of their own; others in the total cost as written."""
+    client = priced("small", used={"input_token_count": 30, "output_token_count": 0, **used})
+    async with served(app_of(spender(client=client), budget=Budget(cost=1, prices={"small": price}))) as (_, http):
+        answer = await ask(http, "0", thread_id="t")
+
+    assert answer.json().get("cost") == cost
+
+
+@pytest.mark.behaviour("http.cost")
+async def test_a_model_without_a_price_ends_the_run_by_its_name() -> None:
+    """An app that does not say its model to the start is told so when it answers."""
+    app = app_of(spender(client=priced(None, answers_as="unknown")), budget=Budget(cost=1, prices=A_CALL))
+    async with served(app) as (_, http):
+        refused = await ask(http, "1", thread_id="t")
+
+    assert (refused.status_code, refused.json()["code"]) == (500, "unpriced_model")
+    assert refused.json()["detail"].startswith("Model 'unknown' answered and has no price. Add it to the prices")
+    assert CALLS == ["1"]
+
+
+def _workflow() -> Workflow:
+    return WorkflowBuilder(
+        start_executor=AgentExecutor(spender("writer", client=priced("other"))), name="Write"
+    ).build()
+
+
+@pytest.mark.behaviour("http.cost")
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (Budget, "neither tokens nor a cost"),
+        (
+            lambda: Budget(cost="much", prices=A_CALL),
+            "cost of a Budget is 'much'. Give a number from 0 to 1,000,000,000",
+        ),
+        (lambda: Budget(cost="0.0000001", prices=A_CALL), "with at most 6 decimals"),
+        (lambda: Budget(cost=float("nan"), prices=A_CALL), "cost of a Budget is 'nan'"),
+        (lambda: Budget(cost=True, prices=A_CALL), "cost of a Budget is 'True'"),
+        (lambda: Budget(cost=0, prices=A_CALL), "cost of a Budget is 0"),
+        (lambda: Budget(cost=1), "has a cost and no prices"),
+        (lambda: Budget(tokens=1, prices=A_CALL), "has prices and no cost"),
+        (lambda: Budget(cost=1, prices={"small": 5}), r"The price of model 'small' is a int. Give Price\("),  # type: ignore[dict-item]
+        (lambda: Price(input=-1, output=1), "input of a Price is '-1'"),
+        (
+            lambda: app_of(spender(client=priced("other")), budget=Budget(cost=1, prices=A_CALL)),
+            "The budget of agent 'Joker' has no price of its model 'other'. Add it to prices",
+        ),
+        (
+            lambda: app_of(workflows=[_workflow], budget=Budget(cost=1, prices=A_CALL)),
+            "The budget of agent 'Write' has no price of its model 'other'",
+        ),
+    ],
+)
+def test_a_cost_or_a_price_that_is_none_is_refused_at_the_start(given: Any, sentence: str) -> None:
+    """By a sentence that says what to give instead; so is a model whose price is missing."""
+    with pytest.raises(ConfigurationError, match=sentence):
+        given()
