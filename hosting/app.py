@@ -13,7 +13,7 @@ import azure.functions as func
 from agent_framework import SupportsAgentRun
 
 from hosting.budgets import Budget, Price
-from hosting.entity.callback_entity import ENTITY, CallbackEntity
+from hosting.entity.callback_entity import ENTITY
 from hosting.entity.proxy import DurableAgent
 from hosting.entity.thread_entity import ThreadEntity
 from hosting.errors import ConfigurationError
@@ -23,6 +23,7 @@ from hosting.functions.durable import (
     RETENTION_FUNCTION,
     RETENTION_SCHEDULE,
     SWEEP_FUNCTION,
+    WEBHOOK_FUNCTION,
     AgentTask,
     CallingOrchestration,
     register_entity,
@@ -42,6 +43,7 @@ from hosting.functions.http_triggers import (
 )
 from hosting.functions.instance_triggers import register_instances
 from hosting.functions.mcp import ServedTool, register_tool
+from hosting.functions.notices import Notices
 from hosting.functions.orchestrations import OrchestrationRoutes, warn_of_management_urls
 from hosting.functions.owner_triggers import register_grants, register_owners
 from hosting.functions.shutdown import Shutdown
@@ -58,12 +60,7 @@ from hosting.plan import Plan, introduction_of
 from hosting.principal import Principal, PrincipalRequest, PrincipalResolver, checked_resolver
 from hosting.request.run_request import Retry
 from hosting.runner.agent_loop import AgentLoop
-from hosting.runner.callbacks import (
-    AgentCallbackContext,
-    AgentResponseCallbackProtocol,
-    CallbackCalls,
-    Listeners,
-)
+from hosting.runner.callbacks import AgentCallbackContext, AgentResponseCallbackProtocol
 from hosting.runner.hitl_context import WorkflowHitlContext
 from hosting.runner.hosted_agent import TimeLimit, function_timeout_seconds
 from hosting.service.overview import OverviewSweep
@@ -110,6 +107,7 @@ class AgentFunctionApp(df.DFApp):
     `enable_page` serves the page for a browser at `ui/`; None is where the app is developed only.
     `wires` names other protocols whose clients are served too, such as "responses" (docs/responses.md).
     `budget` is how much each run, or each thread, may use of its agent's model (docs/hosting.md).
+    `webhook` is the address that is notified of each run's end (docs/webhooks.md).
     `principal` says who sends a request, and each caller then has threads of their own (docs/security.md).
     """
 
@@ -131,6 +129,7 @@ class AgentFunctionApp(df.DFApp):
         wires: Sequence[str] = (),
         principal: PrincipalResolver | None = None,
         budget: Budget | None = None,
+        webhook: str | None = None,
         environ: Mapping[str, str] = os.environ,
         **unknown: Any,
     ) -> None:
@@ -145,8 +144,7 @@ class AgentFunctionApp(df.DFApp):
         folder, requires_key = app_folder(environ), self.auth_level is not func.AuthLevel.ANONYMOUS
         scheme = getattr(checked_resolver(principal), "sign_in_scheme", None)
         self._plan = Plan(has_owners=principal is not None, requires_key=requires_key, sign_in_scheme=scheme)
-        self._ttls: dict[str, float] = {}
-        self._has_callbacks, self._budget = False, budget
+        self._ttls, self._budget, self._webhook = dict[str, float](), budget, webhook
         report_missing(environ)
         report_unknown(environ)
         self._safeguards = Safeguards(self._settings, folder, environ)
@@ -172,14 +170,13 @@ class AgentFunctionApp(df.DFApp):
             names_code=not is_production(environ),
             names_causes=is_developers(environ),
         )
-        self._calls = CallbackCalls(settings.callback_seconds)
-        self._listeners = Listeners(self._calls)
+        self._notices = Notices(settings.callback_seconds)
         self._shutdown = Shutdown(self._loop.close, self._drain)
         return Services(
             choose_stores(settings, folder, environ, task_hub(folder, environ)),
             settings,
             self._loop,
-            self._listeners,
+            self._notices.listeners,
             admits=(self._shutdown.admit, self._loop.admit),
             turn=self._shutdown.turn,
             working_seconds=self._time_limit.working_seconds,
@@ -198,6 +195,7 @@ class AgentFunctionApp(df.DFApp):
         if plan.has_owners:
             register_grants(served, services, settings)
             register_owners(served, services, settings.wait_seconds)
+        self._notices.add_webhooks(self, services)
         register_openapi(served, settings, has_health=self.enable_health_check)
         age_seconds = settings.log_days * DAY_SECONDS
         trimming = Sweep("trim", lambda: dict.fromkeys(plan.by_name(), age_seconds), services.threads)
@@ -234,7 +232,8 @@ class AgentFunctionApp(df.DFApp):
     @property
     def introduction(self) -> Mapping[str, Any]:
         """What a local host shows of the app when it starts: models, routes, its page, a first request."""
-        shared = (*_SHARED_FUNCTIONS, *self._wire_functions, RETENTION_FUNCTION, SWEEP_FUNCTION, ENTITY)
+        timers = (RETENTION_FUNCTION, SWEEP_FUNCTION, WEBHOOK_FUNCTION)
+        shared = (*_SHARED_FUNCTIONS, *self._wire_functions, *timers, ENTITY)
         page = PAGE_FUNCTION if self._has_page else None
         return {**introduction_of(self._plan, shared), "openapi": OPENAPI.function, "page": page}
 
@@ -296,6 +295,7 @@ class AgentFunctionApp(df.DFApp):
         retry: Retry | None = None,
         busy: Busy = "queue",
         budget: Budget | None = None,
+        webhook: str | None = None,
         **unknown: Any,
     ) -> None:
         """Register one more agent; None means as the constructor or settings say, and the tool has the agent's name."""
@@ -311,6 +311,7 @@ class AgentFunctionApp(df.DFApp):
             retry=retry,
             busy=busy,
             budget=budget,
+            webhook=webhook,
         )
 
     def _add(
@@ -326,6 +327,7 @@ class AgentFunctionApp(df.DFApp):
         retry: Retry | None = None,
         busy: Busy = "queue",
         budget: Budget | None = None,
+        webhook: str | None = None,
     ) -> None:
         planned = self._plan.add(
             agent,
@@ -335,11 +337,13 @@ class AgentFunctionApp(df.DFApp):
             tool_description=tool[1],
             busy=busy,
             budget=self._budget if budget is None else budget,
+            webhook=self._webhook if webhook is None else webhook,
         )
         self._safeguards.check_agent(agent, planned.name, is_tool=planned.tool is not None)
         seconds = self._time_limit.of(planned.name, run_timeout_seconds)
         ttl = checked_ttl(planned.name, ttl_seconds, self._settings.thread_ttl_seconds)
-        self._add_callback(planned.name, callback or self.default_callback)
+        if callback := callback or self.default_callback:
+            self._notices.add_callback(self, planned.name, callback, self._services)
         self._services.hold(planned, seconds, retry)
         entity = ThreadEntity(planned, self._services, ttl)
         register_entity(self, entity_name(planned.name), entity.handle, entity_function(planned.name))
@@ -353,15 +357,6 @@ class AgentFunctionApp(df.DFApp):
             )
         if ttl is not None:
             self._add_time_to_live(planned.name, ttl)
-
-    def _add_callback(self, agent: str, callback: object | None) -> None:
-        if callback is None:
-            return
-        self._listeners.add(agent, callback)
-        if not self._has_callbacks:
-            entity = CallbackEntity(self._calls, self._listeners, self._services.log, self._shutdown.turn)
-            register_entity(self, ENTITY, entity.handle)
-        self._has_callbacks = True
 
     def _add_time_to_live(self, agent: str, ttl_seconds: float) -> None:
         if not self._ttls:

@@ -52,7 +52,7 @@ class AgentPlan:
 
     With a `workflow`, that stands for the agent: it has threads, runs and a name beside the agents'. `busy` is what
     becomes of a request that does not say it, while a run of its thread has not ended, and `budget` how much its
-    runs or threads may use.
+    runs or threads may use. `webhook` is the address that is notified of the ends of its runs.
     """
 
     name: str
@@ -62,6 +62,7 @@ class AgentPlan:
     workflow: HostedWorkflow | None = None
     busy: Busy = "queue"
     budget: Budget | None = None
+    webhook: str | None = None
 
     @property
     def kind(self) -> Kind:
@@ -98,6 +99,7 @@ class Plan:
         tool_description: str | None = None,
         busy: Busy = "queue",
         budget: Budget | None = None,
+        webhook: str | None = None,
     ) -> AgentPlan:
         """Return the plan of one more agent; raise `ConfigurationError` when it cannot be hosted next to the others."""
         name = check_agent_name(getattr(agent, "name", None), has_owners=self.has_owners)
@@ -123,7 +125,7 @@ class Plan:
                 f"busy of agent {name!r} is {str(busy)[:80]!r}. Give one of {', '.join(map(repr, BUSY_POLICIES))}."
             )
         planned = AgentPlan(
-            name, cast(SupportsAgentRun, agent), http, None, workflow, busy, checked_budget(name, budget)
+            name, cast(SupportsAgentRun, agent), http, None, workflow, busy, checked_budget(name, budget), webhook
         )
         if mcp:
             planned = replace(planned, tool=self._tool(planned, tool_name, tool_description))

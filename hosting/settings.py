@@ -66,6 +66,12 @@ def is_developers(environ: Mapping[str, str]) -> bool:
     return is_hosted(environ) and not needs_shared_stores(environ)
 
 
+HOST = r"[A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]"
+"""A host in an address: a name, or digits."""
+
+_SECRETS = ("AGENT_WEBHOOK_SECRET",)
+"""Settings whose values no message shows."""
+
 MODEL_INPUT = r"text|hostedFile|\*/\*|[a-z]+/(\*|[a-z0-9.+-]+)"
 
 
@@ -182,6 +188,13 @@ class Settings(BaseModel):
     callback_seconds: float = Field(30.0, gt=0, le=300)
     """How long one call of a response callback may take before it is left behind."""
 
+    webhook_secret: str = Field("", pattern=r"^\s*(whsec_[A-Za-z0-9+/]{32,88}={0,2}\s*)+$")
+    """What webhooks are signed with: 'whsec_' and the base64 of 24 to 64 random bytes; several with blanks, the
+    newest first. Without one the app sends none."""
+
+    webhook_hosts: str = Field("", pattern=rf"^\s*({HOST})(\s*,\s*({HOST}))*\s*$")
+    """Hosts within the network, with commas, that webhooks may be sent to, also over http."""
+
     tool_threads: int = Field(32, ge=1, le=1024)
     """Threads that run synchronous tools."""
 
@@ -201,7 +214,8 @@ def read_settings(environ: Mapping[str, str]) -> Settings:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         name, reason = str(first["loc"][0]), first["msg"][:1].lower() + first["msg"][1:]
-        raise ConfigurationError(f"Setting {name} is {environ[name]!r}: {reason}. {meaning_of(name)}") from None
+        shown = "a secret" if name in _SECRETS else repr(environ[name])
+        raise ConfigurationError(f"Setting {name} is {shown}: {reason}. {meaning_of(name)}") from None
 
 
 def meaning_of(setting: str) -> str:

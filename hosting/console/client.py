@@ -131,7 +131,8 @@ class _Caller(Generic[T]):
         deliver: Callable[[Coroutine[Any, Any, AgentResponse[Any]]], T],
     ) -> None:
         self._deliver = deliver
-        self._settings = settings = read_settings(environ)
+        # There are no webhooks on a console host, so a request that names one is refused.
+        self._settings = settings = read_settings(environ).model_copy(update={"webhook_secret": ""})
         if settings.log == "memory":
             raise ConfigurationError(
                 "AGENT_LOG is 'memory', which no worker shares with a client. Name the log of the workers."

@@ -53,7 +53,8 @@ class AgentWorker:
         have the worker's.
         """
         self._engine = None if client is None else TaskHubClient(client)
-        self._settings = settings = read_settings(environ)
+        # There are no webhooks on a console host, so a request that names one is refused.
+        self._settings = settings = read_settings(environ).model_copy(update={"webhook_secret": ""})
         folder = folder or Path.cwd()
         self._worker = worker
         self._plan = Plan()

@@ -1,11 +1,12 @@
-"""The entity that calls an agent's callback for the end of each run, at least once.
+"""The entity that calls an agent's callback, and its webhooks, for the end of each run, at least once.
 
 Theory. The entity sends a signal with the same commit that applies a run's end to its document; so the engine holds
 which calls are still to be made, through any crash, whoever ended the run, and a turn without callbacks has nothing to
 do with it. The signal names the run and nothing else: the callback gets what the thread's log has, and is not called
 for a run that was deleted. It is received by an entity without state under one of a few keys, so callbacks that hang
 hold no more than so many of the host's executions and no run's. A callback that failed was called; one that could not
-be is delivered again.
+be is delivered again. A webhook that was not taken is signalled for again when it is due, by the timer of
+`WebhookSweep`: an entity cannot signal for later (host contract 3.15).
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ from contextlib import AbstractContextManager, nullcontext
 
 from hosting.entity.batch import Done, Operation, RefusedOperation, Signal, parse_batch, write_answer
 from hosting.names import Address
+from hosting.ports import EntityClient
 from hosting.runner.callbacks import AgentCallbackContext, Callback, CallbackCalls, CallOutcome, Listeners
 from hosting.runner.held_run import read_run
 from hosting.runner.thread_log import ThreadLog
 from hosting.service.outcome import run_error
+from hosting.service.webhooks import WebhookOrder, Webhooks
 from hosting.thread.events import Completed, Terminal
 from hosting.thread.run import Run
 from state.convert import agent_response
@@ -30,6 +33,7 @@ logger = logging.getLogger(__name__)
 
 ENTITY = "agent-callbacks"
 OPERATION = "call"
+POST = "post"
 KEYS = 32
 """How many callbacks may be called at one time in all processes together."""
 
@@ -44,6 +48,24 @@ def callback_signal(address: Address, run_id: str) -> Signal:
     return Signal(ENTITY, str(zlib.crc32(run_id.encode()) % KEYS), OPERATION, order)
 
 
+def webhook_signal(order: WebhookOrder) -> Signal:
+    """Return the signal that has a webhook tried."""
+    return Signal(ENTITY, str(zlib.crc32(order.run_id.encode()) % KEYS), POST, order.fields())
+
+
+class WebhookSweep:
+    """Signals for the deliveries that are to be tried again."""
+
+    def __init__(self, webhooks: Webhooks) -> None:
+        self._webhooks = webhooks
+
+    async def run(self, client: EntityClient) -> None:
+        """Signal once. Raises `EngineUnavailableError` and `AttachmentsUnavailableError`."""
+        for order in await self._webhooks.due():
+            signal = webhook_signal(order)
+            await client.signal(signal.entity, signal.key, signal.operation, signal.value)
+
+
 class CallbackEntity:
     """The entity `agent-callbacks`."""
 
@@ -52,12 +74,14 @@ class CallbackEntity:
         calls: CallbackCalls,
         listeners: Listeners,
         log: ThreadLog,
+        webhooks: Webhooks | None = None,
         turn: Callable[[], AbstractContextManager[None]] = nullcontext,
     ) -> None:
         """`turn` is entered for each batch, and may raise to have it delivered again."""
         self._calls = calls
         self._listeners = listeners
         self._log = log
+        self._webhooks = webhooks
         self._turn = turn
 
     async def handle(self, payload: str) -> str:
@@ -69,12 +93,18 @@ class CallbackEntity:
 
     async def _operate(self, operation: Operation) -> Done | RefusedOperation:
         value = operation.value
-        order = [value.get(name) for name in ("agent", "thread_id", "run_id")] if isinstance(value, dict) else []
-        agent, thread_id, run_id = order or (None, None, None)
+        if operation.name.lower() == POST and self._webhooks is not None:
+            order = WebhookOrder.of(value)
+            if order is None:
+                return RefusedOperation(f"The operation {POST!r} takes an order as `WebhookOrder` writes it.")
+            await self._webhooks.deliver(order)
+            return Done()
+        named = [value.get(name) for name in ("agent", "thread_id", "run_id")] if isinstance(value, dict) else []
+        agent, thread_id, run_id = named or (None, None, None)
         is_order = isinstance(agent, str) and isinstance(thread_id, str) and isinstance(run_id, str)
         if operation.name.lower() != OPERATION or not is_order:
             return RefusedOperation(
-                f"The one operation here is {OPERATION!r}, which takes 'agent', 'thread_id' and 'run_id'."
+                f"The operation here is {OPERATION!r}, which takes 'agent', 'thread_id' and 'run_id'."
             )
         run = await read_run(self._log, Address.of_entity(str(agent), str(thread_id)), str(run_id))
         if isinstance(run, Run) and run.terminal is not None:

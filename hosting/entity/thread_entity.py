@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from hosting.entity.batch import Batch, Done, Operation, RefusedOperation, Signal, parse_batch, write_answer
-from hosting.entity.callback_entity import callback_signal
+from hosting.entity.callback_entity import callback_signal, webhook_signal
 from hosting.entity.called_run import answer_text, refusal_text
 from hosting.errors import HostingError, InvalidFieldError, NewerVersionError, StoreUnavailableError, ThreadDeletedError
 from hosting.names import Address, check_thread_id, is_id, new_id
@@ -76,6 +76,7 @@ class ThreadEntity:
         self._limits = limits_of(planned.agent, services.settings)
         self._ttl_seconds = ttl_seconds
         self._notice = callback_signal if services.listeners.of(planned.name) else None
+        self._webhooks = services.webhooks
         self._turn = services.turn
         self._clocks = services.log.clocks
         self._working_seconds = services.working_seconds
@@ -206,10 +207,14 @@ class ThreadEntity:
     def _signals(self, address: Address, run_id: str, watched: OperationOutcome) -> tuple[Signal, ...]:
         """Return what is signalled with the commit: that this run is still to be ended, and which runs have ended."""
         order = {"run_id": run_id, "logged": True, "queued_seconds": round(watched.queued_seconds, 3)}
-        again = (Signal(*address.entity, RUN, order),) if watched.must_continue else ()
-        if self._notice is None:
-            return again
-        return (*again, *(self._notice(address, terminal.run_id) for terminal in watched.ended))
+        again: tuple[Signal, ...] = (Signal(*address.entity, RUN, order),) if watched.must_continue else ()
+        if self._notice is not None:
+            again += tuple(self._notice(address, terminal.run_id) for terminal in watched.ended)
+        if self._webhooks is not None:
+            ended, snapshot = watched.ended, watched.snapshot
+            named = [end.run_id for end in ended] if snapshot is None else snapshot.webhooks
+            again += tuple(map(webhook_signal, self._webhooks.orders(address, ended, named)))
+        return again
 
     async def _reset(self, given: OperationInput) -> Result:
         position = _ordered(given.operation, "position", int)

@@ -21,6 +21,7 @@ import azure.functions as func
 from azure.durable_functions import DurableOrchestrationClient, EntityId, OrchestrationRuntimeStatus
 from azure.durable_functions.models.Task import CompoundTask, TaskBase
 
+from hosting.entity.callback_entity import WebhookSweep
 from hosting.entity.called_run import AgentCall, AgentRunError, read_answer
 from hosting.errors import EngineUnavailableError
 from hosting.invocation import begin_invocation
@@ -163,8 +164,16 @@ RETENTION_SCHEDULE = "0 7 3,15 * * *"
 """Twice a day: what was uploaded for nothing then goes within one, and each time pages through the engine's index."""
 
 
+WEBHOOK_FUNCTION = "agents_webhooks"
+WEBHOOK_SCHEDULE = "0 * * * * *"
+"""Every minute: one listing where nothing waits."""
+
+
 def register_sweep(
-    app: df.DFApp, name: str, schedule: str, *sweeps: Sweep | UploadSweep | TombstoneSweep | OverviewSweep
+    app: df.DFApp,
+    name: str,
+    schedule: str,
+    *sweeps: Sweep | UploadSweep | TombstoneSweep | OverviewSweep | WebhookSweep,
 ) -> None:
     """Register a timer. One instance of the app runs it at a time; a moment that was missed is made up for.
 

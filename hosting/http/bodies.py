@@ -221,6 +221,7 @@ class Erasure(ThreadIds):
     runs: int
     archived_entries: int
     attachments: list[str]
+    webhooks: int
     instances: list[ErasedInstance]
 
 

@@ -352,6 +352,7 @@ def erasure_fields(agent: str, address: Address, receipt: Receipt) -> Erasure:
         "runs": receipt.runs,
         "archived_entries": receipt.archived_entries,
         "attachments": list(receipt.attachments),
+        "webhooks": receipt.webhooks,
         "instances": [{"id": instance.id, "outcome": instance.outcome} for instance in receipt.instances],
     }
 

@@ -15,6 +15,7 @@ from typing import Any
 from hosting.errors import ConfigurationError, ContentTooLargeError, InvalidFieldError, UnsupportedContentError
 from hosting.request.strict_json import json_type, refuse_lone_surrogates
 from hosting.settings import MODEL_INPUT, Settings
+from hosting.webhooks import WebhookRules, webhook_rules
 from hosting.workflows import HostedWorkflow, WorkflowInput
 from state.contents import GIVEN_KINDS, checked_content
 from state.errors import BadContentError
@@ -76,6 +77,7 @@ class Limits:
     """Sizes of a body and of one data URI in bytes, the roles that a caller may speak in, what the model takes.
 
     With `takes_values` a message may be any JSON value. Of a workflow, what its start executor takes is the `workflow`.
+    Without `webhooks` a request may name none.
     """
 
     body_bytes: int
@@ -84,6 +86,7 @@ class Limits:
     inputs: ModelInputs
     workflow: WorkflowInput | None = None
     takes_values: bool = False
+    webhooks: WebhookRules | None = None
 
 
 def limits_of(agent: object, settings: Settings) -> Limits:
@@ -95,6 +98,7 @@ def limits_of(agent: object, settings: Settings) -> Limits:
         inputs=model_inputs(agent, settings.model_inputs),
         workflow=agent.input if isinstance(agent, HostedWorkflow) else None,
         takes_values=settings.message_types == "any",
+        webhooks=webhook_rules(settings),
     )
 
 

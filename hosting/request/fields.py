@@ -17,6 +17,7 @@ from hosting.request.parameters import Schema
 from hosting.request.response_format import FORMAT_SCHEMA, read_response_format
 from hosting.request.run_request import LONGEST_NAME, Decision, RunRequest, UserMessage, read_retry
 from hosting.request.strict_json import has_lone_surrogate, json_type, refuse_lone_surrogates
+from hosting.webhooks import read_webhook, webhook_schema
 from hosting.workflows import json_text
 
 LONGEST_REASON = 2000
@@ -32,6 +33,7 @@ GRANT_FIELDS: Mapping[str, Schema] = {
     "access": {"type": "string", "enum": ["read", "run"], "description": "read, or run: to ask the agent too."},
 }
 VALUE = "value"
+WEBHOOK = "webhook"
 DECISION_FIELDS: Mapping[str, Schema] = {
     "approved": {"type": "boolean", "description": "Whether the tool call is made."},
     "reason": {
@@ -169,6 +171,12 @@ REQUEST_FIELDS: Mapping[str, Field] = {
         lambda value, _: read_truth("enable_tool_calls", value),
         lambda _: TRUTH_SCHEMA,
         "false: no tool is run.",
+    ),
+    WEBHOOK: Field(
+        WEBHOOK,
+        lambda value, limits: read_webhook(value, limits.webhooks),
+        lambda limits: webhook_schema(limits.webhooks),
+        "The https address that is notified of the run's end, where the app sends webhooks.",
     ),
     "response_format": _FORMAT,
     "responseFormat": _FORMAT,

@@ -37,6 +37,7 @@ from hosting.request.fields import (
     TRUTH_SCHEMA,
     TRUTH_WORD,
     VALUE,
+    WEBHOOK,
     read_decision,
     read_flag,
     read_members,
@@ -60,7 +61,7 @@ INPUT = "input"
 CONTENTS = "contents"
 BUSY = "busy"
 FIELDS = frozenset({*REQUEST_FIELDS, *THREAD_ID_FIELDS, *WAIT_FIELDS, STREAM, BUSY})
-WORKFLOW_FIELDS = (FIELDS - REQUEST_FIELDS.keys()) | {"message", CONTENTS, "role", INPUT}
+WORKFLOW_FIELDS = (FIELDS - REQUEST_FIELDS.keys()) | {"message", CONTENTS, "role", INPUT, WEBHOOK}
 """The fields of an agent's run, and those of a workflow's."""
 
 IDEMPOTENCY_KEY = "idempotency-key"

@@ -136,6 +136,7 @@ class RunRequest(UserMessage):
 
     The message that is to be answered, and the `earlier` ones sent with it. Or, without any, the `decisions` on every
     tool call for whose approval the thread waits. With `is_json` the message is the JSON text of a workflow's input.
+    `webhook` is the address that is notified of the run's end.
     """
 
     earlier: tuple[UserMessage, ...] = ()
@@ -145,6 +146,7 @@ class RunRequest(UserMessage):
     decisions: tuple[Decision, ...] = ()
     retry: Retry | None = None
     is_json: bool = False
+    webhook: str | None = None
 
     def fingerprint(self, agent: str, thread_id: str | None) -> str:
         """Return the digest of this request to an agent and the thread that it named; Accept and wait are not in it.

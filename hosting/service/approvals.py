@@ -180,6 +180,7 @@ def _resumed(
         enable_tool_calls=before.enable_tool_calls,
         orchestration_id=before.orchestration_id,
         retry=before.retry,
+        webhook=before.webhook,
         decisions=(*made, decision),
     )
     agent = address.agent if requested is None else requested.accepted.agent

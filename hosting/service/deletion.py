@@ -58,7 +58,7 @@ class Instance(_Record):
 class Receipt(_Record):
     """What one deletion removed. `deleted_at` is in seconds since 1970, `sha256` of the stored document's UTF-8.
 
-    `attachments` are their hashes.
+    `attachments` are their hashes, `webhooks` how many records of deliveries there were.
     """
 
     deleted_at: float
@@ -68,6 +68,7 @@ class Receipt(_Record):
     runs: int
     archived_entries: int
     attachments: tuple[str, ...] = ()
+    webhooks: int = 0
     instances: tuple[Instance, ...] = ()
 
 
@@ -91,6 +92,12 @@ puts again what it put an hour ago (`runner.thread_log.FRESH_SECONDS`)."""
 
 TOMBSTONE = "address"
 """The name under which the address of an erased thread stands next to the attachments, for as long as its tombstone."""
+
+WEBHOOK = "webhook-"
+"""How the names of records of deliveries begin, which lie among the attachments and go with them: nothing refers to
+them. The names of the others are hashes."""
+
+_KEPT_RECORD_SECONDS = 30 * 86_400.0
 
 _NAMES_ONE = '"orchestrationId"'
 
@@ -213,7 +220,12 @@ class ThreadDeletion:
     ) -> None:
         """Erase of the present life what neither its events refer to nor the conversation that they make."""
         store_key = epoch_store_key(self._stores.hub, address, head.epoch)
-        unused = {name for name, put_at in (await self._stores.attachments.names(store_key)).items() if put_at < before}
+        names = await self._stores.attachments.names(store_key)
+        unused = {name for name, put_at in names.items() if put_at < before and not name.startswith(WEBHOOK)}
+        long_ago = self._log.clocks.wall() - _KEPT_RECORD_SECONDS
+        records = [name for name, put_at in names.items() if put_at < long_ago and name.startswith(WEBHOOK)]
+        if records:
+            await self._stores.attachments.erase(store_key, records, before=long_ago)
         if unused:
             unused -= await self._log.attachment_hashes(address, head.epoch)
         found = resume(document, head)
@@ -239,6 +251,7 @@ class ThreadDeletion:
             carrying += [] if conversation is None else await self._orchestrations(address, store_key, conversation)
             carrying += [id_ for one in events if isinstance(one, Accepted) and (id_ := one.request.orchestration_id)]
         own = "@{}@{}".format(*address.entity)
+        names = sorted(await self._stores.attachments.names(store_key))
         return Receipt(
             deleted_at=self._log.clocks.wall(),
             reason=reason,
@@ -246,7 +259,8 @@ class ThreadDeletion:
             sha256=hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest(),
             runs=sum(isinstance(event, Accepted) for event in events),
             archived_entries=0 if conversation is None else host_of(conversation).archived.entries,
-            attachments=tuple(sorted(await self._stores.attachments.names(store_key))),
+            attachments=tuple(name for name in names if not name.startswith(WEBHOOK)),
+            webhooks=sum(name.startswith(WEBHOOK) for name in names),
             instances=tuple(Instance(id=name) for name in dict.fromkeys([*carrying, own])),
         )
 

@@ -33,8 +33,10 @@ from hosting.service.runs import Runs
 from hosting.service.sharing import Sharing
 from hosting.service.thread_operations import ThreadOperations
 from hosting.service.threads import Threads
+from hosting.service.webhooks import Webhooks
 from hosting.settings import Settings
 from hosting.stores.choice import Stores
+from hosting.webhooks import check_webhook, webhook_rules
 
 
 @dataclass(eq=False)
@@ -91,6 +93,10 @@ class Services:
             margin_seconds=self.margin_seconds,
         )
         self.deletion = ThreadDeletion(self.log, stores)
+        rules = webhook_rules(settings)
+        self.webhooks: Webhooks | None = None
+        if rules is not None:
+            self.webhooks = Webhooks(self.log, stores.attachments, stores.hub, rules, route_prefix=self.route_prefix)
         self.retention = Retention(self.log, settings.log_days)
         self.runs = Runs(self.log, self.holders, broadcast, settings, admits=self.admits)
         self.following = Following(
@@ -105,7 +111,8 @@ class Services:
     def hold(self, planned: AgentPlan, run_timeout_seconds: float, retry: Retry | None = None) -> None:
         """Have runs of the agent held by this process; `retry` is for requests that bring none.
 
-        Raises `ConfigurationError` for an agent that cannot be run as one, or whose model calls cannot be counted.
+        Raises `ConfigurationError` for an agent that cannot be run as one, whose model calls cannot be counted, or
+        whose webhook cannot be sent to.
         """
         if planned.workflow is not None:
             runner: AgentRunner = WorkflowRunner(planned.workflow, self.loop, self.route_prefix)
@@ -118,6 +125,9 @@ class Services:
             )
         if planned.budget is not None:
             check_prices(planned.name, planned.budget, runner.agents())
+        check_webhook(planned.name, planned.webhook, None if self.webhooks is None else self.webhooks.rules)
+        if self.webhooks is not None:
+            self.webhooks.add(planned)
         self._agents[planned.name.lower()] = HostedAgent(
             runner,
             self.settings,

@@ -128,7 +128,12 @@ class Draft:
 
 
 def _versioned(event: Event) -> Event:
-    """Return the event in the version that knows answers with values: an older code would take one for an approval."""
+    """Return the event in the version that knows what it has.
+
+    An older code would take an answer with a value for an approval, and end a run without its webhook.
+    """
+    if isinstance(event, Accepted) and event.request.webhook is not None:
+        return event.model_copy(update={"v": 7})
     match event:
         case Accepted():
             is_newer = any(decision.value is not None for decision in event.request.decisions)

@@ -48,6 +48,7 @@ from hosting.request.run_call import WORKFLOW_ANSWER, RawRequest, parse_decision
 from hosting.request.run_request import ResponseFormat
 from hosting.runner.telemetry import carried_traceparent
 from hosting.service.sharing import grant_parts
+from hosting.webhooks import WebhookRules, read_webhook
 from hosting.workflows import WorkflowInput
 from state.attachments import references
 from state.codec import parse_entry, read
@@ -243,6 +244,14 @@ PARSERS: Mapping[str, Parser] = {
         content("data", "uri"),
         {**runs("data:", "data:a/b", "data:a/b;x", "data:a/b;base64,"), **repeated(";x", "a/", begin="data:a/b")},
         ("state.portable._MEDIA_TYPE", "state.portable._PARAMETER"),
+    ),
+    "a webhook": Parser(
+        lambda text: read_webhook(text, WebhookRules((), ("localhost",))),
+        {
+            **runs("https://", "https://[", "https://a.", "https://a.b:1", "https://a.b/"),
+            **repeated("a.", begin="https://"),
+        },
+        ("hosting.webhooks._URL",),
     ),
     "a media type": Parser(
         content("hostedFile", "fileId"), runs("a/", "image/"), ("hosting.request.contents._MEDIA_TYPE",)

@@ -283,6 +283,9 @@ WRONG_SETTINGS = [
     ("AGENT_CALLBACK_SECONDS", "301"),
     ("AGENT_TOOL_THREADS", "0"),
     ("AGENT_TOOL_THREADS", "many"),
+    ("AGENT_WEBHOOK_HOSTS", "http://localhost"),
+    ("AGENT_WEBHOOK_HOSTS", "localhost:80"),
+    ("AGENT_WEBHOOK_SECRET", "whsec_c2hvcnQ="),
 ]
 
 
@@ -293,7 +296,8 @@ def test_a_wrong_setting_is_refused_with_its_name_its_value_and_its_meaning(name
     with pytest.raises(ConfigurationError) as refused:
         app_of(environ={**MEMORY, name: value})
 
-    assert refused.value.detail.startswith(f"Setting {name} is {value!r}: ")
+    shown = "a secret" if name.endswith("_SECRET") else repr(value)
+    assert refused.value.detail.startswith(f"Setting {name} is {shown}: ")
     assert refused.value.detail.endswith(meaning_of(name))
     assert meaning_of(name).endswith(".")
 

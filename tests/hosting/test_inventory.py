@@ -1,7 +1,8 @@
 """docs/data.md against the stores: what the app writes has a row there, and of a deleted thread what it says is left.
 
 One life of a thread on the local host, in files, in Redis and in an account: an idempotency key, a large picture, so
-many turns that the older move to the archive, a run that another named, one that is cancelled; then it is deleted.
+many turns that the older move to the archive, a run that another named, one that is cancelled, one whose webhook nobody
+takes; then it is deleted.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from tests.hosting.stored_names import Container, Redis, SqliteFile, Stored, Tab
 from tests.support.azurite import Azurite
 from tests.support.canary import holds
 from tests.support.carriers import APP, GUARD_SECONDS, Api, socket_api
+from tests.support.receiver import WEBHOOKS
 from tests.support.redis_server import RedisServer
 from tests.support.running_host import ROOT, RunningHost
 
@@ -37,6 +39,7 @@ ATTACHMENTS = "Pictures and files: attachments"
 THREAD = "/api/agents/Joker/threads/deleted"
 HUB = "tests"
 """As the app's host.json has it, in lower case."""
+SENDING = {name: value for name, value in WEBHOOKS.items() if name != "AGENT_LOG"}
 Store = SqliteFile | Container | Redis | Table
 
 
@@ -86,6 +89,10 @@ class Lived:
     def canary_is_held(self) -> bool:
         """Whether any store, or any file of the host, holds a word of the messages, in plain or in base64."""
         forms = [CANARY, *(base64.b64encode(b"x" * shift + CANARY * 2)[4:24] for shift in range(3))]
+        return self.is_held(*forms)
+
+    def is_held(self, *forms: bytes) -> bool:
+        """Whether any store, or any file of the host, holds one of these."""
         in_stores = any(form in body for stored in self.stored() for body in stored.values() for form in forms)
         return in_stores or any(holds(self.folder, form) for form in forms)
 
@@ -95,7 +102,7 @@ async def lived(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
     """The app after one life of a thread."""
     folder = shutil.copytree(APP, tmp_path / "app")
     settings, places = STORES[request.param](request, folder)
-    with RunningHost(folder, environ={"AGENT_RECENT_BYTES": "2048", **settings}) as host:
+    with RunningHost(folder, environ={"AGENT_RECENT_BYTES": "2048", **SENDING, **settings}) as host:
         api = socket_api(host.origin, folder / ".agents" / "log.sqlite")
         async with api.http:
             lived = Lived(api, folder, places, [set() for _ in places])
@@ -115,12 +122,21 @@ async def live(lived: Lived) -> None:
     await api.http.post(f"{HOOKS}/entities/dafx-joker/deleted?op=run", json=json.dumps(order))
     for number in range(8):
         assert (await api.ask(f"{text} {number} {'x' * 400}", thread_id="deleted")).status_code == 200
+    named = {"thread_id": "deleted", "webhook": f"http://127.0.0.1:9/{text}"}
+    assert (await api.ask(text, **named)).status_code == 200
+    await asyncio.wait_for(until_waiting(lived), GUARD_SECONDS)
     blocked = await api.ask("block 1", thread_id="deleted", wait_for_response=False)
     await asyncio.wait_for(begun(api, blocked.headers["location"]), GUARD_SECONDS)
     await api.http.post(f"{blocked.headers['location']}/cancel")
     lived.look()
     await api.ended(blocked.headers["location"])
     lived.look()
+
+
+async def until_waiting(lived: Lived) -> None:
+    """Return once a delivery was tried and is to be tried again."""
+    while not lived.is_held(b'"target": "request", "tries": 1'):  # noqa: ASYNC110 - stores tell nobody
+        await asyncio.sleep(0.02)
 
 
 async def begun(api: Api, location: str) -> None:

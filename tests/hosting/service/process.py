@@ -197,7 +197,7 @@ class Process:
         self.approvals = Approvals(self.log, self.runs, self.holders, agents)
         self.threads = Threads(self.log, documents, stores, publish=self.holders.publish)
         self.attachments, self.archive = attachments, engine.archive
-        self.deletion = ThreadDeletion(self.log, stores)
+        self.stores, self.deletion = stores, ThreadDeletion(self.log, stores)
 
     async def start(self, call: StartRun) -> Run:
         """Start a run of the agent as a caller asks, and return it."""

@@ -30,6 +30,19 @@ def test_a_run_whose_caller_waits_is_accepted_and_claimed_in_one_append() -> Non
 
 
 @pytest.mark.behaviour("thread.accept")
+def test_a_run_with_a_webhook_is_kept_from_a_version_that_has_none() -> None:
+    """It would end the run and notify nobody."""
+    plain, hooked = Thread(), Thread()
+    order = accept("r1")
+    request = order.accepted.request.model_copy(update={"webhook": "https://example.com/"})
+
+    plain.do(order)
+    hooked.do(replace(order, accepted=order.accepted.model_copy(update={"request": request})))
+
+    assert (plain.head.v, hooked.head.v) == (1, 7)
+
+
+@pytest.mark.behaviour("thread.accept")
 def test_a_run_behind_another_is_accepted_and_not_claimed() -> None:
     """One run at a time."""
     thread = Thread()

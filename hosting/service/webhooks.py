@@ -1,0 +1,281 @@
+"""The webhooks of an app: who is notified of a run's end, of what, and again until they take it.
+
+Theory. The entity signals with the commit that applies a run's end, as for callbacks, so the engine holds that it is
+still to be sent, through any crash. The message is made of the thread's log at each try, and is the same bytes each
+time: a receiver knows a repeat by `webhook-id`, which is made of run and event. Of a run that went with its thread
+nobody is notified.
+
+What came of the tries is a record of the delivery, beside the thread's attachments: it goes with the thread. One that
+is to be tried again has a note besides, among the notes of the whole app, under the number of its tries: stores list
+notes by their time, and nothing else finds what is due. The record is put first, and counts. A signal names the number
+of tries that it was sent after, and one that comes late, or twice, finds more of them and changes nothing but the note.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import zlib
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+from urllib.parse import quote
+
+from pydantic import BaseModel, ConfigDict
+
+from hosting.names import Address, StoreKey
+from hosting.plan import AgentPlan
+from hosting.ports import ObjectStore, utc
+from hosting.runner.held_run import read_run
+from hosting.runner.thread_log import ThreadLog, epoch_store_key
+from hosting.service.deletion import WEBHOOK
+from hosting.service.outcome import status_of
+from hosting.service.webhook_client import INSIDE, Posted, post
+from hosting.thread.events import Completed, Terminal
+from hosting.thread.run import Run
+from hosting.webhooks import WebhookRules
+
+logger = logging.getLogger(__name__)
+
+PAUSES = (30.0, 300.0, 1800.0, 7200.0, 18_000.0, 28_800.0, 28_800.0)
+"""Seconds before each further try: the last comes after about a day."""
+
+JITTER = 0.2
+"""By up to so much of itself a pause is longer, another for each delivery: receivers that were away get no crowd."""
+
+GONE = 410
+MOST_AT_ONCE = 1000
+"""Deliveries that one look finds due; the next one finds the others."""
+
+REMEMBERED_SECONDS = 600.0
+"""For so long a process does not signal again what it has signalled."""
+
+_NOTE = "order"
+
+Target = Literal["agent", "request"]
+"""Whose webhook it is: the agent's, or that of the run's request."""
+
+DeliveryState = Literal["waiting", "delivered", "dead"]
+Poster = Callable[[str, dict[str, str], bytes, Sequence[str]], Awaitable[Posted]]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class Try(_Record):
+    """One try, at seconds since 1970: the receiver's `status`, or why there was none."""
+
+    at: float
+    status: int | None = None
+    problem: str | None = None
+
+
+class Delivery(_Record):
+    """What came of notifying one receiver of one run's end. A `waiting` one is tried again, a `dead` one is not."""
+
+    run_id: str
+    target: Target
+    event: str
+    url: str
+    state: DeliveryState
+    tries: tuple[Try, ...] = ()
+
+
+@dataclass(frozen=True)
+class WebhookOrder:
+    """Which message is to be sent: of a run's end, to one receiver, after so many tries."""
+
+    address: Address
+    run_id: str
+    target: Target
+    tries: int = 0
+
+    def fields(self) -> dict[str, Any]:
+        """Return the order as a signal carries it."""
+        agent, thread_id = self.address.agent, self.address.entity[1]
+        fields = {"agent": agent, "thread_id": thread_id, "run_id": self.run_id, "target": self.target}
+        return {**fields, "tries": self.tries}
+
+    @classmethod
+    def of(cls, fields: Any) -> WebhookOrder | None:
+        """Return the order that has these fields, None for what is none."""
+        match fields:
+            case {
+                "agent": str(agent),
+                "thread_id": str(key),
+                "run_id": str(run_id),
+                "target": "agent" | "request" as target,
+                "tries": int(tries),
+            }:
+                return cls(Address.of_entity(agent, key), run_id, target, tries)
+        return None
+
+
+class Webhooks:
+    """The webhooks of one app, for one event loop."""
+
+    def __init__(
+        self,
+        log: ThreadLog,
+        attachments: ObjectStore,
+        hub: str,
+        rules: WebhookRules,
+        *,
+        route_prefix: str = "api",
+        poster: Poster = post,
+    ) -> None:
+        self.rules = rules
+        self._log = log
+        self._attachments = attachments
+        self._hub = hub
+        self._route_prefix = route_prefix
+        self._post = poster
+        self._agents: dict[str, AgentPlan] = {}
+        self._signalled: dict[str, float] = {}
+
+    def add(self, planned: AgentPlan) -> None:
+        """Take an agent, or a workflow, whose runs may have webhooks."""
+        self._agents[planned.name.lower()] = planned
+
+    def orders(self, address: Address, ended: Iterable[Terminal], named: Iterable[str]) -> list[WebhookOrder]:
+        """Return what is to be sent of these ends; the requests of the runs `named` have a webhook."""
+        planned, named = self._agents.get(address.agent), set(named)
+        orders = list[WebhookOrder]()
+        for terminal in ended:
+            if planned is not None and planned.webhook is not None:
+                orders.append(WebhookOrder(address, terminal.run_id, "agent"))
+            if terminal.run_id in named:
+                orders.append(WebhookOrder(address, terminal.run_id, "request"))
+        return orders
+
+    async def deliver(self, order: WebhookOrder) -> None:
+        """Try once, if no other signal did; raises `LogUnavailableError` and `AttachmentsUnavailableError`."""
+        head = await self._log.head(order.address)
+        run = await read_run(self._log, order.address, order.run_id, head)
+        url = self._url(order, run) if isinstance(run, Run) else None
+        if not isinstance(run, Run) or run.terminal is None or url is None:
+            await self._erase_note(order)
+            return
+        store_key, name = epoch_store_key(self._hub, order.address, head.epoch), record_name(order)
+        found = (await self._attachments.read(store_key, [name])).get(name)
+        record = Delivery(
+            run_id=run.run_id, target=order.target, event=event_of(run.terminal), url=url, state="waiting"
+        )
+        if found is not None:
+            record = Delivery.model_validate_json(found)
+        if record.state == "waiting" and len(record.tries) == order.tries:
+            record = await self._tried(run, run.terminal, url, record)
+            await self._attachments.put(store_key, {name: record.model_dump_json().encode()})
+        if record.state == "waiting":
+            await self._put_note(order, len(record.tries))
+        if record.state != "waiting" or len(record.tries) != order.tries:
+            await self._erase_note(order)
+
+    async def due(self) -> list[WebhookOrder]:
+        """Return what is to be tried again by now, and was not returned lately.
+
+        Raises `AttachmentsUnavailableError`.
+        """
+        now = self._log.clocks.wall()
+        self._signalled = {key: at for key, at in self._signalled.items() if now - at < REMEMBERED_SECONDS}
+        orders = list[WebhookOrder]()
+        for put_at, key in await self._attachments.put_between(self._notes, 0.0, now):
+            tries, _, delivery = key.partition("/")
+            if key in self._signalled or put_at + pause_seconds(int(tries), delivery) > now:
+                continue
+            if len(orders) == MOST_AT_ONCE:
+                break
+            text = (await self._attachments.read(StoreKey(self._notes, key), [_NOTE])).get(_NOTE)
+            order = None if text is None else WebhookOrder.of(json.loads(text))
+            if order is not None:
+                self._signalled[key] = now
+                orders.append(order)
+        return orders
+
+    def _url(self, order: WebhookOrder, run: Run) -> str | None:
+        """Return where to; None where the agent has no webhook any more, or the request's is the agent's."""
+        planned = self._agents.get(order.address.agent)
+        agents = None if planned is None else planned.webhook
+        if order.target == "agent":
+            return agents
+        return None if run.accepted.request.webhook == agents else run.accepted.request.webhook
+
+    async def _tried(self, run: Run, terminal: Terminal, url: str, before: Delivery) -> Delivery:
+        now = self._log.clocks.wall()
+        posted = Posted(problem="not_allowed")
+        if self.rules.refusal(url) is None:
+            body = json.dumps(self._message(run, terminal), ensure_ascii=False, separators=(",", ":")).encode()
+            message_id = f"{run.run_id}-{before.event.replace('.', '-')}"
+            headers = {
+                "content-type": "application/json",
+                "user-agent": "durable-agent-host",
+                "webhook-id": message_id,
+                "webhook-timestamp": str(int(now)),
+                "webhook-signature": self.rules.signature(message_id, int(now), body),
+            }
+            posted = await self._post(url, headers, body, self.rules.hosts)
+        tries = (*before.tries, Try(at=now, status=posted.status, problem=posted.problem))
+        state: DeliveryState = "waiting"
+        if posted.status is not None and 200 <= posted.status < 300:
+            state = "delivered"
+        elif posted.status == GONE or posted.problem in (INSIDE, "not_allowed") or len(tries) > len(PAUSES):
+            state = "dead"
+        if state != "delivered":
+            came, level = posted.problem or posted.status, logging.INFO if state == "waiting" else logging.WARNING
+            text = "The webhook of run %s (%s) was not taken at try %d: %s. It is %s now."
+            logger.log(level, text, run.run_id, before.target, len(tries), came, state)
+        return before.model_copy(update={"url": url, "state": state, "tries": tries})
+
+    def _message(self, run: Run, terminal: Terminal) -> dict[str, Any]:
+        """Return ids, how the run ended, and where more is found by who may read it; no text of the thread."""
+        accepted, agent = run.accepted, self._agents[run.address.agent]
+        thread = f"/{self._route_prefix}/{agent.kind}s/{quote(agent.name)}/threads/{quote(accepted.thread_id)}"
+        shown: dict[str, Any] = {
+            "agent": agent.name,
+            "thread_id": accepted.thread_id,
+            "run_id": run.run_id,
+            "status": status_of(run),
+            "run_url": f"{thread}/runs/{quote(run.run_id)}",
+        }
+        if isinstance(terminal, Completed) and terminal.approvals:
+            shown["approvals"] = [approval.id for approval in terminal.approvals]
+            shown["approvals_url"] = f"{thread}/approvals"
+        elif not isinstance(terminal, Completed):
+            shown["code"] = terminal.code
+        return {"type": event_of(terminal), "timestamp": utc(terminal.at), "data": shown}
+
+    @property
+    def _notes(self) -> str:
+        return f"{self._hub}.webhooks"
+
+    def _note(self, order: WebhookOrder, tries: int) -> StoreKey:
+        thread = hashlib.sha256(order.address.key.encode()).hexdigest()[:16]  # run ids may be somebody else's choice
+        return StoreKey(self._notes, f"{tries}/{thread}/{order.run_id}-{order.target}")
+
+    async def _put_note(self, order: WebhookOrder, tries: int) -> None:
+        again = WebhookOrder(order.address, order.run_id, order.target, tries)
+        await self._attachments.put(self._note(again, tries), {_NOTE: json.dumps(again.fields()).encode()})
+
+    async def _erase_note(self, order: WebhookOrder) -> None:
+        if order.tries:
+            await self._attachments.erase(self._note(order, order.tries))
+
+
+def event_of(terminal: Terminal) -> str:
+    """Return what has happened, as receivers know it."""
+    if isinstance(terminal, Completed) and terminal.approvals:
+        return "approval.requested"
+    return f"run.{terminal.kind}"
+
+
+def record_name(order: WebhookOrder) -> str:
+    """Return the name of the record of a delivery among the thread's attachments."""
+    return f"{WEBHOOK}{order.run_id}-{order.target}"
+
+
+def pause_seconds(tries: int, delivery: str) -> float:
+    """Return how long a delivery waits after so many tries."""
+    pause = PAUSES[min(max(tries, 1), len(PAUSES)) - 1]
+    return pause * (1 + JITTER * (zlib.crc32(delivery.encode()) % 1000) / 1000)

@@ -1,0 +1,113 @@
+"""Webhooks: which addresses an app notifies of the ends of its runs, and how it signs what it sends.
+
+Theory. A caller may name the address, so it must lead nowhere inside the network. Its text is checked here, at the
+border and once more before each sending: https, a host with a name and a dot. What the name means is only known when it
+is resolved; `service.webhook_client` checks that, and connects to nothing else. AGENT_WEBHOOK_HOSTS names the hosts to
+which none of this applies. Signatures are those of Standard Webhooks (standardwebhooks.com), one for each secret.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from hosting.errors import ConfigurationError, InvalidFieldError
+from hosting.settings import HOST, Settings
+
+SECRET = "AGENT_WEBHOOK_SECRET"
+HOSTS = "AGENT_WEBHOOK_HOSTS"
+LONGEST_URL = 2048
+_PREFIX = "whsec_"
+_SECRET_BYTES = range(24, 65)
+"""What the specification asks for."""
+
+_LABEL = "[A-Za-z0-9-]{1,63}"
+_NAMED = rf"(?:{_LABEL}\.){{1,8}}[A-Za-z][A-Za-z0-9-]{{0,62}}"
+"""A host with a dot, whose last label begins with a letter: an address in digits is none, however it is written."""
+
+_BEHIND_HOST = "(?::[0-9]{1,5})?(?:/[!-~]*)?"
+_URL = re.compile(rf"(?:(https://{_NAMED})|https?://({HOST})){_BEHIND_HOST}")
+_IN_PATTERNS = str.maketrans({".": r"\.", "[": r"\[", "]": r"\]"})
+
+
+@dataclass(frozen=True)
+class WebhookRules:
+    """Which webhooks an app takes, and the secrets that it signs with: the first is the newest."""
+
+    secrets: tuple[bytes, ...] = field(repr=False)
+    hosts: tuple[str, ...]
+
+    @property
+    def pattern(self) -> str:
+        """What an address must match, for readers of JSON Schema."""
+        allowed = "".join(f"|https?://{host.translate(_IN_PATTERNS)}" for host in self.hosts)
+        return f"^(?:https://{_NAMED}{allowed}){_BEHIND_HOST}$"
+
+    def refusal(self, url: str) -> str | None:
+        """Return why an address is not taken, as a sentence; None for one that is."""
+        match = _URL.fullmatch(url) if len(url) <= LONGEST_URL else None
+        if match is not None and (match[1] or match[2].lower() in self.hosts):
+            return None
+        return (
+            f"The webhook {url[:80]!r} is not taken. Name an https address at a host with a name and a dot, of at most "
+            f"{LONGEST_URL} characters; {HOSTS} names other hosts."
+        )
+
+    def signature(self, message_id: str, timestamp: int, body: bytes) -> str:
+        """Return the header `webhook-signature`, by every secret."""
+        signed = f"{message_id}.{timestamp}.".encode() + body
+        digests = (hmac.new(secret, signed, hashlib.sha256).digest() for secret in self.secrets)
+        return " ".join(f"v1,{base64.b64encode(digest).decode()}" for digest in digests)
+
+
+def webhook_rules(settings: Settings) -> WebhookRules | None:
+    """Return the rules of an app, None for one that sends no webhooks because it has no secret.
+
+    Raises `ConfigurationError`, which never has any of a secret in it.
+    """
+    secrets = tuple(_secret(number, text) for number, text in enumerate(settings.webhook_secret.split(), 1))
+    hosts = tuple(host.strip().lower() for host in settings.webhook_hosts.split(",") if host.strip())
+    return WebhookRules(secrets, hosts) if secrets else None
+
+
+def _secret(number: int, text: str) -> bytes:
+    try:
+        secret = base64.b64decode(text.removeprefix(_PREFIX), validate=True)
+    except binascii.Error:
+        secret = b""
+    if len(secret) not in _SECRET_BYTES:
+        raise ConfigurationError(f"Secret {number} of setting {SECRET} is no base64 of 24 to 64 bytes. Make it anew.")
+    return secret
+
+
+def check_webhook(agent: str, url: str | None, rules: WebhookRules | None) -> None:
+    """Raise `ConfigurationError` for the webhook of an agent that cannot be sent to."""
+    if url is not None and rules is None:
+        raise ConfigurationError(
+            f"Agent {agent!r} has a webhook, and there is no secret to sign with. Set {SECRET} (docs/webhooks.md)."
+        )
+    if url is not None and rules is not None and (refusal := rules.refusal(str(url))) is not None:
+        raise ConfigurationError(f"Agent {agent!r}: {refusal}")
+
+
+def read_webhook(value: object, rules: WebhookRules | None) -> str:
+    """Return the webhook that a request names; raises `InvalidFieldError`."""
+    if rules is None:
+        raise InvalidFieldError(f"The field 'webhook' is not taken: this app sends none, as it has no {SECRET}.")
+    if not isinstance(value, str):
+        raise InvalidFieldError("The field 'webhook' is no text. Send an https address.")
+    if (refusal := rules.refusal(value)) is not None:
+        raise InvalidFieldError(f"The field 'webhook': {refusal}")
+    return value
+
+
+def webhook_schema(rules: WebhookRules | None) -> dict[str, Any]:
+    """Return the JSON Schema of what `read_webhook` takes."""
+    if rules is None:
+        return {"type": "null"}
+    return {"type": "string", "format": "uri", "maxLength": LONGEST_URL, "pattern": rules.pattern}

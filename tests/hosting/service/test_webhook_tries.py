@@ -1,0 +1,221 @@
+"""A webhook that is not taken: tried again for a day, by a clock that a test moves, whichever process dies."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from hosting.errors import AttachmentsUnavailableError
+from hosting.names import StoreKey
+from hosting.plan import AgentPlan
+from hosting.runner.thread_log import ThreadLog
+from hosting.service.deletion import ThreadDeletion
+from hosting.service.webhook_client import Posted
+from hosting.service.webhooks import JITTER, PAUSES, Delivery, WebhookOrder, Webhooks, record_name
+from hosting.stores.memory import MemoryObjects, SharedMemory
+from hosting.thread.commands import DeleteThread
+from hosting.webhooks import WebhookRules
+from tests.hosting.service.process import ADDRESS, AGENT, Engine, Process, call
+
+pytestmark = pytest.mark.behaviour("webhooks.again")
+
+DAY = 86_400.0
+URL = "https://example.com/hook"
+
+
+class FailingNotes(MemoryObjects):
+    """A store in which no note can be put while it `is_away`."""
+
+    is_away = False
+
+    async def put(self, store_key: StoreKey, objects: Mapping[str, bytes]) -> None:
+        if self.is_away and store_key.agent == "hub.webhooks":
+            raise AttachmentsUnavailableError
+        await super().put(store_key, objects)
+
+
+class Desk:
+    """A run that has ended, a receiver that answers `answers` in turn, and processes that tell it, by one clock."""
+
+    def __init__(self) -> None:
+        self.now = 1_000_000.0
+        self.store = FailingNotes(lambda: self.now)
+        self.process = Process(SharedMemory(), self.store, Engine())
+        self.answers: list[Posted] = []
+        self.posts: list[tuple[float, str, bytes]] = []
+        self.order = WebhookOrder(ADDRESS, "", "agent")
+
+    async def begin(self) -> None:
+        """Have a run end."""
+        run = await self.process.start(call())
+        await self.process.deliver(run.run_id)
+        self.order = replace(self.order, run_id=run.run_id)
+
+    def webhooks(self) -> Webhooks:
+        """Return the webhooks of a new process."""
+        log: ThreadLog = self.process.log_at(lambda: self.now)
+        made = Webhooks(log, self.store, "hub", WebhookRules((b"s" * 32,), ()), poster=self.post)
+        made.add(AgentPlan(AGENT, self.process.agent, True, None, webhook=URL))  # type: ignore[arg-type]
+        return made
+
+    async def post(self, url: str, headers: dict[str, str], body: bytes, hosts: Sequence[str]) -> Posted:
+        """Take one."""
+        self.posts.append((self.now, headers["webhook-id"], body))
+        return self.answers.pop(0) if self.answers else Posted(503)
+
+    async def sweep(self) -> list[WebhookOrder]:
+        """Have another process look for what is due, and try it."""
+        webhooks = self.webhooks()
+        due = await webhooks.due()
+        for order in due:
+            await webhooks.deliver(order)
+        return due
+
+    async def record(self) -> Delivery:
+        """Return what came of it so far."""
+        name = record_name(self.order)
+        return Delivery.model_validate_json((await self.store.read(self.process.place(0), [name]))[name])
+
+    async def notes(self) -> int:
+        """Return how many notes there are."""
+        return len(await self.store.put_between("hub.webhooks", 0, self.now + 1))
+
+
+@pytest.fixture
+async def desk() -> Any:
+    """One run's end, not told yet."""
+    desk = Desk()
+    await desk.begin()
+    yield desk
+    desk.process.loop.close()
+
+
+async def test_it_is_tried_at_growing_pauses_for_a_day_and_then_given_up(desk: Desk) -> None:
+    """The same message each time; a look every minute finds each try once, and in the end nothing is left to find."""
+    began_at = desk.now
+    await desk.webhooks().deliver(desk.order)
+    while desk.now < began_at + 1.5 * DAY:
+        desk.now += 60
+        await desk.sweep()
+
+    tried_at = [at for at, _, _ in desk.posts]
+    pauses = [later - earlier for earlier, later in pairwise(tried_at)]
+    assert len(pauses) == len(PAUSES)
+    for pause, least in zip(pauses, PAUSES, strict=True):
+        assert least <= pause <= least * (1 + JITTER) + 60
+    assert 0.9 * DAY <= tried_at[-1] - began_at <= 1.3 * DAY
+    record = await desk.record()
+    assert (record.state, [one.status for one in record.tries]) == ("dead", [503] * 8)
+    assert await desk.notes() == 0
+
+
+async def test_every_try_is_the_same_message(desk: Desk) -> None:
+    """By its id and its bytes, so that a receiver knows it."""
+    await desk.webhooks().deliver(desk.order)
+    desk.now += PAUSES[0] * 2
+    await desk.sweep()
+
+    (_, *first), (_, *second) = desk.posts
+    assert first == second
+
+
+async def test_once_it_is_taken_nothing_is_sent_any_more(desk: Desk) -> None:
+    """Whatever signals come late, and whoever looks."""
+    desk.answers = [Posted(problem="timeout"), Posted(201)]
+    await desk.webhooks().deliver(desk.order)
+    desk.now += PAUSES[0] * 2
+    due = await desk.sweep()
+    for order in [desk.order, *due, replace(desk.order, tries=2)]:
+        await desk.webhooks().deliver(order)
+    desk.now += DAY
+
+    assert await desk.sweep() == []
+    assert len(desk.posts) == 2
+    record = await desk.record()
+    assert record.state == "delivered"
+    assert [(one.status, one.problem) for one in record.tries] == [(None, "timeout"), (201, None)]
+
+
+@pytest.mark.parametrize("answer", [Posted(410), Posted(problem="inside_network")])
+async def test_a_receiver_that_is_gone_or_inside_is_not_tried_again(desk: Desk, answer: Posted) -> None:
+    """410 says that it wants no more."""
+    desk.answers = [answer]
+    await desk.webhooks().deliver(desk.order)
+
+    assert (await desk.record()).state == "dead"
+    assert await desk.notes() == 0
+
+
+async def test_a_process_that_dies_behind_a_try_leaves_one_that_is_tried_again(desk: Desk) -> None:
+    """Its signal is delivered again: it finds the try on record, makes no other, and puts the note."""
+    desk.store.is_away = True
+    with pytest.raises(AttachmentsUnavailableError):
+        await desk.webhooks().deliver(desk.order)
+    desk.store.is_away = False
+    await desk.webhooks().deliver(desk.order)
+    tries = len(desk.posts)
+    desk.now += PAUSES[0] * 2
+    desk.answers = [Posted(200)]
+    await desk.sweep()
+
+    assert (tries, len(desk.posts)) == (1, 2)
+    assert (await desk.record()).state == "delivered"
+    assert await desk.notes() == 0
+
+
+async def test_a_process_does_not_signal_again_what_it_has_just_signalled(desk: Desk) -> None:
+    """Its entity may be slow to take it; another process would signal, and the try be made once."""
+    await desk.webhooks().deliver(desk.order)
+    desk.now += PAUSES[0] * 2
+    webhooks = desk.webhooks()
+
+    first, second = await webhooks.due(), await webhooks.due()
+    other = await desk.webhooks().due()
+    for order in [*first, *other]:
+        await webhooks.deliver(order)
+
+    assert (len(first), second, other) == (1, [], first)
+    assert len(desk.posts) == 2
+
+
+async def test_a_record_is_no_upload_that_nothing_refers_to_and_is_kept_for_a_month(desk: Desk) -> None:
+    """What erases uploads leaves it, until it is old."""
+    desk.answers = [Posted(200)]
+    await desk.webhooks().deliver(desk.order)
+    deletion = ThreadDeletion(desk.process.log_at(lambda: desk.now), desk.process.stores)
+    kept = list[bool]()
+    for days in (2, 27, 2):
+        desk.now += days * DAY
+        await deletion.erase_unused(ADDRESS, desk.process.engine.documents["t1"])
+        kept.append(bool(await desk.store.names(desk.process.place(0))))
+
+    assert kept == [True, True, False]
+
+
+@pytest.mark.behaviour("webhooks.deleted")
+async def test_a_deleted_thread_ends_its_deliveries(desk: Desk) -> None:
+    """The record goes with the thread, the note with the next look."""
+    await desk.webhooks().deliver(desk.order)
+    await desk.process.log.execute(ADDRESS, DeleteThread(desk.now))
+    await desk.process.deliver_delete()
+    left = await desk.store.names(desk.process.place(0))
+    desk.now += DAY
+    await desk.sweep()
+
+    assert left == {}
+    assert len(desk.posts) == 1
+    assert await desk.notes() == 0
+
+
+async def test_a_webhook_that_is_no_longer_allowed_is_not_sent_to(desk: Desk) -> None:
+    """The rules are those of now: a setting may have changed since the request."""
+    webhooks = desk.webhooks()
+    webhooks.add(AgentPlan(AGENT, desk.process.agent, True, None, webhook="https://10.0.0.1/"))  # type: ignore[arg-type]
+    await webhooks.deliver(desk.order)
+
+    assert desk.posts == []
+    assert (await desk.record()).tries[0].problem == "not_allowed"
