@@ -11,6 +11,7 @@ import json
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timezone
+from importlib.metadata import PackageNotFoundError, version
 
 import httpx
 
@@ -39,6 +40,7 @@ SLOW = "Write a story of five hundred words. Use no tools."
 def command_line() -> argparse.ArgumentParser:
     """Return what the command takes."""
     parser = argparse.ArgumentParser(prog="durable-agents-conformance", description="Try an agent service's promises.")
+    parser.add_argument("--version", action="version", version=_version(), help="print the version of the package")
     parser.add_argument("url", nargs="?", help="where the service's routes begin, as http://localhost:7071/api")
     parser.add_argument("--adapter", choices=sorted(ADAPTERS), default="ours", help="the service's protocol (ours)")
     parser.add_argument("--agent", default="", help="the agent to ask (the first)")
@@ -53,6 +55,13 @@ def command_line() -> argparse.ArgumentParser:
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--list", action="store_true", help="print the checks and how each is made")
     return parser
+
+
+def _version() -> str:
+    try:
+        return f"durable-agents-conformance {version('durable-agents-conformance')}"
+    except PackageNotFoundError:
+        return "durable-agents-conformance, not installed but run from its sources"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -51,6 +51,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def command_line() -> argparse.ArgumentParser:
     """Return the parser of all commands and their options."""
     parser = argparse.ArgumentParser("python -m devhost", description="Hosts the Functions app in the current folder.")
+    parser.add_argument("--version", action=_PrintVersion, nargs=0, help="print the version of the package")
     commands = parser.add_subparsers(dest="command", required=True)
     start = commands.add_parser("start", help="run the app until Ctrl-C")
     start.add_argument("--port", type=_port, help=f"0 for a free one (default: local.settings.json, {DEFAULT_PORT})")
@@ -79,6 +80,19 @@ def command_line() -> argparse.ArgumentParser:
     commands.add_parser("keys", help="print the keys that --auth asks for")
     commands.add_parser("reset", help="delete the durable state of the app, .devhost/")
     return parser
+
+
+class _PrintVersion(argparse.Action):
+    """Looks the version up where it is asked for, because no start should wait for that."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        from importlib.metadata import PackageNotFoundError, version
+
+        try:
+            print(f"functions-local-host {version('functions-local-host')}")
+        except PackageNotFoundError:
+            print("functions-local-host, not installed but run from its sources")
+        parser.exit()
 
 
 def _port(text: str) -> int:

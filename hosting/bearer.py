@@ -94,8 +94,8 @@ def _refuse_wrong(texts: Mapping[str, object], algorithm: str, leeway_seconds: f
         has_crypto = False
     if not has_crypto:
         raise ConfigurationError(
-            'bearer_token needs PyJWT: run pip install "pyjwt[crypto]", and add the line of requirements-auth.txt to '
-            "requirements.txt."
+            'bearer_token needs PyJWT: run pip install "pyjwt[crypto]", and '
+            "add the line of requirements-auth.txt to requirements.txt."
         )
     for name, value in texts.items():
         if not isinstance(value, str) or not value:

@@ -234,10 +234,10 @@ def report_unknown(environ: Mapping[str, str]) -> None:
 
 
 def report_misspelt(
-    environ: Mapping[str, str], beginnings: tuple[str, ...], known: Sequence[str], page: str = "docs/settings.md"
+    environ: Mapping[str, str], beginnings: tuple[str, ...], known: Sequence[str], advice: str = "See docs/settings.md."
 ) -> None:
     """Log a warning for each setting that begins as `known` ones do and is none; nothing where no host runs."""
     for name in sorted(environ) if is_hosted(environ) else ():
         if name.upper().startswith(beginnings) and name not in known:
             nearest = difflib.get_close_matches(name.upper(), known, n=1, cutoff=0.0)[0]
-            logger.warning("There is no setting %s, so it does nothing. Is %s meant? See %s.", name, nearest, page)
+            logger.warning("There is no setting %s, so it does nothing. Is %s meant? %s", name, nearest, advice)

@@ -3,7 +3,8 @@
 A wheel has what the tree has, below a name that no user's module has: `hosting` is `durable_agent_host` there, `state`
 is `durable_agent_host.state`, `devhost` is `functions_local_host`, `conformance` is `durable_agents_conformance`. A
 source file differs from the tree's in nothing but these names, where an import, a comment or a plain string says them
-with a module behind, and in what the commands are called. What a wheel has besides (its metadata, its README, the
+with a module behind, in what the commands are called, and in what a user of the wheel does not have: pages of docs/ and
+the requirements files of the extras. What a wheel has besides (its metadata, its README, the
 library's `__init__.py` and its commands) is the folder of its name beside this file.
 
 The same tree gives the same bytes: names are sorted, times and modes are fixed, and the tools are pinned in
@@ -41,6 +42,8 @@ COMMANDS = {
     "python -m devhost": "functions-local-host",
     "python -m conformance": "durable-agents-conformance",
 }
+PAGES = "{} of the documentation"
+"""What a page is called where nobody knows the address of the repository."""
 TEMPLATE = (
     *(".devcontainer", ".funcignore", ".gitignore", ".vscode", "agents", "api.http", "azure.yaml", "function_app.py"),
     *("host.json", "infra", "local.settings.json.template", ".github/workflows/azure-dev.yml"),
@@ -123,16 +126,17 @@ def write_sources(wheel: Wheel, stage: Path, url: str | None = None) -> None:
     if url:
         with (stage / "pyproject.toml").open("a", encoding="utf-8") as metadata:
             metadata.write(f'\n[project.urls]\nRepository = "{url}"\nChanges = "{url}/blob/main/CHANGELOG.md"\n')
+    pages = f"{url}/blob/v{version()}/docs/{{}}" if url else PAGES
     if wheel.name == "durable_agent_host":
-        write_template(own / "template")
+        write_template(own / "template", pages)
     for path in stage.rglob("*"):
         if path.suffix == ".py":
-            text = _OF_ITSELF.sub(r"\1", renamed(path.read_text(encoding="utf-8")))
+            text = _OF_ITSELF.sub(r"\1", renamed(path.read_text(encoding="utf-8"), pages))
             path.write_text(text, encoding="utf-8", newline="\n")
         path.chmod(0o755 if path.is_dir() else 0o644)
 
 
-def write_template(folder: Path) -> None:
+def write_template(folder: Path, pages: str) -> None:
     """Write the files of a new app. They import public names, which the package itself has."""
     shutil.copytree(PACKAGES / "new_app", folder, ignore=shutil.ignore_patterns("__pycache__"))
     for name in TEMPLATE:
@@ -140,9 +144,11 @@ def write_template(folder: Path) -> None:
             shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
         else:
             shutil.copy(ROOT / name, folder / name)
-    for path in folder.rglob("*.py"):
-        text = renamed(path.read_text(encoding="utf-8"))
-        path.write_text(_OF_A_MODULE.sub("from durable_agent_host import", text), encoding="utf-8")
+    for path in filter(Path.is_file, folder.rglob("*")):
+        text = path.read_text(encoding="utf-8")
+        if path.suffix == ".py":
+            text = _OF_A_MODULE.sub("from durable_agent_host import", renamed(text, pages))
+        path.write_text(_as_users_find_it(text, pages), encoding="utf-8", newline="\n")
     editor = folder / ".vscode" / "launch.json"
     editor.write_text(
         editor.read_text(encoding="utf-8").replace('"devhost"', f'"{NAMES["devhost"]}"'), encoding="utf-8"
@@ -184,7 +190,18 @@ _SAID = re.compile(rf"(?P<command>{'|'.join(COMMANDS)})|(?<![\w./-])(?P<module>{
 """A command, or a module of the packages by its dotted name: never `state.head` of some variable, nor a path."""
 
 
-def renamed(source: str) -> str:
+_PAGE = re.compile(r"(?<![\w./-])docs/([a-z0-9-]+\.md)(?![\"'])|(?<![\"'\w./-])docs/([a-z0-9-]+\.md)")
+"""A page that a sentence names. A string that is nothing else is a path."""
+_EXTRA = re.compile(r"the line of requirements-(\w+)\.txt")
+
+
+def _as_users_find_it(text: str, pages: str) -> str:
+    """Return the text of any file with the pages and extras as somebody finds them who has the wheel alone."""
+    text = _PAGE.sub(lambda found: pages.format(found[1] or found[2]), text)
+    return _EXTRA.sub(r"durable-agent-host[\1]", text)
+
+
+def renamed(source: str, pages: str = PAGES) -> str:
     """Return the source of a module with the packages' names in wheels. The text between the names stays as it is."""
     changes = []
     begins, expected = True, ""  # whether a statement begins here; the keyword of an import whose module comes next
@@ -209,7 +226,7 @@ def renamed(source: str) -> str:
     for token, text in reversed(changes):
         (row, column), (last, end) = token.start, token.end
         lines[row - 1 : last] = [lines[row - 1][:column] + text + lines[last - 1][end:]]
-    return "".join(lines)
+    return _as_users_find_it("".join(lines), pages)
 
 
 def _is_plain(literal: str) -> bool:

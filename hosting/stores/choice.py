@@ -137,8 +137,8 @@ def choose_thread_store(settings: Settings, folder: Path, environ: Mapping[str, 
         from hosting.stores.redis import RedisThreadStore, refuse_unreached
     except ModuleNotFoundError:
         raise ConfigurationError(
-            "AGENT_LOG names a Redis server, and the package for it is not installed. Add the line of "
-            "requirements-redis.txt to requirements.txt."
+            "AGENT_LOG names a Redis server, and the package for it is not installed. Add "
+            "the line of requirements-redis.txt to requirements.txt."
         ) from None
     try:
         store = RedisThreadStore(chosen, hub)
@@ -161,8 +161,8 @@ def choose_archive(settings: Settings, folder: Path, environ: Mapping[str, str])
         from hosting.stores.cosmos import CosmosObjects, cosmos_account
     except ModuleNotFoundError:
         raise ConfigurationError(
-            "AGENT_ARCHIVE is 'cosmos', and the package for it is not installed. Add the line of "
-            "requirements-cosmos.txt to requirements.txt."
+            "AGENT_ARCHIVE is 'cosmos', and the package for it is not installed. Add "
+            "the line of requirements-cosmos.txt to requirements.txt."
         ) from None
     account = cosmos_account("AGENT_COSMOS", settings.cosmos, environ)
     return Archive(CosmosObjects(account, settings.cosmos_database, ARCHIVE_SETTING.unavailable))

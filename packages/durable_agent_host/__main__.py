@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from importlib import import_module
+from importlib.metadata import version
 
 COMMANDS = {
     "check": (f"{__package__}.check", "say what of an app is outdated, unsafe in production or not deployable"),
@@ -22,9 +23,18 @@ def main() -> int:
     if name in COMMANDS:
         run = import_module(COMMANDS[name][0]).main
         return int(run(arguments))
+    if name == "--version":
+        print(f"durable-agent-host {version('durable-agent-host')}")
+        return 0
     asked = name in ("-h", "--help")
     lines = [f"  {command:8}{meaning}" for command, (_, meaning) in COMMANDS.items()]
-    usage = ["usage: durable-agent-host COMMAND ...", "", *lines, "", "COMMAND --help has the options of one."]
+    usage = [
+        "usage: durable-agent-host COMMAND ...",
+        "",
+        *lines,
+        "",
+        "COMMAND --help has the options of one, --version the version.",
+    ]
     print("\n".join(usage), file=sys.stdout if asked else sys.stderr)
     return 0 if asked else 2
 

@@ -172,26 +172,32 @@ class _Source:
         others = [alias for alias in node.names if alias.name not in KEPT]
         for alias in others:
             self._say_missing(node, module, alias.name)
-        if ours:
+        if ours and others:
             self._put(node, self._statements(node, module, ours, others))
+        elif ours:
+            self._put(node, _MODULE.sub(f"from {OURS}", self._text(node), count=1))
 
     def _statements(
         self, node: ast.ImportFrom, module: str, ours: Sequence[ast.alias], others: Sequence[ast.alias]
     ) -> str:
-        """Return the statement's text with our names taken out of it, below the comments that stood inside."""
+        """Return a statement for each package, below the comments that stood inside, over lines if it was so."""
         text, start = self._text(node), self._offset(node.lineno, 0)
         before = self._content[start : start + node.col_offset].decode("utf-8")
-        lines = [_from(name, names) for name, names in ((module, others), (OURS, ours)) if names]
+        lines = [_from(module, others), _from(OURS, ours)]
         if before.strip():
             return "; ".join(lines)
         separator = ("\r\n" if b"\r\n" in self._content else "\n") + before
-        comments = [
-            token.string
-            for token in tokenize.generate_tokens(io.StringIO(text).readline)
-            if token.type == tokenize.COMMENT
+        tokens = list(tokenize.generate_tokens(io.StringIO(text).readline))
+        comments = [token.string for token in tokens if token.type == tokenize.COMMENT]
+        is_one_line = node.lineno == node.end_lineno
+        said = [token.string for token in tokens if token.type in (tokenize.NAME, tokenize.OP)]
+        is_spread = said[-2:] == [",", ")"] and not is_one_line
+        lines = [
+            _folded(line, separator)
+            if len(names) > 1 and (is_spread or (len(before + line) > _WIDEST and not is_one_line))
+            else line
+            for line, names in zip(lines, (others, ours), strict=True)
         ]
-        if len(node.names) > 1:
-            lines = [_folded(line, separator) if len(before + line) > _WIDEST else line for line in lines]
         return separator.join([*comments, *lines])
 
     def _import(self, node: ast.Import) -> None:
@@ -259,8 +265,9 @@ class _Source:
         return self._starts[line - 1] + column
 
 
+_MODULE = re.compile(r"^from\s+[\w.]+")
 _WIDEST = 88
-"""Longer imports are written a name a line, as formatters do."""
+"""An import that stood on several lines and is longer on one is written a name a line, as formatters do."""
 
 
 def _docstrings(tree: ast.AST) -> Iterator[ast.expr]:

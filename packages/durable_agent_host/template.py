@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 TEMPLATE = Path(__file__).with_name("template")
@@ -22,12 +22,17 @@ PLACES = {
 
 @dataclass(frozen=True)
 class Record:
-    """Which files an app has of the template of which version, by the hash of what was written."""
+    """Which files an app has of the template of which version, by the hash of what was written.
+
+    A file in `older` lacks what the template changed since that version, because the user changed it too: its hash is
+    that version's, and it can be merged later.
+    """
 
     version: str
     name: str
     left_out: Sequence[str]
     files: Mapping[str, str]
+    older: Mapping[str, str] = field(default_factory=dict)
 
     def text(self) -> str:
         return json.dumps(asdict(self), indent=2) + "\n"
@@ -37,7 +42,8 @@ def read_record(folder: Path) -> Record | None:
     """Return the app's record, or None where it is missing or is none."""
     try:
         given = json.loads((folder / RECORD).read_text(encoding="utf-8"))
-        return Record(str(given["version"]), str(given["name"]), list(given["left_out"]), dict(given["files"]))
+        files, older = dict(given["files"]), dict(given.get("older", {}))
+        return Record(str(given["version"]), str(given["name"]), list(given["left_out"]), files, older)
     except (OSError, ValueError, KeyError, TypeError):
         return None
 

@@ -1,7 +1,8 @@
 """`durable-agent-host upgrade`: an app that `new` made is brought to this version.
 
 The pin is raised. Of the files that came from the template, those that nobody changed become the new version's. What
-the user changed is not touched: what the template changed there is shown, and what both together would be.
+the user changed is not touched: what the template changed there is shown, and what both together would be. That stays
+so until the file has both: a later call can merge it.
 """
 
 from __future__ import annotations
@@ -77,6 +78,9 @@ class Upgrade:
     written: dict[str, bytes | None] = field(default_factory=dict)
     said: list[str] = field(default_factory=list)
     shown: list[str] = field(default_factory=list)
+    older: dict[str, str] = field(default_factory=dict)
+    """The files that lack what the template changed, each with the version that it was made of."""
+    _templates: dict[str, Mapping[str, bytes]] = field(default_factory=dict)
 
     def compare(self, merged: Sequence[str]) -> None:
         """Decide over the pin, and over each file of the template, the old one's or the new one's."""
@@ -91,20 +95,26 @@ class Upgrade:
         if self.record is None:
             self.said.append(f"There is no {RECORD}, so nothing is known of the files that came from the template.")
             return
-        if self.record.version == self.version:
-            return
-        for name in sorted({*self.record.files, *self._new}):
+        is_newer = self.record.version != self.version
+        for name in sorted({*self.record.files, *self._new} if is_newer else self.record.older):
             if name not in _PINNED and self.record.files.get(name) != _digest(self._new.get(name)):
-                self._decide(name, name in merged)
-        record = replace(self.record, version=self.version, files=hashes(self._new))
+                self._decide(self.record, name, name in merged)
+        self.said += [f"{name}: there is nothing to merge." for name in merged if not self._says(name)]
+        files = {} if is_newer else dict(self.record.files)
+        files |= hashes({name: text for name, text in self._new.items() if is_newer or name in self.record.older})
+        files |= {name: self.record.files[name] for name in self.older}
+        record = replace(self.record, version=self.version, files=files, older=self.older)
         if record != self.record:
             self.written[RECORD] = record.text().encode()
 
-    def _decide(self, name: str, is_merged: bool) -> None:
+    def _says(self, name: str) -> bool:
+        return any(sentence.startswith(f"{name}: ") for sentence in self.said)
+
+    def _decide(self, record: Record, name: str, is_merged: bool) -> None:
         """Decide over one file that the template changed."""
         path, new = self.folder / name, self._new.get(name)
         mine = path.read_bytes() if path.is_file() else None
-        recorded = self.record.files.get(name) if self.record else None
+        recorded = record.files.get(name)
         if _digest(mine) == _digest(new):
             return
         if _digest(mine) == recorded:
@@ -115,19 +125,26 @@ class Upgrade:
         if mine is None:
             self.said.append(f"{name}: the template changed it. You deleted it, so it stays away.")
             return
-        base = self._old.get(name)
-        if base is None or new is None:
-            said = "the template no longer has it" if new is None else "the template has another one"
-            self.said.append(f"{name}: {said}. Yours stays as it is.")
-            self.shown += _difference(mine, new, name, "the template's") if new is not None else []
+        if new is None:
+            self.said.append(f"{name}: the template no longer has it. Yours stays as it is.")
+            return
+        base = self._base(record, name) if recorded else None
+        if base is None:
+            if recorded:
+                self.older[name] = record.older.get(name, record.version)
+            self.said.append(f"{name}: the template has another one. Yours stays as it is.")
+            self.shown += _difference(mine, new, name, "the template's")
             return
         together, conflicts = _merged(mine, base, new)
+        if together == mine:
+            return
         if is_merged:
             self.said.append(
                 f"{name}: merged, with {conflicts} conflicts to resolve." if conflicts else f"{name}: merged."
             )
             self.written[name] = together
             return
+        self.older[name] = record.older.get(name, record.version)
         clash = f"They conflict in {conflicts} places" if conflicts else "They fit together"
         self.said.append(
             f"{name}: you and the template changed it, so it stays. {clash}: `--merge {name}` writes both."
@@ -148,7 +165,10 @@ class Upgrade:
         if not self.said:
             yield f"{self.folder} is of {self.version} already."
             return
-        yield f"{'Would bring' if is_dry else 'Brought'} {self.folder}{before} to {self.version}:"
+        if self.record and self.record.version == self.version and not self.written.keys() & set(_PINNED):
+            yield f"{self.folder} is of {self.version} already, but for what you changed:"
+        else:
+            yield f"{'Would bring' if is_dry else 'Brought'} {self.folder}{before} to {self.version}:"
         yield ""
         yield from (f"    {sentence}" for sentence in self.said)
         if self.shown:
@@ -160,14 +180,14 @@ class Upgrade:
         record = self.record
         return template_files(TEMPLATE, record.name, self.version, record.left_out) if record else {}
 
-    @cached_property
-    def _old(self) -> Mapping[str, bytes]:
-        """The template of the recorded version, as far as its files are what the record says."""
-        record = self.record
-        if record is None:
-            return {}
-        files = _from_environment(self.folder, record) or _from_index(record)
-        return {name: content for name, content in files.items() if record.files.get(name) == digest(content)}
+    def _base(self, record: Record, name: str) -> bytes | None:
+        """Return what the template had where the user's file was made of it; None where that cannot be had."""
+        version = record.older.get(name, record.version)
+        if version not in self._templates:
+            made_of = replace(record, version=version)
+            self._templates[version] = _from_environment(self.folder, made_of) or _from_index(made_of)
+        content = self._templates[version].get(name)
+        return content if _digest(content) == record.files[name] else None
 
 
 def _from_environment(folder: Path, record: Record) -> dict[str, bytes]:
@@ -186,7 +206,11 @@ def _from_index(record: Record) -> dict[str, bytes]:
         command += ["--quiet", "--no-deps", "--target", target, f"{PROJECT}=={record.version}"]
         ended = subprocess.run(command, capture_output=True, text=True, check=False)
         if ended.returncode:
-            print(f"{PROJECT} {record.version} could not be had, so its files cannot be compared.", file=sys.stderr)
+            print(
+                f"{PROJECT} {record.version} could not be had, so its files cannot be compared. Where no index has it, "
+                f"set {'UV_FIND_LINKS' if uv else 'PIP_FIND_LINKS'} to the folder of its wheel.",
+                file=sys.stderr,
+            )
             return {}
         return _of(Path(target), record)
 

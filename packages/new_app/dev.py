@@ -23,6 +23,10 @@ ROOT = Path(__file__).resolve().parent
 VENV = ROOT / ".venv"
 PROGRAMS = VENV / ("Scripts" if os.name == "nt" else "bin")
 PYTHON = str(PROGRAMS / "python")
+UV = shutil.which("uv")
+WHERE_WHEELS_ARE = (
+    f"For a package that no index has, set {'UV_FIND_LINKS' if UV else 'PIP_FIND_LINKS'} to the folder of its wheel."
+)
 COMMANDS = {
     "run": [PYTHON, "-m", "functions_local_host", "start", "--watch"],
     "test": [PYTHON, "-m", "pytest"],
@@ -42,7 +46,7 @@ def main(arguments: list[str]) -> int:
     try:
         install()
     except subprocess.CalledProcessError:
-        print("The packages could not be installed. The lines above say why.", file=sys.stderr)
+        print(f"The packages could not be installed. The lines above say why. {WHERE_WHEELS_ARE}", file=sys.stderr)
         return 1
     settings = ROOT / "local.settings.json"
     if not settings.exists():
@@ -72,10 +76,9 @@ def install() -> None:
     stamp = VENV / "installed"
     if stamp.is_file() and stamp.read_text() == wanted:
         return
-    uv = shutil.which("uv")
-    if uv:
-        subprocess.run([uv, "venv", "--quiet", "--allow-existing", "--python", sys.executable, str(VENV)], check=True)
-        pip = [uv, "pip", "install", "--python", PYTHON]
+    if UV:
+        subprocess.run([UV, "venv", "--quiet", "--allow-existing", "--python", sys.executable, str(VENV)], check=True)
+        pip = [UV, "pip", "install", "--python", PYTHON]
     else:
         venv.create(VENV, with_pip=True)
         pip = [PYTHON, "-m", "pip", "install", "--disable-pip-version-check"]

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from packages.build import ROOT, TEMPLATE, version
-from tests.packages.hosted_apps import hosted, sent
+from tests.packages.hosted_apps import BARE, hosted, sent
 from tests.support.interpreters import PROGRAMS
 
 pytestmark = pytest.mark.slow
@@ -64,6 +65,25 @@ def test_the_commands_of_a_new_app_work_at_once(made: Path, where_wheels_are: py
     assert "Installing" not in listed
     assert "mcptool-assistant" in listed
     assert (made / ".venv" / PROGRAMS).is_dir()
+
+
+@pytest.mark.behaviour("packages.new")
+@pytest.mark.parametrize("has_uv", [True, False])
+def test_packages_that_no_index_has_are_said_to_be_named_by_a_variable(
+    made: Path, tmp_path: Path, has_uv: bool
+) -> None:
+    """The one that the installing tool reads."""
+    app = Path(shutil.copytree(made, tmp_path / "app", ignore=shutil.ignore_patterns(".venv")))
+    (app / "requirements-dev.txt").write_text("durable-agent-host==99.1\n", encoding="utf-8")
+    path = str(Path(sys.executable).parent) if has_uv else str(tmp_path)
+    environ = {**BARE, "PATH": path, "UV_NO_INDEX": "1", "PIP_NO_INDEX": "1"}
+    ended = subprocess.run(
+        [sys.executable, "dev.py", "test"], cwd=app, env=environ, capture_output=True, text=True, check=False
+    )
+    name = "UV_FIND_LINKS" if has_uv else "PIP_FIND_LINKS"
+
+    assert ended.returncode == 1
+    assert ended.stderr.endswith(f"For a package that no index has, set {name} to the folder of its wheel.\n")
 
 
 @pytest.mark.behaviour("packages.new")

@@ -188,6 +188,34 @@ def test_what_the_user_names_is_merged(both_installed: Path, app: Path, made: Pa
     )
 
 
+def test_what_was_not_merged_is_merged_later(both_installed: Path, app: Path, old_wheel: Path) -> None:
+    """From the old template, by the version that the record has of each such file; those that have both are done."""
+    replace(app / "host.json", '"routePrefix": "api"', '"routePrefix": "mine"')
+    replace(app / "README.md", "`run` says the address", "`run` tells the address")
+    environ = {"UV_NO_INDEX": "1", "UV_FIND_LINKS": str(old_wheel.parent)}
+    unknown = upgrade(both_installed, app, UV_NO_INDEX="1", UV_FIND_LINKS="")
+    recorded = json.loads((app / ".template.json").read_text(encoding="utf-8"))
+    replace(app / "README.md", "`run` tells the address", "`run` prints the address")
+    again = upgrade(both_installed, app, **environ)
+    tried = upgrade(both_installed, app, "--dry-run", "--merge", "host.json", "--merge", "api.http", **environ)
+    merged = upgrade(both_installed, app, "--merge", "host.json", "--merge", "api.http", **environ)
+    host = json.loads((app / "host.json").read_text(encoding="utf-8"))["extensions"]
+    last = upgrade(both_installed, app, "--merge", "host.json")
+
+    already = f"{app} is of {version()} already"
+    assert "set UV_FIND_LINKS to the folder of its wheel.\n" in unknown.stderr
+    assert (recorded["version"], recorded["older"]) == (version(), {"README.md": OLD, "host.json": OLD})
+    assert again.stdout.startswith(f"{already}, but for what you changed:\n\n    host.json: you and the template ")
+    assert "README.md" not in again.stdout
+    assert merged.stdout == tried.stdout
+    assert merged.stdout == (
+        f"{already}, but for what you changed:\n\n    host.json: merged.\n    api.http: there is nothing to merge.\n"
+    )
+    assert (host["http"]["routePrefix"], host["durableTask"]["maxConcurrentEntityFunctions"]) == ("mine", 500)
+    assert last.stdout == f"{already}, but for what you changed:\n\n    host.json: there is nothing to merge.\n"
+    assert json.loads((app / ".template.json").read_text(encoding="utf-8"))["older"] == {}
+
+
 @pytest.mark.parametrize(
     ("pin", "why"),
     [
