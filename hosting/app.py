@@ -188,7 +188,7 @@ class AgentFunctionApp(df.DFApp):
         served, plan, settings, services = self._served, self._plan, self._settings, self._services
         register_runs(served, services)
         register_lists(served, services)
-        register_threads(served, services.threads, settings)
+        register_threads(served, services, settings)
         register_approvals(served, services, settings)
         if workflows:
             register_instances(served, services, settings, workflows[0].name if len(workflows) == 1 else None)

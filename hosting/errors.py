@@ -171,6 +171,14 @@ class ThreadChangedError(RequestError, code="thread_changed", status=409):
     """The thread is not as it must be to be handed over: it is at work, continued meanwhile, or its id is taken."""
 
 
+class ThreadExistsError(RequestError, code="thread_exists", status=409):
+    """The id that a fork is to have is another thread's."""
+
+
+class ForkRefusedError(RequestError, code="fork_refused", status=409):
+    """The thread cannot be forked: it is a workflow's."""
+
+
 class ThreadBusyError(RequestError, code="thread_busy", status=409):
     """A run of the thread has not ended, and the request was not to be queued behind it."""
 

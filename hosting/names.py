@@ -206,9 +206,13 @@ def key_prefix(agent: str, owner: str) -> str:
     return f"{agent_in_key(agent)}.{owner}~"
 
 
-def keyed_thread_id(agent: str, owner: str, key: str) -> str:
-    """Return the id of the thread that an idempotency key without a thread names: the same whenever it is repeated."""
-    return hashlib.sha256(f"{agent.lower()}\n{owner}\n{key}".encode()).hexdigest()[:_DIGEST_LENGTH]
+def keyed_thread_id(agent: str, owner: str, key: str, forked: str = "") -> str:
+    """Return the id of the thread that an idempotency key without a thread names: the same whenever it is repeated.
+
+    One for a run, and for each thread that is `forked` another one.
+    """
+    named = "\n".join([agent.lower(), owner, key, *([forked] if forked else [])])
+    return hashlib.sha256(named.encode()).hexdigest()[:_DIGEST_LENGTH]
 
 
 @dataclass(frozen=True)

@@ -62,7 +62,7 @@ def append_turn(
     if pause != before.pause:
         host.pop("pause", None)
         if pause is not None:
-            host["pause"] = {"runId": pause.run_id, "expiresAt": pause.expires_at, "over": pause.is_over}
+            host["pause"] = _stored_pause(pause)
     if summary is not None:
         text = portable_text(summary.text)
         host["summary"] = {"entry": summary.through[0], "message": summary.through[1], "text": text}
@@ -200,10 +200,43 @@ def owned_by(conversation: Conversation, issuer: str, owner_id: str) -> Conversa
     return with_extension(conversation, {HOST: {**_members_without(conversation, "log"), "owner": owner}})
 
 
+def forked(conversation: Conversation, generation: int, through: int) -> Conversation:
+    """Return the beginning of another thread: the conversation up to entry `through`, archived under `generation`.
+
+    It is whole, or has no entries yet, nor counts any as archived: where it ends among the older ones, nobody has their
+    sums. What was applied, waits, expires or is of the end alone is left out, and a summary of entries after `through`.
+    """
+    before, entries = host_of(conversation), conversation.data.conversation_history
+    is_whole = through == before.archived.entries + len(entries)
+    left_out = {"log", "applied", "pause"} | (set() if is_whole else {"archived"})
+    left_out |= {"summary"} if before.summary is not None and before.summary.through[0] > through else set()
+    host = {name: value for name, value in before.members.items() if name not in left_out}
+    extension = {HOST: {**host, "generation": generation}, SESSION: None}
+    return with_expiration(with_extension(conversation, extension, entries if is_whole else Entries()), None)
+
+
+def with_newer(conversation: Conversation, entries: Sequence[str]) -> Conversation:
+    """Return the conversation with these entries, given as JSON texts, after the others."""
+    history = Entries([*conversation.data.conversation_history.stored, *map(parse_entry, entries)])
+    return with_extension(conversation, {}, history)
+
+
+def with_end(conversation: Conversation, pause: Pause | None, session: Mapping[str, Any] | None) -> Conversation:
+    """Return the conversation as one that waits for `pause`, or for nobody, with this session state."""
+    host = _members_without(conversation, "pause")
+    if pause is not None:
+        host["pause"] = _stored_pause(pause)
+    return with_extension(conversation, {HOST: host, SESSION: to_json_value(session) if session else None})
+
+
 def with_log_mark(conversation: Conversation, mark: LogMark) -> Conversation:
     """Return the conversation that names how far the log has been applied."""
     value = {"epoch": mark.epoch, "position": mark.position, "since": mark.since}
     return with_extension(conversation, {HOST: {**host_of(conversation).members, "log": value}})
+
+
+def _stored_pause(pause: Pause) -> dict[str, Any]:
+    return {"runId": pause.run_id, "expiresAt": pause.expires_at, "over": pause.is_over}
 
 
 def _members_without(conversation: Conversation, left_out: str) -> dict[str, Any]:

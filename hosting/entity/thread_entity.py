@@ -78,6 +78,7 @@ class ThreadEntity:
         self._notice = callback_signal if services.listeners.of(planned.name) else None
         self._webhooks = services.webhooks
         self._turn = services.turn
+        self._log = services.log
         self._clocks = services.log.clocks
         self._working_seconds = services.working_seconds
         self._handlers: dict[str, Callable[[OperationInput], Awaitable[Result]]] = {
@@ -246,12 +247,15 @@ class ThreadEntity:
     async def _trim(self, given: OperationInput) -> Result:
         if await self._deletion.forget(given.address, given.text):
             return None, Done()
+        result: Result = given.text, Done()
+        if given.text is None and (await self._log.head(given.address)).imported is not None:
+            result = await self._ended(given, "copied", None)  # whoever began it died before its signal
         mark = self._mark(given.address, given.text)
         if mark is not None:
             await self._retention.trim(given.address, mark)
         await self._deletion.erase_older(given.address)
         await self._deletion.erase_unused(given.address, given.text)
-        return given.text, Done()
+        return result
 
     def _mark(self, address: Address, text: str | None) -> LogMark | None:
         try:

@@ -14,7 +14,7 @@ from functools import partial
 import azure.functions as func
 from azurefunctions.extensions.http.fastapi import Request, Response
 
-from hosting.errors import HostingError, MethodNotAllowedError
+from hosting.errors import ForkRefusedError, HostingError, MethodNotAllowedError
 from hosting.functions.answering import HttpRequest, Served, joined, kind_of, respond, serves
 from hosting.http import routes
 from hosting.http.openapi import ServedApp, openapi_document
@@ -41,14 +41,15 @@ from hosting.http.replies import (
     runs_reply,
     status_reply,
     thread_headers,
-    thread_reply,
     threads_reply,
     timeline_reply,
 )
 from hosting.http.route import Route
 from hosting.http.streams import Streams
+from hosting.http.thread_replies import fork_reply, thread_reply
 from hosting.plan import AgentPlan
 from hosting.request.contents import Limits, limits_of
+from hosting.request.fork_call import parse_fork
 from hosting.request.parameters import (
     IF_NONE_MATCH,
     SEARCH,
@@ -64,7 +65,6 @@ from hosting.request.run_call import DECISION, WORKFLOW_ANSWER, one_thread_id, p
 from hosting.service.overview import OverviewQuery
 from hosting.service.runs import SHORT_WAIT_SECONDS
 from hosting.service.services import Services
-from hosting.service.threads import Threads
 from hosting.settings import Settings
 from hosting.stores.connection import StoreReadiness
 
@@ -198,8 +198,9 @@ def register_lists(served: Served, services: Services) -> None:
         return figures_reply(agent.name, await overview.figures(agent.name, request.caller.owner, days, request.client))
 
 
-def register_threads(served: Served, threads: Threads, settings: Settings) -> None:
+def register_threads(served: Served, services: Services, settings: Settings) -> None:
     """Register the routes of one thread."""
+    threads = services.threads
 
     @serves(served, routes.THREAD)
     async def read(request: HttpRequest) -> Reply:
@@ -232,6 +233,15 @@ def register_threads(served: Served, threads: Threads, settings: Settings) -> No
     async def reset(request: HttpRequest) -> Reply:
         await threads.reset(request.address, request.client)
         return done_reply(request.thread_id)
+
+    @serves(served, routes.FORK)
+    async def fork(request: HttpRequest) -> Reply:
+        agent, owner = request.agent, request.caller.owner
+        if agent.workflow is not None:
+            raise ForkRefusedError("Threads of workflows are not forked: each run begins anew. Run it on a new thread.")
+        wanted = await request.parsed(lambda raw: parse_fork(raw, agent.name, owner, settings.max_body_bytes))
+        forked = await services.forking.fork(request.address, wanted, request.client)
+        return fork_reply(agent.name, forked, request.thread_url(agent.name, forked.thread_id))
 
     @serves(served, routes.DELETE_THREAD)
     async def delete(request: HttpRequest) -> Reply:

@@ -124,10 +124,24 @@ class ThreadPage(TypedDict):
     next_cursor: str | None
 
 
+class ForkedFrom(ThreadIds):
+    """The thread of which this one has the first `entries`: it was its, and need not be there any more."""
+
+    entries: int
+
+
+class Fork(ThreadIds):
+    """A thread that begins with what another one says."""
+
+    agent: str
+    forked_from: ForkedFrom
+
+
 class Thread(ThreadIds):
     """What one thread is; times are RFC 3339, `usage` is the sum of its turns.
 
-    `budget` is how that of the thread stands, where its agent has one for each, and `cost` is of all its runs.
+    `budget` is how that of the thread stands, where its agent has one for each, and `cost` is of all its runs;
+    `forked_from` is of a fork alone.
     """
 
     agent: str
@@ -140,6 +154,7 @@ class Thread(ThreadIds):
     expires_at: str | None
     budget: NotRequired[BudgetState]
     cost: NotRequired[str]
+    forked_from: NotRequired[ForkedFrom]
 
 
 class ShownEntry(TypedDict):

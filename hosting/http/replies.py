@@ -33,7 +33,6 @@ from hosting.http.bodies import (
     RunState,
     ShownEntry,
     ShownGrant,
-    Thread,
     ThreadPage,
 )
 from hosting.http.timeline import timeline_fields
@@ -42,12 +41,9 @@ from hosting.plan import AgentPlan
 from hosting.ports import EntityPage, iso
 from hosting.request.run_call import Form
 from hosting.request.run_request import Decision, Superstep
-from hosting.service.archiving import size_bytes
 from hosting.service.deletion import Receipt
 from hosting.service.outcome import (
-    USAGE_NAMES,
     ThreadIds,
-    Usage,
     approval_fields,
     completed_fields,
     ids,
@@ -61,14 +57,12 @@ from hosting.service.outcome import (
 )
 from hosting.service.owners import ErasedOwner
 from hosting.service.sharing import grant_id
-from hosting.service.threads import MessagesPage, ThreadExport, ThreadView
+from hosting.service.threads import MessagesPage, ThreadExport
 from hosting.thread.events import Completed, Event
 from hosting.thread.head import Grant
 from hosting.thread.run import Run
 from state.codec import entry_value, write
-from state.conversation import exchanges, message_count
-from state.extension import host_of
-from state.models import ResponseEntry, unsent_messages
+from state.models import unsent_messages
 
 RETRY_AFTER_SECONDS = 1
 TRY_AGAIN = (409, 429, 503)
@@ -235,35 +229,6 @@ def threads_reply(page: EntityPage) -> Reply:
     ]
     body: ThreadPage = {"threads": threads, "next_cursor": page.cursor}
     return json_reply(200, body)
-
-
-def thread_reply(agent: AgentPlan, view: ThreadView, limit_bytes: int) -> Reply:
-    """Return what one thread is: its times, its size and what it used."""
-    entries, older = list(exchanges(view.conversation)), host_of(view.conversation).archived
-    accepted_at = iso(view.runs[-1].accepted.at) if view.runs else None
-    created_at = older.since or (entries[0].created_at if entries else accepted_at)
-    usage: Usage = {}
-    for used in (older, *(entry.usage for entry in entries if type(entry) is ResponseEntry)):
-        for name in USAGE_NAMES.values():
-            count = getattr(used, name, None)
-            usage[name] = usage.get(name, 0) + (count if type(count) is int else 0)
-    body: Thread = {
-        "agent": agent.name,
-        "thread_id": view.address.thread_id,
-        "session_id": view.address.thread_id,
-        "created_at": created_at,
-        "updated_at": entries[-1].created_at if entries else created_at,
-        "message_count": message_count(view.conversation),
-        "usage": usage,
-        "size_bytes": size_bytes(view.text or ""),
-        "limit_bytes": limit_bytes,
-        "expires_at": view.conversation.data.expiration_time_utc,
-    }
-    if agent.budget is not None and agent.budget.per == "thread":
-        body["budget"] = agent.budget.state(view.head.used)
-    if cost := view.head.used.cost:
-        body["cost"] = cost_text(cost)
-    return json_reply(200, body, thread_headers(view.address.thread_id))
 
 
 def runs_reply(thread_id: str, runs: Sequence[Run]) -> Reply:

@@ -14,6 +14,7 @@ from hosting.http import bodies
 from hosting.http.route import LOG, RUN_HEADERS, STORES, Header, Refusals, ResponseSpec, Route, ok
 from hosting.http.timeline import RunTimeline
 from hosting.names import http_function
+from hosting.request.fork_call import FORK as FORK_BODY
 from hosting.request.parameters import (
     AFTER,
     BEFORE,
@@ -31,7 +32,7 @@ from hosting.request.parameters import (
     STREAM_CURSOR,
     Parameter,
 )
-from hosting.request.run_call import DECISION, RUN_PARAMETERS, WAIT_PARAMETERS, WORKFLOW_ANSWER
+from hosting.request.run_call import DECISION, KEY_PARAMETER, RUN_PARAMETERS, WAIT_PARAMETERS, WORKFLOW_ANSWER
 from hosting.service.figures import Figures
 from hosting.service.outcome import CompletedRun, EndedRun
 
@@ -193,6 +194,29 @@ RESET = Route(
     _CONVERSATION,
     needs="own",
 )
+_FORKED = ResponseSpec(
+    201, "The fork, a thread of its own.", bodies.Fork, (Header("Location", "Where the fork is."), _REPLAYED)
+)
+FORK = Route(
+    "http_thread_fork",
+    "POST",
+    f"{THREAD_PATH}/fork",
+    "Begin a thread with what another one says, up to some entry",
+    (_FORKED,),
+    (
+        errors.InvalidThreadIdError,
+        errors.InvalidIdempotencyKeyError,
+        errors.IdempotencyKeyReusedError,
+        errors.UnknownRunError,
+        errors.ThreadExistsError,
+        errors.ThreadDeletedError,
+        *WHOLE,
+        errors.AttachmentsUnavailableError,
+    ),
+    (KEY_PARAMETER,),
+    FORK_BODY,
+    needs="own",
+)
 EXPORT = read_of_thread(
     "http_thread_export",
     "/export",
@@ -324,7 +348,10 @@ def of_workflow(route: Route) -> Route | None:
         return None
     path = route.path.replace(_OF_AGENT, _OF_WORKFLOW, 1)
     body = WORKFLOW_ANSWER if route.body is DECISION else route.body
-    return replace(route, function=route.function.replace("http_", "http_workflow_"), path=path, body=body)
+    same = replace(route, function=route.function.replace("http_", "http_workflow_"), path=path, body=body)
+    if route is FORK:
+        return replace(same, description="Refuse to fork a thread", answers=(), refusals=(errors.ForkRefusedError,))
+    return same
 
 
 def workflow_run_route(workflow: str) -> Route:
@@ -334,7 +361,7 @@ def workflow_run_route(workflow: str) -> Route:
 
 
 _APP_ROUTES = (HEALTH, READY, OPENAPI, AGENTS)
-_THREAD_ROUTES = (THREADS, FIGURES, THREAD, DELETE_THREAD, RUNS, MESSAGES, RESET, EXPORT, ERASURE)
+_THREAD_ROUTES = (THREADS, FIGURES, THREAD, DELETE_THREAD, RUNS, MESSAGES, RESET, FORK, EXPORT, ERASURE)
 _RUN_ROUTES = (STATUS, TIMELINE, EVENTS, EVENTS_TAIL, CANCEL)
 ROUTES = (*_APP_ROUTES, RUN, *_THREAD_ROUTES, *_RUN_ROUTES, APPROVALS, WAITING, ANSWER_APPROVAL)
 WORKFLOW_RUN = replace(RUN, path=f"{_OF_WORKFLOW}run", description="Run the workflow", body="run")

@@ -74,16 +74,17 @@ WAIT_PARAMETERS = (
 )
 _BUSY_TEXT = "What is to become of the request while a run of the thread has not ended; without it as the agent says."
 _BUSY_WORD: Schema = {"type": "string", "enum": list(BUSY_POLICIES)}
+KEY_PARAMETER = Parameter(
+    IDEMPOTENCY_KEY,
+    "header",
+    "Makes the request safe to send again.",
+    {"type": "string", "pattern": f"^{_KEY.pattern}$"},
+)
 RUN_PARAMETERS = (
     *WAIT_PARAMETERS,
     Parameter(BUSY, "query", _BUSY_TEXT, _BUSY_WORD),
     Parameter("traceparent", "header", "W3C trace context, carried into the run.", {"type": "string"}),
-    Parameter(
-        IDEMPOTENCY_KEY,
-        "header",
-        "Makes the request safe to send again.",
-        {"type": "string", "pattern": f"^{_KEY.pattern}$"},
-    ),
+    KEY_PARAMETER,
 )
 _WAIT_MEMBER: Schema = {"anyOf": [TRUTH_SCHEMA, {"type": "null"}], "description": _WAIT_TEXT}
 WAIT_MEMBERS = dict.fromkeys(WAIT_FIELDS, _WAIT_MEMBER)

@@ -93,8 +93,7 @@ class ConversationReader:
 
     async def page(self, window: Window) -> tuple[list[tuple[int, Exchange]], bool]:
         """Return the window's entries with their positions, and whether there are more in its direction."""
-        recent = self.conversation.data.conversation_history
-        low, high = window.span(host_of(self.conversation).archived.entries + len(recent))
+        low, high = window.span(self.total)
         found: list[tuple[int, Exchange]] = []
         while low <= high and len(found) < window.limit:
             first, last = window.first_of(low, high, window.limit - len(found))
@@ -116,6 +115,18 @@ class ConversationReader:
         count = host_of(self.conversation).archived.entries
         for first in range(1, count + 1, _AT_ONCE):
             yield await self.archive.read(self._volume, first, min(count, first + _AT_ONCE - 1))
+
+    @property
+    def total(self) -> int:
+        """How many entries the whole conversation has."""
+        return host_of(self.conversation).archived.entries + len(self.conversation.data.conversation_history)
+
+    async def texts(self, first: int, last: int) -> list[str]:
+        """Return the entries of these positions as JSON texts."""
+        count = host_of(self.conversation).archived.entries
+        older = [] if first > count else await self.archive.read(self._volume, first, min(last, count))
+        recent = self.conversation.data.conversation_history.stored[max(0, first - 1 - count) : max(0, last - count)]
+        return [*older, *map(entry_text, recent)]
 
     @property
     def _volume(self) -> Volume:

@@ -25,6 +25,7 @@ from hosting.errors import ArchiveIncompleteError
 from hosting.names import Address, StoreKey
 from hosting.runner.thread_log import ThreadLog, epoch_store_key, store_key
 from hosting.service.archiving import ConversationReader, size_bytes
+from hosting.service.copies import drop_unused, is_mark
 from hosting.stores.choice import Stores
 from hosting.thread.commands import DeleteThread, FinishDelete
 from hosting.thread.conversation import DocumentAhead, DocumentBehind, Snapshot, resume
@@ -207,9 +208,10 @@ class ThreadDeletion:
             mark = None if document is None else host_of(document).log_mark
             for epoch in await self._stores.attachments.epochs(store_key(self._stores.hub, address)):
                 if epoch > max(head.epoch, -1 if mark is None else mark.epoch):  # of a life that did not begin
-                    await self._stores.attachments.erase(
-                        epoch_store_key(self._stores.hub, address, epoch), before=before
-                    )
+                    unborn = epoch_store_key(self._stores.hub, address, epoch)
+                    put_at = await self._stores.attachments.names(unborn)
+                    await drop_unused(self._stores.archive, unborn, [one for one, at in put_at.items() if at < before])
+                    await self._stores.attachments.erase(unborn, before=before)
             if head.state == "open":
                 await self._erase_unreferred(address, head, document, before)
         except (UnreadableDocumentError, ArchiveIncompleteError):
@@ -232,6 +234,7 @@ class ThreadDeletion:
         if unused and isinstance(found, Snapshot):
             found = found.apply(await self._log.events(address, found.since))  # one may have brought a conversation
             unused -= await self._referred(store_key, found.conversation)
+            await drop_unused(self._stores.archive, store_key, unused, host_of(found.conversation).generation)
             await self._stores.attachments.erase(store_key, unused, before=before)
 
     async def _referred(self, store_key: StoreKey, conversation: Conversation) -> set[str]:
@@ -259,7 +262,7 @@ class ThreadDeletion:
             sha256=hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest(),
             runs=sum(isinstance(event, Accepted) for event in events),
             archived_entries=0 if conversation is None else host_of(conversation).archived.entries,
-            attachments=tuple(name for name in names if not name.startswith(WEBHOOK)),
+            attachments=tuple(name for name in names if not (name.startswith(WEBHOOK) or is_mark(name))),
             webhooks=sum(name.startswith(WEBHOOK) for name in names),
             instances=tuple(Instance(id=name) for name in dict.fromkeys([*carrying, own])),
         )

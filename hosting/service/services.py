@@ -25,6 +25,7 @@ from hosting.service.conversations import Conversations
 from hosting.service.deletion import ThreadDeletion
 from hosting.service.document_writer import Attachments, DocumentWriter
 from hosting.service.following import Following
+from hosting.service.forking import Forking
 from hosting.service.held_runs import HeldRuns
 from hosting.service.overview import Overview
 from hosting.service.owners import Owners
@@ -106,6 +107,7 @@ class Services:
         self.overview = Overview(stores.threads, self.log)
         self.approvals = Approvals(self.log, self.runs, self.holders, self._agents)
         self.sharing = Sharing(self.log)
+        self.forking = Forking(self.log, self.threads, archiver, attachments, stores, publish=self.holders.publish)
         self.owners = Owners(self.log, self.threads, stores, lambda: self._agents)
 
     def hold(self, planned: AgentPlan, run_timeout_seconds: float, retry: Retry | None = None) -> None:

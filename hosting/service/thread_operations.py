@@ -61,8 +61,8 @@ class OperationOutcome:
     the runs that it brings into the document, or that have no place there; where the document stays, the run that it
     was sent for. `must_continue`: the run has not ended, and the operation is to be sent again at once, with the
     `queued_seconds` for which it was seen to wait; `is_spent` where this one can do no more for it, because its process
-    or its function's time comes to an end. `is_described`: the thread has metadata, and so a document. `must_forget`:
-    the thread was not to be stored, and is to be deleted now.
+    or its function's time comes to an end. `is_described`: the thread has metadata, or began as a copy, and so has a
+    document. `must_forget`: the thread was not to be stored, and is to be deleted now.
     """
 
     snapshot: Snapshot | None
@@ -169,8 +169,7 @@ class ThreadOperations:
         watch = _Watch(self._clock, since, self._clock() + self._watched_seconds, works_until, queued_seconds)
         epoch = head.epoch
         snapshot, refusal = self._readable(address, stored, head)
-        ended: list[Terminal] = []
-        pause = self._first_pause_seconds
+        ended, pause = list[Terminal](), self._first_pause_seconds
         while head.run(run_id) is not None:
             seen = self._seen(address, watch, head)
             if snapshot is not None and (seen.is_free or seen.is_last):
@@ -197,7 +196,8 @@ class ThreadOperations:
             run = await self.find_run(address, run_id)
             return OperationOutcome(None, head.epoch, () if run is None or run.terminal is None else (run.terminal,))
         snapshot, newly = await self._followed(address, snapshot, head)
-        return OperationOutcome(snapshot, head.epoch, (*ended, *newly), is_described=head.described > 0)
+        is_described = bool(head.described or head.imported)
+        return OperationOutcome(snapshot, head.epoch, (*ended, *newly), is_described=is_described)
 
     async def _until_answered(self, address: Address, watch: _Watch, epoch: int) -> OperationOutcome:
         """Return once a run that has ended was answered, and so its thread is deleted by whoever answered.

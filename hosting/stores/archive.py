@@ -96,6 +96,10 @@ class Archive:
         await self._objects.erase(store_key, None if before is None else [one.name for one in named])
         return sum(one.last - one.first + 1 for one in named)
 
+    async def drop(self, volume: Volume) -> None:
+        """Remove one volume; what was removed is in no file of the store afterwards."""
+        await self._objects.erase(volume.thread, await self._objects.names(volume.thread, f"{volume.generation}-"))
+
     async def close(self) -> None:
         """Let go of files, connections and threads."""
         await self._objects.close()

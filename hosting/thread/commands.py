@@ -25,6 +25,7 @@ from hosting.thread.events import (
     Step,
     Terminal,
 )
+from hosting.thread.forks import ForkSource
 from hosting.thread.head import Head
 from hosting.thread.rows import ApprovalRow, DeletedRow, KeyRow, RowChange, RunRow
 
@@ -188,6 +189,17 @@ class ImportThread(Command):
     source: str
     epoch: int
     metadata: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ForkThread(Command):
+    """Begin a thread, in that epoch, with a conversation of another one and its title; again it is found."""
+
+    at: float
+    text: str
+    source: ForkSource
+    title: str
+    epoch: int
 
 
 @dataclass(frozen=True)

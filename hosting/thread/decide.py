@@ -27,6 +27,7 @@ from hosting.thread.draft import (
     refuse_while_deleting,
     signal_failed,
 )
+from hosting.thread.forks import fork_source
 from hosting.thread.head import Head
 from hosting.thread.rows import ApprovalRow, DeletedRow, RowChange
 from hosting.thread.run import cancellation, unanswered
@@ -276,6 +277,18 @@ def _import(head: Head, command: commands.ImportThread) -> commands.Outcome:
     return Draft(head).add(imported, *([described] if command.metadata else [])).change(signal=True)
 
 
+def _fork(head: Head, command: commands.ForkThread) -> commands.Outcome:
+    if head.state == "deleting":
+        return refuse_while_deleting()
+    if (found := fork_source(head)) is not None and found.is_of_same_request(command.source):
+        return commands.Unchanged(signal=True)
+    epoch = head.epoch + 1 if head.state == "deleted" else head.epoch
+    if (head.position and head.state == "open") or epoch != command.epoch:
+        return commands.Refused(errors.ThreadExistsError("Another thread has this id. Send another, or none."))
+    imported = events.Imported(at=command.at, text=command.text, source=command.source.text, title=command.title)
+    return Draft(head).add(imported).change(signal=True)
+
+
 def _share(head: Head, command: commands.ShareThread) -> commands.Outcome:
     if head.state == "deleting":
         return refuse_while_deleting()
@@ -354,6 +367,7 @@ _RULES: dict[type[commands.Command], Callable[[Head, Any], commands.Outcome]] = 
     commands.AnswerApproval: _answer,
     commands.ResetThread: _reset,
     commands.ImportThread: _import,
+    commands.ForkThread: _fork,
     commands.ShareThread: _share,
     commands.WithdrawGrant: _withdraw,
     commands.DescribeThread: _describe,

@@ -275,6 +275,7 @@ class Imported(_Event):
     kind: Literal["imported"] = "imported"
     text: str
     source: str
+    title: str = ""
 
 
 class Granted(_Event):

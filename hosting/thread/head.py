@@ -293,7 +293,7 @@ def _approval_answered(head: Head, event: events.ApprovalAnswered) -> Head:
 
 def _imported(head: Head, event: events.Imported) -> Head:
     begun = _with(head, state="open", epoch=head.epoch + 1) if head.state == "deleted" else head
-    return _with(begun, imported=Import(source=event.source, position=head.position))
+    return _with(begun, imported=Import(source=event.source, position=head.position), title=event.title)
 
 
 def _granted(head: Head, event: events.Granted) -> Head:

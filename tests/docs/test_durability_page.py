@@ -50,6 +50,7 @@ FOUND = {
     "a process that gets SIGTERM": (12, "service.leave"),
     "between the answer of an approval and the run that goes on": (11, "approvals.survives-kill"),
     "between a reset's event and its signal": (10, "service.reset"),
+    "a fork, before its first event or after it": (0, "fork.killed"),
     "during a deletion, before the tombstone": (10, "thread.delete"),
     "during a deletion, after the tombstone": (10, "erasure.nothing-is-left"),
     "the log, away before the first append": (15, "turn.log-down"),

@@ -13,7 +13,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from hosting.app import AgentFunctionApp
-from hosting.errors import REQUEST_ERRORS, RUN_ERRORS, MethodNotAllowedError, RunIdReusedError
+from hosting.errors import REQUEST_ERRORS, RUN_ERRORS, ForkRefusedError, MethodNotAllowedError, RunIdReusedError
 from hosting.functions.wires import WIRES
 from hosting.http.a2a.names import CARD, RPC
 from hosting.http.ag_ui.names import RUN
@@ -219,6 +219,7 @@ def test_every_field_header_and_code_of_the_contract_is_in_it() -> None:
     assert set(schema["properties"]) == set(FIELDS)
     assert {*THREAD_ID_HEADERS, WAIT_HEADER} <= {each["name"] for each in run["parameters"]}
     assert codes == {error.code for error in (*REQUEST_ERRORS, *RUN_ERRORS)} - {
+        ForkRefusedError.code,  # of workflows, which this app has none of
         MethodNotAllowedError.code,
         RunIdReusedError.code,
     }

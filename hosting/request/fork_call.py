@@ -1,0 +1,75 @@
+"""A request to fork a thread: up to where the new thread has what the old one says, and under which id."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from hosting.errors import InvalidFieldError
+from hosting.names import check_thread_id, id_pattern, is_id
+from hosting.request.fields import read_flag, read_text
+from hosting.request.parameters import Schema
+from hosting.request.run_call import JsonBody, RawRequest, read_idempotency_key
+from hosting.request.strict_json import json_type
+
+_MOST_POSITION = 2**53 - 1
+_AT: Schema = {
+    "anyOf": [
+        {"type": "integer", "minimum": 1, "maximum": _MOST_POSITION},
+        {"type": "string", "pattern": f"^{id_pattern()}$"},
+        {"type": "null"},
+    ],
+    "description": "The last entry of the fork: its position, or the id of the run that it ends. Without it the end.",
+}
+_BEFORE: Schema = {
+    "anyOf": [{"type": "boolean"}, {"type": "null"}],
+    "description": "true: the fork ends before that entry, or before that run.",
+}
+_THREAD_ID: Schema = {
+    "anyOf": [{"type": "string", "pattern": f"^{id_pattern()}$"}, {"type": "null"}],
+    "description": "The id of the fork. Without it the app makes one.",
+}
+_FIELDS: Mapping[str, Schema] = {"thread_id": _THREAD_ID, "at": _AT, "before": _BEFORE}
+FORK = JsonBody(_FIELDS, (), '{"at": 7, "before": true}')
+
+
+@dataclass(frozen=True)
+class ForkPoint:
+    """Where a fork ends: with entry `at`, or the run of that id, or right `before` it; without one at the end."""
+
+    at: int | str | None = None
+    before: bool = False
+
+    @property
+    def text(self) -> str:
+        """The point as one text, without `/`: what the log has of it."""
+        kind = "end" if self.at is None else "entry" if isinstance(self.at, int) else "run"
+        return kind if self.at is None else f"{'before' if self.before else 'at'}-{kind}-{self.at}"
+
+
+@dataclass(frozen=True)
+class ForkCall:
+    """What a caller wants: a fork that ends there, of that id, or of one that is made; of the key, if it has one."""
+
+    point: ForkPoint
+    thread_id: str | None = None
+    idempotency_key: str | None = None
+
+
+def parse_fork(call: RawRequest, agent: str, owner: str, most_bytes: int) -> ForkCall:
+    """Return the fork that a request wants; raise a `HostingError` of `errors.REQUEST_ERRORS` otherwise."""
+    fields = FORK.read(call, most_bytes)
+    at, named = fields.get("at"), fields.get("thread_id")
+    before = fields.get("before") is not None and read_flag("before", fields["before"])
+    if at is None and before:
+        raise InvalidFieldError("The field 'before' says before what in 'at'. Send an entry's position or a run's id.")
+    if at is not None and not isinstance(at, str) and not (type(at) is int and 0 < at <= _MOST_POSITION):
+        raise InvalidFieldError(f"The field 'at' is {_shown(at)}. Send an entry's position, from 1, or a run's id.")
+    if isinstance(at, str) and not is_id(at):
+        raise InvalidFieldError(f"The field 'at' is {at[:80]!r}, which is no run's id. Send one, or a position.")
+    thread_id = None if named is None else check_thread_id(read_text("thread_id", named), agent, owner)
+    return ForkCall(ForkPoint(at, before), thread_id, read_idempotency_key(call.headers))
+
+
+def _shown(value: object) -> str:
+    return str(value)[:80] if isinstance(value, int | float) else f"a JSON {json_type(value)}"

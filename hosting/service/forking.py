@@ -1,0 +1,244 @@
+"""Forks: a thread of its own that begins with what another one says, to its end or up to some entry.
+
+Theory. A fork is one event in the new thread's log, which holds the recent conversation. Before it, what is archived is
+copied into an archive of the fork's own, and so are the pictures and files that it refers to. Nothing is shared: so
+what is deleted with either thread is gone, and the other one keeps all that it has. The event says what was asked for,
+so the same request finds the fork, in whichever process. Where two begin a thread of one id, one append counts.
+
+A process that dies before the event leaves copies that belong to no thread, with a mark by which the sweep over uploads
+finds them (`copies`). One that dies after it leaves a whole thread, whose entity is signalled by the next request, or
+by that sweep.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from hosting.errors import (
+    ArchiveIncompleteError,
+    HostingError,
+    IdempotencyKeyReusedError,
+    InvalidFieldError,
+    ThreadDeletedError,
+    ThreadDeletingError,
+    ThreadExistsError,
+    UnknownRunError,
+)
+from hosting.names import Address, keyed_thread_id, new_id
+from hosting.ports import EntityClient
+from hosting.request.fork_call import ForkCall, ForkPoint
+from hosting.runner.thread_log import Decided, ThreadLog, epoch_store_key
+from hosting.service.archiving import Archiver, ConversationReader, document_of
+from hosting.service.copies import Copy
+from hosting.service.document_writer import Attachments
+from hosting.service.threads import Threads, ThreadView
+from hosting.stores.choice import Stores
+from hosting.thread.commands import ForkThread, Refused
+from hosting.thread.events import Completed
+from hosting.thread.forks import ForkSource, fork_source
+from hosting.thread.head import Head
+from hosting.thread.messages import closing_message
+from state.codec import parse_entry, write
+from state.conversation import forked, session_state, with_end, with_newer
+from state.extension import Pause, host_of
+from state.models import Conversation
+
+_AT_ONCE = 1000
+"""Entries that are copied at a time."""
+
+
+@dataclass(frozen=True)
+class Forked:
+    """A fork of thread `origin`, with its first `entries`; `replayed`, if the request had made it before."""
+
+    thread_id: str
+    origin: str
+    entries: int
+    replayed: bool = False
+
+
+class Forking:
+    """Forks the threads of one app."""
+
+    def __init__(
+        self,
+        log: ThreadLog,
+        threads: Threads,
+        archiver: Archiver,
+        attachments: Attachments,
+        stores: Stores,
+        *,
+        publish: Callable[[Address, Decided], None] = lambda address, decided: None,
+    ) -> None:
+        """`publish` is called with what this appends."""
+        self._log = log
+        self._threads = threads
+        self._archiver = archiver
+        self._attachments = attachments
+        self._stores = stores
+        self._publish = publish
+
+    async def fork(self, origin: Address, wanted: ForkCall, client: EntityClient) -> Forked:
+        """Return the fork once its thread stands and its signal is taken; the same request finds the same one.
+
+        Raises `UnknownRunError` and `InvalidFieldError` for a point that the conversation does not have or that is
+        within a turn; `ThreadExistsError` for an id that is another thread's, and `IdempotencyKeyReusedError` where
+        the key led there; `ThreadDeletedError` for a key whose fork was deleted, `ThreadDeletingError` while one of
+        the two is; and as `Threads.export` does.
+        """
+        key = wanted.idempotency_key if wanted.thread_id is None else None
+        made = keyed_thread_id(origin.agent, origin.owner, key, origin.thread_id) if key is not None else new_id()
+        target = Address.of(origin.agent, wanted.thread_id or made, origin.owner)
+        head = await self._log.head(target)
+        source = ForkSource(origin.thread_id, wanted.point.text, 0, 0)
+        if (found := _found(head, source)) is not None:
+            return await self._answered(target, found, client, replayed=True)
+        if head.state == "deleted" and key is not None:
+            raise ThreadDeletedError("The fork that this Idempotency-Key made was deleted. Send another key.")
+        try:
+            await self._refuse_taken(target, head, wanted, client)
+            try:
+                return await self._begin(origin, target, head, wanted.point, client)
+            except ArchiveIncompleteError:  # the origin was reset or deleted between two reads
+                return await self._begin(origin, target, head, wanted.point, client)
+        except ThreadExistsError as error:
+            if key is None:
+                raise
+            raise IdempotencyKeyReusedError(
+                "This Idempotency-Key was used for another request. Use a new key for a new request."
+            ) from error
+
+    async def _refuse_taken(self, target: Address, head: Head, wanted: ForkCall, client: EntityClient) -> None:
+        """Raise `ThreadExistsError` where a thread has that id, one of another package included, or is going."""
+        if head.state == "deleting":
+            raise ThreadDeletingError(f"Thread {target.thread_id[:80]!r} is being deleted. Ask again in a moment.")
+        if head.position == 0 and wanted.thread_id is None and wanted.idempotency_key is None:
+            return  # the id was made for this fork
+        is_there = head.state == "open" if head.position else await client.read(*target.entity) is not None
+        if is_there:
+            raise ThreadExistsError(f"There is a thread {target.thread_id[:80]!r}. Send another id, or none.")
+
+    async def _begin(
+        self, origin: Address, target: Address, head: Head, point: ForkPoint, client: EntityClient
+    ) -> Forked:
+        view = await self._threads.view(origin, client)
+        epoch = head.epoch + 1 if head.state == "deleted" else head.epoch
+        read_from = epoch_store_key(self._stores.hub, origin, view.head.epoch)
+        reader = ConversationReader(read_from, view.conversation, self._stores.archive)
+        entries = await _last_entry(reader, point)
+        copy = Copy(self._stores, read_from, epoch_store_key(self._stores.hub, target, epoch))
+        await copy.mark()
+        try:
+            text = write(_as_ended(await self._copied(reader, entries, copy), view, is_whole=entries == reader.total))
+        except HostingError:
+            await copy.end(is_used=False)
+            raise
+        source = ForkSource(origin.thread_id, point.text, entries, copy.volume.generation)
+        title = view.head.title if entries else ""
+        begin = ForkThread(self._log.clocks.wall(), text, source, title, epoch)
+        decided = await self._log.execute(target, begin)  # where this raises, nobody knows yet whether the copy is used
+        self._publish(target, decided)
+        found = _found(decided.head, source)
+        if found != source:
+            await copy.end(is_used=False)
+        if isinstance(decided.outcome, Refused):
+            raise decided.outcome.error
+        forked_to = await self._answered(target, found or source, client, replayed=found != source)
+        if found == source:
+            await copy.end(is_used=True)
+        return forked_to
+
+    async def _copied(self, reader: ConversationReader, entries: int, copy: Copy) -> Conversation:
+        """Return the conversation up to that many entries, with what is archived of it, and what it refers to, copied.
+
+        Of one that ends earlier all is read, so that its sums are known and its recent part is full.
+        """
+        target, is_whole = copy.volume.thread, entries == reader.total
+        conversation = forked(reader.conversation, copy.volume.generation, entries)
+        through = host_of(conversation).archived.entries if is_whole else entries
+        for first in range(1, through + 1, _AT_ONCE):
+            texts = await reader.texts(first, min(through, first + _AT_ONCE - 1))
+            await copy.bring_of(texts)
+            if is_whole:
+                await copy.put(first, texts)
+            else:
+                await copy.mark()
+                longer = await self._attachments.externalized(target, with_newer(conversation, texts), conversation)
+                conversation = (await self._archiver.shorten(target, document_of(longer))).conversation
+        if is_whole:
+            await copy.bring(conversation.data.conversation_history.stored)
+            conversation = await self._attachments.externalized(target, conversation, None)
+        return conversation
+
+    async def _answered(self, target: Address, found: ForkSource, client: EntityClient, *, replayed: bool) -> Forked:
+        # Any run's signal has its entity store what the log has.
+        await client.signal(*target.entity, "run", {"run_id": "forked", "logged": True})
+        return Forked(target.thread_id, found.thread_id, found.entries, replayed)
+
+
+def _found(head: Head, source: ForkSource) -> ForkSource | None:
+    """Return the source of the fork that the head is of, if it is of the same request."""
+    found = fork_source(head)
+    return found if found is not None and head.state == "open" and found.is_of_same_request(source) else None
+
+
+async def _last_entry(reader: ConversationReader, point: ForkPoint) -> int:
+    """Return how many entries a fork that ends there has; raises as `Forking.fork` does."""
+    total = reader.total
+    if point.at is None:
+        return total
+    if isinstance(point.at, int):
+        if point.at > total:
+            raise InvalidFieldError(f"The field 'at' is {point.at}, and the conversation has {total} entries.")
+        last = point.at - 1 if point.before else point.at
+    else:
+        positions = await _positions_of(reader, point.at)
+        last = positions[0] - 1 if point.before else positions[-1]
+    if 0 < last < total:
+        run, next_run = (_run_of(text) for text in await reader.texts(last, last + 1))
+        if run is not None and run == next_run:
+            raise InvalidFieldError(
+                f"Entries {last} and {last + 1} are of one turn, which a fork has whole or not at all. Send another "
+                "entry's position."
+            )
+    return last
+
+
+async def _positions_of(reader: ConversationReader, run_id: str) -> list[int]:
+    """Return where the entries of a run are; they stand together, and most runs that are asked for are recent."""
+    found: list[int] = []
+    last = reader.total
+    while last > 0 and (not found or found[0] == last + 1):
+        first = max(1, last - _AT_ONCE + 1)
+        texts = await reader.texts(first, last)
+        here = [at for at, text in enumerate(texts, start=first) if run_id in text and _run_of(text) == run_id]
+        found, last = [*here, *found], first - 1
+    if not found:
+        raise UnknownRunError(f"The conversation has nothing of a run {run_id!r}: it has not ended, or kept nothing.")
+    return found
+
+
+def _run_of(text: str) -> str | None:
+    run_id: str | None = getattr(parse_entry(text), "correlation_id", None)
+    return run_id
+
+
+def _as_ended(conversation: Conversation, view: ThreadView, *, is_whole: bool) -> Conversation:
+    """Return the conversation as its last run left it: with its session state, and calls that nobody can approve here.
+
+    Those the next message closes, as it does where the time to approve them has passed.
+    """
+    entries = conversation.data.conversation_history.stored
+    run_id = getattr(entries[-1], "correlation_id", None) if entries else None
+    if run_id is None:
+        return conversation
+    ends = (run.terminal for run in view.runs if run.run_id == run_id)
+    session = next((end.session for end in ends if isinstance(end, Completed)), None)
+    state = session_state(view.conversation) if is_whole else session
+    pause = host_of(view.conversation).pause
+    if pause is None or pause.run_id != run_id:
+        pause = Pause(run_id, None, is_over=True)
+    ended = with_end(conversation, pause, state)
+    closing = closing_message(ended)
+    return ended if closing is not None and closing.contents else with_end(conversation, None, state)

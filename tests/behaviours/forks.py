@@ -1,0 +1,15 @@
+"""Threads that begin with what another one says (docs/http-api.md, Forks)."""
+
+BEHAVIOURS = {
+    "fork.whole": "A fork is a thread of its own with all entries of its origin up to some point, archived ones and "
+    "their pictures and files too, and neither sees what is said on the other from then on.",
+    "fork.at": "A fork ends at the end of the conversation, or at or before a run or an entry, between turns; a point "
+    "that is not there is refused by name, and runs and approvals that wait are not copied.",
+    "fork.alone": "A fork shares nothing with its origin: what is deleted with one is in no store any more, and the "
+    "other keeps all that it has.",
+    "fork.once": "The same request, by its given id or its idempotency key, finds the fork that it made, in whichever "
+    "process; of two requests for one id one counts, and the other gets the same thread or is refused.",
+    "fork.owner": "A fork is its origin's owner's, and nobody else makes one.",
+    "fork.killed": "Wherever a process dies, a fork is a whole thread or none: the same request finishes it, and where "
+    "nobody asks again the sweep over uploads finishes it or removes what was put for it.",
+}

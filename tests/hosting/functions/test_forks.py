@@ -1,0 +1,156 @@
+"""Forks over HTTP: made, gone on with, found again, and whose they are."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.hosting.functions.owned_app import ISSUER, THREADS, OwnedApp, with_roles
+from tests.support.app.scripted import scripted_agent
+from tests.support.desk import Desk
+from tests.support.flows import FLOWS
+from tests.support.made_app import app_of, served
+
+FORK = f"{THREADS}/t/fork"
+
+
+@pytest.fixture
+async def owned() -> AsyncIterator[OwnedApp]:
+    """One process of the app; Ada has the thread "t" of two turns."""
+    app = OwnedApp(with_roles, AGENT_ADMIN_ROLE="operators")
+    async with app.http:
+        await app.say("ada", "one")
+        await app.say("ada", "two")
+        yield app
+
+
+async def fork(owned: OwnedApp, user: str = "ada", path: str = FORK, **fields: Any) -> httpx.Response:
+    """Fork a thread as that user; `key` is the idempotency key."""
+    headers = {"idempotency-key": key} if (key := fields.pop("key", None)) else {}
+    return await owned.ask(user, "POST", path, json=fields, headers=headers)
+
+
+async def texts(owned: OwnedApp, thread_id: str, user: str = "ada") -> list[str]:
+    """Return what is said on a thread."""
+    answer = await owned.ask(user, "GET", f"{THREADS}/{thread_id}/messages")
+    return [entry["messages"][0]["contents"][0]["text"] for entry in answer.json()["entries"]]
+
+
+@pytest.mark.behaviour("fork.whole")
+async def test_a_message_is_edited_by_a_fork_before_it(owned: OwnedApp) -> None:
+    """The fork is the caller's own thread, says where it came from, and the origin stays as it was."""
+    made = await fork(owned, at=3, before=True)
+    forked = made.json()
+    await owned.say("ada", "two, and a half", forked["thread_id"])
+    shown = (await owned.ask("ada", "GET", made.headers["location"])).json()
+
+    assert made.status_code == 201
+    assert forked["forked_from"] == {"thread_id": "t", "session_id": "t", "entries": 2}
+    assert forked["thread_id"] == forked["session_id"] == made.headers["x-ms-thread-id"] != "t"
+    assert (shown["forked_from"], shown["message_count"]) == (forked["forked_from"], 4)
+    assert (await texts(owned, forked["thread_id"]))[::2] == ["one", "two, and a half"]
+    assert (await texts(owned, "t"))[::2] == ["one", "two"]
+    assert "forked_from" not in (await owned.ask("ada", "GET", f"{THREADS}/t")).json()
+
+
+@pytest.mark.behaviour("fork.once")
+async def test_a_fork_is_found_by_its_id_and_by_its_key(owned: OwnedApp) -> None:
+    """A second request says so; for something else the id is taken and the key used."""
+    made = [await fork(owned, thread_id="f"), await fork(owned, key="k"), await fork(owned)]
+    again = [await fork(owned, thread_id="f"), await fork(owned, key="k"), await fork(owned)]
+    other = [await fork(owned, thread_id="f", at=2), await fork(owned, key="k", at=2), await fork(owned, thread_id="t")]
+
+    assert [one.headers.get("idempotency-replayed") for one in (*made, *again)] == [*[None] * 3, "true", "true", None]
+    assert [one.json() for one in again[:2]] == [one.json() for one in made[:2]]
+    assert again[2].json()["thread_id"] != made[2].json()["thread_id"]
+    assert [(one.status_code, one.json()["code"]) for one in other] == [
+        (409, "thread_exists"),
+        (409, "idempotency_key_reused"),
+        (409, "thread_exists"),
+    ]
+
+
+@pytest.mark.behaviour("fork.owner")
+async def test_nobody_but_its_owner_forks_a_thread(owned: OwnedApp) -> None:
+    """To others it is not there; who may read or run it may not, nor may an administrator."""
+    grant = {"issuer": ISSUER, "id": "bob", "access": "run"}
+    given = (await owned.ask("ada", "POST", f"{THREADS}/t/grants", json=grant)).json()["grant"]
+    await fork(owned, thread_id="f")
+
+    refused = [
+        await fork(owned, "bob"),
+        await fork(owned, "bob", f"/api/shared/{given}/fork"),
+        await fork(owned, "root", f"{FORK}?owner={'a' * 16}"),
+        await owned.ask("bob", "GET", f"{THREADS}/f"),
+    ]
+
+    assert [(one.status_code, one.json()["code"]) for one in refused] == [
+        (404, "unknown_thread"),
+        (403, "forbidden"),
+        (403, "forbidden"),
+        (404, "unknown_thread"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("fields", "status", "code"),
+    [
+        ({"at": 0}, 400, "invalid_field"),
+        ({"at": True}, 400, "invalid_field"),
+        ({"at": 1.5}, 400, "invalid_field"),
+        ({"at": "no/run"}, 400, "invalid_field"),
+        ({"at": [1]}, 400, "invalid_field"),
+        ({"at": 9}, 400, "invalid_field"),
+        ({"at": 1}, 400, "invalid_field"),
+        ({"before": True}, 400, "invalid_field"),
+        ({"at": 1, "before": "yes"}, 400, "invalid_field"),
+        ({"at": "0" * 32}, 404, "unknown_run"),
+        ({"thread_id": "no/id"}, 400, "invalid_thread_id"),
+        ({"thread_id": 7}, 400, "invalid_field"),
+        ({"until": 3}, 400, "unknown_field"),
+    ],
+)
+@pytest.mark.behaviour("fork.at")
+async def test_what_cannot_be_forked_is_refused_by_name(
+    owned: OwnedApp, fields: dict[str, Any], status: int, code: str
+) -> None:
+    """Nothing is made then."""
+    answer = await fork(owned, **fields)
+
+    assert (answer.status_code, answer.json()["code"]) == (status, code), answer.text
+    listed = (await owned.ask("ada", "GET", THREADS)).json()["threads"]
+    assert [one["thread_id"] for one in listed] == ["t"]
+
+
+@pytest.mark.behaviour("fork.at")
+async def test_a_fork_of_a_thread_that_waits_for_approvals_waits_for_nobody(desk: Desk) -> None:
+    """Its next message closes the call, which is decided on where it was asked for, once."""
+    approval = (await desk.approvals_of("call refund 5"))[0]
+
+    whole = (await desk.http.post(f"{THREADS}/t/fork", json={})).json()["thread_id"]
+    waiting = (await desk.http.get(f"{THREADS}/{whole}/approvals")).json()["approvals"]
+    elsewhere = await desk.http.post(f"{THREADS}/{whole}/approvals/{approval}", json={"approved": True})
+    said = await desk.say("and on", whole)
+    decided = await desk.http.post(f"{THREADS}/t/approvals/{approval}", json={"approved": True})
+    run_id = (await desk.http.get(f"{THREADS}/t/messages")).json()["entries"][1]["run_id"]
+    earlier = (await desk.http.post(f"{THREADS}/t/fork", json={"at": run_id})).json()
+    on = await desk.say("and on", earlier["thread_id"])
+
+    assert (waiting, elsewhere.json()["code"]) == ([], "unknown_approval")
+    assert (said.json()["response"], on.json()["response"]) == ("echo: and on", "echo: and on")
+    assert decided.json()["response"] == "told: refunded 5"
+    assert earlier["forked_from"]["entries"] == 2
+    assert len(desk.notes) == 1
+
+
+@pytest.mark.behaviour("fork.at")
+async def test_a_thread_of_a_workflow_is_not_forked() -> None:
+    """By name; and a workflow is no agent."""
+    async with served(app_of(scripted_agent("Joker"), workflows=FLOWS)) as (_, http):
+        await http.post("/api/workflows/Text/run", json={"message": "hi", "thread_id": "t"})
+        answers = [await http.post(f"/api/{kind}/Text/threads/t/fork", json={}) for kind in ("workflows", "agents")]
+
+    assert [(one.status_code, one.json()["code"]) for one in answers] == [(409, "fork_refused"), (404, "unknown_agent")]
