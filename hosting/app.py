@@ -30,8 +30,6 @@ from hosting.functions.durable import (
     register_sweep,
 )
 from hosting.functions.http_triggers import (
-    NO_AGENT_FUNCTION,
-    NO_WORKFLOW_FUNCTION,
     register_agent,
     register_approvals,
     register_health,
@@ -46,14 +44,13 @@ from hosting.functions.mcp import ServedTool, register_tool
 from hosting.functions.notices import Notices
 from hosting.functions.orchestrations import OrchestrationRoutes, warn_of_management_urls
 from hosting.functions.owner_triggers import register_grants, register_owners
+from hosting.functions.schedule_triggers import register_schedules
 from hosting.functions.shutdown import Shutdown
-from hosting.functions.user_routes import adapt_classic_handler, refuse_taken_routes
+from hosting.functions.user_routes import SHARED_FUNCTIONS, adapt_classic_handler, refuse_taken_routes
 from hosting.functions.wires import register_wires
 from hosting.host_settings import Safeguards, app_folder, report_missing, route_prefix, task_hub
-from hosting.http.instances import INSTANCE_ROUTES, SINGLE_ROUTES
-from hosting.http.owner_routes import OWNED_ROUTES, OWNED_WORKFLOW_ROUTES
 from hosting.http.page import FUNCTION as PAGE_FUNCTION
-from hosting.http.routes import OPENAPI, ORCHESTRATION, ROUTES, WORKFLOW_ROUTES
+from hosting.http.routes import OPENAPI
 from hosting.invocation import capture_start_up_log, end_start_up
 from hosting.names import Busy, entity_function, entity_name, http_function
 from hosting.plan import Plan, introduction_of
@@ -87,11 +84,6 @@ _NOT_YET = {
     "entity_id": "An agent's entity is 'dafx-<agent name>' and cannot be named. Leave entity_id out.",
     "workflow_name": "A workflow has its own name: WorkflowBuilder(name=...). Leave workflow_name out.",
 }
-
-
-_WORKFLOW_ROUTES = (*WORKFLOW_ROUTES, *OWNED_WORKFLOW_ROUTES, *INSTANCE_ROUTES, *SINGLE_ROUTES)
-_SHARED_ROUTES = (*ROUTES, *OWNED_ROUTES, ORCHESTRATION, *_WORKFLOW_ROUTES)
-_SHARED_FUNCTIONS = {NO_AGENT_FUNCTION, NO_WORKFLOW_FUNCTION, PAGE_FUNCTION, *(one.function for one in _SHARED_ROUTES)}
 
 
 class AgentFunctionApp(df.DFApp):
@@ -190,6 +182,7 @@ class AgentFunctionApp(df.DFApp):
         register_lists(served, services)
         register_threads(served, services, settings)
         register_approvals(served, services, settings)
+        register_schedules(served, services, settings)
         if workflows:
             register_instances(served, services, settings, workflows[0].name if len(workflows) == 1 else None)
         if plan.has_owners:
@@ -233,7 +226,7 @@ class AgentFunctionApp(df.DFApp):
     def introduction(self) -> Mapping[str, Any]:
         """What a local host shows of the app when it starts: models, routes, its page, a first request."""
         timers = (RETENTION_FUNCTION, SWEEP_FUNCTION, WEBHOOK_FUNCTION)
-        shared = (*_SHARED_FUNCTIONS, *self._wire_functions, *timers, ENTITY)
+        shared = (*SHARED_FUNCTIONS, *self._wire_functions, *timers, ENTITY)
         page = PAGE_FUNCTION if self._has_page else None
         return {**introduction_of(self._plan, shared), "openapi": OPENAPI.function, "page": page}
 
@@ -272,7 +265,7 @@ class AgentFunctionApp(df.DFApp):
         if not self._plan.agents:
             logger.warning("This app has no agents. Give AgentFunctionApp(agents=[...]), or call add_agent(...).")
         by_agent = {http_function(agent.name) for agent in self._plan.agents.values()}
-        ours = by_agent | _SHARED_FUNCTIONS | set(self._wire_functions)
+        ours = by_agent | SHARED_FUNCTIONS | set(self._wire_functions)
         refuse_taken_routes(functions, ours)
         if self._plan.has_owners:
             warn_of_management_urls(function for function in functions if function.get_function_name() not in ours)

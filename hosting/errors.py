@@ -147,6 +147,14 @@ class UnknownOrchestrationError(RequestError, code="unknown_orchestration", stat
     """No orchestration of that id, or it was not started for the caller."""
 
 
+class UnknownScheduleError(RequestError, code="unknown_schedule", status=404):
+    """The agent has no such schedule of the caller."""
+
+
+class TooManySchedulesError(RequestError, code="too_many_schedules", status=409):
+    """The caller has as many schedules with the agent as one may have."""
+
+
 class UnknownApprovalError(RequestError, code="unknown_approval", status=404):
     """No tool call of the thread waits, or waited, under this approval id."""
 

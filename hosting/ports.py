@@ -133,6 +133,13 @@ class OrchestrationClient(Protocol):
         """Send an event to a running orchestration."""
 
 
+class ClockClient(EntityClient, OrchestrationClient, Protocol):
+    """Reaches entities, and the orchestrations that are the clocks of schedules."""
+
+    async def terminate(self, instance_id: str) -> None:
+        """End an orchestration that runs, in a moment; one that has ended stays as it is."""
+
+
 _BOOT_TIME: int | None = getattr(time, "CLOCK_BOOTTIME", None)
 
 

@@ -185,6 +185,9 @@ class Settings(BaseModel):
     blocked_seconds: float = Field(60.0, gt=0, le=86_400)
     """How long code may block the agents' loop before new runs are refused."""
 
+    schedules: int = Field(20, ge=0, le=200)
+    """How many schedules one owner may have with one agent; 0: the app has none."""
+
     callback_seconds: float = Field(30.0, gt=0, le=300)
     """How long one call of a response callback may take before it is left behind."""
 

@@ -25,6 +25,7 @@ from hosting.errors import (
     UnauthorizedError,
     UnknownApprovalError,
     UnknownRunError,
+    UnknownScheduleError,
     UnknownThreadError,
 )
 from hosting.functions.access import Access, refuse_forms_of_other_sites
@@ -137,6 +138,11 @@ class HttpRequest:
     def approval_id(self) -> str:
         """The approval id that the path names; raises `UnknownApprovalError` for what is no id."""
         return self._id("approval", UnknownApprovalError)
+
+    @property
+    def schedule_id(self) -> str:
+        """The schedule id that the path names; raises `UnknownScheduleError` for what is no id."""
+        return self._id("schedule", UnknownScheduleError)
 
     def _id(self, kind: str, refusal: type[HostingError]) -> str:
         value: str = self.req.path_params[f"{kind}_id"]

@@ -128,6 +128,10 @@ class DurableClient:
         """Send an event to an orchestration."""
         await _reached(self.sdk.raise_event(instance_id, event, value))
 
+    async def terminate(self, instance_id: str) -> None:
+        """End an orchestration."""
+        await _reached(self.sdk.terminate(instance_id, "it is needed no more"))
+
 
 async def _reached(request: Awaitable[Any]) -> Any:
     try:

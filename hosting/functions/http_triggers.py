@@ -322,6 +322,7 @@ def register_openapi(served: Served, settings: Settings, *, has_health: bool) ->
             served.plan.requires_key,
             has_owners=served.access.resolver is not None,
             has_orchestrations=routes.ORCHESTRATION in served.routes,
+            has_schedules=settings.schedules > 0,
             workflows={each.name: limits_of(each.agent, settings) for each in served.plan.served_of("workflow")},
             wires=tuple(served.wires),
         )

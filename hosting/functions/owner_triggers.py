@@ -19,6 +19,7 @@ from hosting.http.replies import (
     owner_erasure_reply,
     thread_headers,
 )
+from hosting.http.schedule_routes import schedule_fields
 from hosting.request.contents import limits_of
 from hosting.request.parameters import read_cursor, read_limit
 from hosting.request.run_call import parse_grant, parse_owner
@@ -78,10 +79,14 @@ def register_owners(served: Served, services: Services, wait_seconds: float) -> 
         now, names = time.time(), served.plan.names
         threads = [export_fields(names.get(one.view.address.agent, ""), one, now) for one in found]
         cursor = None if last is None else "~".join(last)
-        return json_reply(200, {"owner": owner, "threads": threads, "next_cursor": cursor})
+        schedules = (
+            [] if agent else [schedule_fields(*one) for one in await services.schedules.of_owner(owner, request.client)]
+        )
+        return json_reply(200, {"owner": owner, "schedules": schedules, "threads": threads, "next_cursor": cursor})
 
     @serves(served, owner_routes.ERASE_ME)
     async def erase(request: HttpRequest) -> Reply:
+        await services.schedules.erase(request.caller.owner, request.client)  # first: a tick begins a thread
         erased = await owners.erase(request.caller.owner, request.client, wait_seconds)
         if erased.is_complete:
             await services.overview.erase(served.plan.by_name(), request.caller.owner)

@@ -5,9 +5,8 @@ It is made from what the app itself goes by: the routes, the tables of parameter
 
 from __future__ import annotations
 
-import json
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -25,6 +24,7 @@ from hosting.errors import (
     ThreadBusyError,
     UnauthorizedError,
 )
+from hosting.http.body_document import THREAD_TEXT, input_body, json_object, run_body, schedule_body, thread_id_schema
 from hosting.http.instances import INSTANCE_ROUTES, SINGLE_ROUTES
 from hosting.http.owner_routes import BY_ADMINISTRATORS, OWNED_ROUTES, OWNED_WORKFLOW_ROUTES
 from hosting.http.replies import TRY_AGAIN
@@ -43,34 +43,26 @@ from hosting.http.routes import (
     run_route,
     workflow_run_route,
 )
+from hosting.http.schedule_routes import SCHEDULE_ROUTES, SCHEDULE_WORKFLOW_ROUTES
 from hosting.http.wire_document import wire_paths
-from hosting.names import APP, OWNER_LENGTH, id_pattern, max_thread_id_length
-from hosting.request.contents import NOT_BLANK, Limits
-from hosting.request.fields import REQUEST_FIELDS
+from hosting.names import APP, OWNER_LENGTH
+from hosting.request.contents import Limits
 from hosting.request.parameters import (
     APPROVAL_IN_PATH,
     GRANT_ID_IN_PATH,
     GRANT_IN_PATH,
     OWNER,
     RUN_IN_PATH,
+    SCHEDULE_IN_PATH,
     THREAD_IN_PATH,
     Parameter,
 )
 from hosting.request.response_format import FORMAT_COMPONENTS
 from hosting.request.run_call import (
-    BUSY,
-    BUSY_MEMBER,
-    CONTENTS,
-    INPUT,
-    STREAM,
-    STREAM_MEMBER,
     THREAD_ID_FIELDS,
     THREAD_ID_HEADERS,
-    WAIT_MEMBERS,
-    WORKFLOW_FIELDS,
 )
 from hosting.service.outcome import Problem
-from hosting.workflows import WorkflowInput
 
 Schema = dict[str, Any]
 
@@ -83,7 +75,14 @@ _KEYS: Schema = {
 }
 _WHO: Refusals = (UnauthorizedError, IdentityUnavailableError, ForbiddenError)
 _ANYBODY = "x" * OWNER_LENGTH
-_THREAD_TEXT = "The thread to continue. A new one without it, or when it is blank. Two different ones are refused."
+_IN_PATH = (
+    THREAD_IN_PATH,
+    RUN_IN_PATH,
+    APPROVAL_IN_PATH,
+    SCHEDULE_IN_PATH,
+    GRANT_IN_PATH,
+    GRANT_ID_IN_PATH,
+)
 
 
 @dataclass(frozen=True)
@@ -98,8 +97,14 @@ class ServedApp:
     requires_key: bool
     has_owners: bool = False
     has_orchestrations: bool = False
+    has_schedules: bool = False
     workflows: Mapping[str, Limits] = field(default_factory=dict)
     wires: tuple[str, ...] = ()
+
+    @property
+    def owner(self) -> str:
+        """Somebody whose threads a request may name, for the room that an owner takes."""
+        return _ANYBODY if self.has_owners else APP
 
     def named_by(self, route: Route) -> Mapping[str, Limits]:
         """Return those that have this route: the workflows, or the agents."""
@@ -113,7 +118,7 @@ def openapi_document(app: ServedApp, base_url: str) -> Schema:
     answer nothing but 404.
     """
     paths: dict[str, Schema] = defaultdict(dict)
-    for route in _routes(app.has_owners, app.has_orchestrations, len(app.workflows)):
+    for route in _routes(app.has_owners, app.has_orchestrations, app.has_schedules, len(app.workflows)):
         if route in (RUN, WORKFLOW_RUN):
             for name in app.named_by(route):
                 own = run_route(name) if route is RUN else workflow_run_route(name)
@@ -137,14 +142,16 @@ def openapi_document(app: ServedApp, base_url: str) -> Schema:
     }
 
 
-def _routes(has_owners: bool, has_orchestrations: bool, workflows: int = 1) -> tuple[Route, ...]:
+def _routes(has_owners: bool, has_orchestrations: bool, has_schedules: bool, workflows: int = 1) -> tuple[Route, ...]:
     return (
         *ROUTES,
         *(OWNED_ROUTES if has_owners else ()),
         *((ORCHESTRATION,) if has_orchestrations else ()),
+        *(SCHEDULE_ROUTES if has_schedules else ()),
         *((*WORKFLOW_ROUTES, *INSTANCE_ROUTES) if workflows else ()),
         *(SINGLE_ROUTES if workflows == 1 else ()),
         *(OWNED_WORKFLOW_ROUTES if workflows and has_owners else ()),
+        *(SCHEDULE_WORKFLOW_ROUTES if workflows and has_schedules else ()),
     )
 
 
@@ -172,15 +179,18 @@ def _operation(route: Route, agent: str | None, app: ServedApp) -> Schema:
             }
             for parameter in parameters
         ]
+    named = {**app.agents, **app.workflows}
     if route.body == "run":
-        operation["requestBody"] = _run_body({**app.agents, **app.workflows}, agent, app)
+        operation["requestBody"] = run_body(named if agent is None else {agent: named[agent]}, app.owner)
+    elif route.body == "schedule":
+        operation["requestBody"] = schedule_body(app.named_by(route), app.owner)
     elif route.body == "answer":
         operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": {}}}}
     elif route.body == "input":
-        operation["requestBody"] = _input_body(app.workflows)
+        operation["requestBody"] = input_body(app.workflows)
     elif route.body is not None:
         either = [{"required": [name]} for name in route.body.either]
-        schema = _object(
+        schema = json_object(
             route.body.members, required=list(route.body.required), **({"oneOf": either} if either else {})
         )
         operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
@@ -207,85 +217,17 @@ def _parameters(route: Route, agent: str | None, app: ServedApp) -> list[Paramet
     name = Parameter(
         "name", "path", f"The {'workflow' if is_workflows else 'agent'}.", {"type": "string", "enum": list(named)}
     )
-    in_path = (name, THREAD_IN_PATH, RUN_IN_PATH, APPROVAL_IN_PATH, GRANT_IN_PATH, GRANT_ID_IN_PATH)
+    in_path = (name, *_IN_PATH)
     parameters = [each for each in in_path if f"{{{each.name}}}" in route.path]
     if agent:
-        thread_id, in_header = _thread_id(agent, app), _thread_id(agent, app, blank="")
-        parameters += (Parameter(name, "query", _THREAD_TEXT, thread_id) for name in THREAD_ID_FIELDS)
-        parameters += (Parameter(name, "header", _THREAD_TEXT, in_header) for name in THREAD_ID_HEADERS)
+        thread_id, in_header = thread_id_schema(agent, app.owner), thread_id_schema(agent, app.owner, blank="")
+        parameters += (Parameter(name, "query", THREAD_TEXT, thread_id) for name in THREAD_ID_FIELDS)
+        parameters += (Parameter(name, "header", THREAD_TEXT, in_header) for name in THREAD_ID_HEADERS)
     parameters += route.parameters
     is_for_administrators = route.needs == "admin" or route.method in BY_ADMINISTRATORS
     if app.has_owners and is_for_administrators and not route.is_for_all and "{grant}" not in route.path:
         parameters.append(OWNER)
     return parameters
-
-
-def _thread_id(agent: str, app: ServedApp, blank: str = "\\s*") -> Schema:
-    most = max_thread_id_length(agent, _ANYBODY if app.has_owners else APP)
-    return {"type": "string", "pattern": f"^(?:{id_pattern(most)}|{blank})$"}
-
-
-def _run_body(named: Mapping[str, Limits], agent: str | None, app: ServedApp) -> Schema:
-    """Return the body of a run of the agent, or of any: an object of the known fields, or the message itself as text.
-
-    A field that is null counts as absent, and there must be a message or a content, or a workflow's input.
-    """
-    bodies: list[Schema] = []
-    names = [agent] if agent else list(named)
-    for own in names:
-        limits = named[own]
-        fields = {name: (each.schema(limits), each.description) for name, each in REQUEST_FIELDS.items()}
-        if limits.workflow is not None:
-            known = WORKFLOW_FIELDS if limits.workflow.takes_messages else WORKFLOW_FIELDS - {CONTENTS}
-            fields = {name: each for name, each in fields.items() if name in known}
-            fields[INPUT] = (_input_schema(limits.workflow), "What its start executor takes, instead of a message.")
-        fields |= {name: (_thread_id(own, app), _THREAD_TEXT) for name in THREAD_ID_FIELDS}
-        members: Schema = {
-            name: {"anyOf": [schema, {"type": "null"}], "description": description}
-            for name, (schema, description) in fields.items()
-        }
-        has_nothing: Schema = {"properties": {"message": {"type": "null"}, "contents": {"enum": [None, []]}}}
-        if limits.workflow is not None:
-            has_nothing["properties"][INPUT] = {"type": "null"}
-        members |= {**WAIT_MEMBERS, STREAM: STREAM_MEMBER, BUSY: BUSY_MEMBER}
-        bodies.append(_object(members) | {"not": has_nothing})
-    most = max(named[each].body_bytes for each in names)
-    takes = [named[each].workflow for each in names]
-    return {"description": f"At most {most} bytes.", **_body(bodies, takes)}
-
-
-def _input_body(workflows: Mapping[str, Limits]) -> Schema:
-    """Return the body that is itself what a workflow takes: any value but null where one of them takes words alone."""
-    takes = [limits.workflow for limits in workflows.values() if limits.workflow is not None]
-    return _body([_OF_WORDS if one.takes_words and not one.types else _input_schema(one) for one in takes], takes)
-
-
-def _body(schemas: Sequence[Schema], takes: Sequence[WorkflowInput | None]) -> Schema:
-    """Return a body of any of these: JSON, and text where an agent or a workflow of words may be named."""
-    content = {"application/json": {"schema": schemas[0] if len(schemas) == 1 else {"anyOf": list(schemas)}}}
-    if any(one is None or one.takes_words for one in takes):
-        content["text/plain"] = {"schema": dict(NOT_BLANK)}
-    return {"required": True, "content": content}
-
-
-_OF_WORDS: Schema = {"anyOf": [NOT_BLANK, {"type": ["number", "boolean", "array", "object"]}]}
-"""What a workflow of words alone takes as a body: each other value is its JSON text to it."""
-
-
-def _input_schema(takes: WorkflowInput) -> Schema:
-    """Return the schema of what a workflow takes: a text of it is not blank."""
-    if not takes.takes_words:
-        return _inlined(takes.schema)
-    return _inlined({"anyOf": [NOT_BLANK, *takes.schema["anyOf"][1:]]}) if takes.types else dict(NOT_BLANK)
-
-
-def _inlined(schema: Mapping[str, Any]) -> Schema:
-    """Return a schema that stands inside of another: any value, where it refers to parts of itself."""
-    return {} if "$ref" in json.dumps(schema) else dict(schema)
-
-
-def _object(members: Mapping[str, Any], **more: Any) -> Schema:
-    return {"type": "object", "properties": dict(members), **more, "additionalProperties": False}
 
 
 class _Untitled(GenerateJsonSchema):
@@ -303,7 +245,7 @@ def _schemas(*, has_owners: bool) -> tuple[dict[Any, Schema], Schema]:
         Problem,
         *(
             answer.body
-            for route in _routes(has_owners, has_orchestrations=True)
+            for route in _routes(has_owners, has_orchestrations=True, has_schedules=True)
             for answer in route.answers
             if answer.body is not None
         ),

@@ -55,6 +55,7 @@ _BY_PATH: Mapping[str, Refusals] = {
     "{name}": (errors.UnknownAgentError,),
     "{thread_id}": (errors.UnknownThreadError,),
     "{run_id}": (errors.UnknownRunError, errors.ThreadDeletedError, *STORES),
+    "{schedule_id}": (errors.UnknownScheduleError,),
     "{approval_id}": (errors.UnknownApprovalError, errors.ApprovalAnsweredError, errors.ApprovalExpiredError),
     "{grant}": (errors.UnknownAgentError, errors.UnknownThreadError, errors.UnknownGrantError, errors.ForbiddenError),
 }
@@ -66,10 +67,10 @@ class Route:
     """A verb on a path, the function that serves it, and its contract.
 
     `answers` and `refusals` are its own; `all_refusals` and `headers` add what its path, parameters and body bring. The
-    `body` "run" is that of the agent, whose limits it has, "input" what a workflow takes, "answer" what it asks for.
-    One that `is_anonymous` needs no key. One that `is_for_all` is about the app and nobody's threads: nobody has to be
-    signed in there. `needs` is what those with whom a thread is shared must be allowed to do: "own" is for its owner
-    alone, "admin" for administrators.
+    `body` "run" is that of the agent, whose limits it has, as a "schedule" has; "input" is what a workflow takes, and
+    "answer" what it asks for. One that `is_anonymous` needs no key. One that `is_for_all` is about the app and nobody's
+    threads: nobody has to be signed in there. `needs` is what those with whom a thread is shared must be allowed to do:
+    "own" is for its owner alone, "admin" for administrators.
     """
 
     function: str
@@ -79,7 +80,7 @@ class Route:
     answers: tuple[ResponseSpec, ...] = field(hash=False)
     refusals: Refusals = ()
     parameters: tuple[Parameter, ...] = ()
-    body: JsonBody | Literal["run", "input", "answer"] | None = field(default=None, hash=False)
+    body: JsonBody | Literal["run", "input", "answer", "schedule"] | None = field(default=None, hash=False)
     is_anonymous: bool = False
     is_for_all: bool = False
     needs: Literal["read", "run", "own", "admin"] = "read"

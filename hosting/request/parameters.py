@@ -76,6 +76,7 @@ THREAD_IN_PATH = Parameter(
 )
 RUN_IN_PATH = Parameter("run_id", "path", "The run.", _PATH_ID)
 APPROVAL_IN_PATH = Parameter("approval_id", "path", "The approval.", _PATH_ID)
+SCHEDULE_IN_PATH = Parameter("schedule_id", "path", "The schedule.", _PATH_ID)
 GRANT_IN_PATH = Parameter(
     "grant", "path", "What was shared with you: `grant` of the owner's answer.", {"type": "string"}
 )

@@ -179,14 +179,14 @@ def parse_run(call: RawRequest, agent: str, limits: Limits, owner: str = APP, bu
     key = read_idempotency_key(call.headers)
     traceparent = call.headers.get("traceparent")
     if BUSY in call.query or fields.get(BUSY) is not None:
-        busy = _read_busy(fields, call)
+        busy = read_busy(fields, call.query)
     streams = streams or answer == "events"
     return StartRun(request, thread_id, wait, answer, key, traceparent, streams=streams, busy=busy)
 
 
-def _read_busy(fields: Mapping[str, Any], call: RawRequest) -> Busy:
+def read_busy(fields: Mapping[str, Any], query: Mapping[str, str]) -> Busy:
     """Return the policy of the query, else that of the body; refuse one that is none, also where it does not decide."""
-    given = [source[BUSY] for source in (call.query, fields) if source.get(BUSY) is not None]
+    given = [source[BUSY] for source in (query, fields) if source.get(BUSY) is not None]
     for value in given:
         if value not in BUSY_POLICIES:
             allowed = f"{', '.join(map(repr, BUSY_POLICIES[:-1]))} or {BUSY_POLICIES[-1]!r}"

@@ -31,6 +31,7 @@ from hosting.service.overview import Overview
 from hosting.service.owners import Owners
 from hosting.service.retention import Retention, TombstoneSweep, UploadSweep
 from hosting.service.runs import Runs
+from hosting.service.schedules import Schedules
 from hosting.service.sharing import Sharing
 from hosting.service.thread_operations import ThreadOperations
 from hosting.service.threads import Threads
@@ -108,6 +109,8 @@ class Services:
         self.approvals = Approvals(self.log, self.runs, self.holders, self._agents)
         self.sharing = Sharing(self.log)
         self.forking = Forking(self.log, self.threads, archiver, attachments, stores, publish=self.holders.publish)
+        self._planned: dict[str, AgentPlan] = {}
+        self.schedules = Schedules(stores.threads, self.runs, self._planned, self.log.clocks, settings.schedules)
         self.owners = Owners(self.log, self.threads, stores, lambda: self._agents)
 
     def hold(self, planned: AgentPlan, run_timeout_seconds: float, retry: Retry | None = None) -> None:
@@ -125,6 +128,7 @@ class Services:
                 f"Agent {planned.name!r} has a budget, and its model calls cannot be counted: it is no agent-framework "
                 "Agent, or its client has no chat middleware. Leave the budget out."
             )
+        self._planned[planned.name.lower()] = planned
         if planned.budget is not None:
             check_prices(planned.name, planned.budget, runner.agents())
         check_webhook(planned.name, planned.webhook, None if self.webhooks is None else self.webhooks.rules)

@@ -20,6 +20,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "principal",
         "bearer",
         "budgets",
+        "schedules",
         "webhooks",
         "workflow_copies",
         "workflows",

@@ -41,6 +41,7 @@ REQUIRED = {
     "aiohttp",
     "azure",
     "azurefunctions",
+    "cronsim",
     "jsonschema",
     "msgspec",
     "opentelemetry",

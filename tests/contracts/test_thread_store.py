@@ -768,3 +768,22 @@ async def test_a_thread_is_listed_as_it_stands_until_it_is_forgotten(threads: Th
     assert (before, forgotten) == ([("t", head)], [])
     assert await store.heads("joker", owner, "", 100) == [("t", again)]
     assert await whole(store, address=address) == (again, [(1, b"one")], [])
+
+
+@pytest.mark.behaviour("owners.lists")
+async def test_a_head_alone_is_changed_listed_and_forgotten(threads: Threads) -> None:
+    """Without an event ever: each append knows the head before, and after the last there is nothing."""
+    store, owner = threads.open(), "nobody"
+    address = Address("joker.schedules", "one", owner)
+    first = await write(store, None, payload=b"first", address=address)
+    second = await write(store, first, payload=b"second", address=address)
+
+    refused = [await store.append(address, known, behind(known, payload=b"stale")) for known in (None, first)]
+    listed = await store.heads("joker.schedules", owner, "", 100)
+    forgotten = [await store.forget(address, head) for head in (first, second)]
+
+    assert refused == [Conflict(second), Conflict(second)]
+    assert (listed, forgotten) == ([("one", second)], [False, True])
+    assert await store.heads("joker.schedules", owner, "", 100) == []
+    assert await whole(store, address=address) == (None, [], [])
+    assert await store.append(address, second, behind(second, payload=b"late")) == Conflict(None)

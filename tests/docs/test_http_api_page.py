@@ -8,12 +8,16 @@ from pathlib import Path
 import pytest
 
 from hosting.errors import REQUEST_ERRORS, RUN_ERRORS
+from hosting.http.bodies import ShownSchedule
 from hosting.http.owner_routes import OWNED_ROUTES, SHARED_ROUTES
 from hosting.http.routes import ORCHESTRATION, ROUTES
+from hosting.http.schedule_routes import SCHEDULE_ROUTES
 from hosting.request.run_call import FIELDS, THREAD_ID_HEADERS, WAIT_HEADER
+from hosting.request.schedule_call import SCHEDULE_MEMBERS
 
 PAGE = (Path(__file__).parents[2] / "docs" / "http-api.md").read_text(encoding="utf-8")
 SECURITY = (Path(__file__).parents[2] / "docs" / "security.md").read_text(encoding="utf-8")
+SCHEDULES = (Path(__file__).parents[2] / "docs" / "schedules.md").read_text(encoding="utf-8")
 ROWS = re.findall(r"^\| `([a-z_]+)` \| (\d*) ?\|", PAGE, flags=re.MULTILINE)
 
 
@@ -53,3 +57,12 @@ def test_the_page_has_exactly_the_fields() -> None:
     table = PAGE.partition("## The request of a run")[2].partition("\n\nThread ids")[0]
     rows = re.findall(r"^\| (`[^|]+`) \|", table, flags=re.MULTILINE)
     assert sorted(re.findall(r"`(\w+)`", " ".join(rows))) == sorted(FIELDS)
+
+
+@pytest.mark.behaviour("docs.fields-and-routes")
+def test_the_page_about_schedules_has_exactly_their_routes_and_fields() -> None:
+    """And what it shows of a schedule besides."""
+    listed = re.findall(r"^\| `([A-Z]+ [^`?]+)` \|", SCHEDULES, flags=re.MULTILINE)
+    assert sorted(listed) == sorted(str(route) for route in SCHEDULE_ROUTES)
+    assert [name for name in SCHEDULE_MEMBERS if f"| `{name}` |" not in SCHEDULES] == []
+    assert [name for name in ShownSchedule.__annotations__ if f"`{name}`" not in SCHEDULES] == []

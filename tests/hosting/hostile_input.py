@@ -47,6 +47,7 @@ from hosting.request.response_format import read_response_format, structured_val
 from hosting.request.run_call import WORKFLOW_ANSWER, RawRequest, parse_decision, parse_run
 from hosting.request.run_request import ResponseFormat
 from hosting.runner.telemetry import carried_traceparent
+from hosting.schedules import read_times
 from hosting.service.sharing import grant_parts
 from hosting.webhooks import WebhookRules, read_webhook
 from hosting.workflows import WorkflowInput
@@ -328,6 +329,13 @@ PARSERS: Mapping[str, Parser] = {
         lambda text: OWNER.read({"owner": text}), runs("a", "app"), ("hosting.request.parameters._OWNER",)
     ),
     "a grant": Parser(grant_parts, runs("a", "a~app~", "~"), ("hosting.service.sharing._ID",)),
+    "a schedule's time": Parser(
+        lambda text: read_times(None, "UTC", text),
+        runs("2026-01-01T00:00:00", "2026-01-01T00:00:00."),
+        ("hosting.schedules._TIME", "hosting.schedules._FRACTION"),
+    ),
+    "a cron expression": Parser(lambda text: read_times(text, "UTC", None), runs("1", "1,", "*/", "1-", "* * * * ")),
+    "a time zone": Parser(lambda text: read_times("* * * * *", text, None), runs("Europe/", "../")),
     "a list's order": Parser(
         lambda text: read_window({"order": text}), runs("asc"), ("hosting.request.parameters._ORDER",)
     ),

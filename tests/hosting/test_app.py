@@ -11,12 +11,13 @@ from agent_framework import Agent
 
 from hosting.errors import ConfigurationError
 from hosting.http.routes import ROUTES, RUN
+from hosting.http.schedule_routes import SCHEDULE_ROUTES
 from hosting.settings import Settings, meaning_of, read_settings
 from tests.support.app.scripted import ScriptedClient, scripted_agent
 from tests.support.direct import DirectHost
 from tests.support.made_app import MEMORY, app_of, triggers
 
-SHARED = [route.function for route in ROUTES if route is not RUN]
+SHARED = [route.function for route in (*ROUTES, *SCHEDULE_ROUTES) if route is not RUN]
 
 
 @pytest.mark.behaviour("hosting.registers")
@@ -34,6 +35,8 @@ def test_each_agent_gets_an_entity_and_the_doors_that_were_asked_for() -> None:
         "mcptool-one": "mcpToolTrigger",
         "dafx-two": "entityTrigger",
         "agents_retention": "timerTrigger",
+        "agents_schedule": "orchestrationTrigger",
+        "agents_schedule_tick": "activityTrigger",
     }
 
 
@@ -270,6 +273,8 @@ WRONG_SETTINGS = [
     ("AGENT_MCP_THREAD_IN_TEXT", "perhaps"),
     ("AGENT_STATE_LIMIT_BYTES", "4095"),
     ("AGENT_STATE_LIMIT_BYTES", "512 KiB"),
+    ("AGENT_SCHEDULES", "-1"),
+    ("AGENT_SCHEDULES", "201"),
     ("AGENT_SWEEP_SCHEDULE", "every day"),
     ("AGENT_LOG_DAYS", "-1"),
     ("AGENT_LOG_DAYS", "0.5"),

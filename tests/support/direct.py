@@ -16,6 +16,7 @@ from weakref import WeakKeyDictionary
 
 import azure.durable_functions as df
 from azure.durable_functions.models import PurgeHistoryResult
+from azure.durable_functions.models.DurableOrchestrationStatus import DurableOrchestrationStatus
 from azure.durable_functions.models.EntityStateResponse import EntityStateResponse
 from starlette.applications import Starlette
 from starlette.requests import Request
@@ -26,7 +27,10 @@ MOST_DELIVERIES = 6
 
 
 class Entities:
-    """Every entity of the app: its state text, and one delivery at a time."""
+    """Every entity of the app: its state text, and one delivery at a time.
+
+    `clocks` are the orchestrations that were started, by their instances; nobody runs them.
+    """
 
     def __init__(self, functions: dict[str, Callable[..., Any]]) -> None:
         self._functions = functions
@@ -34,6 +38,7 @@ class Entities:
         self._tasks: set[asyncio.Task[Any]] = set()
         self.states: dict[str, str] = {}
         self.refuse_signals = False
+        self.clocks: dict[str, Any] = {}
 
     def deliver(self, name: str, key: str, operation: str, value: object) -> asyncio.Task[Any]:
         """Queue one signal and return its delivery."""
@@ -92,6 +97,20 @@ class SignalClient:
         """Return the state as a value, as the engine does."""
         text = self._entities.states.get(f"@{entity_id.name.lower()}@{unquote(entity_id.key)}")
         return EntityStateResponse(False) if text is None else EntityStateResponse(True, json.loads(text))
+
+    async def start_new(self, name: str, instance_id: str, given: Any) -> str:
+        """Start an orchestration, which never runs."""
+        self._entities.clocks[instance_id] = given
+        return instance_id
+
+    async def get_status(self, instance_id: str) -> DurableOrchestrationStatus:
+        """Say that an orchestration that was started runs."""
+        status: Any = "Running" if unquote(instance_id) in self._entities.clocks else None
+        return DurableOrchestrationStatus(instanceId=instance_id, runtimeStatus=status)
+
+    async def terminate(self, instance_id: str, reason: str) -> None:
+        """End an orchestration."""
+        del self._entities.clocks[instance_id]
 
     async def purge_instance_history(self, instance_id: str) -> PurgeHistoryResult:
         """Remove an entity; there is nothing else here."""

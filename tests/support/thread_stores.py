@@ -76,6 +76,11 @@ class ArmedStore:
         await self._hold("head")
         return found
 
+    async def heads(self, agent: str, owner: str, after: str, limit: int) -> list[tuple[str, StoredHead]]:
+        """List heads."""
+        self._count("heads")
+        return await self._store.heads(agent, owner, after, limit)
+
     async def events(self, address: Address, after: int, through: int = MOST_POSITION) -> list[StoredEvent]:
         """Read events."""
         self._count("events")

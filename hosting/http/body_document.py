@@ -1,0 +1,113 @@
+"""The bodies of requests in the OpenAPI document: those of runs, of schedules, and of JSON objects.
+
+A run's body goes by the limits of its agent, and a workflow's by what that takes.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from hosting.names import id_pattern, max_thread_id_length
+from hosting.request.contents import NOT_BLANK, Limits
+from hosting.request.fields import REQUEST_FIELDS
+from hosting.request.run_call import (
+    BUSY,
+    BUSY_MEMBER,
+    CONTENTS,
+    INPUT,
+    STREAM,
+    STREAM_MEMBER,
+    THREAD_ID_FIELDS,
+    WAIT_MEMBERS,
+    WORKFLOW_FIELDS,
+)
+from hosting.request.schedule_call import MOST_BYTES, SCHEDULE_MEMBERS
+from hosting.workflows import WorkflowInput
+
+Schema = dict[str, Any]
+
+THREAD_TEXT = "The thread to continue. A new one without it, or when it is blank. Two different ones are refused."
+
+
+def thread_id_schema(agent: str, owner: str, blank: str = "\\s*") -> Schema:
+    """Return the schema of a thread's id, or of a blank one, as an agent and an owner may have it."""
+    return {"type": "string", "pattern": f"^(?:{id_pattern(max_thread_id_length(agent, owner))}|{blank})$"}
+
+
+def run_body(named: Mapping[str, Limits], owner: str) -> Schema:
+    """Return the body of a run of any of these: an object of the known fields, or the message itself as text."""
+    more: Schema = {**WAIT_MEMBERS, STREAM: STREAM_MEMBER, BUSY: BUSY_MEMBER}
+    bodies = [_run_object(agent, limits, owner, more) for agent, limits in named.items()]
+    most = max(limits.body_bytes for limits in named.values())
+    takes = [limits.workflow for limits in named.values()]
+    return {"description": f"At most {most} bytes.", **_body(bodies, takes)}
+
+
+def schedule_body(named: Mapping[str, Limits], owner: str) -> Schema:
+    """Return the body of a schedule of any of these: an object of a run's fields, and of when it has its runs."""
+    times: list[Schema] = [
+        {"required": [name], "properties": {name: {"type": "string"}, other: {"type": "null"}}}
+        for name, other in (("cron", "at"), ("at", "cron"))
+    ]
+    bodies = [_run_object(agent, limits, owner, SCHEDULE_MEMBERS) | {"anyOf": times} for agent, limits in named.items()]
+    schema = bodies[0] if len(bodies) == 1 else {"anyOf": bodies}
+    content = {"application/json": {"schema": schema}}
+    return {"description": f"At most {MOST_BYTES} bytes.", "required": True, "content": content}
+
+
+def _run_object(agent: str, limits: Limits, owner: str, more: Mapping[str, Any]) -> Schema:
+    """Return the object of the fields of a run, and of `more`.
+
+    A field that is null counts as absent, and there must be a message or a content, or a workflow's input.
+    """
+    fields = {name: (each.schema(limits), each.description) for name, each in REQUEST_FIELDS.items()}
+    if limits.workflow is not None:
+        known = WORKFLOW_FIELDS if limits.workflow.takes_messages else WORKFLOW_FIELDS - {CONTENTS}
+        fields = {name: each for name, each in fields.items() if name in known}
+        fields[INPUT] = (_input_schema(limits.workflow), "What its start executor takes, instead of a message.")
+    fields |= {name: (thread_id_schema(agent, owner), THREAD_TEXT) for name in THREAD_ID_FIELDS}
+    members: Schema = {
+        name: {"anyOf": [schema, {"type": "null"}], "description": description}
+        for name, (schema, description) in fields.items()
+    }
+    has_nothing: Schema = {"properties": {"message": {"type": "null"}, "contents": {"enum": [None, []]}}}
+    if limits.workflow is not None:
+        has_nothing["properties"][INPUT] = {"type": "null"}
+    return json_object({**members, **more}) | {"not": has_nothing}
+
+
+def input_body(workflows: Mapping[str, Limits]) -> Schema:
+    """Return the body that is itself what a workflow takes: any value but null where one of them takes words alone."""
+    takes = [limits.workflow for limits in workflows.values() if limits.workflow is not None]
+    return _body([_OF_WORDS if one.takes_words and not one.types else _input_schema(one) for one in takes], takes)
+
+
+def _body(schemas: Sequence[Schema], takes: Sequence[WorkflowInput | None]) -> Schema:
+    """Return a body of any of these: JSON, and text where an agent or a workflow of words may be named."""
+    content = {"application/json": {"schema": schemas[0] if len(schemas) == 1 else {"anyOf": list(schemas)}}}
+    if any(one is None or one.takes_words for one in takes):
+        content["text/plain"] = {"schema": dict(NOT_BLANK)}
+    return {"required": True, "content": content}
+
+
+_OF_WORDS: Schema = {"anyOf": [NOT_BLANK, {"type": ["number", "boolean", "array", "object"]}]}
+"""What a workflow of words alone takes as a body: each other value is its JSON text to it."""
+
+
+def _input_schema(takes: WorkflowInput) -> Schema:
+    """Return the schema of what a workflow takes: a text of it is not blank."""
+    if not takes.takes_words:
+        return _inlined(takes.schema)
+    return _inlined({"anyOf": [NOT_BLANK, *takes.schema["anyOf"][1:]]}) if takes.types else dict(NOT_BLANK)
+
+
+def _inlined(schema: Mapping[str, Any]) -> Schema:
+    """Return a schema that stands inside of another: any value, where it refers to parts of itself."""
+    return {} if "$ref" in json.dumps(schema) else dict(schema)
+
+
+def json_object(members: Mapping[str, Any], **more: Any) -> Schema:
+    """Return the schema of an object of these members and no others."""
+    return {"type": "object", "properties": dict(members), **more, "additionalProperties": False}

@@ -1,0 +1,115 @@
+"""The routes of an agent's schedules, and what they answer (docs/schedules.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from hosting import errors
+from hosting.http.bodies import ScheduleList, ShownSchedule
+from hosting.http.replies import Reply, json_reply
+from hosting.http.route import STORES, Header, ResponseSpec, Route, ok
+from hosting.http.routes import RUN, of_workflow
+from hosting.ports import iso
+from hosting.request.schedule_call import SCHEDULE_PARAMETERS
+from hosting.service.schedule import Schedule
+from hosting.service.schedules import ScheduleName
+
+_PATH = "agents/{name}/schedules"
+_ONE = f"{_PATH}/{{schedule_id}}"
+_NOT_OF_SCHEDULES = (
+    errors.InvalidWaitError,
+    errors.ThreadDeletedError,
+    errors.ThreadDeletingError,
+    errors.ThreadBusyError,
+    errors.TooManyRunsError,
+    *(one for one in errors.RUN_ERRORS if one is not errors.InvalidInputError),
+)
+_STARTING = (errors.ShuttingDownError, errors.AgentsBlockedError, errors.AttachmentsUnavailableError, *STORES)
+CREATE = Route(
+    "http_schedule_create",
+    "POST",
+    _PATH,
+    "Have runs begin by a schedule",
+    (
+        ResponseSpec(
+            201, "The schedule.", ShownSchedule, (Header("Location", "Where it is read, paused and deleted."),)
+        ),
+        ResponseSpec(200, "The key has made this schedule before.", ShownSchedule),
+    ),
+    (*(one for one in RUN.refusals if one not in _NOT_OF_SCHEDULES), errors.TooManySchedulesError),
+    SCHEDULE_PARAMETERS,
+    "schedule",
+    needs="own",
+)
+LIST = Route("http_schedules", "GET", _PATH, "List the schedules with the agent", ok(ScheduleList), STORES)
+READ = Route("http_schedule", "GET", _ONE, "Read a schedule, with its last and its next run", ok(ShownSchedule), STORES)
+PAUSE = Route(
+    "http_schedule_pause",
+    "POST",
+    f"{_ONE}/pause",
+    "Have no run of a schedule begin",
+    (ResponseSpec(200, "It is paused.", ShownSchedule),),
+    _STARTING,
+    needs="own",
+)
+RESUME = Route(
+    "http_schedule_resume",
+    "POST",
+    f"{_ONE}/resume",
+    "Have runs of a schedule begin again",
+    (ResponseSpec(200, "It goes on with the next tick.", ShownSchedule),),
+    STORES,
+    needs="own",
+)
+DELETE = Route(
+    "http_schedule_delete",
+    "DELETE",
+    _ONE,
+    "Delete a schedule",
+    (ResponseSpec(204, "It is gone, or was never there: no run of it begins any more."),),
+    _STARTING,
+    needs="own",
+)
+SCHEDULE_ROUTES = (CREATE, LIST, READ, PAUSE, RESUME, DELETE)
+SCHEDULE_WORKFLOW_ROUTES = tuple(same for route in SCHEDULE_ROUTES if (same := of_workflow(route)) is not None)
+"""Served where `AGENT_SCHEDULES` allows any."""
+
+
+def schedule_reply(name: ScheduleName, schedule: Schedule, url: str | None = None) -> Reply:
+    """Return a schedule; with a `url` as one that was made now, and is found there."""
+    fields = schedule_fields(name, schedule)
+    return json_reply(200, fields) if url is None else json_reply(201, fields, {"location": url})
+
+
+def schedules_reply(found: Iterable[tuple[ScheduleName, Schedule]]) -> Reply:
+    """Return the list of an owner's schedules with an agent."""
+    body: ScheduleList = {"schedules": [schedule_fields(name, schedule) for name, schedule in found]}
+    return json_reply(200, body)
+
+
+def schedule_fields(name: ScheduleName, schedule: Schedule) -> ShownSchedule:
+    """Return a schedule as it is shown."""
+    upcoming, last = schedule.next_tick, schedule.last
+    is_over = upcoming is None and schedule.begun is None
+    return {
+        "schedule_id": name.id,
+        "agent": schedule.agent,
+        "status": "paused" if schedule.paused else "ended" if is_over else "active",
+        "cron": schedule.cron,
+        "at": _shown(schedule.at),
+        "time_zone": schedule.time_zone,
+        "missed": schedule.missed,
+        "request": schedule.request,
+        "thread_id": schedule.thread_id,
+        "busy": schedule.busy,
+        "created_at": iso(schedule.created_at),
+        "next_run_at": _shown(upcoming),
+        "last_run": None
+        if last is None
+        else {"at": iso(last.tick), "thread_id": last.thread_id, "run_id": last.run_id, "code": last.code},
+        "last_missed_at": _shown(schedule.last_missed),
+    }
+
+
+def _shown(at: float | None) -> str | None:
+    return None if at is None else iso(at)

@@ -1,0 +1,156 @@
+"""When a schedule is to begin a run: its ticks, and what is due at a moment.
+
+Theory. A tick is a moment, whole seconds since 1970, which a cron expression in a time zone or one time names. It names
+its run too, so that whoever comes to it a second time finds the run there. What is due is decided from the schedule,
+the newest tick that was dealt with, and the time, whoever asks and however often: of all ticks that have come since,
+the newest may begin a run and the others never do.
+
+A clock that is set back repeats no tick, because what was dealt with stays so. Where the time zone changes its clocks,
+cronsim does what Debian's cron does. An expression whose minutes and hours are fixed has each tick once: one that falls
+into the hour that is left out comes at its end, and one in the hour that comes twice comes the first time. Any other
+expression goes by the time that passes.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import zoneinfo
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from functools import lru_cache
+from typing import Literal, get_args
+
+from cronsim import CronSim, CronSimError
+
+from hosting.errors import InvalidFieldError
+
+Missed = Literal["run_once", "skip"]
+MISSED_POLICIES: tuple[Missed, ...] = get_args(Missed)
+"""What becomes of a tick whose time was missed: one run for all that were, or none."""
+
+LATE_SECONDS = 600.0
+"""A tick that is later than this was missed. A process that died is replaced sooner."""
+LONGEST_AHEAD_SECONDS = 10 * 366 * 86_400.0
+UTC = "UTC"
+MOST_CHARACTERS = 100
+_FIELDS = 5
+_FIRST_SPAN_SECONDS, _SPAN_FACTOR = 3600.0, 8
+"""How far back the newest tick is looked for at first, and by what farther each time that there is none."""
+_TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d)?(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)?")
+_FRACTION = re.compile(r"\.\d+")
+
+
+@dataclass(frozen=True)
+class Times:
+    """The ticks of a schedule: those of a `cron` expression in a time zone, or the one `at` a time."""
+
+    cron: str | None = None
+    time_zone: str = UTC
+    at: float | None = None
+
+    def after(self, moment: float) -> float | None:
+        """Return the first tick after that moment, None where there is none."""
+        if self.at is not None:
+            return self.at if self.at > moment else None
+        simulated = CronSim(self.cron or "", self._local(moment))
+        while (found := next(simulated, None)) is not None and found.timestamp() <= moment:
+            pass  # in the hour that comes twice, the simulated expression begins in the first
+        return None if found is None else found.timestamp()
+
+    def newest(self, after: float, until: float) -> float | None:
+        """Return the newest tick after one moment and not after the other, None where there is none."""
+        if self.at is not None:
+            return self.at if after < self.at <= until else None
+        span = _FIRST_SPAN_SECONDS
+        while (newest := self._last(max(after, until - span), until)) is None and until - span > after:
+            span *= _SPAN_FACTOR
+        return newest
+
+    def _last(self, after: float, until: float) -> float | None:
+        """Return the newest tick by following each: cronsim's own way back takes two hours of one name for one."""
+        newest, following = None, self.after(after)
+        while following is not None and following <= until:
+            newest, following = following, self.after(following)
+        return newest
+
+    def _local(self, moment: float) -> datetime:
+        return datetime.fromtimestamp(math.floor(moment), tz=zoneinfo.ZoneInfo(self.time_zone))
+
+
+@dataclass(frozen=True)
+class Due:
+    """What a schedule has to do at a moment: the tick that begins a run, the newest that begins none, and the next."""
+
+    tick: float | None
+    missed: float | None
+    next: float | None
+
+
+def due(times: Times, done: float, now: float, policy: Missed) -> Due:
+    """Return what is due now, when ticks up to `done` were dealt with."""
+    newest, following = times.newest(done, now), times.after(max(done, now))
+    if newest is None:
+        return Due(None, None, following)
+    if now - newest > LATE_SECONDS and policy == "skip":
+        return Due(None, newest, following)
+    return Due(newest, None, following)
+
+
+def read_times(cron: str | None, time_zone: str, at: str | None) -> Times:
+    """Return the times that a request names; raises `InvalidFieldError` for what is none."""
+    if time_zone not in _zones():
+        raise InvalidFieldError(
+            f"The field 'time_zone' is {time_zone[:80]!r}. Send a name of the tz database, as 'Europe/Berlin' or 'UTC'."
+        )
+    if (cron is None) == (at is None):
+        raise InvalidFieldError("A schedule has 'cron' or 'at'. Send one of them.")
+    if at is not None:
+        return Times(None, time_zone, _moment(at, time_zone))
+    return Times(_checked_cron(cron or ""), time_zone)
+
+
+def _checked_cron(text: str) -> str:
+    """Return a cron expression of five fields that comes to a tick, its blanks made single ones."""
+    shown = f"The field 'cron' is {text[:MOST_CHARACTERS]!r}"
+    advice = "Send five fields: minute, hour, day of the month, month, day of the week, as '0 9 * * 1-5'."
+    if len(text) > MOST_CHARACTERS:
+        raise InvalidFieldError(f"The field 'cron' has {len(text)} characters; the limit is {MOST_CHARACTERS}.")
+    cron = " ".join(text.split())
+    if not cron.isascii() or len(cron.split()) != _FIELDS:
+        raise InvalidFieldError(f"{shown}. {advice}")
+    try:
+        comes = next(CronSim(cron, datetime(2026, 1, 1, tzinfo=timezone.utc)), None)
+    except (CronSimError, ValueError, AssertionError) as error:
+        fault = f" ({error})" if isinstance(error, CronSimError) else ""
+        raise InvalidFieldError(f"{shown}, which cannot be read{fault}. {advice}") from None
+    if comes is None:
+        raise InvalidFieldError(f"{shown}, which names no day that comes. {advice}")
+    return cron
+
+
+def _moment(text: str, time_zone: str) -> float:
+    """Return a time in whole seconds since 1970; without an offset it is one of the time zone."""
+    if _TIME.fullmatch(text):
+        try:
+            found = datetime.fromisoformat(_without_fraction(text))
+            return math.floor(
+                (found if found.tzinfo else found.replace(tzinfo=zoneinfo.ZoneInfo(time_zone))).timestamp()
+            )
+        except (ValueError, OverflowError):
+            pass
+    raise InvalidFieldError(
+        f"The field 'at' is {text[:80]!r}. Send a time, as '2026-12-24T18:00:00Z'; without an offset it is local."
+    )
+
+
+def _without_fraction(text: str) -> str:
+    """Return the same as Python 3.10 reads it too."""
+    whole = _FRACTION.sub("", text.upper())
+    return whole[:-1] + "+00:00" if whole.endswith("Z") else whole
+
+
+@lru_cache(maxsize=1)
+def _zones() -> frozenset[str]:
+    """Return the names of all time zones, which takes a look at each of their files."""
+    return frozenset(zoneinfo.available_timezones() | {UTC})

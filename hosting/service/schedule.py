@@ -1,0 +1,140 @@
+"""One schedule as it is stored, and how it changes. Pure: no store, no time.
+
+Theory. A tick passes through two changes: it is `begun`, and what came of it is recorded. Each is an append to the very
+head that it was decided on, so one process begins a tick, and it is begun once. Between the two the run is started
+under a key that is made of the schedule and the tick: whoever finds a tick that is begun starts it again, and finds
+the run. A schedule is paused or deleted only when no tick is begun, so nothing of it starts afterwards.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from hosting.errors import NewerVersionError
+from hosting.names import Busy
+from hosting.principal import Principal
+from hosting.request.run_request import RunRequest
+from hosting.request.schedule_call import NewSchedule
+from hosting.schedules import Missed, Times, due
+
+VERSION = 1
+
+
+class _Stored(BaseModel):
+    """What a later version adds is written back as it was."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+
+class LastRun(_Stored):
+    """What came of a tick: its run, or the `code` of why none could begin."""
+
+    tick: float
+    thread_id: str | None = None
+    run_id: str | None = None
+    code: str | None = None
+
+
+class Schedule(_Stored):
+    """A schedule of an agent and an owner.
+
+    Ticks up to `done` were dealt with, and the run of the tick `begun` is being started. A schedule that was paused
+    goes on with a later `generation`, which has a clock of its own, as has another schedule of the same id.
+    """
+
+    v: int = VERSION
+    agent: str
+    created_at: float
+    cron: str | None
+    time_zone: str
+    at: float | None
+    missed: Missed
+    request: dict[str, Any]
+    thread_id: str | None
+    busy: Busy | None
+    principal: dict[str, Any] | None
+    fingerprint: str
+    done: float
+    generation: int
+    paused: bool = False
+    begun: float | None = None
+    last: LastRun | None = None
+    last_missed: float | None = None
+
+    @classmethod
+    def of(cls, agent: str, wanted: NewSchedule, principal: Principal | None, now: float) -> Schedule:
+        """Return a new schedule, whose first tick comes after `now`."""
+        return cls(
+            agent=agent,
+            created_at=now,
+            cron=wanted.times.cron,
+            time_zone=wanted.times.time_zone,
+            at=wanted.times.at,
+            missed=wanted.missed,
+            request=wanted.request.model_dump(mode="json", exclude_defaults=True),
+            thread_id=wanted.thread_id,
+            busy=wanted.busy,
+            principal=None if principal is None else asdict(principal),
+            fingerprint=wanted.fingerprint(agent),
+            done=now,
+            generation=int(now),
+        )
+
+    @property
+    def times(self) -> Times:
+        """When it has its ticks."""
+        return Times(self.cron, self.time_zone, self.at)
+
+    @property
+    def run_request(self) -> RunRequest:
+        """What each of its runs is asked."""
+        return RunRequest.model_validate(self.request)
+
+    @property
+    def maker(self) -> Principal | None:
+        """Who made it, and sends its runs."""
+        return None if self.principal is None else Principal(**self.principal)
+
+    @property
+    def next_tick(self) -> float | None:
+        """The first tick that was not dealt with; None for a schedule that is paused or has no more."""
+        return None if self.paused else self.times.after(self.done)
+
+    def ticked(self, now: float) -> Schedule:
+        """Return the schedule with what is due begun or missed; the same where nothing is, or another tick is begun."""
+        if self.paused or self.begun is not None:
+            return self
+        found = due(self.times, self.done, now, self.missed)
+        if found.tick is not None:
+            return self.model_copy(update={"begun": found.tick, "done": found.tick})
+        if found.missed is not None:
+            return self.model_copy(update={"last_missed": found.missed, "done": found.missed})
+        return self
+
+    def ended(self, last: LastRun) -> Schedule:
+        """Return the schedule with what came of the tick that is begun; the same where that is another."""
+        return self.model_copy(update={"begun": None, "last": last}) if self.begun == last.tick else self
+
+    def resumed(self, now: float) -> Schedule:
+        """Return the schedule as it goes on: ticks of before do not count as missed."""
+        generation = max(self.generation + 1, int(now))
+        return self.model_copy(update={"paused": False, "generation": generation, "done": max(self.done, now)})
+
+
+def decode(payload: bytes) -> Schedule:
+    """Return a stored schedule; raises `NewerVersionError` for one that this version must not decide on."""
+    try:
+        schedule = Schedule.model_validate_json(payload)
+        if schedule.v <= VERSION:
+            return schedule
+    except ValidationError as error:
+        raise NewerVersionError("This version of the app cannot read a schedule. Deploy the newer one.") from error
+    raise NewerVersionError("A newer version of the app wrote the schedule. Deploy that one.")
+
+
+def encode(schedule: Schedule) -> bytes:
+    """Return a schedule as it is stored."""
+    return schedule.model_dump_json(exclude_none=False).encode()

@@ -1,0 +1,359 @@
+"""Schedules of an app: made, listed, paused, deleted; and their ticks, each of which begins one run.
+
+Theory. A schedule lies in the store of the threads' logs, as a head without events, and what becomes of it is decided
+there: an append to a head that was read. Its clock is an orchestration of the durable engine, which sleeps until the
+next tick and then calls `wake`. The clock knows nothing: a tick is begun because the schedule says that it is due.
+Two clocks, a call that is repeated, or one that comes late, begin nothing twice.
+
+A clock is started before its schedule is stored, and ends by itself where none follows: so a process that dies between
+the two leaves nothing, and a schedule that is stored has a clock. An engine that was moved or restored may have lost
+it: whoever reads a schedule whose tick is overdue looks for its clock, and starts it again.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any
+
+from hosting.errors import (
+    BodyTooLargeError,
+    EngineUnavailableError,
+    HostingError,
+    IdempotencyKeyReusedError,
+    InvalidFieldError,
+    LogUnavailableError,
+    TooManySchedulesError,
+    UnknownScheduleError,
+)
+from hosting.names import APP, Address, keyed_thread_id, new_id
+from hosting.plan import AgentPlan
+from hosting.ports import ClockClient, Clocks, utc
+from hosting.principal import Caller
+from hosting.request.run_call import StartRun, Wait
+from hosting.request.schedule_call import NewSchedule
+from hosting.schedules import LONGEST_AHEAD_SECONDS
+from hosting.service.runs import Runs
+from hosting.service.schedule import LastRun, Schedule, decode, encode
+from hosting.stores.contract import MOST_HEAD_BYTES, Append, Appended, Conflict, StoredHead, ThreadStore
+
+logger = logging.getLogger(__name__)
+
+CLOCK = "agents_schedule"
+"""The orchestration that is the clock of a schedule."""
+
+DAY_SECONDS = 86_400.0
+"""A clock sleeps no longer: so it notices a clock of the machine that was set, and no engine has to split its timer."""
+AGAIN_SECONDS = 30.0
+"""After this a clock looks again where a store or the engine was away, or its schedule was not there yet."""
+UNKNOWN_AGENT_SECONDS = 3600.0
+NEW_SECONDS = 120.0
+"""So long after its start a clock waits for its schedule."""
+EARLY_SECONDS = 2.0
+"""By so much the engine's timers may come early."""
+OVERDUE_SECONDS = 180.0
+_NOBODY = "nobody"
+"""The app itself, among owners: a store lists what an owner has, and does not list the app's own."""
+_STOP_PAUSES = (0.05, 0.2, 0.5)
+_TRIES = 5
+MOST_SCHEDULES = 200
+"""As many as an owner may be allowed to have with an agent."""
+
+
+@dataclass(frozen=True)
+class ScheduleClock:
+    """Which schedule a clock is for, as its orchestration carries it. `since` is when it was started."""
+
+    agent: str
+    owner: str
+    schedule_id: str
+    generation: int
+    since: float
+
+    @classmethod
+    def read(cls, given: Mapping[str, Any]) -> ScheduleClock:
+        """Return the clock that an orchestration carries."""
+        return cls(*(given[one.name] for one in fields(cls)))
+
+    @property
+    def instance(self) -> str:
+        """The id of the orchestration, which no route shows: none of ours has this form."""
+        named = f"{self.agent}\n{self.owner}\n{self.schedule_id}".encode()
+        return f"schedule!{hashlib.sha256(named).hexdigest()[:32]}!{self.generation}"
+
+
+@dataclass(frozen=True)
+class ScheduleName:
+    """A schedule of an agent and an owner. `agent` is in lower case."""
+
+    agent: str
+    owner: str
+    id: str
+
+    @property
+    def address(self) -> Address:
+        """Where it is stored: no agent's name has a dot, so it is among no agent's threads."""
+        return Address(f"{self.agent}.schedules", self.id, _NOBODY if self.owner == APP else self.owner)
+
+    def clock(self, generation: int, since: float) -> ScheduleClock:
+        """Return its clock of that generation."""
+        return ScheduleClock(self.agent, self.owner, self.id, generation, since)
+
+
+class Schedules:
+    """The schedules of one app, whose agents are `agents`, by their names in lower case."""
+
+    def __init__(
+        self, store: ThreadStore, runs: Runs, agents: Mapping[str, AgentPlan], clocks: Clocks, most: int
+    ) -> None:
+        self._store = store
+        self._runs = runs
+        self._agents = agents
+        self._clocks = clocks
+        self._most = most
+
+    async def create(
+        self, agent: str, wanted: NewSchedule, client: ClockClient, caller: Caller
+    ) -> tuple[ScheduleName, Schedule, bool]:
+        """Make a schedule, or find the one that the same key made; return whether it was made now.
+
+        Raises `TooManySchedulesError`, `InvalidFieldError` for a time that has passed, `IdempotencyKeyReusedError`,
+        `BodyTooLargeError`, `EngineUnavailableError` and `LogUnavailableError`: then there is none.
+        """
+        key, owner, now = wanted.key, caller.owner, self._clocks.wall()
+        schedule_id = new_id() if key is None else keyed_thread_id(agent, owner, f"schedule {key}")
+        name, schedule = (
+            ScheduleName(agent.lower(), owner, schedule_id),
+            Schedule.of(agent, wanted, caller.principal, now),
+        )
+        if key is not None and (there := await self._store.head(name.address)) is not None:
+            return await self._repeated(name, there, schedule, client)
+        first = schedule.next_tick
+        if first is None or first > now + LONGEST_AHEAD_SECONDS:
+            named = f"'at' is {utc(wanted.times.at)}" if wanted.times.at is not None else f"'cron' is {schedule.cron!r}"
+            raise InvalidFieldError(f"The field {named}: its first time has passed, or is more than ten years ahead.")
+        if len(await self._store.heads(name.address.agent, name.address.owner, "", self._most)) >= self._most:
+            raise TooManySchedulesError(
+                f"There are {self._most} schedules of yours with agent {agent!r}, the limit. Delete one first."
+            )
+        if len(encode(schedule)) > MOST_HEAD_BYTES:
+            raise BodyTooLargeError("The schedule, with who makes it, is too large to be kept. Send less.")
+        await self._start(name.clock(schedule.generation, now), first, client)
+        outcome = await self._appended(name, None, schedule)
+        if isinstance(outcome, Conflict) and outcome.head is not None:
+            return await self._repeated(name, outcome.head, schedule, client)
+        return name, schedule, True
+
+    async def _repeated(
+        self, name: ScheduleName, there: StoredHead, wanted: Schedule, client: ClockClient
+    ) -> tuple[ScheduleName, Schedule, bool]:
+        schedule = decode(there.payload)
+        if schedule.fingerprint != wanted.fingerprint:
+            raise IdempotencyKeyReusedError("The Idempotency-Key made another schedule. Send another key.")
+        await self._mend(name, schedule, client)
+        return name, schedule, False
+
+    async def of_agent(self, agent: str, owner: str, client: ClockClient) -> list[tuple[ScheduleName, Schedule]]:
+        """Return the owner's schedules with an agent, in the order in which they were made.
+
+        Raises `LogUnavailableError` and `NewerVersionError`.
+        """
+        of = ScheduleName(agent.lower(), owner, "").address
+        found = [
+            (ScheduleName(agent.lower(), owner, schedule_id), decode(head.payload))
+            for schedule_id, head in await self._store.heads(of.agent, of.owner, "", MOST_SCHEDULES)
+        ]
+        for name, schedule in found:
+            await self._mend(name, schedule, client)
+        return sorted(found, key=lambda one: (one[1].created_at, one[0].id))
+
+    async def find(self, name: ScheduleName, client: ClockClient) -> Schedule:
+        """Return a schedule; raises `UnknownScheduleError`, `LogUnavailableError` and `NewerVersionError`."""
+        schedule = decode((await self._read(name)).payload)
+        await self._mend(name, schedule, client)
+        return schedule
+
+    async def pause(self, name: ScheduleName, client: ClockClient) -> Schedule:
+        """Have no run begin from now on; again changes nothing. A tick that is begun has its run first.
+
+        Raises as `find` does, and what keeps that run from being started.
+        """
+        schedule = await self._idle_changed(name, lambda now: now.model_copy(update={"paused": True}), client)
+        await self._stop(name, schedule, client)
+        return schedule
+
+    async def resume(self, name: ScheduleName, client: ClockClient) -> Schedule:
+        """Have runs begin again, from the next tick on; one that is not paused stays as it is.
+
+        Raises as `create` does.
+        """
+        while True:
+            stored, now = await self._read(name), self._clocks.wall()
+            schedule = decode(stored.payload)
+            if not schedule.paused:
+                await self._mend(name, schedule, client)
+                return schedule
+            resumed = schedule.resumed(now)
+            if (first := resumed.next_tick) is not None:
+                await self._start(name.clock(resumed.generation, now), first, client)
+            if isinstance(await self._appended(name, stored, resumed), Appended):
+                return resumed
+
+    async def delete(self, name: ScheduleName, client: ClockClient) -> None:
+        """Remove a schedule; nothing of it begins afterwards. Again changes nothing.
+
+        A tick that is begun has its run first. Raises `LogUnavailableError`, `NewerVersionError`, and what keeps that
+        run from being started; then it is there as before.
+        """
+        while (stored := await self._store.head(name.address)) is not None:
+            schedule = decode(stored.payload)
+            if schedule.begun is not None:
+                await self._finish(name, schedule.begun, client)
+            elif await self._store.forget(name.address, stored):
+                await self._stop(name, schedule, client)
+                return
+
+    async def of_owner(self, owner: str, client: ClockClient) -> list[tuple[ScheduleName, Schedule]]:
+        """Return an owner's schedules with all agents of the app; raises as `of_agent` does."""
+        return [one for agent in sorted(self._agents) for one in await self.of_agent(agent, owner, client)]
+
+    async def erase(self, owner: str, client: ClockClient) -> None:
+        """Delete all schedules of an owner, with whichever agent of the app; raises as `delete` does."""
+        for name, _ in await self.of_owner(owner, client):
+            await self.delete(name, client)
+
+    async def wake(self, clock: ScheduleClock, client: ClockClient) -> float | None:
+        """Do what a clock's schedule has to do now; return when the clock is to wake next, None where it has ended.
+
+        Never raises: a clock that fails would wake nobody any more.
+        """
+        name, now = ScheduleName(clock.agent, clock.owner, clock.schedule_id), self._clocks.wall()
+        try:
+            return await self._woken(name, clock, client)
+        except HostingError as error:
+            logger.warning("Schedule %s of agent %s has to wait: %s", name.id, name.agent, error.code)
+        except Exception:
+            logger.exception("Schedule %s of agent %s has to wait for what failed.", name.id, name.agent)
+        return now + AGAIN_SECONDS
+
+    async def _woken(self, name: ScheduleName, clock: ScheduleClock, client: ClockClient) -> float | None:
+        now = self._clocks.wall()
+        stored = await self._store.head(name.address)
+        schedule = None if stored is None else decode(stored.payload)
+        if schedule is None or schedule.generation < clock.generation:
+            return now + AGAIN_SECONDS if now < clock.since + NEW_SECONDS else None
+        if schedule.paused or schedule.generation > clock.generation:
+            return None
+        if name.agent not in self._agents:
+            logger.warning("Schedule %s is of agent %s, which the app does not have.", name.id, schedule.agent)
+            return now + UNKNOWN_AGENT_SECONDS
+        early = (schedule.next_tick or 0) - now
+        if 0 < early <= EARLY_SECONDS:
+            await asyncio.sleep(early)
+        schedule = await self._changed(name, lambda one: one.ticked(self._clocks.wall()))
+        if schedule.begun is not None:
+            schedule = await self._finish(name, schedule.begun, client)
+        following = schedule.next_tick
+        return None if following is None else min(following, now + DAY_SECONDS)
+
+    async def _finish(self, name: ScheduleName, tick: float, client: ClockClient) -> Schedule:
+        """Start the run of a tick that is begun, or find it, and record what came of it; return the schedule.
+
+        Raises what may be tried again: a store, or the engine, that is away.
+        """
+        schedule = decode((await self._read(name)).payload)
+        if schedule.begun != tick:
+            return schedule
+        planned = self._agents.get(name.agent)
+        call = StartRun(
+            schedule.run_request,
+            schedule.thread_id,
+            Wait(answer=False),
+            "json",
+            f"schedule/{name.id}/{tick:.0f}",
+            busy=schedule.busy or ("queue" if planned is None else planned.busy),
+        )
+        try:
+            started = await self._runs.start(schedule.agent, call, client, Caller(schedule.maker, name.owner))
+            last = LastRun(tick=tick, thread_id=started.run.address.thread_id, run_id=started.run.run_id)
+        except HostingError as error:
+            if error.status == 503:
+                raise
+            last = LastRun(tick=tick, thread_id=schedule.thread_id, code=error.code)
+        return await self._changed(name, lambda one: one.ended(last))
+
+    async def _idle_changed(
+        self, name: ScheduleName, change: Callable[[Schedule], Schedule], client: ClockClient
+    ) -> Schedule:
+        """Change a schedule of which no tick is begun, and return it; a tick that is has its run first."""
+        while True:
+            stored = await self._read(name)
+            schedule = decode(stored.payload)
+            if schedule.begun is not None:
+                await self._finish(name, schedule.begun, client)
+            elif (changed := change(schedule)) == schedule:
+                return schedule
+            elif isinstance(await self._appended(name, stored, changed), Appended):
+                return changed
+
+    async def _changed(self, name: ScheduleName, change: Callable[[Schedule], Schedule]) -> Schedule:
+        while True:
+            stored = await self._read(name)
+            schedule = decode(stored.payload)
+            changed = change(schedule)
+            if changed == schedule or isinstance(await self._appended(name, stored, changed), Appended):
+                return changed
+
+    async def _read(self, name: ScheduleName) -> StoredHead:
+        stored = await self._store.head(name.address)
+        if stored is None:
+            raise UnknownScheduleError(f"There is no schedule {name.id[:80]!r}.")
+        return stored
+
+    async def _appended(self, name: ScheduleName, known: StoredHead | None, schedule: Schedule) -> Appended | Conflict:
+        """Return what came of an append; raises `LogUnavailableError` where that is not known."""
+        position = 0 if known is None else known.position
+        append = Append(StoredHead(position, new_id(), encode(schedule)))
+        for _ in range(_TRIES):
+            outcome = await self._store.append(name.address, known, append)
+            if isinstance(outcome, Appended | Conflict):
+                return outcome
+            await asyncio.sleep(max(outcome.retry_after_seconds, 0.05))
+        raise LogUnavailableError()
+
+    async def _start(self, clock: ScheduleClock, first: float, client: ClockClient) -> None:
+        wake_at = utc(min(first, self._clocks.wall() + DAY_SECONDS))
+        try:
+            await client.start(CLOCK, clock.instance, {"clock": asdict(clock), "wake_at": wake_at})
+        except EngineUnavailableError:
+            status = await client.status(clock.instance)  # the engine refuses one that somebody else has just started
+            if status is None or status.is_over:
+                raise
+
+    async def _mend(self, name: ScheduleName, schedule: Schedule, client: ClockClient) -> None:
+        """Start the clock of a schedule again that should have woken it long ago, and is gone."""
+        now, tick = self._clocks.wall(), schedule.begun or schedule.next_tick
+        if tick is None or tick > now - OVERDUE_SECONDS:
+            return
+        clock = name.clock(schedule.generation, now)
+        status = await client.status(clock.instance)
+        if status is None or status.is_over:
+            logger.warning("Schedule %s of agent %s had no clock; it is started again.", name.id, schedule.agent)
+            await self._start(clock, now, client)
+
+    async def _stop(self, name: ScheduleName, schedule: Schedule, client: ClockClient) -> None:
+        """End the clock and remove its instance; one that cannot be reached ends when it wakes."""
+        instance = name.clock(schedule.generation, 0.0).instance
+        try:
+            status = await client.status(instance)
+            if status is not None and not status.is_over:
+                await client.terminate(instance)
+            for pause in (*_STOP_PAUSES, 0.0):
+                if await client.purge(instance) != "running":
+                    break
+                await asyncio.sleep(pause)
+        except EngineUnavailableError:
+            logger.warning("The clock of schedule %s ends when it wakes: the engine is away.", name.id)

@@ -1,0 +1,23 @@
+"""What is promised of schedules."""
+
+BEHAVIOURS = {
+    "schedules.routes": "A schedule is made, listed, read, paused, resumed and deleted by its routes, and shows its "
+    "last and its next run (docs/schedules.md).",
+    "schedules.times": "A tick comes when the expression says in its time zone, a fixed time once a day also when the "
+    "clocks are set; a clock that is set back repeats none (docs/schedules.md).",
+    "schedules.one-run-per-tick": "A tick has one run, whichever process dies, and however many clocks wake "
+    "(docs/schedules.md).",
+    "schedules.missed": "Ticks that were missed have one run together, or none, as the schedule says "
+    "(docs/schedules.md).",
+    "schedules.paused": "Nothing begins once a schedule is paused or deleted; a tick under way has its run first "
+    "(docs/schedules.md).",
+    "schedules.deleted": "Of a deleted schedule nothing is left (docs/schedules.md).",
+    "schedules.made-once": "A key makes one schedule, however often the request is sent (docs/schedules.md).",
+    "schedules.owners": "An owner has so many schedules of their own; they are in their export, and their erasure ends "
+    "them (docs/schedules.md).",
+    "schedules.clock-lost": "Whoever reads a schedule that is overdue and whose clock is gone starts it again "
+    "(docs/schedules.md).",
+    "schedules.versions": "A schedule of a newer version is left to that version, and what it added stays.",
+    "schedules.cost": "The engine keeps ids of a schedule alone, and an app may have none (docs/schedules.md).",
+}
+"""The rules of docs/schedules.md."""

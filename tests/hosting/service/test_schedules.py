@@ -1,0 +1,475 @@
+"""Schedules over the threads' log and in two processes: every tick begins one run, whatever dies."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from hosting.errors import (
+    EngineUnavailableError,
+    IdempotencyKeyReusedError,
+    InvalidFieldError,
+    LogUnavailableError,
+    NewerVersionError,
+    TooManySchedulesError,
+    UnknownScheduleError,
+)
+from hosting.names import APP, new_id
+from hosting.plan import AgentPlan
+from hosting.ports import Clocks, OrchestrationStatus, Purge
+from hosting.principal import NOBODY, Caller, Principal
+from hosting.request.run_request import RunRequest
+from hosting.request.schedule_call import NewSchedule
+from hosting.runner.held_run import read_run
+from hosting.schedules import LATE_SECONDS, Missed, Times
+from hosting.service.schedule import Schedule, decode
+from hosting.service.schedules import ScheduleClock, ScheduleName, Schedules
+from hosting.stores.contract import Append, StoredHead
+from hosting.thread.run import Run
+from tests.hosting.service.process import ADDRESS, AGENT, Engine, Process, call
+
+NOW = 1_800_000_000.0
+HOURLY = Times("0 * * * *")
+NEXT = 1_800_003_600.0 - 1_800_000_000 % 3600
+ONE_TIME = Times(at=NOW + 60)
+SOMEBODY = Principal("https://issuer.example", "somebody", roles=("reader",))
+
+
+class ClockEngine(Engine):
+    """An engine that knows orchestrations too: `clocks` are those that sleep, by their instances."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.clocks: dict[str, ScheduleClock] = {}
+
+    async def start(self, name: str, instance_id: str, given: Any) -> None:
+        """Start a clock, unless the engine is away."""
+        if self.is_away:
+            raise EngineUnavailableError("The durable engine cannot be reached.")
+        clock = ScheduleClock.read(given["clock"])
+        assert clock.instance == instance_id
+        self.clocks[instance_id] = clock
+
+    async def status(self, instance_id: str) -> OrchestrationStatus | None:
+        """Say whether a clock sleeps."""
+        return OrchestrationStatus(instance_id, "Running", None, None) if instance_id in self.clocks else None
+
+    async def send_event(self, instance_id: str, event: str, value: object) -> None:
+        """Send nothing: no clock listens."""
+
+    async def terminate(self, instance_id: str) -> None:
+        """End a clock."""
+        del self.clocks[instance_id]
+
+    async def purge(self, instance_id: str) -> Purge:
+        """Purge it."""
+        return "running" if instance_id in self.clocks else await super().purge(instance_id)
+
+
+@dataclass
+class Time:
+    """The wall clock of all processes."""
+
+    now: float = NOW
+
+
+class Scheduling:
+    """The schedules of one process of the app, which holds no run itself."""
+
+    def __init__(self, process: Process, engine: ClockEngine, time: Time, most: int = 20) -> None:
+        self.process, self.engine, self.time = process, engine, time
+        self.agents = {AGENT.lower(): AgentPlan(AGENT, process.agent, http=True, tool=None)}
+        self.all = Schedules(process.store, process.runs, self.agents, Clocks(lambda: time.now), most)
+
+    async def made(self, times: Times = HOURLY, caller: Caller = NOBODY, **members: Any) -> ScheduleName:
+        """Return a new schedule that runs on the thread `t1`."""
+        wanted = replace(NewSchedule(times, "run_once", RunRequest(message="tick"), "t1", None, None), **members)
+        name, _, _ = await self.all.create(AGENT, wanted, self.engine, caller)
+        return name
+
+    async def wake(self, name: ScheduleName, generation: int | None = None) -> float | None:
+        """Have the schedule's clock wake now."""
+        if generation is None:
+            generation = (await self.stored(name)).generation
+        return await self.all.wake(name.clock(generation, NOW), self.engine)
+
+    async def stored(self, name: ScheduleName) -> Schedule:
+        """Return the schedule as it is stored."""
+        head = await self.process.store.head(name.address)
+        assert head is not None
+        return decode(head.payload)
+
+    async def runs(self) -> list[str]:
+        """Return the runs that the thread `t1` has accepted."""
+        events = await self.process.log.events(ADDRESS, 0)
+        return [event.run_id for _, event in events if event.kind == "accepted"]
+
+    def dies_at_append(self, nth: int, *, counts: bool) -> None:
+        """End the process at that append from now on, before it or, if it `counts`, before its answer came."""
+        left = nth
+
+        async def before() -> None:
+            nonlocal left
+            left -= 1
+            if left:
+                self.process.store.before_append = before
+            elif counts:
+                self.process.store.fails = ["answer lost"]
+                self.process.store.failing_reads = 1000
+            else:
+                self.process.die()
+
+        self.process.store.before_append = before
+
+
+@pytest.fixture
+def both(processes: tuple[Process, Process]) -> tuple[Scheduling, Scheduling]:
+    """Two processes of one app."""
+    time, engine = Time(), ClockEngine()
+    for process in processes:
+        process.engine = engine
+    one, other = (Scheduling(process, engine, time) for process in processes)
+    return one, other
+
+
+@pytest.fixture
+def one(both: tuple[Scheduling, Scheduling]) -> Scheduling:
+    """The first of the two."""
+    return both[0]
+
+
+@pytest.mark.behaviour("schedules.one-run-per-tick")
+async def test_a_tick_begins_one_run_however_many_clocks_wake(both: tuple[Scheduling, Scheduling]) -> None:
+    """In two processes at once, and again; each says when to wake next."""
+    name = await both[0].made()
+    both[0].time.now = NEXT + 1
+
+    woken = await asyncio.gather(*(scheduling.wake(name) for scheduling in both * 3))
+    again = await both[1].wake(name)
+
+    runs = await both[0].runs()
+    last = (await both[1].stored(name)).last
+    assert len(runs) == 1
+    assert last is not None
+    assert (last.tick, last.thread_id, last.run_id) == (NEXT, "t1", runs[0])
+    assert {*woken, again} == {NEXT + 3600}
+
+
+@pytest.mark.behaviour("schedules.one-run-per-tick")
+@pytest.mark.parametrize("counts", [False, True], ids=["not written", "written"])
+@pytest.mark.parametrize("nth", [1, 2, 3])
+async def test_a_process_that_dies_at_any_write_leaves_the_tick_to_the_next(
+    both: tuple[Scheduling, Scheduling], nth: int, counts: bool
+) -> None:
+    """The tick is begun, its run accepted, what came of it recorded: none of them is lost or done twice."""
+    one, other = both
+    name = await one.made()
+    one.time.now = NEXT
+    one.dies_at_append(nth, counts=counts)
+
+    await one.wake(name, int(NOW))
+    one.process.die()
+    following = await other.wake(name)
+
+    schedule = await other.stored(name)
+    assert schedule.last is not None
+    assert await other.runs() == [schedule.last.run_id]
+    assert (schedule.begun, schedule.done, following) == (None, NEXT, NEXT + 3600)
+
+
+@pytest.mark.behaviour("schedules.missed")
+@pytest.mark.parametrize("missed", ["run_once", "skip"])
+async def test_ticks_that_were_missed_run_once_or_never(one: Scheduling, missed: Missed) -> None:
+    """When no process ran for a day: the newest of them, or none; then it goes on as before."""
+    name = await one.made(missed=missed)
+    one.time.now = NEXT + 86_400 + LATE_SECONDS + 1
+
+    following = await one.wake(name)
+
+    schedule = await one.stored(name)
+    assert len(await one.runs()) == (1 if missed == "run_once" else 0)
+    assert (schedule.last and schedule.last.tick, schedule.last_missed) == (
+        (NEXT + 86_400, None) if missed == "run_once" else (None, NEXT + 86_400)
+    )
+    assert following == NEXT + 86_400 + 3600
+
+
+async def test_a_clock_that_wakes_early_waits_for_its_tick(one: Scheduling) -> None:
+    """The engine's timers may come a moment early: nothing begins before its time, and the clock sleeps again."""
+    name = await one.made()
+    one.time.now = NEXT - 60
+
+    assert await one.wake(name) == NEXT
+    assert await one.runs() == []
+
+
+async def test_a_schedule_at_a_time_runs_once_and_has_ended(one: Scheduling) -> None:
+    """Its clock ends too, and one that wakes again finds nothing to do."""
+    name = await one.made(ONE_TIME)
+    one.time.now = NOW + 61
+
+    assert [await one.wake(name), await one.wake(name)] == [None, None]
+    assert len(await one.runs()) == 1
+
+
+async def test_a_clock_sleeps_for_a_day_at_most(one: Scheduling) -> None:
+    """So that a clock of the machine that is set, or an engine that splits long timers, changes nothing."""
+    name = await one.made(Times(at=NOW + 400 * 86_400))
+
+    assert await one.wake(name) == NOW + 86_400
+
+
+@pytest.mark.behaviour("schedules.paused")
+async def test_a_paused_schedule_begins_nothing_and_makes_up_for_nothing(one: Scheduling) -> None:
+    """Its clock goes, and a new one comes when it is resumed; an old one that wakes late ends."""
+    name = await one.made()
+    old = await one.stored(name)
+
+    paused = await one.all.pause(name, one.engine)
+    clocks_of_paused = dict(one.engine.clocks)
+    one.time.now = NEXT + 10
+    woken = await one.wake(name, old.generation)
+    resumed = await one.all.resume(name, one.engine)
+    late = await one.wake(name, old.generation)
+
+    assert (paused.paused, clocks_of_paused, woken, late) == (True, {}, None, None)
+    assert (resumed.paused, resumed.next_tick, await one.runs()) == (False, NEXT + 3600, [])
+    assert [clock.generation for clock in one.engine.clocks.values()] == [resumed.generation]
+    one.time.now = NEXT + 3600
+    await one.wake(name)
+    assert len(await one.runs()) == 1
+
+
+@pytest.mark.behaviour("schedules.paused")
+@pytest.mark.parametrize("verb", ["pause", "delete"])
+async def test_a_tick_under_way_has_its_run_before_the_schedule_is_paused_or_gone(
+    both: tuple[Scheduling, Scheduling], verb: str
+) -> None:
+    """So nothing begins after the answer, although the process that began the tick goes on afterwards."""
+    one, other = both
+    name = await one.made()
+    one.time.now = NEXT
+    waking = asyncio.ensure_future(one.wake(name, int(NOW)))
+
+    async with one.process.store.holding("append"):  # the tick is begun, and nobody has started its run
+        before = await other.runs()
+        await getattr(other.all, verb)(name, other.engine)
+        runs = await other.runs()
+    await waking
+
+    assert (before, len(runs)) == ([], 1)
+    assert await other.runs() == runs
+    assert other.engine.clocks == {}
+    if verb == "delete":
+        assert await other.process.store.head(name.address) is None
+    else:
+        assert (await other.stored(name)).last
+
+
+@pytest.mark.behaviour("schedules.deleted")
+async def test_of_a_deleted_schedule_nothing_is_left(one: Scheduling) -> None:
+    """Neither it nor its clock; a clock that wakes all the same begins nothing, and it is deleted again."""
+    name = await one.made()
+    await one.all.delete(name, one.engine)
+    one.time.now = NEXT
+
+    woken = await one.wake(name, int(NOW))
+    await one.all.delete(name, one.engine)
+
+    assert (woken, one.engine.clocks, await one.runs()) == (None, {}, [])
+    assert await one.all.of_agent(AGENT, APP, one.engine) == []
+    for ask in (one.all.find, one.all.pause, one.all.resume):
+        with pytest.raises(UnknownScheduleError):
+            await ask(name, one.engine)
+
+
+async def test_a_clock_waits_for_a_schedule_that_is_not_stored_yet(one: Scheduling) -> None:
+    """It is started first; where none is stored for two minutes, its maker died, and it ends."""
+    clock = ScheduleName(AGENT.lower(), APP, new_id()).clock(int(NOW), NOW)
+
+    assert await one.all.wake(clock, one.engine) == NOW + 30
+    one.time.now = NOW + 121
+    assert await one.all.wake(clock, one.engine) is None
+
+
+@pytest.mark.behaviour("schedules.made-once")
+async def test_a_key_makes_one_schedule(both: tuple[Scheduling, Scheduling]) -> None:
+    """At both processes at once, and again; another schedule with it is refused."""
+    names = await asyncio.gather(*(scheduling.made(key="k") for scheduling in both * 2))
+
+    assert len(set(names)) == 1
+    assert len(await both[0].all.of_agent(AGENT, APP, both[0].engine)) == 1
+    with pytest.raises(IdempotencyKeyReusedError):
+        await both[0].made(key="k", times=ONE_TIME)
+
+
+@pytest.mark.behaviour("schedules.owners")
+async def test_an_owner_has_schedules_of_their_own_and_so_many(both: tuple[Scheduling, Scheduling]) -> None:
+    """Nobody else sees them; their runs are sent by who made them, as they were asked for, on threads of theirs."""
+    one = Scheduling(both[0].process, both[0].engine, both[0].time, most=2)
+    caller, wanted = Caller.of(SOMEBODY), RunRequest(message="tick", webhook="https://hooks.example/ticks")
+    first = await one.made(caller=caller, thread_id=None, request=wanted)
+    one.time.now += 1
+    second = await one.made(caller=caller, thread_id=None)
+    one.time.now = NEXT
+    await one.wake(first)
+
+    last = (await one.stored(first)).last
+    assert last is not None
+    assert last.thread_id is not None
+    run = await read_run(one.process.log, replace(ADDRESS, thread_id=last.thread_id, owner=SOMEBODY.owner), last.run_id)
+    assert isinstance(run, Run)
+    assert (run.accepted.principal, run.accepted.request) == (SOMEBODY, wanted)
+    assert [name.id for name, _ in await one.all.of_agent(AGENT, SOMEBODY.owner, one.engine)] == [first.id, second.id]
+    assert await one.all.of_agent(AGENT, APP, one.engine) == []
+    with pytest.raises(TooManySchedulesError, match="2 schedules"):
+        await one.made(caller=caller)
+    await one.made()
+    await one.all.erase(SOMEBODY.owner, one.engine)
+    assert await one.all.of_agent(AGENT, SOMEBODY.owner, one.engine) == []
+    assert len(await one.all.of_agent(AGENT, APP, one.engine)) == 1
+
+
+async def test_each_run_has_a_thread_of_its_own_where_none_is_named(one: Scheduling) -> None:
+    """The same one for a tick, whoever begins it."""
+    name = await one.made(thread_id=None)
+    threads = []
+    for number in range(2):
+        one.time.now = NEXT + number * 3600
+        await one.wake(name)
+        last = (await one.stored(name)).last
+        assert last is not None
+        threads.append(last.thread_id)
+
+    assert len({*threads, None}) == 3
+
+
+@pytest.mark.parametrize("at", [NOW, NOW - 1, NOW + 11 * 366 * 86_400])
+async def test_a_time_that_has_passed_or_is_far_away_makes_no_schedule(one: Scheduling, at: float) -> None:
+    """And no clock."""
+    with pytest.raises(InvalidFieldError, match="'at'"):
+        await one.made(Times(at=at))
+
+    assert one.engine.clocks == {}
+
+
+async def test_a_run_that_the_thread_refuses_is_recorded_and_the_schedule_goes_on(one: Scheduling) -> None:
+    """A busy thread that rejects is one; its code stands where the run would."""
+    name = await one.made(busy="reject")
+    one.process.agent.gate.clear()
+    busy = await one.process.start(call("busy", "t1"))
+    one.time.now = NEXT
+
+    following = await one.wake(name)
+
+    last = (await one.stored(name)).last
+    one.process.agent.gate.set()
+    assert (last and last.code, following) == ("thread_busy", NEXT + 3600)
+    assert await one.runs() == [busy.run_id]
+
+
+async def test_the_ticks_of_an_agent_that_is_gone_wait_for_it(one: Scheduling) -> None:
+    """Until it is back, as if nobody had looked; a paused or deleted schedule needs no agent."""
+    name = await one.made()
+    agents = dict(one.agents)
+    one.agents.clear()
+    one.time.now = NEXT
+
+    waiting = await one.wake(name)
+    before = await one.runs()
+    one.agents.update(agents)
+    one.time.now = NEXT + 5
+    following = await one.wake(name)
+
+    assert (before, waiting, following) == ([], NEXT + 3600, NEXT + 3600)
+    assert len(await one.runs()) == 1
+
+
+async def test_a_store_that_is_away_is_asked_again(one: Scheduling) -> None:
+    """A clock goes on whatever fails; its tick comes a moment later."""
+    name = await one.made()
+    one.time.now = NEXT
+    one.process.store.failing_reads = 1
+
+    assert await one.wake(name, int(NOW)) == NEXT + 30
+    assert await one.wake(name) == NEXT + 3600
+    assert len(await one.runs()) == 1
+
+
+@pytest.mark.behaviour("schedules.clock-lost")
+async def test_an_engine_that_takes_no_clock_makes_no_schedule(one: Scheduling) -> None:
+    """A clock comes first, so there is none without one."""
+    one.engine.is_away = True
+    with pytest.raises(EngineUnavailableError):
+        await one.made()
+    one.engine.is_away = False
+    refused = await one.all.of_agent(AGENT, APP, one.engine)
+
+    name = await one.made()
+
+    assert (refused, list(one.engine.clocks)) == ([], [name.clock((await one.stored(name)).generation, NOW).instance])
+
+
+async def test_a_tick_for_which_no_signal_is_taken_is_tried_again(one: Scheduling) -> None:
+    """It stays begun, for the next look."""
+    name = await one.made()
+    one.time.now = NEXT
+    one.engine.is_away = True
+    waiting = await one.wake(name)
+    one.engine.is_away = False
+
+    assert (waiting, (await one.stored(name)).begun) == (NEXT + 30, NEXT)
+    assert await one.wake(name) == NEXT + 3600
+    assert (await one.stored(name)).last
+
+
+@pytest.mark.behaviour("schedules.clock-lost")
+async def test_whoever_reads_a_schedule_that_is_overdue_starts_its_clock_again(one: Scheduling) -> None:
+    """An engine that was restored has none; one that sleeps is left alone, and so is a tick that comes soon."""
+    name = await one.made()
+    one.engine.clocks.clear()
+
+    await one.all.find(name, one.engine)
+    before = dict(one.engine.clocks)
+    one.time.now = NEXT + 200
+    await one.all.of_agent(AGENT, APP, one.engine)
+    after = dict(one.engine.clocks)
+    await one.all.find(name, one.engine)
+
+    assert (before, len(after)) == ({}, 1)
+    assert one.engine.clocks == after
+
+
+@pytest.mark.behaviour("schedules.versions")
+async def test_what_a_later_version_added_stays_and_what_it_decides_is_left_to_it(one: Scheduling) -> None:
+    """A member that is unknown is written back; a schedule of a newer version is not touched."""
+    name = await one.made()
+    await rewritten(one, name, {"color": "red"})
+    await one.all.pause(name, one.engine)
+    assert (await one.stored(name)).model_extra == {"color": "red"}
+
+    await rewritten(one, name, {"v": 2, "paused": False})
+    with pytest.raises(NewerVersionError):
+        await one.all.resume(name, one.engine)
+    one.time.now = NEXT
+    assert await one.wake(name, int(NOW)) == NEXT + 30
+    assert await one.runs() == []
+
+
+async def rewritten(one: Scheduling, name: ScheduleName, members: dict[str, Any]) -> None:
+    """Store a schedule with other members, as another version would."""
+    known = await one.process.store.head(name.address)
+    assert known is not None
+    payload = decode(known.payload).model_copy(update=members).model_dump_json().encode()
+    await one.process.store.append(name.address, known, Append(StoredHead(known.position, new_id(), payload)))
+
+
+async def test_a_schedule_whose_append_stays_unknown_is_refused(one: Scheduling) -> None:
+    """Its clock then finds nothing, or finds it after all."""
+    one.process.store.is_away = True
+
+    with pytest.raises(LogUnavailableError):
+        await one.made()
