@@ -6,10 +6,9 @@ import asyncio
 import base64
 import contextlib
 import hashlib
-import json
 import math
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import httpx
@@ -20,19 +19,17 @@ from hosting.names import StoreKey
 from hosting.settings import read_settings
 from hosting.stores.choice import choose_attachments
 from tests.faults.app_process import until_dead
+from tests.faults.killing_stores import killed_by, killing_stores_app, running
 from tests.faults.storm_kept import kept
-from tests.support.app_folder import make_app
 from tests.support.canary import gone
-from tests.support.carriers import APP, GUARD_SECONDS, Api, socket_api
+from tests.support.carriers import GUARD_SECONDS, Api
 from tests.support.kept_in import HUB, KINDS, kept_in
-from tests.support.running_host import RunningHost
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(sys.platform == "win32", reason="the app kills itself by SIGKILL"),
 ]
 
-HOST = json.loads((APP / "host.json").read_text(encoding="utf-8"))
 CANARY = b"canary-77aa"
 PICTURE = CANARY * 3000
 HASH = hashlib.sha256(PICTURE).hexdigest()
@@ -57,80 +54,12 @@ ERASING = [
     for call in ("attachments.erase", "log.append", "archive.erase", "log.erase")
     for side in ("after", "before")
 ]
-SOURCE = '''
-import asyncio, os, signal, time
-from functools import partial
-
-if ahead := float(os.environ.get("CLOCK_AHEAD", "0")):
-    right_time = time.time
-    time.time = lambda: right_time() + ahead  # before anything of the app asks for the time
-
-import hosting.app
-from tests.support.app.scripted import scripted_agent
-
-
-class KillingStore:
-    """A store whose process dies before or after one of its calls, or stops at it: the NTH that has SAID in it."""
-
-    left = int(os.environ.get("NTH", "1"))
-
-    def __init__(self, name, store):
-        self._name, self._store = name, store
-
-    def __getattr__(self, verb):
-        call, name = getattr(self._store, verb), f"{self._name}.{verb}"
-        if not asyncio.iscoroutinefunction(call):
-            return call
-
-        async def killing(*arguments, **named):
-            side, _, meant = os.environ.get("KILL", "").partition(" ")
-            KillingStore.left -= meant == name and os.environ.get("SAID", "") in str(arguments)
-            if (side, meant, self.left) == ("at", name, 0):
-                await asyncio.Event().wait()
-            if (side, meant, self.left) == ("before", name, 0):
-                os.kill(os.getpid(), signal.SIGKILL)
-            result = await call(*arguments, **named)
-            if (side, meant, self.left) == ("after", name, 0):
-                os.kill(os.getpid(), signal.SIGKILL)
-            return result
-
-        return killing
-
-
-def killing(name, choose):
-    return lambda *arguments: KillingStore(name, choose(*arguments))
-
-
-hosting.stores.choice.choose_thread_store = killing("log", hosting.stores.choice.choose_thread_store)
-hosting.stores.choice.choose_archive = killing("archive", hosting.stores.choice.choose_archive)
-hosting.stores.choice.choose_attachments = killing("attachments", hosting.stores.choice.choose_attachments)
-hosting.app.Services = partial(hosting.app.Services, lease_seconds=1.0, margin_seconds=0.5)
-app = hosting.app.AgentFunctionApp(agents=[scripted_agent("Joker")], wires=["responses"])
-'''
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """The app."""
-    (tmp_path / "app").mkdir()
-    return make_app(tmp_path / "app", SOURCE, host=HOST)
-
-
-@contextlib.asynccontextmanager
-async def running(folder: Path, **environ: str):  # type: ignore[no-untyped-def]
-    """A host of the app and how to reach it."""
-    with RunningHost(folder, environ={"AGENT_RECENT_BYTES": "2048", **environ}) as host:
-        api = socket_api(host.origin, folder / ".agents" / "log.sqlite")
-        async with api.http:
-            yield host, api
-
-
-async def killed_by(folder: Path, point: str, send: Callable[[Api], object], **environ: str) -> None:
-    """Send to a host that dies of it."""
-    async with running(folder, KILL=point, **environ) as (host, api):
-        with contextlib.suppress(httpx.TransportError):
-            await send(api)  # type: ignore[misc]
-        assert await until_dead(host) != 0
+    return killing_stores_app(tmp_path)
 
 
 @pytest.mark.behaviour("erasure.attachments")

@@ -1,0 +1,128 @@
+"""A fork under SIGKILL: a real host killed around each thing that it puts into a store for one."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import sys
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from hosting.host_settings import task_hub
+from hosting.names import Address, StoreKey
+from hosting.runner.thread_log import epoch_store_key
+from hosting.settings import read_settings
+from hosting.stores.choice import choose_archive, choose_attachments
+from tests.faults.killing_stores import killed_by, killing_stores_app, running
+from tests.support.carriers import GUARD_SECONDS, Api
+from tests.support.kept_in import KINDS, kept_in
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(sys.platform == "win32", reason="the app kills itself by SIGKILL"),
+]
+
+THREADS = "/api/agents/Joker/threads"
+PICTURE = f"data:image/png;base64,{base64.b64encode(bytes(range(256)) * 100).decode()}"
+SEEN = [{"$type": "data", "uri": PICTURE, "mediaType": "image/png"}]
+HALF_A_DAY = "43200"
+POINTS = [
+    ("before attachments.put", 1, False),  # which is the mark
+    ("after attachments.put", 2, False),  # the picture
+    ("after archive.put", 1, False),
+    ("before log.append", 1, False),
+    ("after log.append", 1, True),
+    ("before attachments.erase", 1, True),  # after the signal
+]
+"""Where a host dies, at which of these calls, and whether the fork stands then."""
+FORKS = [f"fork-{number}" for number in range(len(POINTS))]
+
+
+async def fork(api: Api, thread_id: str) -> httpx.Response:
+    """Fork the thread to one of that id."""
+    return await api.http.post(f"{THREADS}/t/fork", json={"thread_id": thread_id})
+
+
+async def entries(api: Api, thread_id: str) -> list[dict[str, Any]]:
+    """Return all entries of a thread."""
+    return list((await api.http.get(f"{THREADS}/{thread_id}/messages", params={"limit": 200})).json()["entries"])
+
+
+@pytest.mark.behaviour("fork.killed")
+@pytest.mark.parametrize("stores", kept_in(*KINDS), indirect=True)
+async def test_a_fork_whose_host_was_killed_is_made_by_the_same_request_whole_and_once(
+    tmp_path: Path, stores: dict[str, str]
+) -> None:
+    """By the next host, which is killed of another fork; what the killed ones put for nothing goes with a sweep."""
+    folder = killing_stores_app(tmp_path)
+    async with running(folder, **stores) as (_, api):
+        await api.ask("see", thread_id="t", contents=SEEN)
+        for number in range(1, 7):
+            await api.ask(f"{number} ".ljust(400, "x"), thread_id="t")
+        await asyncio.wait_for(moved(api), GUARD_SECONDS)
+        origin = await entries(api, "t")
+    again: list[httpx.Response] = []
+    asked: list[str] = []
+
+    async def killing(api: Api) -> None:
+        again.extend([await fork(api, thread_id) for thread_id in asked[-1:]])
+        asked.append(FORKS[len(asked)])
+        await fork(api, asked[-1])
+
+    for thread_id, (point, nth, _) in zip(FORKS, POINTS, strict=True):
+        await killed_by(folder, point, killing, NTH=str(nth), SAID=thread_id, **stores)
+    async with running(folder, CLOCK_AHEAD=HALF_A_DAY, **stores) as (_, api):
+        again.append(await fork(api, FORKS[-1]))
+        twice = [await fork(api, thread_id) for thread_id in FORKS]
+        forks = [await entries(api, thread_id) for thread_id in FORKS]
+        assert (await api.http.post("/admin/functions/agents_retention", json={})).status_code == 202
+        await asyncio.wait_for(swept(folder, stores), GUARD_SECONDS)
+        listed = (await api.http.get(THREADS)).json()["threads"]
+
+    assert [answer.status_code for answer in again] == [201] * len(POINTS)
+    assert ["idempotency-replayed" in answer.headers for answer in again] == [stands for _, _, stands in POINTS]
+    assert [answer.json() for answer in twice] == [answer.json() for answer in again]
+    assert forks == [origin] * len(POINTS)
+    assert sorted(one["thread_id"] for one in listed) == [*FORKS, "t"]
+    of_origin, *of_forks = await archived(folder, stores)
+    assert of_origin > 0
+    assert of_forks == [of_origin] * len(POINTS)
+
+
+async def moved(api: Api) -> None:
+    """Return once the thread's older part is in the archive."""
+    while (await api.http.get(f"{THREADS}/t")).json()["size_bytes"] > 4096:  # noqa: ASYNC110 - another process moves it
+        await asyncio.sleep(0.02)
+
+
+async def swept(folder: Path, stores: dict[str, str]) -> None:
+    """Return once nothing is beside the forks that is not beside their origin: the marks are removed last."""
+    while len({tuple(names) for names in await beside(folder, stores)}) > 1:  # noqa: ASYNC110 - another process
+        await asyncio.sleep(0.02)
+
+
+async def beside(folder: Path, stores: dict[str, str]) -> list[list[str]]:
+    """Return the names of the attachments of the thread and of its forks."""
+    kept = choose_attachments(read_settings(stores), folder, stores)
+    try:
+        return [list(await kept.names(key)) for key in keys(folder, stores)]
+    finally:
+        await kept.close()
+
+
+async def archived(folder: Path, stores: dict[str, str]) -> list[int]:
+    """Remove what is archived of the thread and of its forks, and return how many entries that were."""
+    archive = choose_archive(read_settings(stores), folder, stores)
+    try:
+        return [await archive.erase(key) for key in keys(folder, stores)]
+    finally:
+        await archive.close()
+
+
+def keys(folder: Path, stores: dict[str, str]) -> list[StoreKey]:
+    """Return where the archive and the attachments of the thread lie, and of its forks."""
+    hub = task_hub(folder, stores)
+    return [epoch_store_key(hub, Address.of("Joker", thread_id), 0) for thread_id in ("t", *FORKS)]
