@@ -1,11 +1,14 @@
-"""Spans of runs for OpenTelemetry, and the log line at the end of each run. Both have ids, counts and times, no text.
+"""Spans and metrics of runs for OpenTelemetry, and the log line at the end of each: ids, counts and times, no text.
 
 Theory. A run may be executed later than its request, perhaps by another process, perhaps twice. So the trace that it
 belongs to is written into the log's first event, as W3C `traceparent`, and each attempt is a span of its own below it.
 The agent loop runs in the context of its caller, so the framework's spans of the agent, its model calls and its tool
 calls become children of the attempt's. Attributes are the GenAI semantic conventions' where those have one. Errors are
-named by their code, because the text of an exception is foreign. Where the app sets up no SDK, spans cost next to
-nothing and go nowhere.
+named by their code, because the text of an exception is foreign. Where the app sets up no SDK, spans and metrics cost
+next to nothing and go nowhere.
+
+A metric is counted by the process that appended what it counts, so their sum over all processes counts each run once.
+What models use, and how long their calls take, the framework measures by the conventions' own names.
 """
 
 from __future__ import annotations
@@ -14,20 +17,52 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from opentelemetry import trace
+from opentelemetry import metrics, trace
 from opentelemetry.context import Context
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
+from hosting.budgets import cost_text
 from hosting.names import Address
-from hosting.thread.events import Completed, Terminal
+from hosting.thread.events import TERMINALS, Accepted, Completed, Terminal
 from hosting.thread.run import Run
 
 logger = logging.getLogger(__name__)
 
 _TRACER = trace.get_tracer("hosting")
+_METER = metrics.get_meter("hosting")
+_REQUESTS = _METER.create_counter("agent.run.requests", "{run}", "Runs that were accepted")
+_ACTIVE = _METER.create_up_down_counter("agent.run.active", "{run}", "Runs that this process works on")
+_ATTEMPTS = _METER.create_counter("agent.run.attempts", "{attempt}", "Attempts that were begun")
+_WAIT = _METER.create_histogram("agent.run.wait", "s", "From a run's request to its first attempt")
+_DURATION = _METER.create_histogram("agent.run.duration", "s", "From a run's request to its end")
+_COST = _METER.create_counter("agent.run.cost", "1", "What runs cost, by the prices of their agent's budget")
 _W3C = TraceContextTextMapPropagator()
 _HEADER = "traceparent"
+_AGENT, _OUTCOME, _ERROR = "gen_ai.agent.name", "agent.run.outcome", "error.type"
+
+
+REPORTED = (Accepted, *TERMINALS)
+"""The events of a run that are reported as they are appended."""
+
+
+def report(address: Address, event: Accepted | Terminal, run: Run | None) -> None:
+    """Count a run's beginning, or count and log its end. Called by the process that appended it, so once for each.
+
+    Without a `run` nobody held it here. How long such a one took is not known.
+    """
+    if isinstance(event, Accepted):
+        _REQUESTS.add(1, {_AGENT: event.agent})
+        return
+    log_end(address, event, run)
+    if run is None:
+        return
+    ended = {_AGENT: run.accepted.agent, _OUTCOME: event.kind}
+    if not isinstance(event, Completed):
+        ended[_ERROR] = event.code
+    _DURATION.record(max(0.0, event.at - run.accepted.at), ended)
+    if event.cost:
+        _COST.add(float(cost_text(event.cost)), {_AGENT: run.accepted.agent})
 
 
 def log_end(address: Address, terminal: Terminal, run: Run | None) -> None:
@@ -74,14 +109,25 @@ def carried_traceparent(sent: str | None) -> str | None:
 
 @contextmanager
 def run_span(run: Run) -> Iterator[Span]:
-    """Make one attempt a span, current until the end of the block; an exception that leaves it is named by its type."""
-    accepted = run.accepted
+    """Make one attempt a span, current until the end of the block; an exception that leaves it is named by its type.
+
+    The attempt is counted too, by why it is made: it is the `first`, one after a `failure`, or the run was `taken_over`
+    from a process that ended.
+    """
+    accepted, claim = run.accepted, run.claim
+    agent = {_AGENT: accepted.agent}
+    is_again = claim is not None and claim.failed is not None
+    cause = "first" if run.attempts == 1 else "failure" if is_again else "taken_over"
+    _ATTEMPTS.add(1, {**agent, "agent.run.attempt.cause": cause})
+    if cause == "first" and claim is not None:
+        _WAIT.record(max(0.0, claim.at - accepted.at), agent)
+    _ACTIVE.add(1, agent)
     with _TRACER.start_as_current_span(
         f"run {accepted.agent}",
         context=_extracted(accepted.traceparent) if accepted.traceparent else None,
         kind=SpanKind.CONSUMER,
         attributes={
-            "gen_ai.agent.name": accepted.agent,
+            **agent,
             "gen_ai.conversation.id": accepted.thread_id,
             "agent.run.id": accepted.run_id,
             "agent.run.attempt": run.attempts,
@@ -94,17 +140,19 @@ def run_span(run: Run) -> Iterator[Span]:
         except BaseException as error:
             _fail(span, type(error).__name__)
             raise
+        finally:
+            _ACTIVE.add(-1, agent)
 
 
 def record_outcome(span: Span, terminal: Terminal) -> None:
     """Put on an attempt's span how its run ends."""
-    span.set_attribute("agent.run.outcome", terminal.kind)
+    span.set_attribute(_OUTCOME, terminal.kind)
     if not isinstance(terminal, Completed):
         _fail(span, terminal.code)
 
 
 def _fail(span: Span, error_type: str) -> None:
-    span.set_attribute("error.type", error_type)
+    span.set_attribute(_ERROR, error_type)
     span.set_status(Status(StatusCode.ERROR))
 
 

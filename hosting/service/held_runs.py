@@ -32,13 +32,13 @@ from hosting.names import Address, new_id
 from hosting.ports import EntityClient
 from hosting.runner.held_run import LEASE_SECONDS, DrainingError, HeldRun, StaleTokenError
 from hosting.runner.hosted_agent import HostedAgent
-from hosting.runner.telemetry import log_end
+from hosting.runner.telemetry import REPORTED, report
 from hosting.runner.thread_log import Decided, ThreadLog
 from hosting.service.broadcast import Broadcast, DeltaText, LoggedEvent, UnderWay
 from hosting.service.conversations import Conversations
 from hosting.thread.commands import ClaimRun, ClaimTerms, EndRun, Refused, ReleaseRun, SignalFailed
 from hosting.thread.conversation import Snapshot
-from hosting.thread.events import TERMINALS, Accepted, Claimed, Holder, Terminal
+from hosting.thread.events import Accepted, Claimed, Holder, Terminal
 from hosting.thread.head import Head
 from hosting.thread.run import fold_run, unanswered
 from state.models import Conversation
@@ -387,9 +387,9 @@ class HeldRuns:
             self._conversations.appended(address, decided.head, events)
             for position, event in events:
                 self._broadcast.publish(address, LoggedEvent(position, event))
-                if isinstance(event, TERMINALS):
-                    ended = self.held.get(event.run_id)
-                    log_end(address, event, None if ended is None else ended.run)
+                if isinstance(event, REPORTED):
+                    of_event = self.held.get(event.run_id)
+                    report(address, event, None if of_event is None else of_event.run)
         if decided.head.state == "deleting":  # no run is open any more
             for deleted in [held for held in self.held.values() if held.address == address]:
                 self._stop_unless_held(deleted, decided.head)

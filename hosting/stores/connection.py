@@ -15,10 +15,15 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanager
 from typing import Generic, Literal, TypeVar
 
+from opentelemetry import metrics
+
 from hosting.errors import LogUnavailableError, StoreUnavailableError
 from hosting.ports import Clock
 
 logger = logging.getLogger(__name__)
+
+_CALLS = metrics.get_meter("hosting").create_counter("agent.log.calls", "{call}", "Calls of the store of threads")
+_CALL = "agent.log.call"
 
 ClientT = TypeVar("ClientT")
 T = TypeVar("T")
@@ -144,6 +149,7 @@ class StoreReadiness:
 
     def worked(self, verb: Verb) -> None:
         """Note a success: an append proves that reads work, too."""
+        _CALLS.add(1, {_CALL: verb})
         self._is_used = True
         self._failed_at.pop(verb, None)
         if verb == "append":
@@ -151,6 +157,7 @@ class StoreReadiness:
 
     def failed(self, verb: Verb) -> None:
         """Note a failure."""
+        _CALLS.add(1, {_CALL: verb, "error.type": LogUnavailableError.code})
         self._failed_at[verb] = self._clock()
 
     async def check(self) -> None:

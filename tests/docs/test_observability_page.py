@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from hosting.runner import telemetry
+from hosting.stores import connection
 from tests.support.carriers import APP, socket_api
 from tests.support.running_host import RunningHost
 
@@ -59,9 +60,11 @@ def test_every_logger_that_the_page_names_is_a_module_that_logs() -> None:
 
 
 @pytest.mark.behaviour("docs.observability")
-def test_every_attribute_of_a_run_s_span_stands_on_the_page_and_no_other() -> None:
-    """The table is the code's."""
+def test_every_attribute_and_metric_stands_on_the_page_and_no_other() -> None:
+    """The tables are the code's."""
     shown = set(re.findall(r"^\| `([a-z_.]+\.[a-z_.]+)` \| (?!DEBUG|INFO|WARNING|ERROR)", PAGE, re.MULTILINE))
-    source = inspect.getsource(telemetry)
+    explained = {"agent.run.attempt.cause", "agent.log.call"}
+    source = inspect.getsource(telemetry) + inspect.getsource(connection)
 
-    assert shown == set(re.findall(r'"((?:gen_ai|agent\.run|error)\.[a-z_.]+)"', source))
+    assert shown | explained == set(re.findall(r'"((?:gen_ai|agent\.run|agent\.log|error)\.[a-z_.]+)"', source))
+    assert all(f"`{name}`" in PAGE for name in explained)

@@ -12,7 +12,7 @@ import pytest
 from tests.support.template_process import ROOT, copy_tree
 
 PAGE = ROOT / "docs" / "one-turn.md"
-MOST_FUNCTIONS = 297
+MOST_FUNCTIONS = 298
 MOST_FILES = 59
 GUARD_SECONDS = 120
 COSTS = {

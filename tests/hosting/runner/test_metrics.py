@@ -1,0 +1,136 @@
+"""Metrics of runs, read by OpenTelemetry's own SDK: each run is counted once, by why and how it went, without text."""
+
+from __future__ import annotations
+
+import uuid
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+from opentelemetry import metrics
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import HistogramDataPoint, InMemoryMetricReader
+
+from hosting.names import Address
+from hosting.runner.telemetry import run_span
+from hosting.stores.connection import StoreReadiness
+from hosting.thread.run import fold_run
+from tests.support.carriers import Api
+from tests.support.run_events import accepted, claimed
+
+CANARY = "canary-77c1"
+JOKER = "gen_ai.agent.name=Joker"
+
+
+@pytest.fixture(scope="module")
+def reader() -> InMemoryMetricReader:
+    """What this process exports: the SDK is set up as an app's author does it, which a process can do once."""
+    reader = InMemoryMetricReader()
+    metrics.set_meter_provider(MeterProvider([reader]))
+    return reader
+
+
+@pytest.fixture
+def counted(reader: InMemoryMetricReader) -> Callable[[], Counter[str]]:
+    """Return what was counted since the test began: a metric and its attributes, and by how much it rose.
+
+    Of a histogram that is how many it has recorded.
+    """
+    before = all_of(reader)
+
+    def since() -> Counter[str]:
+        now = all_of(reader)
+        now.subtract(before)
+        return Counter({name: count for name, count in now.items() if count})
+
+    return since
+
+
+def all_of(reader: InMemoryMetricReader) -> Counter[str]:
+    """Return all that the process has counted under names of ours."""
+    found: Counter[str] = Counter()
+    data = reader.get_metrics_data()
+    scopes = [scope for resource in data.resource_metrics for scope in resource.scope_metrics] if data else []
+    for metric in (metric for scope in scopes if scope.scope.name == "hosting" for metric in scope.metrics):
+        for point in metric.data.data_points:
+            attributes = ",".join(f"{name}={value}" for name, value in sorted((point.attributes or {}).items()))
+            found[f"{metric.name} {attributes}"] = point.count if isinstance(point, HistogramDataPoint) else point.value
+    return found
+
+
+def runs_of(counts: Counter[str]) -> dict[str, float]:
+    """Return what was counted of runs, without the calls of the store."""
+    return {name: count for name, count in counts.items() if name.startswith("agent.run.")}
+
+
+@pytest.mark.behaviour("hosting.metrics")
+async def test_a_run_is_counted_once_from_its_request_to_its_end(
+    direct: Api, counted: Callable[[], Counter[str]]
+) -> None:
+    """And nobody works on it any more. A request that is repeated begins no run."""
+    thread, key = f"t-{uuid.uuid4().hex[:12]}", uuid.uuid4().hex
+
+    for _ in range(2):
+        headers = {"idempotency-key": key}
+        body = {"message": CANARY, "thread_id": thread}
+        answer = await direct.http.post("/api/agents/Joker/run", json=body, headers=headers)
+        assert answer.status_code == 200
+
+    counts = counted()
+    assert runs_of(counts) == {
+        f"agent.run.requests {JOKER}": 1,
+        f"agent.run.attempts agent.run.attempt.cause=first,{JOKER}": 1,
+        f"agent.run.wait {JOKER}": 1,
+        f"agent.run.duration agent.run.outcome=completed,{JOKER}": 1,
+    }
+    assert counts["agent.log.calls agent.log.call=append"] >= 2
+    assert CANARY not in str(counts)
+
+
+@pytest.mark.behaviour("hosting.metrics")
+async def test_a_failure_is_counted_by_its_code(direct: Api, counted: Callable[[], Counter[str]]) -> None:
+    """As the caller is told."""
+    await direct.ask(f"fail {CANARY}", thread_id=f"t-{uuid.uuid4().hex[:12]}")
+
+    counts = counted()
+    assert counts[f"agent.run.duration agent.run.outcome=failed,error.type=run_failed,{JOKER}"] == 1
+    assert CANARY not in str(counts)
+
+
+@pytest.mark.behaviour("hosting.metrics")
+@pytest.mark.parametrize(("failed", "cause"), [(None, "taken_over"), ("run_failed", "failure")])
+def test_an_attempt_is_active_until_its_end_and_counted_by_its_cause(
+    counted: Callable[[], Counter[str]], failed: str | None, cause: str
+) -> None:
+    """Also where it breaks off."""
+    again = claimed(2).model_copy(update={"failed": failed})
+    run = fold_run(Address.of("Joker", "t"), "r", enumerate((accepted(), claimed(), again), start=1))
+    assert run is not None
+    active: list[float] = []
+
+    def work() -> None:
+        with run_span(run):
+            active.append(counted()[f"agent.run.active {JOKER}"])
+            raise TimeoutError
+
+    with pytest.raises(TimeoutError):
+        work()
+
+    assert active == [1]
+    assert runs_of(counted()) == {f"agent.run.attempts agent.run.attempt.cause={cause},{JOKER}": 1}
+
+
+@pytest.mark.behaviour("hosting.metrics")
+async def test_calls_of_the_store_are_counted_with_those_that_failed(counted: Callable[[], Counter[str]]) -> None:
+    """By reads and appends."""
+
+    async def probe() -> None: ...
+
+    readiness = StoreReadiness(probe)
+    readiness.worked("read")
+    readiness.failed("append")
+
+    assert counted() == {
+        "agent.log.calls agent.log.call=read": 1,
+        "agent.log.calls agent.log.call=append,error.type=log_unavailable": 1,
+    }
