@@ -98,7 +98,7 @@ class AgentFunctionApp(df.DFApp):
     `agent-framework-azurefunctions` does.
     `enable_page` serves the page for a browser at `ui/`; None is where the app is developed only.
     `wires` names other protocols whose clients are served too, such as "responses" (docs/responses.md).
-    `budget` is how much each run, or each thread, may use of its agent's model (docs/hosting.md).
+    `budget` is how much each run, thread or owner in a day may use of its agent's model (docs/hosting.md).
     `webhook` is the address that is notified of each run's end (docs/webhooks.md).
     `principal` says who sends a request, and each caller then has threads of their own (docs/security.md).
     """

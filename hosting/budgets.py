@@ -1,9 +1,10 @@
-"""How much the runs of an agent, or each of its threads, may use of a model, in tokens or in money.
+"""How much the runs of an agent, its threads, or its owners in a day may use of a model, in tokens or in money.
 
 Theory. What counts is what the thread's log has: each model call's own count of tokens, recorded before the next call
 begins. One process at a time holds a thread's run, and every later attempt reads the same records, so a budget is exact
 over any number of processes and kills. No model call begins once the budget is used up. What a call will use is known
-after it only, so the last one may use more than was left.
+after it only, so the last one may use more than was left. What an owner uses in a day is counted in a log of its own
+(`hosting.runner.owner_days`), by every process that runs any of the owner's threads.
 
 What a call costs is recorded with it, by the price of then: another table of prices changes nothing of before. Costs
 are whole trillionths of a unit of money, so that sums of them are exact. Only the app's author knows which unit.
@@ -14,14 +15,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from typing_extensions import NotRequired, TypedDict
 
 from hosting.errors import BudgetExceededError, ConfigurationError
 
-Per = Literal["run", "thread"]
-_PERS = ("run", "thread")
+Per = Literal["run", "thread", "owner/day"]
+_PERS: tuple[Per, ...] = get_args(Per)
+_WHO: dict[Per, str] = {"run": "The run", "thread": "The thread", "owner/day": "Today the owner"}
+_ADVICE: dict[Per, str] = {"run": "Ask for less in one run.", "thread": "Begin a new thread."}
 MOST_TOKENS = 2**53
 Amount = Decimal | int | float | str
 _DECIMALS = 6
@@ -33,7 +36,8 @@ _UNIT = 10**12
 class BudgetState(TypedDict):
     """A budget of so many tokens, or of so much money, for each `per`: what is used of it, and what is left.
 
-    Money is a decimal number as text, in the unit of the app's own prices.
+    Money is a decimal number as text, in the unit of the app's own prices. That of an owner's day renews at
+    `renews_at` (RFC 3339, UTC).
     """
 
     per: Per
@@ -43,6 +47,7 @@ class BudgetState(TypedDict):
     cost: NotRequired[str]
     used_cost: NotRequired[str]
     left_cost: NotRequired[str]
+    renews_at: NotRequired[str]
 
 
 class Used(NamedTuple):
@@ -91,7 +96,7 @@ class Price:
 
 @dataclass(frozen=True)
 class Budget:
-    """So many `tokens`, or so much `cost`, for each run, or for all runs of a thread together.
+    """So many `tokens`, or so much `cost`, for each run, all runs of a thread, or all of an owner in a day (UTC).
 
     `prices` are by the models' names. Raises `ConfigurationError`.
     """
@@ -110,7 +115,7 @@ class Budget:
         if tokens is not None and (type(tokens) is not int or not 1 <= tokens <= MOST_TOKENS):
             raise ConfigurationError(f"tokens of a Budget is {str(tokens)[:80]!r}. Give a whole number above 0.")
         if self.per not in _PERS:
-            raise ConfigurationError(f"per of a Budget is {str(self.per)[:80]!r}. Give 'run' or 'thread'.")
+            raise ConfigurationError(f"per of a Budget is {str(self.per)[:80]!r}. Give one of {', '.join(_PERS)}.")
         if cost is not None and _millionths("cost of a Budget", cost) == 0:
             raise ConfigurationError("cost of a Budget is 0, so no model call could begin. Give more, or leave it out.")
         if (cost is None) is not (not self.prices):
@@ -133,7 +138,7 @@ class Budget:
         """Return the price of the first of these names that has one."""
         return next((self.prices[model] for model in models if isinstance(model, str) and model in self.prices), None)
 
-    def state(self, used: Used) -> BudgetState:
+    def state(self, used: Used, renews_at: str | None = None) -> BudgetState:
         """Return how the budget stands when so much is used."""
         state: BudgetState = {"per": self.per}
         if self.tokens is not None:
@@ -142,18 +147,21 @@ class Budget:
         if (most := self.most_cost) is not None:
             spent, left = cost_text(used.cost), max(0, most - used.cost)
             state |= {"cost": cost_text(most), "used_cost": spent, "left_cost": cost_text(left)}
+        if renews_at is not None:
+            state["renews_at"] = renews_at
         return state
 
-    def refusal(self, used: Used) -> BudgetExceededError | None:
-        """Return why no more model call begins, or None where some of the budget is left."""
-        most, advice = self.most_cost, "Ask for less in one run." if self.per == "run" else "Begin a new thread."
+    def check(self, used: Used, renews_at: str | None = None) -> None:
+        """Raise `BudgetExceededError`, so that no more model call begins, unless some of the budget is left."""
+        most, who = self.most_cost, _WHO[self.per]
         if self.tokens is not None and used.tokens >= self.tokens:
-            sentence = f"The {self.per} has used {used.tokens} tokens of its {self.tokens}, and none are left."
+            sentence = f"{who} has used {used.tokens} tokens of its {self.tokens}, and none are left."
         elif most is not None and used.cost >= most:
-            sentence = f"The {self.per} has cost {cost_text(used.cost)} of its {cost_text(most)}, and nothing is left."
+            sentence = f"{who} has cost {cost_text(used.cost)} of its {cost_text(most)}, and nothing is left."
         else:
-            return None
-        return BudgetExceededError(f"{sentence} {advice}", dict(self.state(used)))
+            return
+        advice = f"It renews at {renews_at}." if renews_at is not None else _ADVICE[self.per]
+        raise BudgetExceededError(f"{sentence} {advice}", dict(self.state(used, renews_at)))
 
 
 def checked_budget(agent: str, budget: Budget | None) -> Budget | None:

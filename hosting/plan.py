@@ -52,7 +52,7 @@ class AgentPlan:
 
     With a `workflow`, that stands for the agent: it has threads, runs and a name beside the agents'. `busy` is what
     becomes of a request that does not say it, while a run of its thread has not ended, and `budget` how much its
-    runs or threads may use. `webhook` is the address that is notified of the ends of its runs.
+    runs, threads or owners may use. `webhook` is the address that is notified of the ends of its runs.
     """
 
     name: str

@@ -37,7 +37,8 @@ from hosting.runner.callbacks import Listener
 from hosting.runner.deltas import BatchPace, DeltaWriter, OnDelta
 from hosting.runner.held_run import HeldRun
 from hosting.runner.history import history_of
-from hosting.runner.spending import Spending
+from hosting.runner.owner_days import OwnerDays
+from hosting.runner.spending import DaySpending, Spending
 from hosting.runner.steps import AgentSteps, StepRecorder
 from hosting.runner.telemetry import record_outcome, run_span
 from hosting.runner.thread_log import PATIENCE_SECONDS
@@ -58,8 +59,8 @@ logger = logging.getLogger(__name__)
 class HostedAgent:
     """One agent as its runs are executed here; one of them may take `run_timeout_seconds`.
 
-    `retry` is for requests that bring none, `budget` what its runs or threads may use. `listener` returns the
-    callback's listener for an attempt, if the agent has one.
+    `retry` is for requests that bring none, `budget` what its runs, threads or owners may use, of which `days` has
+    those of owners. `listener` returns the callback's listener for an attempt, if the agent has one.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class HostedAgent:
         batch_seconds: float,
         retry: Retry | None = None,
         budget: Budget | None = None,
+        days: OwnerDays | None = None,
         listener: Callable[[Accepted], Listener | None] = lambda accepted: None,
     ) -> None:
         self.run_timeout_seconds = run_timeout_seconds
@@ -79,6 +81,7 @@ class HostedAgent:
         self._settings = settings
         self._retry = retry
         self._budget = budget
+        self._days = days
         self._listener = listener
         seconds = settings.stream_batch_seconds
         self._pace = BatchPace(batch_seconds if seconds is None else seconds, settings.stream_batch_characters)
@@ -127,7 +130,11 @@ class HostedAgent:
         accepted, agent, steps = held.run.accepted, self._runner.journaled, None
         request = accepted.request
         budget = self._budget
-        spending = None if budget is None else Spending(budget, held.run, held.used_before.used)
+        spending: Spending | None = None
+        if budget is not None and self._days is not None:
+            spending = DaySpending(budget, held.run, self._days)
+        elif budget is not None:
+            spending = Spending(budget, held.run, held.used_before.used)
         recorder = StepRecorder(held, self._settings.interrupted_tools == "tell", spending=spending)
         if agent is not None and (request.enable_tool_calls or budget is not None):
             steps = AgentSteps(agent, recorder)

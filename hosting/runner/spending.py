@@ -2,21 +2,27 @@
 
 Theory. The budget of a run begins with what the run's recorded calls used, and that of a thread with what its ended
 runs did, as the thread's head has it. A call of this attempt counts as soon as it is answered, recorded or not: those
-that tools make side by side see each other's.
+that tools make side by side see each other's. That of an owner's day is asked of the day's own log each time, because
+runs of other threads spend it too.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any
+import asyncio
+from collections.abc import Coroutine, Iterable
+from datetime import datetime, timedelta
+from typing import Any, TypeVar
 
 from agent_framework import ChatContext, ChatResponse
 
 from hosting.budgets import UNUSED, Budget, Used, counted_tokens
-from hosting.errors import BudgetExceededError, ConfigurationError, UnpricedModelError
+from hosting.errors import ConfigurationError, UnpricedModelError
 from hosting.runner.framework import agents_within
+from hosting.runner.owner_days import OwnerDays
 from hosting.thread.events import ModelResult
 from hosting.thread.run import Run
+
+T = TypeVar("T")
 
 
 class Spending:
@@ -33,11 +39,11 @@ class Spending:
                 tokens = counted_tokens(step.response.get("usage_details"))
                 self.used = self.used.plus(Used(tokens, step.cost))
 
-    def refusal(self) -> BudgetExceededError | None:
-        """Return why no model call begins now, or None."""
-        return self._budget.refusal(self._before.plus(self.used))
+    async def check(self) -> None:
+        """Raise `BudgetExceededError` where no model call may begin now."""
+        self._budget.check(self._before.plus(self.used))
 
-    def count(self, context: ChatContext, answer: ChatResponse[Any]) -> int:
+    async def count(self, context: ChatContext, answer: ChatResponse[Any]) -> int:
         """Count one answer, and return what it cost, in trillionths of a unit of money.
 
         The price is that of the model which answered, else of the one that was asked: models answer under the names of
@@ -52,6 +58,34 @@ class Spending:
             cost = price.of(answer.usage_details)
         self.used = self.used.plus(Used(counted_tokens(answer.usage_details), cost))
         return cost
+
+
+class DaySpending(Spending):
+    """The same of a budget for each owner's day. Made on the loop of the day's log, and called from the agent's."""
+
+    def __init__(self, budget: Budget, run: Run, days: OwnerDays) -> None:
+        super().__init__(budget, run, UNUSED)
+        self._owner = run.address.owner
+        self._days = days
+        self._loop = asyncio.get_running_loop()
+
+    async def check(self) -> None:
+        """Raise `BudgetExceededError` where no model call may begin now, and `LogUnavailableError`."""
+        day, used = await self._on_log(self._days.used(self._owner))
+        next_day = datetime.fromisoformat(f"{day}T00:00:00+00:00") + timedelta(days=1)
+        self._budget.check(used, next_day.strftime("%Y-%m-%dT%H:%M:%SZ"))
+
+    async def count(self, context: ChatContext, answer: ChatResponse[Any]) -> int:
+        """Count one answer also for the day; raises `LogUnavailableError`, too."""
+        before = self.used
+        cost = await super().count(context, answer)
+        # A run that is cancelled now has had the answer all the same.
+        counting = self._on_log(self._days.add(self._owner, Used(self.used.tokens - before.tokens, cost)))
+        await asyncio.shield(counting)
+        return cost
+
+    def _on_log(self, call: Coroutine[Any, Any, T]) -> asyncio.Future[T]:
+        return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(call, self._loop))
 
 
 def check_prices(name: str, budget: Budget, agents: Iterable[Any]) -> None:

@@ -24,7 +24,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, TypeGuard
+from typing import Any, TypeGuard, TypeVar
 
 from agent_framework import (
     Agent,
@@ -42,7 +42,7 @@ from agent_framework import (
     UserInputRequiredException,
 )
 
-from hosting.errors import RunDivergedError, RunInterruptedError, UnpricedModelError
+from hosting.errors import HostingError, RunDivergedError, RunInterruptedError
 from hosting.runner.format_fallback import own_format_fallback
 from hosting.runner.framework import (
     agent_of_tool,
@@ -70,6 +70,7 @@ from state.portable import portable_text
 logger = logging.getLogger(__name__)
 
 Next = Callable[[], Awaitable[None]]
+T = TypeVar("T")
 
 _OUTCOME_UNKNOWN = (
     "The process ended while this tool ran. Whether it did its work is unknown, and it is not called again."
@@ -139,11 +140,11 @@ class StepRecorder:
             cause.__cause__ = error
             raise self.ended(cause) from cause
 
-    def count(self, spending: Spending, context: ChatContext, answer: ChatResponse[Any]) -> int:
-        """Return what an answer cost; ends the attempt where its model has no price."""
+    async def spending_says(self, answer: Awaitable[T]) -> T:
+        """Return what `spending` answers; end the attempt where it refuses, or cannot count."""
         try:
-            return spending.count(context, answer)
-        except UnpricedModelError as error:
+            return await answer
+        except HostingError as error:
             raise self.ended(error) from error
 
     def ended(self, cause: Exception) -> AttemptEndedError:
@@ -265,16 +266,16 @@ class _ModelCalls(_Calls, ChatMiddleware):
             response = ChatResponse.from_dict(recorded.response)
             context.result = replayed_stream(response) if context.stream else response
             return
-        if recorder.spending is not None and (refusal := recorder.spending.refusal()) is not None:
-            raise recorder.ended(refusal)
+        if (spending := recorder.spending) is not None:
+            await recorder.spending_says(spending.check())
 
         async def record(answer: ChatResponse[Any]) -> None:
             calls = any(content.type == "function_call" for message in answer.messages for content in message.contents)
-            cost = 0 if recorder.spending is None else recorder.count(recorder.spending, context, answer)
+            cost = 0 if spending is None else await recorder.spending_says(spending.count(context, answer))
             if calls or steps.keeps_answers:
                 with recorder.writing():
                     result = ModelResult(
-                        v=VERSION if recorder.spending is None else 6,
+                        v=VERSION if spending is None else 6,
                         at=recorder.held.clocks.wall(),
                         run_id=recorder.held.run_id,
                         number=number,

@@ -215,7 +215,7 @@ class ThreadLog:
 
     async def threads(self, agent: str, owner: str, after: str, limit: int) -> list[tuple[Address, Head]]:
         """Return an owner's threads after that id, in the order of their ids; see `ThreadStore.heads`."""
-        found = await self._retried("read", lambda: self._store.heads(agent.lower(), owner, after, limit))
+        found = await self.retried("read", lambda: self._store.heads(agent.lower(), owner, after, limit))
         return [(Address.of(agent, thread_id, owner), head.decode(one.payload)) for thread_id, one in found]
 
     async def events(
@@ -230,7 +230,7 @@ class ThreadLog:
         if known is not None and known.head == head and known.tail and known.tail[0][0] <= after + 1:
             return [(position, event) for position, event, _ in known.tail if position > after]
         last = through if head is None else head.position
-        stored = await self._retried("read", lambda: self._store.events(address, after, last))
+        stored = await self.retried("read", lambda: self._store.events(address, after, last))
         bodies: dict[str, bytes] = {}
         for epoch, names in _names_by_epoch(stored).items():
             with self._as_log("read"):
@@ -246,7 +246,7 @@ class ThreadLog:
 
     async def row(self, address: Address, kind: type[RowT], key: str, head: Head) -> RowT | rows.DeletedRow | None:
         """Return the row of that idempotency key, run or approval under this head, or None. Raises as `execute`."""
-        found = await self._retried("read", lambda: self._store.row(address, kind.name_of(key)))
+        found = await self.retried("read", lambda: self._store.row(address, kind.name_of(key)))
         return None if found is None else rows.decode(kind, found.payload, head)
 
     async def erase(self, address: Address, through: int) -> None:
@@ -278,7 +278,7 @@ class ThreadLog:
 
     async def attachment_hashes(self, address: Address, epoch: int) -> set[str]:
         """Return which of the attachments of that epoch the thread's events stand in. Raises `LogUnavailableError`."""
-        return _names_by_epoch(await self._retried("read", lambda: self._store.events(address, 0))).get(epoch, set())
+        return _names_by_epoch(await self.retried("read", lambda: self._store.events(address, 0))).get(epoch, set())
 
     async def close(self) -> None:
         """Let go of the store."""
@@ -287,7 +287,7 @@ class ThreadLog:
     async def _read(self, address: Address) -> _CachedHead:
         known = self._heads.get(address)
         self._heads.forget(address)
-        stored = await self._retried("read", lambda: self._store.head(address))
+        stored = await self.retried("read", lambda: self._store.head(address))
         if known is None or stored is None or stored != known.stored:
             known = _CachedHead(stored, NEW if stored is None else head.decode(stored.payload))
         if self._heads.get(address) is None:  # an append that came meanwhile left a newer one
@@ -325,7 +325,7 @@ class ThreadLog:
             return await self._store.append(address, known.stored, append)
 
         self._heads.forget(address)  # whatever ends this call early leaves nothing that may be wrong
-        answer: Appended | Conflict = await self._retried("append", append_after_uploads)
+        answer: Appended | Conflict = await self.retried("append", append_after_uploads)
         if isinstance(answer, Appended):
             newest = known.after(answer.head, changed, change.events, sizes)
         else:
@@ -346,7 +346,7 @@ class ThreadLog:
             self.readiness.failed(verb)
             raise LogUnavailableError() from error
 
-    async def _retried(self, verb: Verb, call: Callable[[], Awaitable[T | Unknown]]) -> T:
+    async def retried(self, verb: Verb, call: Callable[[], Awaitable[T | Unknown]]) -> T:
         """Return what the store says, and call it again where it fails, within the patience of this log.
 
         A read fails for good with its last try. An append has as many tries as there is time for.

@@ -15,6 +15,7 @@ from hosting.runner.agent_runner import AgentRunner
 from hosting.runner.callbacks import Listeners
 from hosting.runner.held_run import LEASE_MARGIN_SECONDS, LEASE_SECONDS
 from hosting.runner.hosted_agent import HostedAgent
+from hosting.runner.owner_days import OwnerDays
 from hosting.runner.spending import check_prices
 from hosting.runner.thread_log import PATIENCE_SECONDS, ThreadLog, epoch_store_key
 from hosting.runner.workflow_runner import WorkflowRunner
@@ -128,9 +129,12 @@ class Services:
                 f"Agent {planned.name!r} has a budget, and its model calls cannot be counted: it is no agent-framework "
                 "Agent, or its client has no chat middleware. Leave the budget out."
             )
+        days = None
         self._planned[planned.name.lower()] = planned
         if planned.budget is not None:
             check_prices(planned.name, planned.budget, runner.agents())
+            if planned.budget.per == "owner/day":
+                days = OwnerDays(planned.name, self.log, self.stores.threads)
         check_webhook(planned.name, planned.webhook, None if self.webhooks is None else self.webhooks.rules)
         if self.webhooks is not None:
             self.webhooks.add(planned)
@@ -141,6 +145,7 @@ class Services:
             batch_seconds=self.stores.threads.batch_seconds,
             retry=retry,
             budget=planned.budget,
+            days=days,
             listener=self.listeners.begin,
         )
 

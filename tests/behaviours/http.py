@@ -23,6 +23,8 @@ BEHAVIOURS = {
     "its agent does; a rejected one is 409 with the address of the run in the way (issue 51).",
     "http.budget": "A run that has used up its budget, or its thread's, makes no model call more: it ends as 402 with "
     "what is used and left, and keeps what it said (issue 51).",
+    "http.owner-budget": "All threads of an owner share what the agent may use in a day, over all processes: no call "
+    "begins after the one that used it up, and the 402 says when it renews (issue 51).",
     "http.cost": "Model calls are priced by the app's own table, exactly; a run or a thread that has cost its budget "
     "makes no call more, and runs, threads and figures say what they cost (issue 51).",
     "http.cancels-runs": "Cancelling is answered 202 and idempotent; a queued run never starts, a running one stops, "

@@ -29,6 +29,8 @@ BEHAVIOURS = {
     "log.unknown": "An append whose outcome the store did not tell is given again until it does, and counts once.",
     "log.reads-again": "A read that fails is tried again within the log's patience, some times: one failed call is no "
     "outage.",
+    "log.owner-days": "What an owner uses in a day is counted once for each call, at one place for all processes, "
+    "whatever becomes of the store's answers, and begins anew at midnight (issue 51).",
     "log.large": "An event that is too large for the log stands in it by reference, under the thread's epoch, and is "
     "read as if it stood there.",
     "log.tables-account": "The tables are in the account that the Functions host uses; settings that lead to none are "

@@ -109,6 +109,17 @@ async def test_an_append_without_events_replaces_the_head_alone(threads: Threads
 
 
 @pytest.mark.behaviour("log.compare-and-append")
+async def test_a_log_may_be_a_head_alone_from_its_beginning(threads: Threads) -> None:
+    """Of two that begin it one does; the next append finds the head, and no event is there."""
+    store = threads.open()
+    first = await write(store, None, payload=b"first")
+
+    assert await store.append(ADDRESS, None, behind(None, payload=b"other")) == Conflict(first)
+    second = await write(threads.open(), first, payload=b"second")
+    assert (first.position, await whole(threads.open())) == (0, (second, [], []))
+
+
+@pytest.mark.behaviour("log.compare-and-append")
 async def test_a_head_that_does_not_follow_the_known_one_is_a_mistake(threads: Threads) -> None:
     """It would make a gap, or write over an event: no store is asked for it."""
     store = threads.open()

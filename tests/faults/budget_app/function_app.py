@@ -1,6 +1,7 @@
-"""An agent whose model calls a tool for ever, for 10 tokens or 1 a call, and has a budget; one call stands still.
+"""Agents whose models call a tool for ever, for 10 tokens or 1 a call, with a budget for a run and one for a day.
 
-CALLS is the file with a line for each model call. At the call HOLDS_AT the model waits for the file GOES_ON.
+AGENTS are their names, and CALLS is the folder of a file for each agent, with a line for each model call. At the call
+HOLDS_AT the models wait for the file GOES_ON.
 """
 
 from __future__ import annotations
@@ -25,14 +26,18 @@ from agent_framework import (
 )
 
 import hosting.app
+from hosting.budgets import Per
 
 CALLS = Path(os.environ["CALLS"])
 GOES_ON = Path(os.environ["GOES_ON"])
 HOLDS_AT = int(os.environ["HOLDS_AT"])
+PERS: tuple[Per, ...] = ("run", "owner/day")
 
 
 class Spender(BaseChatClient[Any]):
-    """Calls `step` with every answer."""
+    """Calls `step` with every answer; `agent` is the name of the file for its calls."""
+
+    agent = ""
 
     def _inner_get_response(
         self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
@@ -40,7 +45,7 @@ class Spender(BaseChatClient[Any]):
         return self._answer(sum(message.role == "tool" for message in messages) + 1)
 
     async def _answer(self, number: int) -> ChatResponse[Any]:
-        with CALLS.open("a", encoding="utf-8") as calls:
+        with (CALLS / self.agent).open("a", encoding="utf-8") as calls:
             calls.write(f"{number}\n")
         while number == HOLDS_AT and not GOES_ON.exists():  # noqa: ASYNC110 - another process makes it
             await asyncio.sleep(0.05)
@@ -64,6 +69,10 @@ def step() -> str:
 
 
 hosting.app.Services = partial(hosting.app.Services, lease_seconds=1.0, margin_seconds=0.5)
-spender = Agent(SpenderClient(), "Spend.", name="Spender", tools=[step])
 prices = {"small": hosting.app.Price(input=100_000, output=100_000)}
-app = hosting.app.AgentFunctionApp(agents=[spender], budget=hosting.app.Budget(tokens=60, cost=6, prices=prices))
+app = hosting.app.AgentFunctionApp()
+for name, per in zip(os.environ["AGENTS"].split(), PERS, strict=True):
+    client = SpenderClient()
+    client.agent = name
+    agent = Agent(client, "Spend.", name=name, tools=[step])
+    app.add_agent(agent, budget=hosting.app.Budget(tokens=60, per=per, cost=6, prices=prices))

@@ -116,7 +116,7 @@ def _calling_inner() -> Spender:
     [
         (lambda: Budget(tokens=0), "tokens of a Budget is '0'"),
         (lambda: Budget(tokens=True), "tokens of a Budget is 'True'"),
-        (lambda: Budget(tokens=5, per="day"), "per of a Budget is 'day'. Give 'run' or 'thread'."),  # type: ignore[arg-type]
+        (lambda: Budget(tokens=5, per="day"), "per of a Budget is 'day'. Give one of run, thread, owner/day."),  # type: ignore[arg-type]
         (lambda: app_of(spender(), budget=5), r"budget of agent 'Joker' is a int. Give Budget\(tokens=...\)"),
         (lambda: app_of(scripted_agent("Joker"), budget=Budget(tokens=5)), "its model calls cannot be counted"),
     ],

@@ -1,0 +1,102 @@
+"""What an owner uses in a day: two processes' counts over one store that loses answers, while the days go by."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from hosting.budgets import UNUSED, Used
+from hosting.errors import LogUnavailableError
+from hosting.ports import Clocks
+from hosting.runner.owner_days import OwnerDays
+from hosting.runner.thread_log import ThreadLog
+from hosting.stores.memory import MemoryObjects, MemoryThreadStore
+from tests.support.thread_stores import ArmedStore
+
+TEN_AT_NIGHT = 1_767_304_800.0
+"""2026-01-01T22:00:00Z."""
+HOUR = 3600.0
+CALL = Used(40, 5)
+
+
+class Desk:
+    """Two processes' days over one store; the first one's is armed. The clock of each is moved by hand."""
+
+    def __init__(self) -> None:
+        shared = MemoryThreadStore("hub")
+        self.store = ArmedStore(shared)
+        self.now = self.others_now = TEN_AT_NIGHT
+        log = ThreadLog(self.store, MemoryObjects(), "hub", clocks=Clocks(wall=lambda: self.now), patience_seconds=1.0)
+        other = ThreadLog(shared, MemoryObjects(), "hub", clocks=Clocks(wall=lambda: self.others_now))
+        self.days, self.others = OwnerDays("Joker", log, self.store), OwnerDays("joker", other, shared)
+
+
+@pytest.fixture
+def desk() -> Desk:
+    """Days whose store does as it is told."""
+    return Desk()
+
+
+@pytest.mark.behaviour("log.owner-days")
+async def test_calls_of_all_processes_are_counted_together_and_each_owner_apart(desk: Desk) -> None:
+    """Also where they come at once."""
+    await asyncio.gather(*(days.add("ada", CALL) for _ in range(20) for days in (desk.days, desk.others)))
+    await desk.days.add("bob", CALL)
+
+    assert await desk.days.used("ada") == await desk.others.used("ada") == ("2026-01-01", Used(1600, 200))
+    assert (await desk.others.used("bob"))[1] == CALL
+
+
+@pytest.mark.behaviour("log.owner-days")
+async def test_a_call_is_counted_once_whatever_became_of_the_answer(desk: Desk) -> None:
+    """Also where another process counted in between, so that the store knows nothing of the append any more."""
+
+    async def first() -> None:
+        desk.store.before_append = lambda: desk.others.add("ada", CALL)  # before it is tried again
+
+    await desk.others.add("ada", CALL)
+    desk.store.fails = ["lost", "answer lost"]
+    await desk.days.add("ada", CALL)
+    desk.store.fails, desk.store.before_append = ["answer lost"], first
+    await desk.days.add("ada", CALL)
+
+    assert (await desk.others.used("ada"))[1] == Used(160, 20)
+
+
+@pytest.mark.behaviour("log.owner-days")
+async def test_a_count_that_cannot_be_kept_is_an_outage(desk: Desk) -> None:
+    """Nobody takes it for counted, and what is used is asked of the store each time."""
+    desk.store.is_away = True
+    with pytest.raises(LogUnavailableError):
+        await desk.days.add("ada", CALL)
+    desk.store.failing_reads = 100
+    with pytest.raises(LogUnavailableError):
+        await desk.days.used("ada")
+
+
+@pytest.mark.behaviour("log.owner-days")
+async def test_a_day_ends_at_midnight_of_utc_and_clocks_that_differ_give_none_twice(desk: Desk) -> None:
+    """A process whose clock is behind counts for the day that has begun elsewhere."""
+    await desk.days.add("ada", CALL)
+    desk.others_now += 2 * HOUR
+    renewed = await desk.others.used("ada")
+    before = await desk.days.used("ada")
+    await desk.others.add("ada", CALL)
+    await desk.days.add("ada", CALL)
+
+    assert (before, renewed) == (("2026-01-01", CALL), ("2026-01-02", UNUSED))
+    assert await desk.days.used("ada") == await desk.others.used("ada") == ("2026-01-02", Used(80, 10))
+
+
+@pytest.mark.behaviour("log.owner-days")
+async def test_a_look_is_one_read_and_a_count_one_append(desk: Desk) -> None:
+    """What was looked at is what is appended to."""
+    await desk.days.used("ada")
+    await desk.days.add("ada", CALL)
+    desk.store.calls.clear()
+
+    await desk.days.used("ada")
+    await desk.days.add("ada", CALL)
+
+    assert desk.store.calls == {"head": 1, "append": 1}
