@@ -188,7 +188,7 @@ class AgentFunctionApp(df.DFApp):
         if plan.has_owners:
             register_grants(served, services, settings)
             register_owners(served, services, settings.wait_seconds)
-        self._notices.add_webhooks(self, services)
+        self._notices.add_webhooks(served, services)
         register_openapi(served, settings, has_health=self.enable_health_check)
         age_seconds = settings.log_days * DAY_SECONDS
         trimming = Sweep("trim", lambda: dict.fromkeys(plan.by_name(), age_seconds), services.threads)

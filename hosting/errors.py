@@ -135,6 +135,10 @@ class UnknownThreadError(RequestError, code="unknown_thread", status=404):
     """No conversation of that id with that agent."""
 
 
+class UnknownDeliveryError(RequestError, code="unknown_delivery", status=404):
+    """No webhook of that receiver was sent for the run."""
+
+
 class UnknownGrantError(RequestError, code="unknown_grant", status=404):
     """No thread is shared with the caller under this grant: it never was, was withdrawn, or is somebody else's."""
 

@@ -22,8 +22,9 @@ from hosting.ports import EntityClient
 from hosting.runner.callbacks import AgentCallbackContext, Callback, CallbackCalls, CallOutcome, Listeners
 from hosting.runner.held_run import read_run
 from hosting.runner.thread_log import ThreadLog
+from hosting.service.deliveries import WebhookOrder
 from hosting.service.outcome import run_error
-from hosting.service.webhooks import WebhookOrder, Webhooks
+from hosting.service.webhooks import Webhooks
 from hosting.thread.events import Completed, Terminal
 from hosting.thread.run import Run
 from state.convert import agent_response

@@ -17,6 +17,7 @@ from azurefunctions.extensions.http.fastapi import Request, Response
 from hosting.errors import ForkRefusedError, HostingError, MethodNotAllowedError
 from hosting.functions.answering import HttpRequest, Served, joined, kind_of, respond, serves
 from hosting.http import routes
+from hosting.http.deliveries import NOT_TAKEN
 from hosting.http.openapi import ServedApp, openapi_document
 from hosting.http.overview_replies import agents_reply, figures_reply, newest_reply, waiting_reply, workflows_reply
 from hosting.http.page import FUNCTION as PAGE_FUNCTION
@@ -325,6 +326,7 @@ def register_openapi(served: Served, settings: Settings, *, has_health: bool) ->
             has_schedules=settings.schedules > 0,
             workflows={each.name: limits_of(each.agent, settings) for each in served.plan.served_of("workflow")},
             wires=tuple(served.wires),
+            has_webhooks=NOT_TAKEN in served.routes,
         )
         return json_reply(200, openapi_document(described, request.base_url))
 

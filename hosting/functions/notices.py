@@ -1,5 +1,7 @@
 """What is notified of the ends of runs: the entity that calls callbacks and webhooks, once an app has either.
 
+The routes of deliveries are here too, which an app has that sends webhooks.
+
 Theory. Both are signalled to one entity (`entity.callback_entity`), which an app without them does not have. Any caller
 may name a webhook where there is a secret, so the secret alone has the entity registered, and the timer that looks for
 what is to be sent again; a callback has it by being given.
@@ -7,12 +9,21 @@ what is to be sent again; a callback has it by being given.
 
 from __future__ import annotations
 
+from typing import get_args
+
 import azure.durable_functions as df
 
-from hosting.entity.callback_entity import ENTITY, CallbackEntity, WebhookSweep
+from hosting.entity.callback_entity import ENTITY, CallbackEntity, WebhookSweep, webhook_signal
+from hosting.errors import UnknownDeliveryError
+from hosting.functions.answering import HttpRequest, Served, serves
 from hosting.functions.durable import WEBHOOK_FUNCTION, WEBHOOK_SCHEDULE, register_entity, register_sweep
+from hosting.http.deliveries import AGAIN, NOT_TAKEN, OF_THREAD, again_reply, deliveries_reply
+from hosting.http.replies import Reply, thread_headers
+from hosting.request.parameters import OWNER, read_cursor, read_limit
 from hosting.runner.callbacks import CallbackCalls, Listeners
+from hosting.service.deliveries import Target, WebhookOrder
 from hosting.service.services import Services
+from hosting.service.webhooks import Webhooks
 
 
 class Notices:
@@ -28,14 +39,48 @@ class Notices:
         self.listeners.add(agent, callback)
         self._register(app, services)
 
-    def add_webhooks(self, app: df.DFApp, services: Services) -> None:
+    def add_webhooks(self, served: Served, services: Services) -> None:
         """Have webhooks notified of the ends of runs, in an app that has a secret to sign with."""
         if services.webhooks is not None:
-            self._register(app, services)
-            register_sweep(app, WEBHOOK_FUNCTION, WEBHOOK_SCHEDULE, WebhookSweep(services.webhooks))
+            self._register(served.app, services)
+            register_sweep(served.app, WEBHOOK_FUNCTION, WEBHOOK_SCHEDULE, WebhookSweep(services.webhooks))
+            _register_deliveries(served, services, services.webhooks)
 
     def _register(self, app: df.DFApp, services: Services) -> None:
         if not self._is_registered:
             entity = CallbackEntity(self._calls, self.listeners, services.log, services.webhooks, services.turn)
             register_entity(app, ENTITY, entity.handle)
         self._is_registered = True
+
+
+def _register_deliveries(served: Served, services: Services, webhooks: Webhooks) -> None:
+    clocks, log, deliveries = services.log.clocks, services.log, webhooks.deliveries
+
+    @serves(served, NOT_TAKEN)
+    async def not_taken(request: HttpRequest) -> Reply:
+        limit, cursor, owner = read_limit(request.query), read_cursor(request.query), OWNER.read(request.query)
+        page = await deliveries.not_taken(request.agent.name, owner, limit, clocks.wall() + 1, cursor)
+        return deliveries_reply(page)
+
+    @serves(served, OF_THREAD)
+    async def of_thread(request: HttpRequest) -> Reply:
+        limit, cursor, address = read_limit(request.query), read_cursor(request.query), request.address
+        epoch = (await log.head(address)).epoch
+        page = await deliveries.of_thread(address, epoch, limit, cursor)
+        return deliveries_reply(page, thread_headers(address.thread_id))
+
+    @serves(served, AGAIN)
+    async def again(request: HttpRequest) -> Reply:
+        address, receiver = request.address, request.req.path_params["receiver"]
+        run = await services.runs.find(address, request.run_id, request.client)
+        found = None
+        if receiver in get_args(Target):
+            found = await webhooks.again(WebhookOrder(address, run.run_id, receiver))
+        if found is None:
+            raise UnknownDeliveryError(
+                f"No webhook of {receiver[:80]!r} was tried for run {run.run_id}. It is 'agent' or 'request'."
+            )
+        order, before = found
+        signal = webhook_signal(order)
+        await request.client.signal(signal.entity, signal.key, signal.operation, signal.value)
+        return again_reply(address, before)

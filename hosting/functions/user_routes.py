@@ -26,29 +26,18 @@ from hosting.errors import ConfigurationError
 from hosting.functions.answering import joined
 from hosting.functions.http_triggers import NO_AGENT_FUNCTION, NO_WORKFLOW_FUNCTION
 from hosting.functions.schedule_triggers import TICK
-from hosting.http.instances import INSTANCE_ROUTES, SINGLE_ROUTES
-from hosting.http.owner_routes import OWNED_ROUTES, OWNED_WORKFLOW_ROUTES
+from hosting.http.openapi import EVERY_ROUTE
 from hosting.http.page import FUNCTION as PAGE_FUNCTION
-from hosting.http.routes import ORCHESTRATION, ROUTES, WORKFLOW_ROUTES
-from hosting.http.schedule_routes import SCHEDULE_ROUTES, SCHEDULE_WORKFLOW_ROUTES
 from hosting.invocation import begin_invocation, carried
 from hosting.service.schedules import CLOCK
 
-_AGENT_ROUTES = (*ROUTES, *OWNED_ROUTES, *SCHEDULE_ROUTES, ORCHESTRATION)
-_WORKFLOW_ROUTES = (
-    *WORKFLOW_ROUTES,
-    *OWNED_WORKFLOW_ROUTES,
-    *SCHEDULE_WORKFLOW_ROUTES,
-    *INSTANCE_ROUTES,
-    *SINGLE_ROUTES,
-)
 SHARED_FUNCTIONS = {
     NO_AGENT_FUNCTION,
     NO_WORKFLOW_FUNCTION,
     PAGE_FUNCTION,
     CLOCK,
     TICK,
-    *(route.function for route in (*_AGENT_ROUTES, *_WORKFLOW_ROUTES)),
+    *(route.function for route in EVERY_ROUTE),
 }
 """The functions of ours that all agents of an app share."""
 

@@ -25,6 +25,7 @@ from hosting.errors import (
     UnauthorizedError,
 )
 from hosting.http.body_document import THREAD_TEXT, input_body, json_object, run_body, schedule_body, thread_id_schema
+from hosting.http.deliveries import WEBHOOK_ROUTES, WORKFLOW_WEBHOOK_ROUTES
 from hosting.http.instances import INSTANCE_ROUTES, SINGLE_ROUTES
 from hosting.http.owner_routes import BY_ADMINISTRATORS, OWNED_ROUTES, OWNED_WORKFLOW_ROUTES
 from hosting.http.replies import TRY_AGAIN
@@ -52,6 +53,7 @@ from hosting.request.parameters import (
     GRANT_ID_IN_PATH,
     GRANT_IN_PATH,
     OWNER,
+    RECEIVER_IN_PATH,
     RUN_IN_PATH,
     SCHEDULE_IN_PATH,
     THREAD_IN_PATH,
@@ -82,6 +84,7 @@ _IN_PATH = (
     SCHEDULE_IN_PATH,
     GRANT_IN_PATH,
     GRANT_ID_IN_PATH,
+    RECEIVER_IN_PATH,
 )
 
 
@@ -100,6 +103,7 @@ class ServedApp:
     has_schedules: bool = False
     workflows: Mapping[str, Limits] = field(default_factory=dict)
     wires: tuple[str, ...] = ()
+    has_webhooks: bool = False
 
     @property
     def owner(self) -> str:
@@ -118,7 +122,9 @@ def openapi_document(app: ServedApp, base_url: str) -> Schema:
     answer nothing but 404.
     """
     paths: dict[str, Schema] = defaultdict(dict)
-    for route in _routes(app.has_owners, app.has_orchestrations, app.has_schedules, len(app.workflows)):
+    for route in _routes(
+        app.has_owners, app.has_orchestrations, app.has_schedules, app.has_webhooks, len(app.workflows)
+    ):
         if route in (RUN, WORKFLOW_RUN):
             for name in app.named_by(route):
                 own = run_route(name) if route is RUN else workflow_run_route(name)
@@ -142,7 +148,9 @@ def openapi_document(app: ServedApp, base_url: str) -> Schema:
     }
 
 
-def _routes(has_owners: bool, has_orchestrations: bool, has_schedules: bool, workflows: int = 1) -> tuple[Route, ...]:
+def _routes(
+    has_owners: bool, has_orchestrations: bool, has_schedules: bool, has_webhooks: bool, workflows: int = 1
+) -> tuple[Route, ...]:
     return (
         *ROUTES,
         *(OWNED_ROUTES if has_owners else ()),
@@ -152,7 +160,13 @@ def _routes(has_owners: bool, has_orchestrations: bool, has_schedules: bool, wor
         *(SINGLE_ROUTES if workflows == 1 else ()),
         *(OWNED_WORKFLOW_ROUTES if workflows and has_owners else ()),
         *(SCHEDULE_WORKFLOW_ROUTES if workflows and has_schedules else ()),
+        *(WEBHOOK_ROUTES if has_webhooks else ()),
+        *(WORKFLOW_WEBHOOK_ROUTES if has_webhooks and workflows else ()),
     )
+
+
+EVERY_ROUTE = _routes(has_owners=True, has_orchestrations=True, has_schedules=True, has_webhooks=True)
+"""Of every app, whatever it has."""
 
 
 def _operation(route: Route, agent: str | None, app: ServedApp) -> Schema:
@@ -245,7 +259,7 @@ def _schemas(*, has_owners: bool) -> tuple[dict[Any, Schema], Schema]:
         Problem,
         *(
             answer.body
-            for route in _routes(has_owners, has_orchestrations=True, has_schedules=True)
+            for route in _routes(has_owners, has_orchestrations=True, has_schedules=True, has_webhooks=True)
             for answer in route.answers
             if answer.body is not None
         ),

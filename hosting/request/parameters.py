@@ -81,6 +81,9 @@ GRANT_IN_PATH = Parameter(
     "grant", "path", "What was shared with you: `grant` of the owner's answer.", {"type": "string"}
 )
 GRANT_ID_IN_PATH = Parameter("grant_id", "path", "The grant.", {"type": "string"})
+RECEIVER_IN_PATH = Parameter(
+    "receiver", "path", "Whose webhook it is.", {"type": "string", "enum": ["agent", "request"]}
+)
 OWNER = Parameter(
     "owner",
     "query",

@@ -26,6 +26,7 @@ from hosting.names import Address, StoreKey
 from hosting.runner.thread_log import ThreadLog, epoch_store_key, store_key
 from hosting.service.archiving import ConversationReader, size_bytes
 from hosting.service.copies import drop_unused, is_mark
+from hosting.service.deliveries import RECORD, not_taken_key
 from hosting.stores.choice import Stores
 from hosting.thread.commands import DeleteThread, FinishDelete
 from hosting.thread.conversation import DocumentAhead, DocumentBehind, Snapshot, resume
@@ -94,10 +95,6 @@ puts again what it put an hour ago (`runner.thread_log.FRESH_SECONDS`)."""
 TOMBSTONE = "address"
 """The name under which the address of an erased thread stands next to the attachments, for as long as its tombstone."""
 
-WEBHOOK = "webhook-"
-"""How the names of records of deliveries begin, which lie among the attachments and go with them: nothing refers to
-them. The names of the others are hashes."""
-
 _KEPT_RECORD_SECONDS = 30 * 86_400.0
 
 _NAMES_ONE = '"orchestrationId"'
@@ -130,6 +127,8 @@ class ThreadDeletion:
         head = await self._log.head(address)
         if head.state == "deleting":
             receipt = await self._receipt(address, head, stored)
+            if receipt.webhooks:
+                await self._stores.attachments.erase(not_taken_key(self._stores.hub, address, head.epoch))
             head = (
                 await self._log.execute(address, FinishDelete(self._log.clocks.wall(), receipt.model_dump(mode="json")))
             ).head
@@ -223,9 +222,9 @@ class ThreadDeletion:
         """Erase of the present life what neither its events refer to nor the conversation that they make."""
         store_key = epoch_store_key(self._stores.hub, address, head.epoch)
         names = await self._stores.attachments.names(store_key)
-        unused = {name for name, put_at in names.items() if put_at < before and not name.startswith(WEBHOOK)}
+        unused = {name for name, put_at in names.items() if put_at < before and not name.startswith(RECORD)}
         long_ago = self._log.clocks.wall() - _KEPT_RECORD_SECONDS
-        records = [name for name, put_at in names.items() if put_at < long_ago and name.startswith(WEBHOOK)]
+        records = [name for name, put_at in names.items() if put_at < long_ago and name.startswith(RECORD)]
         if records:
             await self._stores.attachments.erase(store_key, records, before=long_ago)
         if unused:
@@ -262,8 +261,8 @@ class ThreadDeletion:
             sha256=hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest(),
             runs=sum(isinstance(event, Accepted) for event in events),
             archived_entries=0 if conversation is None else host_of(conversation).archived.entries,
-            attachments=tuple(name for name in names if not (name.startswith(WEBHOOK) or is_mark(name))),
-            webhooks=sum(name.startswith(WEBHOOK) for name in names),
+            attachments=tuple(name for name in names if not (name.startswith(RECORD) or is_mark(name))),
+            webhooks=sum(name.startswith(RECORD) for name in names),
             instances=tuple(Instance(id=name) for name in dict.fromkeys([*carrying, own])),
         )
 

@@ -5,10 +5,10 @@ still to be sent, through any crash. The message is made of the thread's log at 
 time: a receiver knows a repeat by `webhook-id`, which is made of run and event. Of a run that went with its thread
 nobody is notified.
 
-What came of the tries is a record of the delivery, beside the thread's attachments: it goes with the thread. One that
-is to be tried again has a note besides, among the notes of the whole app, under the number of its tries: stores list
-notes by their time, and nothing else finds what is due. The record is put first, and counts. A signal names the number
-of tries that it was sent after, and one that comes late, or twice, finds more of them and changes nothing but the note.
+What came of the tries is a record of the delivery (`service.deliveries`). One that is to be tried again has a note
+besides, among the notes of the whole app, under the number of its tries: stores list notes by their time, and nothing
+else finds what is due. The record is put first, and counts. A signal names the number of tries that it was sent after,
+and one that comes late, or twice, finds more of them and changes nothing but what stands elsewhere.
 """
 
 from __future__ import annotations
@@ -18,18 +18,16 @@ import json
 import logging
 import zlib
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal
+from dataclasses import replace
+from typing import Any
 from urllib.parse import quote
-
-from pydantic import BaseModel, ConfigDict
 
 from hosting.names import Address, StoreKey
 from hosting.plan import AgentPlan
 from hosting.ports import ObjectStore, utc
 from hosting.runner.held_run import read_run
-from hosting.runner.thread_log import ThreadLog, epoch_store_key
-from hosting.service.deletion import WEBHOOK
+from hosting.runner.thread_log import ThreadLog
+from hosting.service.deliveries import Deliveries, Delivery, DeliveryState, Try, WebhookOrder
 from hosting.service.outcome import status_of
 from hosting.service.webhook_client import INSIDE, Posted, post
 from hosting.thread.events import Completed, Terminal
@@ -53,64 +51,7 @@ REMEMBERED_SECONDS = 600.0
 
 _NOTE = "order"
 
-Target = Literal["agent", "request"]
-"""Whose webhook it is: the agent's, or that of the run's request."""
-
-DeliveryState = Literal["waiting", "delivered", "dead"]
 Poster = Callable[[str, dict[str, str], bytes, Sequence[str]], Awaitable[Posted]]
-
-
-class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
-
-
-class Try(_Record):
-    """One try, at seconds since 1970: the receiver's `status`, or why there was none."""
-
-    at: float
-    status: int | None = None
-    problem: str | None = None
-
-
-class Delivery(_Record):
-    """What came of notifying one receiver of one run's end. A `waiting` one is tried again, a `dead` one is not."""
-
-    run_id: str
-    target: Target
-    event: str
-    url: str
-    state: DeliveryState
-    tries: tuple[Try, ...] = ()
-
-
-@dataclass(frozen=True)
-class WebhookOrder:
-    """Which message is to be sent: of a run's end, to one receiver, after so many tries."""
-
-    address: Address
-    run_id: str
-    target: Target
-    tries: int = 0
-
-    def fields(self) -> dict[str, Any]:
-        """Return the order as a signal carries it."""
-        agent, thread_id = self.address.agent, self.address.entity[1]
-        fields = {"agent": agent, "thread_id": thread_id, "run_id": self.run_id, "target": self.target}
-        return {**fields, "tries": self.tries}
-
-    @classmethod
-    def of(cls, fields: Any) -> WebhookOrder | None:
-        """Return the order that has these fields, None for what is none."""
-        match fields:
-            case {
-                "agent": str(agent),
-                "thread_id": str(key),
-                "run_id": str(run_id),
-                "target": "agent" | "request" as target,
-                "tries": int(tries),
-            }:
-                return cls(Address.of_entity(agent, key), run_id, target, tries)
-        return None
 
 
 class Webhooks:
@@ -127,6 +68,7 @@ class Webhooks:
         poster: Poster = post,
     ) -> None:
         self.rules = rules
+        self.deliveries = Deliveries(attachments, hub)
         self._log = log
         self._attachments = attachments
         self._hub = hub
@@ -158,20 +100,28 @@ class Webhooks:
         if not isinstance(run, Run) or run.terminal is None or url is None:
             await self._erase_note(order)
             return
-        store_key, name = epoch_store_key(self._hub, order.address, head.epoch), record_name(order)
-        found = (await self._attachments.read(store_key, [name])).get(name)
-        record = Delivery(
-            run_id=run.run_id, target=order.target, event=event_of(run.terminal), url=url, state="waiting"
-        )
-        if found is not None:
-            record = Delivery.model_validate_json(found)
-        if record.state == "waiting" and len(record.tries) == order.tries:
+        record = await self.deliveries.read(order, head.epoch)
+        if record is None:
+            record = Delivery(
+                run_id=run.run_id, target=order.target, event=event_of(run.terminal), url=url, state="waiting"
+            )
+        if (order.again or record.state == "waiting") and len(record.tries) == order.tries:
             record = await self._tried(run, run.terminal, url, record)
-            await self._attachments.put(store_key, {name: record.model_dump_json().encode()})
+            await self.deliveries.put(order, head.epoch, record)
+        await self.deliveries.mark(order, head.epoch, record)
         if record.state == "waiting":
             await self._put_note(order, len(record.tries))
         if record.state != "waiting" or len(record.tries) != order.tries:
             await self._erase_note(order)
+
+    async def again(self, order: WebhookOrder) -> tuple[WebhookOrder, Delivery] | None:
+        """Return the order that has a delivery tried now, whatever came of it, and what did; None for what is none.
+
+        Raises `LogUnavailableError` and `AttachmentsUnavailableError`.
+        """
+        head = await self._log.head(order.address)
+        record = await self.deliveries.read(order, head.epoch)
+        return None if record is None else (replace(order, tries=len(record.tries), again=True), record)
 
     async def due(self) -> list[WebhookOrder]:
         """Return what is to be tried again by now, and was not returned lately.
@@ -268,11 +218,6 @@ def event_of(terminal: Terminal) -> str:
     if isinstance(terminal, Completed) and terminal.approvals:
         return "approval.requested"
     return f"run.{terminal.kind}"
-
-
-def record_name(order: WebhookOrder) -> str:
-    """Return the name of the record of a delivery among the thread's attachments."""
-    return f"{WEBHOOK}{order.run_id}-{order.target}"
 
 
 def pause_seconds(tries: int, delivery: str) -> float:

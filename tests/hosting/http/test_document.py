@@ -24,6 +24,7 @@ from hosting.request.run_call import FIELDS, THREAD_ID_HEADERS, WAIT_HEADER
 from tests.support.app.scripted import scripted_agent
 from tests.support.direct import DirectHost
 from tests.support.flows import FLOWS, text_flow
+from tests.support.receiver import WEBHOOKS
 
 LONG_NAME = "a" * 60
 
@@ -81,6 +82,7 @@ def triggers(host: DirectHost) -> dict[str, str]:
         {"principal": lambda request: None},
         {"workflow": text_flow},
         {"workflows": FLOWS, "principal": lambda request: None},
+        {"workflows": FLOWS, "principal": lambda request: None, "environ": WEBHOOKS},
     ],
 )
 def test_the_document_has_the_routes_that_are_registered(options: dict[str, Any]) -> None:
@@ -207,7 +209,7 @@ def test_every_field_header_and_code_of_the_contract_is_in_it() -> None:
     """405 belongs to verbs that are no operation; the rest is a refusal of one of the routes."""
     run = operations(document_of("Joker"))["POST /agents/Joker/run"]
     schema = run["requestBody"]["content"]["application/json"]["schema"]
-    app = make_app("Joker", principal=lambda request: None)
+    app = make_app("Joker", principal=lambda request: None, environ=WEBHOOKS)
     app.orchestration_status_route()
     codes = {
         code

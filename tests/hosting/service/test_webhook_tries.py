@@ -14,8 +14,9 @@ from hosting.names import StoreKey
 from hosting.plan import AgentPlan
 from hosting.runner.thread_log import ThreadLog
 from hosting.service.deletion import ThreadDeletion
+from hosting.service.deliveries import Delivery, WebhookOrder
 from hosting.service.webhook_client import Posted
-from hosting.service.webhooks import JITTER, PAUSES, Delivery, WebhookOrder, Webhooks, record_name
+from hosting.service.webhooks import JITTER, PAUSES, Webhooks
 from hosting.stores.memory import MemoryObjects, SharedMemory
 from hosting.thread.commands import DeleteThread
 from hosting.webhooks import WebhookRules
@@ -28,12 +29,12 @@ URL = "https://example.com/hook"
 
 
 class FailingNotes(MemoryObjects):
-    """A store in which no note can be put while it `is_away`."""
+    """A store in which nothing can be put below `away`."""
 
-    is_away = False
+    away = ""
 
     async def put(self, store_key: StoreKey, objects: Mapping[str, bytes]) -> None:
-        if self.is_away and store_key.agent == "hub.webhooks":
+        if self.away == store_key.agent:
             raise AttachmentsUnavailableError
         await super().put(store_key, objects)
 
@@ -77,8 +78,20 @@ class Desk:
 
     async def record(self) -> Delivery:
         """Return what came of it so far."""
-        name = record_name(self.order)
-        return Delivery.model_validate_json((await self.store.read(self.process.place(0), [name]))[name])
+        found = await self.webhooks().deliveries.read(self.order, 0)
+        assert found is not None
+        return found
+
+    async def again(self) -> WebhookOrder:
+        """Return the order that somebody gives to send it again."""
+        found = await self.webhooks().again(self.order)
+        assert found is not None
+        return found[0]
+
+    async def not_taken(self) -> list[str]:
+        """Return the states of what is listed as not taken."""
+        page = await self.webhooks().deliveries.not_taken(AGENT, None, 10, self.now + 1)
+        return [delivery.state for _, delivery in page.deliveries]
 
     async def notes(self) -> int:
         """Return how many notes there are."""
@@ -134,6 +147,7 @@ async def test_once_it_is_taken_nothing_is_sent_any_more(desk: Desk) -> None:
     desk.now += DAY
 
     assert await desk.sweep() == []
+    assert await desk.store.put_between("hub.not-taken", 0, desk.now + 1) == []
     assert len(desk.posts) == 2
     record = await desk.record()
     assert record.state == "delivered"
@@ -150,21 +164,22 @@ async def test_a_receiver_that_is_gone_or_inside_is_not_tried_again(desk: Desk, 
     assert await desk.notes() == 0
 
 
-async def test_a_process_that_dies_behind_a_try_leaves_one_that_is_tried_again(desk: Desk) -> None:
-    """Its signal is delivered again: it finds the try on record, makes no other, and puts the note."""
-    desk.store.is_away = True
+@pytest.mark.parametrize("away", ["hub.not-taken", "hub.webhooks"])
+async def test_a_process_that_dies_behind_a_try_leaves_one_that_is_tried_again(desk: Desk, away: str) -> None:
+    """Its signal is delivered again: it finds the try on record, makes no other, and puts what is missing."""
+    desk.store.away = away
     with pytest.raises(AttachmentsUnavailableError):
         await desk.webhooks().deliver(desk.order)
-    desk.store.is_away = False
+    desk.store.away = ""
     await desk.webhooks().deliver(desk.order)
-    tries = len(desk.posts)
+    tries, listed = len(desk.posts), await desk.not_taken()
     desk.now += PAUSES[0] * 2
     desk.answers = [Posted(200)]
     await desk.sweep()
 
-    assert (tries, len(desk.posts)) == (1, 2)
+    assert (tries, listed, len(desk.posts)) == (1, ["waiting"], 2)
     assert (await desk.record()).state == "delivered"
-    assert await desk.notes() == 0
+    assert (await desk.notes(), await desk.not_taken()) == (0, [])
 
 
 async def test_a_process_does_not_signal_again_what_it_has_just_signalled(desk: Desk) -> None:
@@ -196,6 +211,34 @@ async def test_a_record_is_no_upload_that_nothing_refers_to_and_is_kept_for_a_mo
     assert kept == [True, True, False]
 
 
+@pytest.mark.behaviour("webhooks.shown")
+async def test_two_that_send_it_again_at_one_time_have_one_try_made(desk: Desk) -> None:
+    """One that was dead is tried on where its day had not passed; nothing is left once it is taken."""
+    desk.answers = [Posted(410), Posted(500), Posted(200)]
+    await desk.webhooks().deliver(desk.order)
+    orders = [await desk.again(), await desk.again()]
+    for order in orders:
+        await desk.webhooks().deliver(order)
+    posts, waiting = len(desk.posts), (await desk.not_taken(), await desk.notes())
+    desk.now += DAY
+    await desk.sweep()
+
+    assert (posts, waiting) == (2, (["waiting"], 1))
+    assert [one.status for one in (await desk.record()).tries] == [410, 500, 200]
+    assert (await desk.not_taken(), await desk.notes()) == ([], 0)
+
+
+@pytest.mark.behaviour("webhooks.shown")
+async def test_a_name_without_its_record_is_listed_no_more(desk: Desk) -> None:
+    """Of a process that wrote it while the thread was deleted, or once its record went by age."""
+    desk.answers = [Posted(410)]
+    await desk.webhooks().deliver(desk.order)
+    await desk.store.erase(desk.process.place(0))
+
+    assert await desk.not_taken() == []
+    assert await desk.store.put_between("hub.not-taken", 0, desk.now + 1) == []
+
+
 @pytest.mark.behaviour("webhooks.deleted")
 async def test_a_deleted_thread_ends_its_deliveries(desk: Desk) -> None:
     """The record goes with the thread, the note with the next look."""
@@ -203,10 +246,11 @@ async def test_a_deleted_thread_ends_its_deliveries(desk: Desk) -> None:
     await desk.process.log.execute(ADDRESS, DeleteThread(desk.now))
     await desk.process.deliver_delete()
     left = await desk.store.names(desk.process.place(0))
+    listed = await desk.store.put_between("hub.not-taken", 0, desk.now + 1)
     desk.now += DAY
     await desk.sweep()
 
-    assert left == {}
+    assert (left, listed) == ({}, [])
     assert len(desk.posts) == 1
     assert await desk.notes() == 0
 

@@ -1,0 +1,182 @@
+"""What came of notifying receivers of the ends of runs: one record for each delivery, and where they are found.
+
+Theory. A record lies beside the thread's attachments and goes with the thread. Which deliveries were tried and not
+taken is known besides by one name for each, under a key for each thread of the app: only these are listed for all
+threads together, and none of them is where receivers take what they get. The record counts. A name without one is left
+of a process that died, and whoever lists it erases it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from hosting.names import Address, StoreKey, agent_in_key, key_prefix
+from hosting.ports import ObjectStore
+from hosting.runner.thread_log import epoch_store_key
+
+RECORD = "webhook-"
+"""How the names of records begin among the attachments: nothing refers to them. The names of the others are hashes."""
+
+Target = Literal["agent", "request"]
+"""Whose webhook it is: the agent's, or that of the run's request."""
+
+DeliveryState = Literal["waiting", "delivered", "dead"]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class Try(_Record):
+    """One try, at seconds since 1970: the receiver's `status`, or why there was none."""
+
+    at: float
+    status: int | None = None
+    problem: str | None = None
+
+
+class Delivery(_Record):
+    """What came of notifying one receiver of one run's end. A `waiting` one is tried again, a `dead` one is not."""
+
+    run_id: str
+    target: Target
+    event: str
+    url: str
+    state: DeliveryState
+    tries: tuple[Try, ...] = ()
+
+
+@dataclass(frozen=True)
+class WebhookOrder:
+    """Which message is to be sent: of a run's end, to one receiver, after so many tries.
+
+    One that is ordered `again` is sent whatever came of it before.
+    """
+
+    address: Address
+    run_id: str
+    target: Target
+    tries: int = 0
+    again: bool = False
+
+    @property
+    def name(self) -> str:
+        """The delivery among those of its thread."""
+        return f"{self.run_id}-{self.target}"
+
+    def fields(self) -> dict[str, Any]:
+        """Return the order as a signal carries it."""
+        agent, thread_id = self.address.agent, self.address.entity[1]
+        fields = {"agent": agent, "thread_id": thread_id, "run_id": self.run_id, "target": self.target}
+        return {**fields, "tries": self.tries, **({"again": True} if self.again else {})}
+
+    @classmethod
+    def of(cls, fields: Any) -> WebhookOrder | None:
+        """Return the order that has these fields, None for what is none."""
+        match fields:
+            case {
+                "agent": str(agent),
+                "thread_id": str(key),
+                "run_id": str(run_id),
+                "target": "agent" | "request" as target,
+                "tries": int(tries),
+            }:
+                again = fields.get("again") is True
+                return cls(Address.of_entity(agent, key), run_id, target, tries, again)
+        return None
+
+
+@dataclass(frozen=True)
+class DeliveryPage:
+    """Deliveries, each with its thread, and where the next page begins, if there is one."""
+
+    deliveries: tuple[tuple[Address, Delivery], ...]
+    cursor: str | None
+
+
+class Deliveries:
+    """The records of the app whose task hub is `hub`. Each method raises `AttachmentsUnavailableError`."""
+
+    def __init__(self, attachments: ObjectStore, hub: str) -> None:
+        self._attachments = attachments
+        self._hub = hub
+
+    async def read(self, order: WebhookOrder, epoch: int) -> Delivery | None:
+        """Return what came of it in that life of the thread, None where it was not tried."""
+        return (await self._read(order.address, epoch, [order.name])).get(order.name)
+
+    async def put(self, order: WebhookOrder, epoch: int, record: Delivery) -> None:
+        """Keep what came of it."""
+        store_key = epoch_store_key(self._hub, order.address, epoch)
+        await self._attachments.put(store_key, {RECORD + order.name: record.model_dump_json().encode()})
+
+    async def mark(self, order: WebhookOrder, epoch: int, record: Delivery) -> None:
+        """Have it among those that were not taken, or no more. One that was taken at once never was."""
+        store_key = not_taken_key(self._hub, order.address, epoch)
+        if record.state != "delivered":
+            await self._attachments.put(store_key, {order.name: json.dumps(order.fields()).encode()})
+        elif len(record.tries) > 1:
+            await self._attachments.erase(store_key, [order.name])
+
+    async def of_thread(self, address: Address, epoch: int, limit: int, cursor: str | None = None) -> DeliveryPage:
+        """Return those of a thread, by their names, after the cursor of the page before."""
+        found = await self._attachments.names(epoch_store_key(self._hub, address, epoch), RECORD)
+        after = (name for name in sorted(one[len(RECORD) :] for one in found) if cursor is None or name > cursor)
+        names = [name for name, _ in zip(after, range(limit + 1), strict=False)]
+        records = await self._read(address, epoch, names[:limit])
+        deliveries = tuple((address, records[name]) for name in names[:limit] if name in records)
+        return DeliveryPage(deliveries, names[limit - 1] if len(names) > limit else None)
+
+    async def not_taken(
+        self, agent: str, owner: str | None, limit: int, until: float, cursor: str | None = None
+    ) -> DeliveryPage:
+        """Return those of an agent that were tried until then and not taken, thread by thread, after the cursor.
+
+        `owner` None is for everybody's threads.
+        """
+        prefix = f"{agent_in_key(agent.lower())}." if owner is None else key_prefix(agent.lower(), owner)
+        thread, _, name = (cursor or "").rpartition("/")
+        found = await self._attachments.put_between(_not_taken(self._hub), 0.0, until)
+        keys = sorted(key for _, key in found if key.startswith(prefix) and key >= thread)
+        deliveries = list[tuple[Address, Delivery]]()
+        for key in keys:
+            names = sorted(await self._attachments.names(StoreKey(_not_taken(self._hub), key)))
+            for one in names:
+                if key == thread and one <= name:
+                    continue
+                if len(deliveries) == limit:
+                    return DeliveryPage(tuple(deliveries), cursor)
+                cursor = f"{key}/{one}"
+                if (delivery := await self._not_taken(key, one)) is not None:
+                    deliveries.append(delivery)
+        return DeliveryPage(tuple(deliveries), None)
+
+    async def _not_taken(self, key: str, name: str) -> tuple[Address, Delivery] | None:
+        """Return one that is listed so; where it is not, or no more, it is erased from there."""
+        store_key = StoreKey(_not_taken(self._hub), key)
+        text = (await self._attachments.read(store_key, [name])).get(name)
+        order = None if text is None else WebhookOrder.of(json.loads(text))
+        record = None if order is None else await self.read(order, int(key.rpartition("/")[2]))
+        if order is None or record is None or record.state == "delivered":
+            await self._attachments.erase(store_key, [name])
+            return None
+        return order.address, record
+
+    async def _read(self, address: Address, epoch: int, names: Sequence[str]) -> dict[str, Delivery]:
+        store_key = epoch_store_key(self._hub, address, epoch)
+        found = await self._attachments.read(store_key, [RECORD + name for name in names])
+        return {name[len(RECORD) :]: Delivery.model_validate_json(text) for name, text in found.items()}
+
+
+def not_taken_key(hub: str, address: Address, epoch: int) -> StoreKey:
+    """Return where the names of those deliveries of a thread stand that were not taken."""
+    return StoreKey(_not_taken(hub), f"{address.key}/{epoch}")
+
+
+def _not_taken(hub: str) -> str:
+    return f"{hub}.not-taken"
