@@ -180,6 +180,25 @@ class Messages(ThreadIds):
     has_more: bool
 
 
+class ShownTry(TypedDict):
+    """One try of a delivery (RFC 3339): the receiver's status, or in a word why there was none."""
+
+    at: str
+    status: int | None
+    problem: str | None
+
+
+class ShownDelivery(RunIds):
+    """What came of notifying one receiver of one run's end; of the webhook's address only the host."""
+
+    owner: str
+    receiver: Literal["agent", "request"]
+    host: str
+    event: str
+    state: Literal["waiting", "delivered", "dead"]
+    tries: list[ShownTry]
+
+
 class ExportedRun(TypedDict):
     """All that the thread's log holds of one run."""
 
@@ -199,12 +218,14 @@ class ExportedAttachment(TypedDict):
 
 
 class StoredThread(TypedDict):
-    """What is kept about a thread: its metadata, the stored document as it is, what it refers to, and its runs."""
+    """What is kept about a thread: its metadata, the stored document as it is, what it refers to, its runs, and what
+    came of their webhooks."""
 
     metadata: dict[str, str]
     conversation: Any
     attachments: list[ExportedAttachment]
     runs: list[ExportedRun]
+    webhooks: list[ShownDelivery]
 
 
 class Export(ThreadIds, StoredThread):

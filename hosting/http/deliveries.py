@@ -1,46 +1,22 @@
 """Deliveries of webhooks over HTTP: what came of them, and one that is sent again. An app without a secret has none.
 
-Theory. Of a webhook's address only the host is shown: the rest of it may be the receiver's secret, and who may read a
-thread is not always who named the address. What an administrator lists of all owners' threads names each owner, by whom
-the other routes find the thread.
+Theory. What an administrator lists of all owners' threads names each owner, by whom the other routes find the thread.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal
-from urllib.parse import urlsplit
 
 from typing_extensions import TypedDict
 
 from hosting import errors
-from hosting.http.replies import Reply, json_reply, thread_headers, thread_ids
+from hosting.http.bodies import ShownDelivery
+from hosting.http.replies import Reply, delivery_fields, json_reply, thread_headers
 from hosting.http.route import LOG, ResponseSpec, Route, ok
 from hosting.http.routes import THREAD_PATH, of_workflow, read_of_thread
 from hosting.names import Address
-from hosting.ports import iso
 from hosting.request.parameters import CURSOR, LIMIT
 from hosting.service.deliveries import Delivery, DeliveryPage
-from hosting.service.outcome import RunIds
-
-
-class ShownTry(TypedDict):
-    """One try of a delivery (RFC 3339): the receiver's status, or in a word why there was none."""
-
-    at: str
-    status: int | None
-    problem: str | None
-
-
-class ShownDelivery(RunIds):
-    """What came of notifying one receiver of one run's end."""
-
-    owner: str
-    receiver: Literal["agent", "request"]
-    host: str
-    event: str
-    state: Literal["waiting", "delivered", "dead"]
-    tries: list[ShownTry]
 
 
 class ShownDeliveries(TypedDict):
@@ -85,7 +61,7 @@ WORKFLOW_WEBHOOK_ROUTES = tuple(same for route in WEBHOOK_ROUTES if (same := of_
 
 def deliveries_reply(page: DeliveryPage, headers: Mapping[str, str] | None = None) -> Reply:
     """Return a page of deliveries."""
-    shown = [_shown(address, delivery) for address, delivery in page.deliveries]
+    shown = [delivery_fields(address, delivery) for address, delivery in page.deliveries]
     body: ShownDeliveries = {"deliveries": shown, "next_cursor": page.cursor}
     return json_reply(200, body, headers)
 
@@ -93,18 +69,4 @@ def deliveries_reply(page: DeliveryPage, headers: Mapping[str, str] | None = Non
 def again_reply(address: Address, delivery: Delivery) -> Reply:
     """Return what came of a delivery before it is sent again."""
     headers = {**thread_headers(address.thread_id), "x-ms-run-id": delivery.run_id}
-    return json_reply(202, _shown(address, delivery), headers)
-
-
-def _shown(address: Address, delivery: Delivery) -> ShownDelivery:
-    return {
-        **thread_ids(address.thread_id),
-        "run_id": delivery.run_id,
-        "correlation_id": delivery.run_id,
-        "owner": address.owner,
-        "receiver": delivery.target,
-        "host": urlsplit(delivery.url).netloc,
-        "event": delivery.event,
-        "state": delivery.state,
-        "tries": [{"at": iso(one.at), "status": one.status, "problem": one.problem} for one in delivery.tries],
-    }
+    return json_reply(202, delivery_fields(address, delivery), headers)

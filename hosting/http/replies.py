@@ -11,7 +11,7 @@ from base64 import b64encode
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
 from hosting.budgets import cost_text
 from hosting.errors import HostingError
@@ -31,6 +31,7 @@ from hosting.http.bodies import (
     PendingRun,
     RunList,
     RunState,
+    ShownDelivery,
     ShownEntry,
     ShownGrant,
     ThreadPage,
@@ -42,6 +43,7 @@ from hosting.ports import EntityPage, iso
 from hosting.request.run_call import Form
 from hosting.request.run_request import Decision, Superstep
 from hosting.service.deletion import Receipt
+from hosting.service.deliveries import Delivery
 from hosting.service.outcome import (
     ThreadIds,
     approval_fields,
@@ -303,6 +305,26 @@ def export_fields(agent: str, export: ThreadExport, now: float) -> Export:
             }
             for run in reversed(export.view.runs)
         ],
+        "webhooks": [delivery_fields(export.view.address, delivery) for delivery in export.webhooks],
+    }
+
+
+def delivery_fields(address: Address, delivery: Delivery) -> ShownDelivery:
+    """Return what came of a delivery.
+
+    Of the address only the host is shown: the rest may be the receiver's secret, and who may read a thread is not
+    always who named the address.
+    """
+    return {
+        **thread_ids(address.thread_id),
+        "run_id": delivery.run_id,
+        "correlation_id": delivery.run_id,
+        "owner": address.owner,
+        "receiver": delivery.target,
+        "host": urlsplit(delivery.url).netloc,
+        "event": delivery.event,
+        "state": delivery.state,
+        "tries": [{"at": iso(one.at), "status": one.status, "problem": one.problem} for one in delivery.tries],
     }
 
 

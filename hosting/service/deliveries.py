@@ -26,6 +26,7 @@ Target = Literal["agent", "request"]
 """Whose webhook it is: the agent's, or that of the run's request."""
 
 DeliveryState = Literal["waiting", "delivered", "dead"]
+_AT_ONCE = 200
 
 
 class _Record(BaseModel):
@@ -131,6 +132,15 @@ class Deliveries:
         records = await self._read(address, epoch, names[:limit])
         deliveries = tuple((address, records[name]) for name in names[:limit] if name in records)
         return DeliveryPage(deliveries, names[limit - 1] if len(names) > limit else None)
+
+    async def all_of(self, address: Address, epoch: int) -> tuple[Delivery, ...]:
+        """Return all of a thread's, by their names."""
+        page = await self.of_thread(address, epoch, _AT_ONCE)
+        found = page.deliveries
+        while page.cursor is not None:
+            page = await self.of_thread(address, epoch, _AT_ONCE, page.cursor)
+            found += page.deliveries
+        return tuple(delivery for _, delivery in found)
 
     async def not_taken(
         self, agent: str, owner: str | None, limit: int, until: float, cursor: str | None = None

@@ -28,6 +28,7 @@ from hosting.runner.thread_log import Decided, ThreadLog, epoch_store_key
 from hosting.service.archiving import ConversationReader
 from hosting.service.conversations import Conversations
 from hosting.service.deletion import Instance, Receipt, read_receipt
+from hosting.service.deliveries import Deliveries, Delivery
 from hosting.service.runs import FIRST_POLL_SECONDS, next_pause
 from hosting.stores.choice import Stores
 from hosting.thread.commands import DeleteThread, DescribeThread, RecordInstances, Refused, ResetThread
@@ -71,12 +72,14 @@ class MessagesPage:
 @dataclass(frozen=True)
 class ThreadExport:
     """Everything that is kept about a thread: its view, the stored document with the archived entries in their place,
-    the large contents that it refers to, by their hashes, and its metadata."""
+    the large contents that it refers to, by their hashes, its metadata, and where the app sends webhooks what came of
+    those of its runs."""
 
     view: ThreadView
     conversation: Conversation
     attachments: Mapping[str, bytes]
     metadata: Mapping[str, str]
+    webhooks: tuple[Delivery, ...] = ()
 
 
 class Threads:
@@ -89,8 +92,10 @@ class Threads:
         stores: Stores,
         *,
         publish: Callable[[Address, Decided], None] = lambda address, decided: None,
+        deliveries: Deliveries | None = None,
     ) -> None:
         """`publish` is called with what this appends, so that runs of a deleted thread which are held here end."""
+        self._deliveries = deliveries
         self._publish = publish
         self._log = log
         self._conversations = conversations
@@ -150,7 +155,8 @@ class Threads:
             conversation = with_older(stored, older)
             named = frozenset().union(*(references(entry) for entry in exchanges(conversation)))
             attachments = await self._stores.attachments.read(self._store_key(view), named)
-            return ThreadExport(view, conversation, attachments, await self.metadata(address, view.head))
+            webhooks = () if self._deliveries is None else await self._deliveries.all_of(address, view.head.epoch)
+            return ThreadExport(view, conversation, attachments, await self.metadata(address, view.head), webhooks)
 
         return await self._read_twice(address, client, read_all)
 

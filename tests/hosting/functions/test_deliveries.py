@@ -37,6 +37,7 @@ async def test_what_was_not_taken_is_listed_with_the_last_answer_and_sent_again(
         run_id = (await ask(http, "say hello", thread_id="t", webhook=url)).json()["run_id"]
         await host.entities.idle()
         first, listed = await receiver.next(), (await http.get(LIST)).json()
+        export = (await http.get(f"{THREAD}/export")).json()
         again = await http.post(f"{THREAD}/runs/{run_id}/webhooks/request")
         second = await receiver.next()
         await host.entities.idle()
@@ -45,6 +46,7 @@ async def test_what_was_not_taken_is_listed_with_the_last_answer_and_sent_again(
     [dead] = listed["deliveries"]
     assert _came(dead) == ("request", "dead", [410])
     assert (dead["thread_id"], dead["run_id"], dead["event"], dead["owner"]) == ("t", run_id, "run.completed", "app")
+    assert export["webhooks"] == [dead]
     assert (dead["host"], "secret" in str(listed)) == (receiver.url.removeprefix("http://"), False)
     assert (again.status_code, again.json(), again.headers["x-ms-run-id"]) == (202, dead, run_id)
     assert (second.id, second.body) == (first.id, first.body)
