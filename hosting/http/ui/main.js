@@ -17,7 +17,7 @@ const QUESTION = "What can you do?"
 const NEAR_THE_END_PX = 120
 const DELETION_POLL_MS = 500
 const COUNT_POLL_MS = 30_000
-const BEHIND_MS = 2500 // what is known of all threads together follows a run's end by a moment
+const BEHIND_MS = [2500, 10_000] // what is known of all threads together follows a run's end by a moment, or by more where it is slow to read
 
 const others = new BroadcastChannel("agents")
 const threads = new ThreadList(() => showTitle())
@@ -26,7 +26,7 @@ let agents = []
 let conversation = null
 let view = null // what is shown instead of a conversation
 let isAtEnd = true
-let counting = 0
+let counting = []
 
 beginTheme()
 byId("menu").append(iconButton("menu", "Agents and threads", () => openSide(true)))
@@ -208,8 +208,8 @@ function changed(isNews = true) {
   others.postMessage({ agent, thread: threadId })
   threads.show(agent, threadId).catch(failed)
   count()
-  clearTimeout(counting)
-  counting = setTimeout(count, BEHIND_MS)
+  counting.forEach(clearTimeout)
+  counting = BEHIND_MS.map((wait) => setTimeout(count, wait))
 }
 
 function drawn(isForced = false) {
