@@ -58,6 +58,7 @@ export const paths = {
   run: (agent) => `${of(agent)}/run`,
   threads: (agent, query) => `${of(agent)}/threads?${new URLSearchParams(query)}`,
   figures: (agent, days) => `${of(agent)}/figures?days=${days}`,
+  schedules: (agent, id = "", rest = "") => `${of(agent)}/schedules${id && `/${part(id)}`}${rest}`,
   waiting: (limit, cursor = "") => `approvals?${new URLSearchParams({ limit, ...(cursor && { cursor }) })}`,
   thread: (agent, thread, rest = "", kind = kindOf(agent)) => `${of(agent, kind)}/threads/${part(thread)}${rest}`,
   runs: (agent, thread, run = "", rest = "") => paths.thread(agent, thread, `/runs${run && `/${part(run)}`}${rest}`),

@@ -9,6 +9,7 @@ import { button, byId, el, icon, iconButton } from "./dom.js"
 import { Figures } from "./figures.js"
 import { Graph } from "./graph.js"
 import { Inbox, countWaiting } from "./inbox.js"
+import { Schedules } from "./schedules.js"
 import { exampleOf, takesText } from "./schemas.js"
 import { beginTheme, changeTheme } from "./theme.js"
 import { ThreadList, hrefOf } from "./threads.js"
@@ -37,12 +38,13 @@ byId("side-tools").append(
   iconButton("close", "Close", () => openSide(false), "quiet narrow-only"),
 )
 byId("inbox").firstChild.append(icon("inbox"))
-const figures = iconButton("chart", "Figures", () => (location.hash = hrefOf(conversation?.agent ?? view.agent, conversation?.threadId ?? view.threadId, conversation ? "figures" : "")))
+const views = { figures: viewButton("figures", "chart", "Figures"), schedules: viewButton("schedules", "clock", "Schedules") }
 const newest = iconButton("down", "To the newest message", () => drawn(true), "newest")
 newest.hidden = true
 byId("composer").prepend(newest)
 byId("tools").append(
-  figures,
+  views.figures,
+  views.schedules,
   iconButton("code", "Copy the last request as curl or Python", showCommands),
   iconButton("reset", "Reset: forget the conversation", reset, "quiet of-thread"),
   iconButton("trash", "Delete the thread", remove, "quiet of-thread"),
@@ -87,13 +89,14 @@ async function route() {
   conversation?.leave()
   view?.leave()
   conversation = view = null
-  figures.setAttribute("aria-pressed", String(wanted === "figures"))
+  for (const [name, one] of Object.entries(views)) one.setAttribute("aria-pressed", String(wanted === name))
   if (!agent) return showNoAgents()
-  if (wanted === "approvals") return showView(new Inbox({ counted, failed }), "Approvals", "What agents ask you before they do it")
+  if (wanted === "approvals") return showView(new Inbox({ counted, failed }), "approvals", "Approvals", "What agents ask you before they do it")
   if (wanted === "figures") {
     const about = thread ? `The newest runs of this thread with ${agent.name}` : "Its runs by day, all threads together"
-    return showView(new Figures(agent.name, thread), thread || agent.name, about, agent)
+    return showView(new Figures(agent.name, thread), "figures", thread || agent.name, about, agent)
   }
+  if (wanted === "schedules") return showView(new Schedules(agent.name, thread, failed), "schedules", agent.name, "What it runs by itself, and when", agent)
   delete document.body.dataset.view
   showAgents(agent)
   conversation = new Conversation(agent.name, thread, { named, changed, failed, recovered: quiet, drawn, again: (text) => composer.write(text) })
@@ -112,16 +115,25 @@ async function route() {
   if (!matchMedia("(pointer: coarse)").matches) byId("message").focus({ preventScroll: true })
 }
 
-/** Show a view in place of a conversation: the inbox, or the figures of an agent or a thread. */
-async function showView(opened, title, about, agent = null) {
+/** Return a button that shows a view of what is open, and what was open again. */
+function viewButton(name, drawing, says) {
+  const made = iconButton(drawing, says, () => {
+    const { agent, threadId } = conversation ?? view
+    location.hash = hrefOf(agent, threadId, made.getAttribute("aria-pressed") === "true" ? "" : name)
+  })
+  return made
+}
+
+/** Show a view in place of a conversation: the inbox, the figures of an agent or a thread, or an agent's schedules. */
+async function showView(opened, name, title, about, agent = null) {
   view = opened
   showAgents(agent)
-  document.body.dataset.view = agent ? "figures" : "approvals"
+  document.body.dataset.view = name
   document.body.classList.remove("has-thread")
   byId("composer").hidden = true
   byId("title").textContent = title
   byId("subtitle").textContent = about
-  document.title = `${title} · ${agent ? "Figures" : "Agents"}`
+  document.title = `${title} · ${agent ? views[name].title : "Agents"}`
   byId("conversation").replaceChildren(view.element)
   threads.show(agent?.name ?? (threads.agent || agents[0].name), view.threadId).catch(failed)
   await view.open().catch(failed)

@@ -121,7 +121,7 @@ async def test_no_argument_of_a_tool_no_id_and_no_file_s_name_becomes_more_than_
 
 
 async def test_no_step_and_nothing_that_waits_becomes_more_than_text(host: RunningHost) -> None:
-    """In a timeline, in the inbox, in what was decided there, and in the list of threads by their titles."""
+    """In a timeline, in the inbox, in what was decided there, among schedules, and in the list of threads by titles."""
     hostile = "<img src=x onerror=hacked()>"
     async with browsed(host.origin, REFUSED) as browser:
         page = await browser.open("#/clerk/inbox-of-hostile-texts")
@@ -142,8 +142,14 @@ async def test_no_step_and_nothing_that_waits_becomes_more_than_text(host: Runni
             await page.locator(".timeline").nth(number).locator(".ended").wait_for()
         await page.locator("#threads").get_by_text(hostile).first.wait_for()
         steps = await page.evaluate(UNWANTED)
+        async with httpx.AsyncClient(base_url=host.origin) as client:
+            body = {"cron": "0 9 * * *", "message": hostile}
+            (await client.post("/api/agents/clerk/schedules", json=body)).raise_for_status()
+        await page.get_by_role("button", name="Schedules").click()
+        await page.locator(".cards").get_by_text(hostile).wait_for()
+        schedules = await page.evaluate(UNWANTED)
 
-    assert (inbox, decided, steps) == ([], [], [])
+    assert (inbox, decided, steps, schedules) == ([], [], [], [])
 
 
 @pytest.fixture
