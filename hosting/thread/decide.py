@@ -89,6 +89,10 @@ def _refusal(head: Head, command: commands.AcceptRun) -> commands.Refused | None
         return commands.Refused(
             errors.ApprovalsVoidError("These are not the tool calls that the thread waits for, or it no longer waits.")
         )
+    if command.follows is not None and head.newest not in (0, command.follows):
+        return commands.Refused(
+            errors.RunNotNewestError("A later run continues this thread already. Continue from the newest.")
+        )
     if head.is_waiting_for_approval(accepted.at):
         return commands.Refused(approvals_pending_error())
     if command.busy == "reject" and head.runs:
@@ -98,10 +102,6 @@ def _refusal(head: Head, command: commands.AcceptRun) -> commands.Refused | None
                 "another 'busy'.",
                 run_id=head.runs[0].id,
             )
-        )
-    if command.follows is not None and head.newest not in (0, command.follows):
-        return commands.Refused(
-            errors.RunNotNewestError("A later run continues this thread already. Continue from the newest.")
         )
     most = MOST_OPEN_RUNS if command.busy in ("interrupt", "rollback") else command.queue_limit
     if open_runs >= min(most, MOST_OPEN_RUNS):

@@ -27,7 +27,9 @@ BEHAVIOURS = {
     "process that answered is killed.",
     "responses.delete": "A response is deleted with its thread if it is alone there, and refused otherwise.",
     "responses.same-run": "A run is the same over our own routes and the wire, whichever began it.",
-    "responses.continued": "A response continues the newest one of its thread; an older one is refused, exactly.",
+    "responses.continued": "A response continues the newest one of its thread.",
+    "responses.forked": "A response that continues an older one stands on a fork of the thread that ends with it; "
+    "under a key it is one response and one fork, however often it is asked for.",
     "responses.conversations": "A conversation is a thread: begun, used, read, listed and deleted.",
     "responses.metadata": "A conversation has its metadata from its beginning until it gets other, within the "
     "protocol's limits.",

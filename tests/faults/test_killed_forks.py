@@ -12,7 +12,8 @@ import httpx
 import pytest
 
 from hosting.host_settings import task_hub
-from hosting.names import Address, StoreKey
+from hosting.http.responses.names import FUNCTION
+from hosting.names import APP, Address, StoreKey, keyed_thread_id
 from hosting.runner.thread_log import epoch_store_key
 from hosting.settings import read_settings
 from hosting.stores.choice import choose_archive, choose_attachments
@@ -90,6 +91,32 @@ async def test_a_fork_whose_host_was_killed_is_made_by_the_same_request_whole_an
     of_origin, *of_forks = await archived(folder, stores)
     assert of_origin > 0
     assert of_forks == [of_origin] * len(POINTS)
+
+
+@pytest.mark.behaviour("responses.forked")
+@pytest.mark.parametrize("stores", kept_in("sqlite"), indirect=True)
+async def test_a_response_whose_host_was_killed_between_its_fork_and_its_run_is_one(
+    tmp_path: Path, stores: dict[str, str]
+) -> None:
+    """The same request under its key finds the fork, and begins the run there."""
+    folder, responses = killing_stores_app(tmp_path), "/api/openai/v1/responses"
+    async with running(folder, **stores) as (_, api):
+        first = (await api.http.post(responses, json={"model": "Joker", "input": "one"})).json()["id"]
+        await api.http.post(responses, json={"model": "Joker", "input": "two", "previous_response_id": first})
+    fork = keyed_thread_id("Joker", APP, f"{FUNCTION}\nkey", first.split("~")[-1])
+
+    async def again(api: Api) -> httpx.Response:
+        body = {"model": "Joker", "input": "recall", "previous_response_id": first}
+        return await api.http.post(responses, json=body, headers={"Idempotency-Key": "key"})
+
+    await killed_by(folder, "before log.append", again, NTH="2", SAID=fork, **stores)
+    async with running(folder, **stores) as (_, api):
+        answers = [(await again(api)).json() for _ in range(2)]
+        listed = (await api.http.get(THREADS)).json()["threads"]
+
+    assert answers[0] == answers[1]
+    assert answers[0]["output"][-1]["content"][0]["text"] == "one | recall"
+    assert sorted(one["thread_id"] for one in listed) == sorted([first.split("~")[-1], fork])
 
 
 async def moved(api: Api) -> None:

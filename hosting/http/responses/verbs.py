@@ -15,6 +15,7 @@ from hosting.errors import (
     HostingError,
     InternalError,
     InvalidFieldError,
+    RunNotNewestError,
     UnknownRunError,
 )
 from hosting.http.openapi import API_VERSION
@@ -34,6 +35,8 @@ from hosting.plan import Plan
 from hosting.ports import EntityClient
 from hosting.request.contents import Limits, limits_of
 from hosting.request.fields import read_truth
+from hosting.request.fork_call import ForkCall, ForkPoint
+from hosting.request.run_call import StartRun
 from hosting.service.broadcast import LoggedEvent
 from hosting.service.runs import SHORT_WAIT_SECONDS
 from hosting.service.services import Services
@@ -117,10 +120,33 @@ class ResponsesWire:
         start = wanted.start
         if wanted.conversation is not None:
             check_thread_id(wanted.conversation.thread_id, wanted.agent, request.caller.owner)
-        if wanted.previous is not None:
-            before = await self._find(request, wanted.previous)
-            start = replace(start, follows=before.first)
-        return (await self._runs.start(wanted.agent, start, request.client, request.caller)).run
+        if wanted.previous is None:
+            return (await self._runs.start(wanted.agent, start, request.client, request.caller)).run
+        before = await self._find(request, wanted.previous)
+        start = replace(start, follows=before.first)
+        try:
+            return (await self._runs.start(wanted.agent, start, request.client, request.caller)).run
+        except RunNotNewestError:
+            if find_agent(self._plan, wanted.agent).workflow is not None:
+                raise
+        return await self._start_on_fork(request, wanted.agent, start, before)
+
+    async def _start_on_fork(self, request: WireRequest, agent: str, start: StartRun, before: Run) -> Run:
+        """Start the run on a fork of the thread that ends with the run `before`: the thread has gone on from there.
+
+        Under a key it is the same fork each time, which no other request with that key makes.
+        """
+        key = start.idempotency_key
+        point = ForkCall(ForkPoint(before.run_id), None, None if key is None else f"{names.FUNCTION}\n{key}")
+        try:
+            forked = await self._services.forking.fork(before.address, point, request.client)
+        except UnknownRunError as error:
+            raise RunNotNewestError(
+                "A later response continues this one already, and nothing of it is kept, or it has not ended. Continue "
+                "from another."
+            ) from error
+        start = replace(start, thread_id=forked.thread_id, follows=None)
+        return (await self._runs.start(agent, start, request.client, request.caller)).run
 
     async def _decide(self, request: WireRequest, wanted: Create) -> Run:
         """Record the decisions, which must be on all that the thread waits for, and return the run that goes on."""

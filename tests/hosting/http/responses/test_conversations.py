@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-from typing import Any
-
 import openai
 import pytest
 from openai.types.conversations import Conversation, ConversationDeletedResource, ConversationItemList
-from openai.types.responses import Response
 
 from hosting.app import Principal
 from tests.hosting.http.responses.strictly import strictly
-from tests.hosting.http.responses.wired import Wired, events_of
+from tests.hosting.http.responses.wired import Wired, answer_to, asked, events_of
 from tests.support.app.scripted import scripted_agent
 from tests.support.made_app import app_of, served
-
-APPROVAL = "mcp_approval_request"
 
 
 @pytest.mark.behaviour("responses.continued")
@@ -27,20 +21,6 @@ async def test_a_response_continues_the_newest_one(wired: Wired) -> None:
 
     assert second.output_text == "my name is Ada | recall"
     assert second.previous_response_id == first.id
-
-
-@pytest.mark.behaviour("responses.continued")
-async def test_an_older_response_is_not_continued(wired: Wired) -> None:
-    """Also where two continue it at once: the first of them wins."""
-    first = await wired.create("one")
-    body = {"model": "Joker", "input": "sleep 0.1", "previous_response_id": first.id}
-
-    answers = await asyncio.gather(*(wired.http.post("responses", json=body) for _ in range(2)))
-
-    assert sorted(answer.status_code for answer in answers) == [200, 409]
-    refused = next(answer for answer in answers if answer.status_code == 409)
-    assert refused.json()["error"]["code"] == "run_not_newest"
-    assert refused.headers["x-should-retry"] == "false"
 
 
 @pytest.mark.behaviour("responses.conversations")
@@ -211,16 +191,6 @@ async def test_a_conversation_that_was_reset_has_no_items_from_before(wired: Wir
     listed = (await wired.http.get(f"conversations/conv_joker~{thread_id}/items")).json()
 
     assert listed == {"object": "list", "data": [], "first_id": "", "last_id": "", "has_more": False}
-
-
-def asked(response: Response) -> list[Any]:
-    """Return the approvals that a response asks for."""
-    return [item for item in response.output if item.type == APPROVAL]
-
-
-def answer_to(item: Any, approve: bool = True, **more: Any) -> dict[str, Any]:
-    """Return the item that answers an approval."""
-    return {"type": "mcp_approval_response", "approval_request_id": item.id, "approve": approve, **more}
 
 
 @pytest.mark.behaviour("responses.approvals")
