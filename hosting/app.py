@@ -13,7 +13,6 @@ import azure.functions as func
 from agent_framework import SupportsAgentRun
 
 from hosting.budgets import Budget, Price
-from hosting.entity.callback_entity import ENTITY
 from hosting.entity.proxy import DurableAgent
 from hosting.entity.thread_entity import ThreadEntity
 from hosting.errors import ConfigurationError
@@ -60,6 +59,7 @@ from hosting.runner.agent_loop import AgentLoop
 from hosting.runner.callbacks import AgentCallbackContext, AgentResponseCallbackProtocol
 from hosting.runner.hitl_context import WorkflowHitlContext
 from hosting.runner.hosted_agent import TimeLimit, function_timeout_seconds
+from hosting.service.deliveries import ENTITY
 from hosting.service.overview import OverviewSweep
 from hosting.service.retention import DAY_SECONDS, Sweep, checked_ttl
 from hosting.service.services import Services

@@ -22,6 +22,10 @@ from hosting.settings import HOST, Settings
 SECRET = "AGENT_WEBHOOK_SECRET"
 HOSTS = "AGENT_WEBHOOK_HOSTS"
 LONGEST_URL = 2048
+OF_TASK = "task:"
+"""What a request has in place of an address where the task that the run is of has receivers of its own
+(`service.push_configs`); behind it the run that began the task, unless that is the run itself."""
+
 _PREFIX = "whsec_"
 _SECRET_BYTES = range(24, 65)
 """What the specification asks for."""
@@ -111,3 +115,16 @@ def webhook_schema(rules: WebhookRules | None) -> dict[str, Any]:
     if rules is None:
         return {"type": "null"}
     return {"type": "string", "format": "uri", "maxLength": LONGEST_URL, "pattern": rules.pattern}
+
+
+def begun_by(webhook: str | None, run_id: str) -> str | None:
+    """Return the run that began the task for whose receivers a webhook of this run stands; None for an address."""
+    if webhook is None or not webhook.startswith(OF_TASK):
+        return None
+    return webhook[len(OF_TASK) :] or run_id
+
+
+def carried_on(webhook: str | None, run_id: str) -> str | None:
+    """Return the webhook of a run that goes on with this one."""
+    begun = begun_by(webhook, run_id)
+    return webhook if begun is None else OF_TASK + begun

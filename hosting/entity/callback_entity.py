@@ -22,7 +22,7 @@ from hosting.ports import EntityClient
 from hosting.runner.callbacks import AgentCallbackContext, Callback, CallbackCalls, CallOutcome, Listeners
 from hosting.runner.held_run import read_run
 from hosting.runner.thread_log import ThreadLog
-from hosting.service.deliveries import WebhookOrder
+from hosting.service.deliveries import ENTITY, KEYS, POST, WebhookOrder
 from hosting.service.outcome import run_error
 from hosting.service.webhooks import Webhooks
 from hosting.thread.events import Completed, Terminal
@@ -32,11 +32,7 @@ from state.models import ResponseEntry
 
 logger = logging.getLogger(__name__)
 
-ENTITY = "agent-callbacks"
 OPERATION = "call"
-POST = "post"
-KEYS = 32
-"""How many callbacks may be called at one time in all processes together."""
 
 
 class CallbacksBusyError(Exception):
@@ -51,7 +47,7 @@ def callback_signal(address: Address, run_id: str) -> Signal:
 
 def webhook_signal(order: WebhookOrder) -> Signal:
     """Return the signal that has a webhook tried."""
-    return Signal(ENTITY, str(zlib.crc32(order.run_id.encode()) % KEYS), POST, order.fields())
+    return Signal(ENTITY, order.key, POST, order.fields())
 
 
 class WebhookSweep:
@@ -63,8 +59,7 @@ class WebhookSweep:
     async def run(self, client: EntityClient) -> None:
         """Signal once. Raises `EngineUnavailableError` and `AttachmentsUnavailableError`."""
         for order in await self._webhooks.due():
-            signal = webhook_signal(order)
-            await client.signal(signal.entity, signal.key, signal.operation, signal.value)
+            await order.signal(client)
 
 
 class CallbackEntity:

@@ -9,11 +9,9 @@ what is to be sent again; a callback has it by being given.
 
 from __future__ import annotations
 
-from typing import get_args
-
 import azure.durable_functions as df
 
-from hosting.entity.callback_entity import ENTITY, CallbackEntity, WebhookSweep, webhook_signal
+from hosting.entity.callback_entity import CallbackEntity, WebhookSweep
 from hosting.errors import UnknownDeliveryError
 from hosting.functions.answering import HttpRequest, Served, serves
 from hosting.functions.durable import WEBHOOK_FUNCTION, WEBHOOK_SCHEDULE, register_entity, register_sweep
@@ -21,7 +19,7 @@ from hosting.http.deliveries import AGAIN, NOT_TAKEN, OF_THREAD, again_reply, de
 from hosting.http.replies import Reply, thread_headers
 from hosting.request.parameters import OWNER, read_cursor, read_limit
 from hosting.runner.callbacks import CallbackCalls, Listeners
-from hosting.service.deliveries import Target, WebhookOrder
+from hosting.service.deliveries import ENTITY, WebhookOrder, is_target
 from hosting.service.services import Services
 from hosting.service.webhooks import Webhooks
 
@@ -73,14 +71,11 @@ def _register_deliveries(served: Served, services: Services, webhooks: Webhooks)
     async def again(request: HttpRequest) -> Reply:
         address, receiver = request.address, request.req.path_params["receiver"]
         run = await services.runs.find(address, request.run_id, request.client)
-        found = None
-        if receiver in get_args(Target):
-            found = await webhooks.again(WebhookOrder(address, run.run_id, receiver))
+        found = await webhooks.again(WebhookOrder(address, run.run_id, receiver)) if is_target(receiver) else None
         if found is None:
             raise UnknownDeliveryError(
-                f"No webhook of {receiver[:80]!r} was tried for run {run.run_id}. It is 'agent' or 'request'."
+                f"No webhook of {receiver[:80]!r} was tried for run {run.run_id}. The lists name receivers."
             )
         order, before = found
-        signal = webhook_signal(order)
-        await request.client.signal(signal.entity, signal.key, signal.operation, signal.value)
+        await order.signal(request.client)
         return again_reply(address, before)

@@ -192,7 +192,7 @@ class ShownDelivery(RunIds):
     """What came of notifying one receiver of one run's end; of the webhook's address only the host."""
 
     owner: str
-    receiver: Literal["agent", "request"]
+    receiver: str
     host: str
     event: str
     state: Literal["waiting", "delivered", "dead"]

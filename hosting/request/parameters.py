@@ -82,7 +82,10 @@ GRANT_IN_PATH = Parameter(
 )
 GRANT_ID_IN_PATH = Parameter("grant_id", "path", "The grant.", {"type": "string"})
 RECEIVER_IN_PATH = Parameter(
-    "receiver", "path", "Whose webhook it is.", {"type": "string", "enum": ["agent", "request"]}
+    "receiver",
+    "path",
+    "Whose webhook it is: agent, request, or push- with the id of a task's receiver.",
+    {"type": "string", "pattern": f"^(?:agent|request|push-{id_pattern()})$"},
 )
 OWNER = Parameter(
     "owner",

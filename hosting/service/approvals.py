@@ -29,6 +29,7 @@ from hosting.thread.events import Accepted
 from hosting.thread.head import Head
 from hosting.thread.rows import ApprovalRow
 from hosting.thread.run import Run
+from hosting.webhooks import carried_on
 
 
 @dataclass(frozen=True)
@@ -180,7 +181,7 @@ def _resumed(
         enable_tool_calls=before.enable_tool_calls,
         orchestration_id=before.orchestration_id,
         retry=before.retry,
-        webhook=before.webhook,
+        webhook=None if requested is None else carried_on(before.webhook, requested.run_id),
         decisions=(*made, decision),
     )
     agent = address.agent if requested is None else requested.accepted.agent

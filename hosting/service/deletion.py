@@ -26,7 +26,7 @@ from hosting.names import Address, StoreKey
 from hosting.runner.thread_log import ThreadLog, epoch_store_key, store_key
 from hosting.service.archiving import ConversationReader, size_bytes
 from hosting.service.copies import drop_unused, is_mark
-from hosting.service.deliveries import RECORD, not_taken_key
+from hosting.service.deliveries import KEPT, RECORD, not_taken_key
 from hosting.stores.choice import Stores
 from hosting.thread.commands import DeleteThread, FinishDelete
 from hosting.thread.conversation import DocumentAhead, DocumentBehind, Snapshot, resume
@@ -222,9 +222,9 @@ class ThreadDeletion:
         """Erase of the present life what neither its events refer to nor the conversation that they make."""
         store_key = epoch_store_key(self._stores.hub, address, head.epoch)
         names = await self._stores.attachments.names(store_key)
-        unused = {name for name, put_at in names.items() if put_at < before and not name.startswith(RECORD)}
+        unused = {name for name, put_at in names.items() if put_at < before and not name.startswith(KEPT)}
         long_ago = self._log.clocks.wall() - _KEPT_RECORD_SECONDS
-        records = [name for name, put_at in names.items() if put_at < long_ago and name.startswith(RECORD)]
+        records = [name for name, put_at in names.items() if put_at < long_ago and name.startswith(KEPT)]
         if records:
             await self._stores.attachments.erase(store_key, records, before=long_ago)
         if unused:
@@ -261,7 +261,7 @@ class ThreadDeletion:
             sha256=hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest(),
             runs=sum(isinstance(event, Accepted) for event in events),
             archived_entries=0 if conversation is None else host_of(conversation).archived.entries,
-            attachments=tuple(name for name in names if not (name.startswith(RECORD) or is_mark(name))),
+            attachments=tuple(name for name in names if not (name.startswith(KEPT) or is_mark(name))),
             webhooks=sum(name.startswith(RECORD) for name in names),
             instances=tuple(Instance(id=name) for name in dict.fromkeys([*carrying, own])),
         )

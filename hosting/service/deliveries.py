@@ -9,21 +9,22 @@ of a process that died, and whoever lists it erases it.
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from hosting.names import Address, StoreKey, agent_in_key, key_prefix
-from hosting.ports import ObjectStore
+from hosting.names import Address, StoreKey, agent_in_key, is_id, key_prefix
+from hosting.ports import EntityClient, ObjectStore
 from hosting.runner.thread_log import epoch_store_key
 
 RECORD = "webhook-"
-"""How the names of records begin among the attachments: nothing refers to them. The names of the others are hashes."""
-
-Target = Literal["agent", "request"]
-"""Whose webhook it is: the agent's, or that of the run's request."""
+PUSH = "push-"
+KEPT = (RECORD, PUSH)
+"""How the names of records, and of the receivers of tasks, begin among the attachments: nothing refers to them. The
+names of the others are hashes."""
 
 DeliveryState = Literal["waiting", "delivered", "dead"]
 _AT_ONCE = 200
@@ -45,23 +46,31 @@ class Delivery(_Record):
     """What came of notifying one receiver of one run's end. A `waiting` one is tried again, a `dead` one is not."""
 
     run_id: str
-    target: Target
+    target: str
     event: str
     url: str
     state: DeliveryState
     tries: tuple[Try, ...] = ()
 
 
+ENTITY = "agent-callbacks"
+POST = "post"
+KEYS = 32
+"""The entity that sends what is ordered, its operation for that, and how many are sent at one time in all processes
+together."""
+
+
 @dataclass(frozen=True)
 class WebhookOrder:
     """Which message is to be sent: of a run's end, to one receiver, after so many tries.
 
-    One that is ordered `again` is sent whatever came of it before.
+    `target` is "agent" or "request", whose webhook it is, or `PUSH` with the id of one of the task's receivers. One
+    that is ordered `again` is sent whatever came of it before.
     """
 
     address: Address
     run_id: str
-    target: Target
+    target: str
     tries: int = 0
     again: bool = False
 
@@ -69,6 +78,15 @@ class WebhookOrder:
     def name(self) -> str:
         """The delivery among those of its thread."""
         return f"{self.run_id}-{self.target}"
+
+    @property
+    def key(self) -> str:
+        """Which of the entities takes it: the same for all that is sent of a run."""
+        return str(zlib.crc32(self.run_id.encode()) % KEYS)
+
+    async def signal(self, client: EntityClient) -> None:
+        """Have it sent; raises `EngineUnavailableError`."""
+        await client.signal(ENTITY, self.key, POST, self.fields())
 
     def fields(self) -> dict[str, Any]:
         """Return the order as a signal carries it."""
@@ -84,12 +102,17 @@ class WebhookOrder:
                 "agent": str(agent),
                 "thread_id": str(key),
                 "run_id": str(run_id),
-                "target": "agent" | "request" as target,
+                "target": str(target),
                 "tries": int(tries),
-            }:
+            } if is_target(target):
                 again = fields.get("again") is True
                 return cls(Address.of_entity(agent, key), run_id, target, tries, again)
         return None
+
+
+def is_target(text: str) -> bool:
+    """Whether a delivery may be to that."""
+    return text in ("agent", "request") or (text.startswith(PUSH) and is_id(text[len(PUSH) :]))
 
 
 @dataclass(frozen=True)

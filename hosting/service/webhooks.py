@@ -27,12 +27,13 @@ from hosting.plan import AgentPlan
 from hosting.ports import ObjectStore, utc
 from hosting.runner.held_run import read_run
 from hosting.runner.thread_log import ThreadLog
-from hosting.service.deliveries import Deliveries, Delivery, DeliveryState, Try, WebhookOrder
+from hosting.service.deliveries import PUSH, Deliveries, Delivery, DeliveryState, Try, WebhookOrder
 from hosting.service.outcome import status_of
+from hosting.service.push_configs import PushConfig, PushConfigs
 from hosting.service.webhook_client import INSIDE, Posted, post
 from hosting.thread.events import Completed, Terminal
 from hosting.thread.run import Run
-from hosting.webhooks import WebhookRules
+from hosting.webhooks import WebhookRules, begun_by
 
 logger = logging.getLogger(__name__)
 
@@ -55,7 +56,11 @@ Poster = Callable[[str, dict[str, str], bytes, Sequence[str]], Awaitable[Posted]
 
 
 class Webhooks:
-    """The webhooks of one app, for one event loop."""
+    """The webhooks of one app, for one event loop.
+
+    `task_update` is what a task's receivers are sent, in the protocol's form; None in an app that serves no protocol
+    with such receivers.
+    """
 
     def __init__(
         self,
@@ -69,6 +74,8 @@ class Webhooks:
     ) -> None:
         self.rules = rules
         self.deliveries = Deliveries(attachments, hub)
+        self.pushes = PushConfigs(attachments, hub)
+        self.task_update: Callable[[Run, Terminal], dict[str, Any]] | None = None
         self._log = log
         self._attachments = attachments
         self._hub = hub
@@ -96,19 +103,36 @@ class Webhooks:
         """Try once, if no other signal did; raises `LogUnavailableError` and `AttachmentsUnavailableError`."""
         head = await self._log.head(order.address)
         run = await read_run(self._log, order.address, order.run_id, head)
-        url = self._url(order, run) if isinstance(run, Run) else None
-        if not isinstance(run, Run) or run.terminal is None or url is None:
+        if not isinstance(run, Run) or run.terminal is None:
             await self._erase_note(order)
             return
-        record = await self.deliveries.read(order, head.epoch)
+        begun = begun_by(run.accepted.request.webhook, run.run_id)
+        if begun is None or order.target == "agent":
+            await self._deliver(order, head.epoch, run, run.terminal, self._receiver(order, run))
+            return
+        configs = await self.pushes.of_task(order.address, head.epoch, begun)
+        targets = [PUSH + one for one in configs] if order.target == "request" else [order.target]
+        for target in targets:
+            config = configs.get(target.removeprefix(PUSH)) if self.task_update is not None else None
+            await self._deliver(replace(order, target=target), head.epoch, run, run.terminal, config)
+
+    async def _deliver(
+        self, order: WebhookOrder, epoch: int, run: Run, terminal: Terminal, receiver: PushConfig | None
+    ) -> None:
+        record = await self.deliveries.read(order, epoch)
+        if receiver is None:
+            if record is not None and record.state == "waiting":  # nobody is to be notified any more
+                await self.deliveries.put(order, epoch, record.model_copy(update={"state": "dead"}))
+            await self._erase_note(order)
+            return
         if record is None:
             record = Delivery(
-                run_id=run.run_id, target=order.target, event=event_of(run.terminal), url=url, state="waiting"
+                run_id=run.run_id, target=order.target, event=event_of(terminal), url=receiver.url, state="waiting"
             )
         if (order.again or record.state == "waiting") and len(record.tries) == order.tries:
-            record = await self._tried(run, run.terminal, url, record)
-            await self.deliveries.put(order, head.epoch, record)
-        await self.deliveries.mark(order, head.epoch, record)
+            record = await self._tried(run, terminal, receiver, record)
+            await self.deliveries.put(order, epoch, record)
+        await self.deliveries.mark(order, epoch, record)
         if record.state == "waiting":
             await self._put_note(order, len(record.tries))
         if record.state != "waiting" or len(record.tries) != order.tries:
@@ -144,19 +168,22 @@ class Webhooks:
                 orders.append(order)
         return orders
 
-    def _url(self, order: WebhookOrder, run: Run) -> str | None:
+    def _receiver(self, order: WebhookOrder, run: Run) -> PushConfig | None:
         """Return where to; None where the agent has no webhook any more, or the request's is the agent's."""
         planned = self._agents.get(order.address.agent)
         agents = None if planned is None else planned.webhook
-        if order.target == "agent":
-            return agents
-        return None if run.accepted.request.webhook == agents else run.accepted.request.webhook
+        url = agents
+        if order.target != "agent":
+            url = None if run.accepted.request.webhook == agents else run.accepted.request.webhook
+        return None if url is None else PushConfig(id=order.target, url=url)
 
-    async def _tried(self, run: Run, terminal: Terminal, url: str, before: Delivery) -> Delivery:
-        now = self._log.clocks.wall()
+    async def _tried(self, run: Run, terminal: Terminal, receiver: PushConfig, before: Delivery) -> Delivery:
+        now, url = self._log.clocks.wall(), receiver.url
         posted = Posted(problem="not_allowed")
         if self.rules.refusal(url) is None:
-            body = json.dumps(self._message(run, terminal), ensure_ascii=False, separators=(",", ":")).encode()
+            is_push = before.target.startswith(PUSH)
+            message = (self.task_update if self.task_update and is_push else self._message)(run, terminal)
+            body = json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode()
             message_id = f"{run.run_id}-{before.event.replace('.', '-')}"
             headers = {
                 "content-type": "application/json",
@@ -164,6 +191,8 @@ class Webhooks:
                 "webhook-id": message_id,
                 "webhook-timestamp": str(int(now)),
                 "webhook-signature": self.rules.signature(message_id, int(now), body),
+                **({"x-a2a-notification-token": receiver.token} if receiver.token else {}),
+                **({"authorization": f"{receiver.scheme} {receiver.credentials}"} if receiver.credentials else {}),
             }
             posted = await self._post(url, headers, body, self.rules.hosts)
         tries = (*before.tries, Try(at=now, status=posted.status, problem=posted.problem))

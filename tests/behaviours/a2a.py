@@ -25,5 +25,6 @@ BEHAVIOURS = {
     "a2a.agent": "agent-framework's A2AAgent chats in a session, streams and approves, and has a killed "
     "host's task by its token.",
     "a2a.killed": "A task of a killed host goes on elsewhere, and a reader that subscribes again has all of it.",
+    "a2a.push": "Receivers of a task are notified of its states, signed and until they take it, and of nothing inside.",
     "a2a.fuzzed": "Whatever request is sent, the answer is a result or an error of the protocol's shape.",
 }

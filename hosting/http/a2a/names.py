@@ -20,6 +20,7 @@ from hosting.names import is_id
 
 FUNCTION = "http_a2a"
 PATH = "a2a"
+VERSION = "1.0"
 _CARD = ".well-known/agent-card.json"
 RPC = Route(FUNCTION, "POST", f"{PATH}/{{name}}", "Send a JSON-RPC request to an agent", (), needs="run")
 CARD = Route(FUNCTION, "GET", f"{PATH}/{{name}}/{_CARD}", "Read an agent's card", (), is_for_all=True)
@@ -141,6 +142,11 @@ def error_reply(error: HostingError, request_id: str | int | None = None) -> Rep
 def envelope(request_id: str | int | None, **member: object) -> str:
     """Return a JSON-RPC response with its `result` or its `error`."""
     return json.dumps({"jsonrpc": "2.0", "id": request_id, **member}, ensure_ascii=False)
+
+
+def result_reply(request_id: str | int | None, result: Mapping[str, Any]) -> Reply:
+    """Return what a request wanted as its answer."""
+    return Reply(200, envelope(request_id, result=result), "application/json")
 
 
 def _retry_after(error: HostingError) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 from collections.abc import Mapping
 from datetime import datetime, timezone
@@ -10,8 +11,8 @@ from typing import Any
 from urllib.parse import quote
 
 from hosting.errors import HostingError
-from hosting.http.a2a.names import PATH
-from hosting.http.a2a.requests import VERSION
+from hosting.http.a2a.names import PATH, VERSION
+from hosting.http.replies import Reply
 from hosting.plan import AgentPlan, Plan
 from hosting.request.contents import ModelInputs
 from hosting.request.run_request import UserMessage
@@ -22,6 +23,7 @@ from hosting.thread.run import Run
 from state.models import OURS
 
 JSON = "application/json"
+_CARD_SECONDS = 60
 HOW_TO_ANSWER = (
     "Answer with a message to this task: the text 'approve', any other text to refuse with that reason, or a data part "
     '{"approvals": [{"id": "...", "approved": true}]}.'
@@ -147,8 +149,11 @@ def _filename(content: Mapping[str, Any]) -> dict[str, str]:
     return {}
 
 
-def agent_card(agent: AgentPlan, plan: Plan, inputs: ModelInputs, base_url: str) -> dict[str, Any]:
-    """Return an agent's card; `base_url` is the origin and route prefix by which the caller reached the app."""
+def agent_card(agent: AgentPlan, plan: Plan, inputs: ModelInputs, base_url: str, *, pushes: bool) -> dict[str, Any]:
+    """Return an agent's card; `base_url` is the origin and route prefix by which the caller reached the app.
+
+    `pushes`: the app notifies the receivers of a task.
+    """
     url = f"{base_url}/{PATH}/{quote(agent.name)}"
     schemes = _security_schemes(plan)
     required = {
@@ -160,12 +165,20 @@ def agent_card(agent: AgentPlan, plan: Plan, inputs: ModelInputs, base_url: str)
         "description": agent.description,
         "version": "1.0.0",
         "supportedInterfaces": [{"url": url, "protocolBinding": "JSONRPC", "protocolVersion": VERSION}],
-        "capabilities": {"streaming": True, "pushNotifications": False, "extendedAgentCard": False},
+        "capabilities": {"streaming": True, "pushNotifications": pushes, "extendedAgentCard": False},
         "defaultInputModes": ["text/plain", "application/json", *(name for name in inputs.names if "/" in name)],
         "defaultOutputModes": ["text/plain", "application/json"],
         "skills": [{"id": agent.name, "name": agent.name, "description": agent.description, "tags": ["agent"]}],
         **(required if schemes else {}),
     }
+
+
+def card_reply(card: Mapping[str, Any]) -> Reply:
+    """Return the card, which may be kept for a minute by whoever reads it."""
+    body = json.dumps(card, ensure_ascii=False)
+    tag = hashlib.sha256(body.encode()).hexdigest()[:32]
+    headers = {"cache-control": f"private, max-age={_CARD_SECONDS}", "etag": f'"{tag}"'}
+    return Reply(200, body, "application/json", headers)
 
 
 def _security_schemes(plan: Plan) -> dict[str, Any]:

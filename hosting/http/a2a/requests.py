@@ -14,20 +14,21 @@ from typing import Any
 
 from hosting.errors import HostingError, InvalidFieldError, UnsupportedMediaTypeError
 from hosting.http.a2a.names import (
+    VERSION,
     InvalidRequestError,
     MethodNotFoundError,
-    PushNotificationNotSupportedError,
     UnsupportedOperationError,
     VersionNotSupportedError,
 )
+from hosting.http.a2a.push import OfReceivers, no_push, read_config
 from hosting.ports import read_utc
 from hosting.request.contents import Limits
 from hosting.request.fields import LONGEST_REASON, message_of_contents, read_decision, read_flag, read_text
 from hosting.request.run_call import IDEMPOTENCY_KEY, RawRequest, body_form, read_idempotency_key
 from hosting.request.run_request import Decision, UserMessage
 from hosting.request.strict_json import json_type, parse_json
+from hosting.service.push_configs import PushConfig
 
-VERSION = "1.0"
 MOST_TASKS = 100
 _DEFAULT_TASKS = 50
 _MOST_NUMBER = 2**31 - 1
@@ -70,6 +71,7 @@ class Send:
     history_length: int | None
     kept: Mapping[str, Any]
     traceparent: str | None
+    push: PushConfig | None = None
 
     @property
     def text_of_both(self) -> str:
@@ -105,7 +107,7 @@ class Call:
 
     id: str | int | None
     method: str
-    wanted: Send | OfTask | Listing | HostingError
+    wanted: Send | OfTask | Listing | OfReceivers | HostingError
 
 
 def parse_rpc(raw: RawRequest, limits: Limits) -> Call:
@@ -137,7 +139,7 @@ def _check_version(raw: RawRequest) -> None:
         raise VersionNotSupportedError(f"The header A2A-Version {sent}. Send A2A-Version: {VERSION}.")
 
 
-def _params(method: str, params: object, raw: RawRequest, limits: Limits) -> Send | OfTask | Listing:
+def _params(method: str, params: object, raw: RawRequest, limits: Limits) -> Send | OfTask | Listing | OfReceivers:
     read = METHODS.get(method)
     if read is None:
         raise MethodNotFoundError(f"There is no method {method[:80]!r}. Methods: {', '.join(METHODS)}.")
@@ -147,8 +149,6 @@ def _params(method: str, params: object, raw: RawRequest, limits: Limits) -> Sen
 def _read_send(params: Mapping[str, Any], raw: RawRequest, limits: Limits) -> Send:
     message = _members("message", params.get("message"))
     configuration = _members("configuration", params.get("configuration", {}))
-    if "taskPushNotificationConfig" in configuration:
-        raise _no_push()
     if message.get("role") not in ("ROLE_USER", 1):
         raise InvalidFieldError(f"message.role is {str(message.get('role'))[:80]!r}. Send 'ROLE_USER'.")
     message_id = _message_id(message.get("messageId"))
@@ -175,6 +175,7 @@ def _read_send(params: Mapping[str, Any], raw: RawRequest, limits: Limits) -> Se
         history_length=_number(configuration, "historyLength", 0, _MOST_NUMBER),
         kept=kept,
         traceparent=raw.headers.get("traceparent"),
+        push=_read_push(configuration, limits),
     )
 
 
@@ -270,29 +271,44 @@ def _read_listing(params: Mapping[str, Any], raw: RawRequest, limits: Limits) ->
     )
 
 
-def _refuse_push(params: Mapping[str, Any], raw: RawRequest, limits: Limits) -> OfTask:
-    raise _no_push()
+def _read_push(configuration: Mapping[str, Any], limits: Limits) -> PushConfig | None:
+    if "taskPushNotificationConfig" not in configuration:
+        return None
+    where = "taskPushNotificationConfig"
+    return _config(f"{where}.", _members(where, configuration[where]), limits)
+
+
+def _config(where: str, fields: Mapping[str, Any], limits: Limits) -> PushConfig:
+    authentication = _members(f"{where}authentication", fields.get("authentication", {}))
+    return read_config(where, fields, authentication, limits)
+
+
+def _read_receiver(params: Mapping[str, Any], raw: RawRequest, limits: Limits) -> OfReceivers:
+    config = _config("", params, limits)
+    return OfReceivers(read_text("taskId", params.get("taskId")), config)
+
+
+def _read_receivers(params: Mapping[str, Any], raw: RawRequest, limits: Limits) -> OfReceivers:
+    if limits.webhooks is None:
+        raise no_push()
+    return OfReceivers(read_text("taskId", params.get("taskId")), config_id=read_text("id", params.get("id", "")))
 
 
 def _refuse_extended_card(params: Mapping[str, Any], raw: RawRequest, limits: Limits) -> OfTask:
     raise UnsupportedOperationError("The card that everybody reads is the only one.")
 
 
-def _no_push() -> HostingError:
-    return PushNotificationNotSupportedError("Push notifications are not served. Follow the task with SubscribeToTask.")
-
-
-METHODS: Mapping[str, Callable[[Mapping[str, Any], RawRequest, Limits], Send | OfTask | Listing]] = {
+METHODS: Mapping[str, Callable[[Mapping[str, Any], RawRequest, Limits], Send | OfTask | Listing | OfReceivers]] = {
     "SendMessage": _read_send,
     "SendStreamingMessage": _read_send,
     "GetTask": _read_task,
     "ListTasks": _read_listing,
     "CancelTask": _read_task,
     "SubscribeToTask": _read_task,
-    "CreateTaskPushNotificationConfig": _refuse_push,
-    "GetTaskPushNotificationConfig": _refuse_push,
-    "ListTaskPushNotificationConfigs": _refuse_push,
-    "DeleteTaskPushNotificationConfig": _refuse_push,
+    "CreateTaskPushNotificationConfig": _read_receiver,
+    "GetTaskPushNotificationConfig": _read_receivers,
+    "ListTaskPushNotificationConfigs": _read_receivers,
+    "DeleteTaskPushNotificationConfig": _read_receivers,
     "GetExtendedAgentCard": _refuse_extended_card,
 }
 

@@ -7,8 +7,6 @@ thread's log alone.
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import json
 import logging
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
@@ -18,7 +16,8 @@ from hosting.errors import HostingError, InternalError, InvalidFieldError, Unkno
 from hosting.http.a2a import names
 from hosting.http.a2a.fold import CANCELS, Payload, TaskFold, fold_tasks
 from hosting.http.a2a.names import TaskNotCancelableError, UnsupportedOperationError
-from hosting.http.a2a.objects import agent_card
+from hosting.http.a2a.objects import agent_card, card_reply
+from hosting.http.a2a.receivers import Receivers
 from hosting.http.a2a.requests import Call, Listing, OfTask, Send, parse_rpc
 from hosting.http.replies import Reply, Streamed
 from hosting.http.route import Route
@@ -38,6 +37,7 @@ from hosting.service.services import Services
 from hosting.stores.contract import MOST_POSITION
 from hosting.thread.events import Event
 from hosting.thread.run import Run
+from hosting.webhooks import OF_TASK
 
 logger = logging.getLogger(__name__)
 
@@ -46,8 +46,6 @@ CANCEL_SECONDS = 5.0
 
 MOST_CONTEXTS = 50
 """Of so many of the newest threads the tasks are listed where no context is named."""
-
-_CARD_SECONDS = 60
 
 _Answer = Reply | Streamed
 _Method = Callable[[WireRequest, AgentPlan, Call, Any], Awaitable[_Answer]]
@@ -64,7 +62,7 @@ class A2AWire:
         self._services = services
         self._settings = services.settings
         self._runs = services.runs
-        self._methods: Mapping[str, _Method] = {
+        self._methods: dict[str, _Method] = {
             "SendMessage": self._send,
             "SendStreamingMessage": self._send,
             "GetTask": self._read,
@@ -72,6 +70,10 @@ class A2AWire:
             "CancelTask": self._cancel,
             "SubscribeToTask": self._subscribe,
         }
+        self._receivers: Receivers | None = None
+        if services.webhooks is not None:
+            self._receivers = Receivers(services, services.webhooks, self._find)
+            self._methods |= self._receivers.methods
 
     def route_of(self, method: str, path: str) -> Route:
         """Return the route; see `names.route_of`."""
@@ -86,7 +88,8 @@ class A2AWire:
         agent = self._plan.served(path.partition("/")[0])
         limits = limits_of(agent.agent, self._settings)
         if request.route is names.CARD:
-            return _card_reply(agent_card(agent, self._plan, limits.inputs, request.base_url))
+            pushes = self._receivers is not None
+            return card_reply(agent_card(agent, self._plan, limits.inputs, request.base_url, pushes=pushes))
         call = await request.parsed(lambda raw: parse_rpc(raw, limits))
         try:
             if isinstance(call.wanted, HostingError):
@@ -100,11 +103,15 @@ class A2AWire:
         wait = Wait(answer=streams or wanted.waits)
         if wanted.task_id is None:
             run = await self._start(request, agent, wanted, wait, streams=streams)
+            if wanted.push is not None and self._receivers is not None:
+                await self._receivers.keep(await self._fold(run), wanted.push, client)
             if streams:
                 return self._streamed(TaskFold(run.address, history_length=wanted.history_length), run, client, call)
             fold = await self._fold(await self._runs.wait_as(wait, run, client))
-            return _result(call, {"task": fold.task(wanted.history_length)})
+            return names.result_reply(call.id, {"task": fold.task(wanted.history_length)})
         fold, address = await self._find(request, agent, wanted.task_id)
+        if wanted.push is not None and self._receivers is not None:
+            await self._receivers.keep(fold, wanted.push, client)
         await self._decide(request, fold, address, wanted, wait, streams=streams)
         fold, _ = await self._find(request, agent, wanted.task_id)
         run = await self._current(fold, address, client)
@@ -113,7 +120,7 @@ class A2AWire:
             return self._streamed(fold, run, client, call, fold.snapshot())
         await self._runs.wait_as(wait, run, client)
         fold, _ = await self._find(request, agent, wanted.task_id)
-        return _result(call, {"task": fold.task(wanted.history_length)})
+        return names.result_reply(call.id, {"task": fold.task(wanted.history_length)})
 
     async def _start(self, request: WireRequest, agent: AgentPlan, wanted: Send, wait: Wait, *, streams: bool) -> Run:
         """Start the run of a message, or find the one that it began.
@@ -126,7 +133,11 @@ class A2AWire:
         if wanted.context_id is not None:
             check_thread_id(wanted.context_id, agent.name, owner)
         start = StartRun(
-            RunRequest(**wanted.message.model_dump(), response_format=ResponseFormat() if wanted.wants_json else None),
+            RunRequest(
+                **wanted.message.model_dump(),
+                response_format=ResponseFormat() if wanted.wants_json else None,
+                webhook=None if self._receivers is None else OF_TASK,
+            ),
             wanted.context_id or keyed_thread_id(agent.name, owner, wanted.text_of_both),
             wait,
             "events" if streams else "json",
@@ -192,7 +203,7 @@ class A2AWire:
 
     async def _read(self, request: WireRequest, agent: AgentPlan, call: Call, wanted: OfTask) -> Reply:
         fold, _ = await self._find(request, agent, wanted.task_id)
-        return _result(call, fold.task(wanted.history_length))
+        return names.result_reply(call.id, fold.task(wanted.history_length))
 
     async def _cancel(self, request: WireRequest, agent: AgentPlan, call: Call, wanted: OfTask) -> Reply:
         fold, address = await self._find(request, agent, wanted.task_id)
@@ -207,7 +218,7 @@ class A2AWire:
         seconds = min(CANCEL_SECONDS, self._settings.wait_seconds)
         await self._runs.wait(run, request.client, seconds, takes=False)
         fold, _ = await self._find(request, agent, wanted.task_id)
-        return _result(call, fold.task())
+        return names.result_reply(call.id, fold.task())
 
     async def _subscribe(self, request: WireRequest, agent: AgentPlan, call: Call, wanted: OfTask) -> Streamed:
         fold, address = await self._find(request, agent, wanted.task_id)
@@ -236,7 +247,7 @@ class A2AWire:
         tasks = [fold.task(wanted.history_length, with_artifacts=wanted.with_artifacts) for fold in shown]
         token = _page_token(shown[-1]) if len(shown) < len(rest) else ""
         listed = {"tasks": tasks, "nextPageToken": token, "pageSize": wanted.page_size, "totalSize": len(found)}
-        return _result(call, listed)
+        return names.result_reply(call.id, listed)
 
     async def _tasks_of(self, address: Address) -> list[TaskFold]:
         """Return the tasks of a thread that the log has; a thread that is not there, or is to go, has none."""
@@ -371,21 +382,9 @@ def _read_page_token(token: str) -> tuple[float, str] | None:
         raise InvalidFieldError(f"pageToken is {token[:80]!r}. Send the nextPageToken of the page before.") from None
 
 
-def _result(call: Call, result: Mapping[str, Any]) -> Reply:
-    return Reply(200, names.envelope(call.id, result=result), "application/json")
-
-
 def _frame(call: Call, payloads: list[Payload]) -> bytes:
     return "".join(f"data: {names.envelope(call.id, result=payload)}\n\n" for payload in payloads).encode()
 
 
 def _broken(call: Call, error: HostingError) -> bytes:
     return f"data: {names.envelope(call.id, error=names.error_object(error))}\n\n".encode()
-
-
-def _card_reply(card: Mapping[str, Any]) -> Reply:
-    """Return the card, which may be kept for a minute by whoever reads it."""
-    body = json.dumps(card, ensure_ascii=False)
-    tag = hashlib.sha256(body.encode()).hexdigest()[:32]
-    headers = {"cache-control": f"private, max-age={_CARD_SECONDS}", "etag": f'"{tag}"'}
-    return Reply(200, body, "application/json", headers)

@@ -14,6 +14,7 @@ import pytest
 
 from tests.hosting.http.a2a.wired import URL, Wired
 from tests.support.carriers import GUARD_SECONDS
+from tests.support.receiver import WEBHOOKS, receiving
 
 pytestmark = [pytest.mark.slow, pytest.mark.behaviour("a2a.python-client")]
 
@@ -164,6 +165,39 @@ async def test_the_client_gets_its_own_errors(plain: httpx.AsyncClient) -> None:
         await client.create_task_push_notification_config(TaskPushNotificationConfig(task_id=over.id, url="u"))
 
     assert refused.value.data == {"code": "unknown_run"}
+
+
+@pytest.mark.behaviour("a2a.push")
+async def test_the_client_names_reads_lists_and_deletes_receivers_and_reads_what_they_get() -> None:
+    """By its own types."""
+    from a2a.types import (
+        DeleteTaskPushNotificationConfigRequest,
+        GetTaskPushNotificationConfigRequest,
+        ListTaskPushNotificationConfigsRequest,
+        StreamResponse,
+        TaskPushNotificationConfig,
+        TaskState,
+    )
+    from google.protobuf.json_format import ParseDict
+
+    transport = httpx.ASGITransport(Wired(WEBHOOKS).host.asgi)
+    async with receiving() as receiver, httpx.AsyncClient(transport=transport, timeout=GUARD_SECONDS) as http:
+        client = await client_of(http, "Clerk", streaming=False)
+        task = (await one(client.send_message(request("call refund 7")))).id
+        wanted, all_of_task = {"task_id": task, "id": "c"}, ListTaskPushNotificationConfigsRequest(task_id=task)
+        named = await client.create_task_push_notification_config(
+            TaskPushNotificationConfig(**wanted, url=receiver.url, token="n")
+        )
+        received = await receiver.next()
+        read = await client.get_task_push_notification_config(GetTaskPushNotificationConfigRequest(**wanted))
+        listed = await client.list_task_push_notification_configs(all_of_task)
+        await client.delete_task_push_notification_config(DeleteTaskPushNotificationConfigRequest(**wanted))
+        left = await client.list_task_push_notification_configs(all_of_task)
+
+    update = ParseDict(received.message, StreamResponse()).status_update
+    assert named == read == listed.configs[0]
+    assert (read.id, read.task_id, read.token, len(left.configs)) == ("c", task, "n", 0)
+    assert (update.task_id, update.status.state) == (task, TaskState.TASK_STATE_INPUT_REQUIRED)
 
 
 @pytest.mark.behaviour("a2a.agent")

@@ -1,0 +1,113 @@
+"""What the protocol's methods do with the receivers of a task.
+
+Theory. A receiver that is named when the task is over, or waits for a person, is notified at once: else one that is
+named at that very moment might never be, for the signal of the run's end may have come before it was kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from hosting.errors import InvalidFieldError, UnknownRunError
+from hosting.http.a2a.fold import TaskFold
+from hosting.http.a2a.names import UnsupportedOperationError, result_reply
+from hosting.http.a2a.push import OfReceivers, task_update
+from hosting.http.a2a.requests import Call
+from hosting.http.replies import Reply
+from hosting.http.wire import WireRequest
+from hosting.names import Address
+from hosting.plan import AgentPlan
+from hosting.ports import EntityClient
+from hosting.service.deliveries import WebhookOrder
+from hosting.service.push_configs import MOST_CONFIGS, PushConfig
+from hosting.service.services import Services
+from hosting.service.webhooks import Webhooks
+from hosting.webhooks import begun_by
+
+Find = Callable[[WireRequest, AgentPlan, str], Awaitable[tuple[TaskFold, Address]]]
+
+
+class Receivers:
+    """The receivers of the tasks of one app, each found by `find`."""
+
+    def __init__(self, services: Services, webhooks: Webhooks, find: Find) -> None:
+        self._services = services
+        self._configs = webhooks.pushes
+        self._find = find
+        webhooks.task_update = task_update
+        self.methods = {
+            "CreateTaskPushNotificationConfig": self._create,
+            "GetTaskPushNotificationConfig": self._get,
+            "ListTaskPushNotificationConfigs": self._list,
+            "DeleteTaskPushNotificationConfig": self._delete,
+        }
+
+    async def keep(self, fold: TaskFold, config: PushConfig, client: EntityClient) -> PushConfig:
+        """Have a receiver notified of the task, and return it with its id.
+
+        Raises `UnsupportedOperationError` for a task of which nobody can be notified, and `InvalidFieldError` for one
+        that has too many receivers.
+        """
+        begun, epoch = await self._task(fold)
+        config = config.model_copy(update={"id": _id(config.id, fold, begun)})
+        there = await self._configs.of_task(fold.address, epoch, begun)
+        if config.id not in there and len(there) >= MOST_CONFIGS:
+            raise InvalidFieldError(f"The task has {MOST_CONFIGS} receivers. Delete one first.")
+        await self._configs.put(fold.address, epoch, begun, config)
+        assert fold.run is not None
+        run = await self._services.runs.find(fold.address, fold.run.run_id, client)
+        if run.terminal is not None:
+            await WebhookOrder(fold.address, run.run_id, "request").signal(client)
+        return config
+
+    async def _create(self, request: WireRequest, agent: AgentPlan, call: Call, wanted: OfReceivers) -> Reply:
+        assert wanted.config is not None
+        fold, _ = await self._find(request, agent, wanted.task_id)
+        kept = await self.keep(fold, wanted.config, request.client)
+        return result_reply(call.id, _shown(fold.id, kept))
+
+    async def _get(self, request: WireRequest, agent: AgentPlan, call: Call, wanted: OfReceivers) -> Reply:
+        fold, _ = await self._find(request, agent, wanted.task_id)
+        begun, epoch = await self._task(fold)
+        found = await self._configs.of_task(fold.address, epoch, begun)
+        config = found.get(_id(wanted.config_id, fold, begun))
+        if config is None:
+            raise UnknownRunError(f"The task has no receiver {wanted.config_id[:80]!r}. List them, or create it.")
+        return result_reply(call.id, _shown(fold.id, config))
+
+    async def _list(self, request: WireRequest, agent: AgentPlan, call: Call, wanted: OfReceivers) -> Reply:
+        fold, _ = await self._find(request, agent, wanted.task_id)
+        begun, epoch = await self._task(fold)
+        found = await self._configs.of_task(fold.address, epoch, begun)
+        configs = [_shown(fold.id, config) for config in found.values()]
+        return result_reply(call.id, {"configs": configs, "nextPageToken": ""})
+
+    async def _delete(self, request: WireRequest, agent: AgentPlan, call: Call, wanted: OfReceivers) -> Reply:
+        fold, _ = await self._find(request, agent, wanted.task_id)
+        begun, epoch = await self._task(fold)
+        await self._configs.erase(fold.address, epoch, begun, _id(wanted.config_id, fold, begun))
+        return result_reply(call.id, {})
+
+    async def _task(self, fold: TaskFold) -> tuple[str, int]:
+        """Return the run that began the task, and the life of its thread."""
+        assert fold.run is not None
+        begun = begun_by(fold.run.accepted.request.webhook, fold.run.run_id)
+        if begun is None:
+            raise UnsupportedOperationError(
+                "Of this task nobody is notified: it was not begun over A2A, or before the app sent webhooks. Follow "
+                "it with SubscribeToTask."
+            )
+        return begun, (await self._services.log.head(fold.address)).epoch
+
+
+def _shown(task_id: str, config: PushConfig) -> dict[str, Any]:
+    """Return a receiver as the protocol has it; its credentials are shown to nobody."""
+    authentication = {"authentication": {"scheme": config.scheme}} if config.scheme else {}
+    token = {"token": config.token} if config.token else {}
+    return {"taskId": task_id, "id": config.id, "url": config.url, **token, **authentication}
+
+
+def _id(config_id: str, fold: TaskFold, begun: str) -> str:
+    """Return the id of a receiver: one that is named without, or by the task's id, has the same at each repeat."""
+    return begun if config_id in ("", fold.id) else config_id

@@ -1,0 +1,73 @@
+"""Whom a protocol's task notifies: receivers that its caller names by the task, before or while it works.
+
+Theory. A task is made of runs, and whose receivers are to be notified of a run's end is not known when the run begins.
+So its request has, instead of an address, which run began the task (`webhooks.OF_TASK`), and each delivery looks here.
+What is kept lies beside the thread's attachments and goes with the thread, as records of deliveries do.
+"""
+
+from __future__ import annotations
+
+import hashlib
+
+from pydantic import BaseModel, ConfigDict
+
+from hosting.names import Address
+from hosting.ports import ObjectStore
+from hosting.runner.thread_log import epoch_store_key
+from hosting.service.deliveries import PUSH
+
+MOST_CONFIGS = 10
+"""How many receivers a task may have."""
+
+
+class PushConfig(BaseModel):
+    """One receiver: its address, and what it knows the sender by. `credentials` are shown to nobody."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    id: str
+    url: str
+    token: str = ""
+    scheme: str = ""
+    credentials: str = ""
+
+
+class PushConfigs:
+    """The receivers of the tasks of the app whose hub is `hub`; each method raises `AttachmentsUnavailableError`.
+
+    A task is named by its thread in one of its lives, and the run that began it.
+    """
+
+    def __init__(self, attachments: ObjectStore, hub: str) -> None:
+        self._attachments = attachments
+        self._hub = hub
+
+    async def put(self, address: Address, epoch: int, begun_by: str, config: PushConfig) -> None:
+        """Keep a receiver, in place of one of its id."""
+        name = _names(begun_by) + _digest(config.id)
+        await self._attachments.put(
+            epoch_store_key(self._hub, address, epoch), {name: config.model_dump_json().encode()}
+        )
+
+    async def of_task(self, address: Address, epoch: int, begun_by: str) -> dict[str, PushConfig]:
+        """Return the task's receivers by their ids, in the order in which they were named."""
+        store_key = epoch_store_key(self._hub, address, epoch)
+        names = await self._attachments.names(store_key, _names(begun_by))
+        found = await self._attachments.read(store_key, names) if names else {}
+        configs = (PushConfig.model_validate_json(found[name]) for name in names if name in found)
+        return {config.id: config for config in configs}
+
+    async def erase(self, address: Address, epoch: int, begun_by: str, config_id: str) -> None:
+        """Keep a receiver no more."""
+        await self._attachments.erase(
+            epoch_store_key(self._hub, address, epoch), [_names(begun_by) + _digest(config_id)]
+        )
+
+
+def _names(begun_by: str) -> str:
+    """Return how the names of a task's receivers begin, and no other task's."""
+    return f"{PUSH}{_digest(begun_by)}-"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()[:16]
