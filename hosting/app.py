@@ -40,6 +40,7 @@ from hosting.functions.http_triggers import (
 )
 from hosting.functions.instance_triggers import register_instances
 from hosting.functions.mcp import ServedTool, register_tool
+from hosting.functions.memory_triggers import register_memory
 from hosting.functions.notices import Notices
 from hosting.functions.orchestrations import OrchestrationRoutes, warn_of_management_urls
 from hosting.functions.owner_triggers import register_grants, register_owners
@@ -51,8 +52,9 @@ from hosting.host_settings import Safeguards, app_folder, report_missing, route_
 from hosting.http.page import FUNCTION as PAGE_FUNCTION
 from hosting.http.routes import OPENAPI
 from hosting.invocation import capture_start_up_log, end_start_up
+from hosting.memory import OwnerMemory
 from hosting.names import Busy, entity_function, entity_name, http_function
-from hosting.plan import Plan, introduction_of
+from hosting.plan import AgentPlan, Plan, introduction_of
 from hosting.principal import Principal, PrincipalRequest, PrincipalResolver, checked_resolver
 from hosting.request.run_request import Retry
 from hosting.runner.agent_loop import AgentLoop
@@ -72,6 +74,7 @@ __all__ = [
     "AgentFunctionApp",
     "AgentResponseCallbackProtocol",
     "Budget",
+    "OwnerMemory",
     "Price",
     "Principal",
     "PrincipalRequest",
@@ -338,6 +341,7 @@ class AgentFunctionApp(df.DFApp):
         if callback := callback or self.default_callback:
             self._notices.add_callback(self, planned.name, callback, self._services)
         self._services.hold(planned, seconds, retry)
+        self._add_memory(planned)
         entity = ThreadEntity(planned, self._services, ttl)
         register_entity(self, entity_name(planned.name), entity.handle, entity_function(planned.name))
         if planned.http:
@@ -350,6 +354,12 @@ class AgentFunctionApp(df.DFApp):
             )
         if ttl is not None:
             self._add_time_to_live(planned.name, ttl)
+
+    def _add_memory(self, planned: AgentPlan) -> None:
+        memories, has_any = self._services.memories, bool(self._services.memories.agents)
+        held, has_owners = self._services.holders.held, self._plan.has_owners
+        if memories.attach(planned.agent, planned.name, held, has_owners=has_owners) and not has_any:
+            register_memory(self._served, self._services, self._settings)
 
     def _add_time_to_live(self, agent: str, ttl_seconds: float) -> None:
         if not self._ttls:

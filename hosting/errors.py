@@ -159,6 +159,14 @@ class TooManySchedulesError(RequestError, code="too_many_schedules", status=409)
     """The caller has as many schedules with the agent as one may have."""
 
 
+class UnknownFactError(RequestError, code="unknown_fact", status=404):
+    """The agent knows nothing of the caller under this id."""
+
+
+class MemoryFullError(RequestError, code="memory_full", status=409):
+    """The agent's memory of the caller has as many facts as it can hold."""
+
+
 class UnknownApprovalError(RequestError, code="unknown_approval", status=404):
     """No tool call of the thread waits, or waited, under this approval id."""
 

@@ -24,6 +24,7 @@ from hosting.errors import (
     MethodNotAllowedError,
     UnauthorizedError,
     UnknownApprovalError,
+    UnknownFactError,
     UnknownRunError,
     UnknownScheduleError,
     UnknownThreadError,
@@ -143,6 +144,11 @@ class HttpRequest:
     def schedule_id(self) -> str:
         """The schedule id that the path names; raises `UnknownScheduleError` for what is no id."""
         return self._id("schedule", UnknownScheduleError)
+
+    @property
+    def fact_id(self) -> str:
+        """The fact's id that the path names; raises `UnknownFactError` for what is no id."""
+        return self._id("fact", UnknownFactError)
 
     def _id(self, kind: str, refusal: type[HostingError]) -> str:
         value: str = self.req.path_params[f"{kind}_id"]

@@ -16,7 +16,7 @@ from azurefunctions.extensions.http.fastapi import Request, Response
 
 from hosting.errors import ForkRefusedError, HostingError, MethodNotAllowedError
 from hosting.functions.answering import HttpRequest, Served, joined, kind_of, respond, serves
-from hosting.http import routes
+from hosting.http import memory_routes, routes
 from hosting.http.deliveries import NOT_TAKEN
 from hosting.http.openapi import ServedApp, openapi_document
 from hosting.http.overview_replies import agents_reply, figures_reply, newest_reply, waiting_reply, workflows_reply
@@ -324,6 +324,7 @@ def register_openapi(served: Served, settings: Settings, *, has_health: bool) ->
             has_owners=served.access.resolver is not None,
             has_orchestrations=routes.ORCHESTRATION in served.routes,
             has_schedules=settings.schedules > 0,
+            has_memory=memory_routes.FACTS in served.routes,
             workflows={each.name: limits_of(each.agent, settings) for each in served.plan.served_of("workflow")},
             wires=tuple(served.wires),
             has_webhooks=NOT_TAKEN in served.routes,

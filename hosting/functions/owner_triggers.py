@@ -8,6 +8,8 @@ from dataclasses import asdict, replace
 from hosting.functions.answering import HttpRequest, Served, serves
 from hosting.functions.http_triggers import Starting
 from hosting.http import owner_routes
+from hosting.http.memory_routes import fact_fields
+from hosting.http.owner_bodies import ShownFact
 from hosting.http.replies import (
     Reply,
     Streamed,
@@ -21,8 +23,8 @@ from hosting.http.replies import (
 )
 from hosting.http.schedule_routes import schedule_fields
 from hosting.request.contents import limits_of
+from hosting.request.owner_call import parse_grant, parse_owner
 from hosting.request.parameters import read_cursor, read_limit
-from hosting.request.run_call import parse_grant, parse_owner
 from hosting.service.services import Services
 from hosting.settings import Settings
 
@@ -63,7 +65,11 @@ def register_grants(served: Served, services: Services, settings: Settings) -> N
 
 def register_owners(served: Served, services: Services, wait_seconds: float) -> None:
     """Register the routes of everything that one owner has; a deletion is waited for as long as a run is."""
-    owners = services.owners
+    owners, memories = services.owners, services.memories
+
+    async def memories_of(owner: str) -> dict[str, list[ShownFact]]:
+        found = {agent: await memories.facts(agent, owner) for agent in memories.agents}
+        return {served.plan.names[agent]: [*map(fact_fields, facts)] for agent, facts in found.items() if facts}
 
     @serves(served, owner_routes.ME)
     async def me(request: HttpRequest) -> Reply:
@@ -82,7 +88,17 @@ def register_owners(served: Served, services: Services, wait_seconds: float) -> 
         schedules = (
             [] if agent else [schedule_fields(*one) for one in await services.schedules.of_owner(owner, request.client)]
         )
-        return json_reply(200, {"owner": owner, "schedules": schedules, "threads": threads, "next_cursor": cursor})
+        remembered = {} if agent else await memories_of(owner)
+        return json_reply(
+            200,
+            {
+                "owner": owner,
+                "schedules": schedules,
+                "memories": remembered,
+                "threads": threads,
+                "next_cursor": cursor,
+            },
+        )
 
     @serves(served, owner_routes.ERASE_ME)
     async def erase(request: HttpRequest) -> Reply:
@@ -90,4 +106,5 @@ def register_owners(served: Served, services: Services, wait_seconds: float) -> 
         erased = await owners.erase(request.caller.owner, request.client, wait_seconds)
         if erased.is_complete:
             await services.overview.erase(served.plan.by_name(), request.caller.owner)
+            await memories.erase(memories.agents, request.caller.owner)  # last: no run can learn anything more
         return owner_erasure_reply(request.caller.owner, erased, served.plan.names)

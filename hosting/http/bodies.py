@@ -287,16 +287,6 @@ class GrantList(ThreadIds):
     grants: list[ShownGrant]
 
 
-class Me(TypedDict):
-    """Who asks, and the name that their threads lie under."""
-
-    owner: str
-    issuer: str
-    id: str
-    name: str | None
-    roles: list[str]
-
-
 class ScheduledRun(TypedDict):
     """The run of a tick, or the `code` of why none began. `at` is the tick (RFC 3339)."""
 
@@ -329,26 +319,6 @@ class ScheduleList(TypedDict):
     """The caller's schedules with an agent, the oldest first."""
 
     schedules: list[ShownSchedule]
-
-
-class OwnerExport(TypedDict):
-    """A part of everything that is kept about an owner; `next_cursor` asks for the next one.
-
-    The first part has all schedules.
-    """
-
-    owner: str
-    schedules: list[ShownSchedule]
-    threads: list[Export]
-    next_cursor: str | None
-
-
-class OwnerErasure(TypedDict):
-    """The receipts of an owner's threads that are gone; while the status is "accepted", some are not yet."""
-
-    owner: str
-    status: Literal["deleted", "accepted"]
-    threads: list[Erasure]
 
 
 class OrchestrationState(TypedDict):

@@ -27,6 +27,7 @@ from hosting.errors import (
 from hosting.http.body_document import THREAD_TEXT, input_body, json_object, run_body, schedule_body, thread_id_schema
 from hosting.http.deliveries import WEBHOOK_ROUTES, WORKFLOW_WEBHOOK_ROUTES
 from hosting.http.instances import INSTANCE_ROUTES, SINGLE_ROUTES
+from hosting.http.memory_routes import MEMORY_ROUTES
 from hosting.http.owner_routes import BY_ADMINISTRATORS, OWNED_ROUTES, OWNED_WORKFLOW_ROUTES
 from hosting.http.replies import TRY_AGAIN
 from hosting.http.route import RUN_HEADERS, THREAD_HEADERS, Header, Refusals, ResponseSpec, Route
@@ -104,6 +105,7 @@ class ServedApp:
     workflows: Mapping[str, Limits] = field(default_factory=dict)
     wires: tuple[str, ...] = ()
     has_webhooks: bool = False
+    has_memory: bool = False
 
     @property
     def owner(self) -> str:
@@ -123,7 +125,12 @@ def openapi_document(app: ServedApp, base_url: str) -> Schema:
     """
     paths: dict[str, Schema] = defaultdict(dict)
     for route in _routes(
-        app.has_owners, app.has_orchestrations, app.has_schedules, app.has_webhooks, len(app.workflows)
+        has_owners=app.has_owners,
+        has_orchestrations=app.has_orchestrations,
+        has_schedules=app.has_schedules,
+        has_webhooks=app.has_webhooks,
+        has_memory=app.has_memory,
+        workflows=len(app.workflows),
     ):
         if route in (RUN, WORKFLOW_RUN):
             for name in app.named_by(route):
@@ -149,13 +156,20 @@ def openapi_document(app: ServedApp, base_url: str) -> Schema:
 
 
 def _routes(
-    has_owners: bool, has_orchestrations: bool, has_schedules: bool, has_webhooks: bool, workflows: int = 1
+    *,
+    has_owners: bool,
+    has_orchestrations: bool,
+    has_schedules: bool,
+    has_webhooks: bool,
+    has_memory: bool,
+    workflows: int = 1,
 ) -> tuple[Route, ...]:
     return (
         *ROUTES,
         *(OWNED_ROUTES if has_owners else ()),
         *((ORCHESTRATION,) if has_orchestrations else ()),
         *(SCHEDULE_ROUTES if has_schedules else ()),
+        *(MEMORY_ROUTES if has_memory else ()),
         *((*WORKFLOW_ROUTES, *INSTANCE_ROUTES) if workflows else ()),
         *(SINGLE_ROUTES if workflows == 1 else ()),
         *(OWNED_WORKFLOW_ROUTES if workflows and has_owners else ()),
@@ -165,7 +179,7 @@ def _routes(
     )
 
 
-EVERY_ROUTE = _routes(has_owners=True, has_orchestrations=True, has_schedules=True, has_webhooks=True)
+EVERY_ROUTE = _routes(has_owners=True, has_orchestrations=True, has_schedules=True, has_webhooks=True, has_memory=True)
 """Of every app, whatever it has."""
 
 
@@ -259,7 +273,9 @@ def _schemas(*, has_owners: bool) -> tuple[dict[Any, Schema], Schema]:
         Problem,
         *(
             answer.body
-            for route in _routes(has_owners, has_orchestrations=True, has_schedules=True, has_webhooks=True)
+            for route in _routes(
+                has_owners=has_owners, has_orchestrations=True, has_schedules=True, has_webhooks=True, has_memory=True
+            )
             for answer in route.answers
             if answer.body is not None
         ),

@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from hosting import errors
-from hosting.http import bodies, routes
+from hosting.http import bodies, owner_bodies, routes
 from hosting.http.route import LOG, STORES, ResponseSpec, Route, ok
 from hosting.http.routes import THREAD_PATH, read_of_thread
+from hosting.request.owner_call import GRANT, OWNER
 from hosting.request.parameters import CURSOR, LIMIT
-from hosting.request.run_call import GRANT, OWNER
 
 GRANTS = read_of_thread("http_grants", "/grants", "List with whom a thread is shared", bodies.GrantList, LOG)
 SHARE = Route(
@@ -48,13 +48,13 @@ ASSIGN = Route(
     body=OWNER,
     needs="admin",
 )
-ME = Route("http_me", "GET", "owners/me", "Show who is signed in", ok(bodies.Me))
+ME = Route("http_me", "GET", "owners/me", "Show who is signed in", ok(owner_bodies.Me))
 MY_EXPORT = Route(
     "http_my_export",
     "GET",
     "owners/me/export",
     "Export everything that is stored about the caller",
-    ok(bodies.OwnerExport),
+    ok(owner_bodies.OwnerExport),
     (*routes.WHOLE, errors.AttachmentsUnavailableError),
     (LIMIT, CURSOR),
 )
@@ -64,8 +64,8 @@ ERASE_ME = Route(
     "owners/me",
     "Delete everything that is stored about the caller",
     (
-        ResponseSpec(200, "All of it is gone.", bodies.OwnerErasure),
-        ResponseSpec(202, "It is under way. Ask again.", bodies.OwnerErasure, (routes.RETRY_AFTER,)),
+        ResponseSpec(200, "All of it is gone.", owner_bodies.OwnerErasure),
+        ResponseSpec(202, "It is under way. Ask again.", owner_bodies.OwnerErasure, (routes.RETRY_AFTER,)),
     ),
     STORES,
     needs="own",

@@ -27,7 +27,6 @@ from hosting.http.bodies import (
     ListedRun,
     ListedThread,
     Messages,
-    OwnerErasure,
     PendingRun,
     RunList,
     RunState,
@@ -36,6 +35,7 @@ from hosting.http.bodies import (
     ShownGrant,
     ThreadPage,
 )
+from hosting.http.owner_bodies import OwnerErasure
 from hosting.http.timeline import timeline_fields
 from hosting.names import Address
 from hosting.plan import AgentPlan

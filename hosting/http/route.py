@@ -56,6 +56,7 @@ _BY_PATH: Mapping[str, Refusals] = {
     "{thread_id}": (errors.UnknownThreadError,),
     "{run_id}": (errors.UnknownRunError, errors.ThreadDeletedError, *STORES),
     "{schedule_id}": (errors.UnknownScheduleError,),
+    "{fact_id}": (errors.UnknownFactError,),
     "{approval_id}": (errors.UnknownApprovalError, errors.ApprovalAnsweredError, errors.ApprovalExpiredError),
     "{grant}": (errors.UnknownAgentError, errors.UnknownThreadError, errors.UnknownGrantError, errors.ForbiddenError),
 }
@@ -69,8 +70,9 @@ class Route:
     `answers` and `refusals` are its own; `all_refusals` and `headers` add what its path, parameters and body bring. The
     `body` "run" is that of the agent, whose limits it has, as a "schedule" has; "input" is what a workflow takes, and
     "answer" what it asks for. One that `is_anonymous` needs no key. One that `is_for_all` is about the app and nobody's
-    threads: nobody has to be signed in there. `needs` is what those with whom a thread is shared must be allowed to do:
-    "own" is for its owner alone, "admin" for administrators.
+    threads: nobody has to be signed in there. A route of agents that `is_for_workflows` is one of theirs too. `needs`
+    is what those with whom a thread is shared must be allowed to do: "own" is for its owner alone, "admin" for
+    administrators.
     """
 
     function: str
@@ -83,6 +85,7 @@ class Route:
     body: JsonBody | Literal["run", "input", "answer", "schedule"] | None = field(default=None, hash=False)
     is_anonymous: bool = False
     is_for_all: bool = False
+    is_for_workflows: bool = True
     needs: Literal["read", "run", "own", "admin"] = "read"
 
     def __str__(self) -> str:

@@ -343,8 +343,8 @@ _OF_WORKFLOW = "workflows/{name}/"
 
 
 def of_workflow(route: Route) -> Route | None:
-    """Return the same route of a workflow; None for one that is no agent's."""
-    if not route.path.startswith(_OF_AGENT):
+    """Return the same route of a workflow; None for one that workflows do not have."""
+    if not (route.path.startswith(_OF_AGENT) and route.is_for_workflows):
         return None
     path = route.path.replace(_OF_AGENT, _OF_WORKFLOW, 1)
     body = WORKFLOW_ANSWER if route.body is DECISION else route.body

@@ -28,10 +28,6 @@ OWNER_FIELDS: Mapping[str, Schema] = {
     "issuer": {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME, "description": "Who signs them in."},
     "id": {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME, "description": "Who they are to the issuer."},
 }
-GRANT_FIELDS: Mapping[str, Schema] = {
-    **OWNER_FIELDS,
-    "access": {"type": "string", "enum": ["read", "run"], "description": "read, or run: to ask the agent too."},
-}
 VALUE = "value"
 WEBHOOK = "webhook"
 DECISION_FIELDS: Mapping[str, Schema] = {

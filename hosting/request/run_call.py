@@ -26,13 +26,10 @@ from hosting.errors import (
     UnsupportedMediaTypeError,
 )
 from hosting.names import APP, BUSY_POLICIES, Busy, check_thread_id
-from hosting.principal import Principal
 from hosting.request.contents import Limits
 from hosting.request.fields import (
     ANSWER_FIELDS,
     DECISION_FIELDS,
-    GRANT_FIELDS,
-    OWNER_FIELDS,
     REQUEST_FIELDS,
     TRUTH_SCHEMA,
     TRUTH_WORD,
@@ -41,12 +38,11 @@ from hosting.request.fields import (
     read_decision,
     read_flag,
     read_members,
-    read_principal,
     read_text,
     read_truth,
 )
 from hosting.request.parameters import Parameter, Schema
-from hosting.request.run_request import Decision, GrantedAccess, RunRequest
+from hosting.request.run_request import Decision, RunRequest
 from hosting.request.strict_json import decode_utf8, json_type, parse_json, refuse_lone_surrogates
 from hosting.workflows import WorkflowInput, json_text
 
@@ -229,8 +225,6 @@ class JsonBody:
 
 DECISION = JsonBody({**DECISION_FIELDS, **WAIT_MEMBERS}, ("approved",), '{"approved": true}')
 WORKFLOW_ANSWER = JsonBody({**ANSWER_FIELDS, **WAIT_MEMBERS}, (), '{"approved": true}', ("approved", VALUE))
-GRANT = JsonBody(GRANT_FIELDS, tuple(GRANT_FIELDS), '{"issuer": "...", "id": "...", "access": "read"}')
-OWNER = JsonBody(OWNER_FIELDS, tuple(OWNER_FIELDS), '{"issuer": "...", "id": "..."}')
 
 
 def parse_decision(call: RawRequest, approval_id: str, most_bytes: int, body: JsonBody) -> AnswerRequest:
@@ -244,20 +238,6 @@ def parse_decision(call: RawRequest, approval_id: str, most_bytes: int, body: Js
         wait=read_wait(fields, call),
         form=answer_form(call.headers.get("accept", ""), "json"),
     )
-
-
-def parse_grant(call: RawRequest, most_bytes: int) -> tuple[Principal, GrantedAccess]:
-    """Return with whom a thread is to be shared, and for what; raise a `HostingError` otherwise."""
-    fields = GRANT.read(call, most_bytes)
-    access = read_text("access", fields.get("access"))
-    if access not in ("read", "run"):
-        raise InvalidFieldError(f"The field 'access' is {access[:80]!r}. Send 'read' or 'run'.")
-    return read_principal(fields), cast(GrantedAccess, access)
-
-
-def parse_owner(call: RawRequest, most_bytes: int) -> Principal:
-    """Return whose a thread is to be; raise a `HostingError` otherwise."""
-    return read_principal(OWNER.read(call, most_bytes))
 
 
 def body_form(call: RawRequest, most_bytes: int) -> Form:

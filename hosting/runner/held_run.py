@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from typing import Any, TypeVar
 
 from hosting.errors import BudgetExceededError, HostingError, RunSupersededError, UnstorableAnswerError
 from hosting.names import Address
@@ -38,6 +39,8 @@ from hosting.thread.rows import ApprovalRow, DeletedRow, RunRow
 from hosting.thread.run import Run, fold_run, out_of_budget, superseded, text_so_far, unanswered, under_way
 from state.conversation import response_text
 from state.models import ResponseEntry
+
+T = TypeVar("T")
 
 LEASE_SECONDS = 20.0
 RENEWED_SHARE = 0.25
@@ -191,7 +194,11 @@ class HeldRun:
         Raises `StaleTokenError` when this attempt does not hold the run any more, and `LogUnavailableError` when the
         log stays away. Both end the attempt, and a later one continues from what is recorded.
         """
-        await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self.append_on_loop(*steps), self._loop))
+        await self.on_loop(self.append_on_loop(*steps))
+
+    async def on_loop(self, work: Coroutine[Any, Any, T]) -> T:
+        """Return what the work comes to on the log's loop; from the agent's."""
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
 
     async def append_on_loop(self, *steps: Step) -> None:
         """Append waiting deltas, then the steps; raises as `append` does. On the log's loop.
@@ -216,7 +223,7 @@ class HeldRun:
 
     async def run_before(self) -> Run | None:
         """Return the run that ended with what this one decides; None if its events are gone. From the agent's loop."""
-        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(self._read_before(), self._loop))
+        return await self.on_loop(self._read_before())
 
     async def _read_before(self) -> Run | None:
         decided = self.run.accepted.request.decisions[0]

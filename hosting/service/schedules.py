@@ -25,7 +25,6 @@ from hosting.errors import (
     HostingError,
     IdempotencyKeyReusedError,
     InvalidFieldError,
-    LogUnavailableError,
     TooManySchedulesError,
     UnknownScheduleError,
 )
@@ -36,9 +35,10 @@ from hosting.principal import Caller
 from hosting.request.run_call import StartRun, Wait
 from hosting.request.schedule_call import NewSchedule
 from hosting.schedules import LONGEST_AHEAD_SECONDS
+from hosting.service.lone_heads import replace_head
 from hosting.service.runs import Runs
 from hosting.service.schedule import LastRun, Schedule, decode, encode
-from hosting.stores.contract import MOST_HEAD_BYTES, Append, Appended, Conflict, StoredHead, ThreadStore
+from hosting.stores.contract import MOST_HEAD_BYTES, Appended, Conflict, StoredHead, ThreadStore
 
 logger = logging.getLogger(__name__)
 
@@ -58,7 +58,6 @@ OVERDUE_SECONDS = 180.0
 _NOBODY = "nobody"
 """The app itself, among owners: a store lists what an owner has, and does not list the app's own."""
 _STOP_PAUSES = (0.05, 0.2, 0.5)
-_TRIES = 5
 MOST_SCHEDULES = 200
 """As many as an owner may be allowed to have with an agent."""
 
@@ -314,15 +313,7 @@ class Schedules:
         return stored
 
     async def _appended(self, name: ScheduleName, known: StoredHead | None, schedule: Schedule) -> Appended | Conflict:
-        """Return what came of an append; raises `LogUnavailableError` where that is not known."""
-        position = 0 if known is None else known.position
-        append = Append(StoredHead(position, new_id(), encode(schedule)))
-        for _ in range(_TRIES):
-            outcome = await self._store.append(name.address, known, append)
-            if isinstance(outcome, Appended | Conflict):
-                return outcome
-            await asyncio.sleep(max(outcome.retry_after_seconds, 0.05))
-        raise LogUnavailableError()
+        return await replace_head(self._store, name.address, known, encode(schedule))
 
     async def _start(self, clock: ScheduleClock, first: float, client: ClockClient) -> None:
         wake_at = utc(min(first, self._clocks.wall() + DAY_SECONDS))

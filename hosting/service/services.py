@@ -28,6 +28,7 @@ from hosting.service.document_writer import Attachments, DocumentWriter
 from hosting.service.following import Following
 from hosting.service.forking import Forking
 from hosting.service.held_runs import HeldRuns
+from hosting.service.memories import Memories
 from hosting.service.overview import Overview
 from hosting.service.owners import Owners
 from hosting.service.retention import Retention, TombstoneSweep, UploadSweep
@@ -108,6 +109,7 @@ class Services:
         deliveries = None if self.webhooks is None else self.webhooks.deliveries
         self.threads = Threads(self.log, conversations, stores, publish=self.holders.publish, deliveries=deliveries)
         self.overview = Overview(stores.threads, self.log)
+        self.memories = Memories(stores.threads, self.log)
         self.approvals = Approvals(self.log, self.runs, self.holders, self._agents)
         self.sharing = Sharing(self.log)
         self.forking = Forking(self.log, self.threads, archiver, attachments, stores, publish=self.holders.publish)

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from hosting.console.client import AgentClient as AgentClient
     from hosting.console.worker import AgentWorker as AgentWorker
     from hosting.entity.called_run import AgentRunError as AgentRunError
+    from hosting.memory import OwnerMemory as OwnerMemory
     from hosting.principal import Principal as Principal
     from hosting.principal import PrincipalRequest as PrincipalRequest
     from hosting.principal import PrincipalResolver as PrincipalResolver
@@ -38,6 +39,7 @@ _MODULES = {
     "AgentRunError": "hosting.entity.called_run",
     "AgentWorker": "hosting.console.worker",
     "Budget": "hosting.budgets",
+    "OwnerMemory": "hosting.memory",
     "Price": "hosting.budgets",
     "Principal": "hosting.principal",
     "PrincipalRequest": "hosting.principal",
@@ -59,6 +61,7 @@ __all__ = [
     "AgentRunError",
     "AgentWorker",
     "Budget",
+    "OwnerMemory",
     "Price",
     "Principal",
     "PrincipalRequest",

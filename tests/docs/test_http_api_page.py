@@ -9,6 +9,8 @@ import pytest
 
 from hosting.errors import REQUEST_ERRORS, RUN_ERRORS
 from hosting.http.bodies import ShownSchedule
+from hosting.http.memory_routes import MEMORY_ROUTES
+from hosting.http.owner_bodies import ShownFact
 from hosting.http.owner_routes import OWNED_ROUTES, SHARED_ROUTES
 from hosting.http.routes import ORCHESTRATION, ROUTES
 from hosting.http.schedule_routes import SCHEDULE_ROUTES
@@ -66,3 +68,13 @@ def test_the_page_about_schedules_has_exactly_their_routes_and_fields() -> None:
     assert sorted(listed) == sorted(str(route) for route in SCHEDULE_ROUTES)
     assert [name for name in SCHEDULE_MEMBERS if f"| `{name}` |" not in SCHEDULES] == []
     assert [name for name in ShownSchedule.__annotations__ if f"`{name}`" not in SCHEDULES] == []
+
+
+@pytest.mark.behaviour("docs.fields-and-routes")
+def test_the_page_about_memories_has_exactly_their_routes_and_fields() -> None:
+    """And what it shows of a fact."""
+    page = (Path(__file__).parents[2] / "docs" / "memory.md").read_text(encoding="utf-8")
+    listed = re.findall(r"^\| `([A-Z]+ [^`?]+)` \|", page, flags=re.MULTILINE)
+
+    assert sorted(listed) == sorted(str(route) for route in MEMORY_ROUTES)
+    assert [name for name in ShownFact.__annotations__ if f"`{name}`" not in page] == []

@@ -39,17 +39,18 @@ def owner(name: str) -> str:
 
 
 class OwnedApp:
-    """One process of the app; `note` is told of each call of a tool."""
+    """One process of the app; `note` is told of each call of a tool. Another `agent` stands for the clerk."""
 
     def __init__(
         self,
         principal: PrincipalResolver = signed_in,
         note: Callable[[str], object] = str,
         default_callback: Any = None,
+        agent: Any = None,
         **environ: str,
     ) -> None:
         self.app = AgentFunctionApp(
-            agents=[clerk(note)],
+            agents=[agent or clerk(note)],
             enable_mcp_tool_trigger=True,
             principal=principal,
             default_callback=default_callback,

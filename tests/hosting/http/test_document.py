@@ -25,6 +25,7 @@ from tests.support.app.scripted import scripted_agent
 from tests.support.direct import DirectHost
 from tests.support.flows import FLOWS, text_flow
 from tests.support.receiver import WEBHOOKS
+from tests.support.rememberer import rememberer
 
 LONG_NAME = "a" * 60
 
@@ -89,6 +90,7 @@ def test_the_document_has_the_routes_that_are_registered(options: dict[str, Any]
     """Verb, path and function."""
     app = make_app("Joker", "Poet", **options)
     if "principal" in options:
+        app.add_agent(rememberer())
         app.orchestration_status_route()
     host = DirectHost(app)
     registered = {place: name for place, name in triggers(host).items() if name not in NO_ROUTES}
@@ -210,6 +212,7 @@ def test_every_field_header_and_code_of_the_contract_is_in_it() -> None:
     run = operations(document_of("Joker"))["POST /agents/Joker/run"]
     schema = run["requestBody"]["content"]["application/json"]["schema"]
     app = make_app("Joker", principal=lambda request: None, environ=WEBHOOKS)
+    app.add_agent(rememberer())
     app.orchestration_status_route()
     codes = {
         code

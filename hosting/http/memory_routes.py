@@ -1,0 +1,95 @@
+"""The routes of what an agent remembers of the caller, and what they answer (docs/memory.md)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from hosting import errors
+from hosting.http.owner_bodies import FactList, ShownFact
+from hosting.http.replies import Reply, json_reply
+from hosting.http.route import LOG, Header, ResponseSpec, Route, ok
+from hosting.memory import Fact
+from hosting.ports import iso
+from hosting.request.owner_call import FACT
+
+_PATH = "agents/{name}/memory"
+_ONE = f"{_PATH}/{{fact_id}}"
+FACTS = Route(
+    "http_memory",
+    "GET",
+    _PATH,
+    "List what the agent remembers of the caller",
+    ok(FactList),
+    LOG,
+    is_for_workflows=False,
+)
+REMEMBER = Route(
+    "http_memory_add",
+    "POST",
+    _PATH,
+    "Have the agent remember something of the caller",
+    (
+        ResponseSpec(201, "The fact.", ShownFact, (Header("Location", "Where it is replaced and forgotten."),)),
+        ResponseSpec(200, "It remembers the same already.", ShownFact),
+    ),
+    (errors.MemoryFullError, *LOG),
+    body=FACT,
+    needs="own",
+    is_for_workflows=False,
+)
+REPLACE = Route(
+    "http_memory_replace",
+    "POST",
+    _ONE,
+    "Have the agent remember something else instead",
+    (ResponseSpec(200, "The fact.", ShownFact),),
+    (errors.MemoryFullError, *LOG),
+    body=FACT,
+    needs="own",
+    is_for_workflows=False,
+)
+FORGET = Route(
+    "http_memory_forget",
+    "DELETE",
+    _ONE,
+    "Have the agent forget something of the caller",
+    (ResponseSpec(204, "It is gone, or was never there."),),
+    LOG,
+    needs="own",
+    is_for_workflows=False,
+)
+FORGET_ALL = Route(
+    "http_memory_erase",
+    "DELETE",
+    _PATH,
+    "Have the agent forget all that it remembers of the caller",
+    (ResponseSpec(204, "It is gone, or was never there."),),
+    LOG,
+    needs="own",
+    is_for_workflows=False,
+)
+MEMORY_ROUTES = (FACTS, REMEMBER, REPLACE, FORGET, FORGET_ALL)
+"""Served where an agent has a memory."""
+
+
+def fact_reply(fact: Fact, url: str | None = None) -> Reply:
+    """Return a fact; with a `url` as one that is new, and is found there."""
+    fields = fact_fields(fact)
+    return json_reply(200, fields) if url is None else json_reply(201, fields, {"location": url})
+
+
+def facts_reply(facts: Iterable[Fact]) -> Reply:
+    """Return the list of facts, the oldest first."""
+    body: FactList = {"facts": [fact_fields(fact) for fact in facts]}
+    return json_reply(200, body)
+
+
+def fact_fields(fact: Fact) -> ShownFact:
+    """Return a fact as it is shown."""
+    return {
+        "fact_id": fact.id,
+        "text": fact.text,
+        "at": iso(fact.at),
+        "thread_id": fact.thread_id,
+        "run_id": fact.run_id,
+    }

@@ -1,0 +1,47 @@
+"""What an owner sends about what is theirs: with whom a thread is shared, whose it becomes, what an agent remembers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import cast
+
+from hosting.errors import InvalidFieldError
+from hosting.memory import LONGEST_FACT, fact_refusal
+from hosting.principal import Principal
+from hosting.request.fields import OWNER_FIELDS, read_principal, read_text
+from hosting.request.parameters import Schema
+from hosting.request.run_call import JsonBody, RawRequest
+from hosting.request.run_request import GrantedAccess
+
+GRANT_FIELDS: Mapping[str, Schema] = {
+    **OWNER_FIELDS,
+    "access": {"type": "string", "enum": ["read", "run"], "description": "read, or run: to ask the agent too."},
+}
+FACT_FIELDS: Mapping[str, Schema] = {
+    "text": {"type": "string", "minLength": 1, "maxLength": LONGEST_FACT, "description": "One short sentence."}
+}
+GRANT = JsonBody(GRANT_FIELDS, tuple(GRANT_FIELDS), '{"issuer": "...", "id": "...", "access": "read"}')
+FACT = JsonBody(FACT_FIELDS, tuple(FACT_FIELDS), '{"text": "Drinks tea without milk."}')
+OWNER = JsonBody(OWNER_FIELDS, tuple(OWNER_FIELDS), '{"issuer": "...", "id": "..."}')
+
+
+def parse_fact(call: RawRequest, most_bytes: int) -> str:
+    """Return what an agent is to remember; raise a `HostingError` of `errors.REQUEST_ERRORS` otherwise."""
+    text = read_text("text", FACT.read(call, most_bytes).get("text"))
+    if refusal := fact_refusal(text):
+        raise InvalidFieldError(f"The field 'text' is not taken. {refusal}")
+    return text.strip()
+
+
+def parse_grant(call: RawRequest, most_bytes: int) -> tuple[Principal, GrantedAccess]:
+    """Return with whom a thread is to be shared, and for what; raise a `HostingError` otherwise."""
+    fields = GRANT.read(call, most_bytes)
+    access = read_text("access", fields.get("access"))
+    if access not in ("read", "run"):
+        raise InvalidFieldError(f"The field 'access' is {access[:80]!r}. Send 'read' or 'run'.")
+    return read_principal(fields), cast(GrantedAccess, access)
+
+
+def parse_owner(call: RawRequest, most_bytes: int) -> Principal:
+    """Return whose a thread is to be; raise a `HostingError` otherwise."""
+    return read_principal(OWNER.read(call, most_bytes))

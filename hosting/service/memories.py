@@ -1,0 +1,196 @@
+"""What agents know of owners: a list of facts for each agent and owner, in the store of the threads' logs.
+
+Theory. All that is known of an owner stands in the head of a log of its own, which has no events: one read gives it,
+and one append replaces it whole, if nobody else came first. So what was forgotten is gone with that append, and of two
+processes that remember something at once, the second does it again on what the first one left. A fact of the same id,
+or with the same words, is there already: whatever is sent twice counts once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from pydantic import BaseModel, ConfigDict
+
+from hosting.errors import ConfigurationError, LogUnavailableError, MemoryFullError, NewerVersionError
+from hosting.memory import Fact, OwnerMemory, RunMemory
+from hosting.names import Address
+from hosting.runner.agent_loop import RUN
+from hosting.runner.framework import agents_within
+from hosting.runner.held_run import HeldRun
+from hosting.runner.thread_log import ThreadLog
+from hosting.service.lone_heads import remove_head, replace_head
+from hosting.stores.contract import MOST_HEAD_BYTES, Appended, StoredHead, ThreadStore
+
+VERSION = 1
+MOST_BYTES = MOST_HEAD_BYTES - 4096
+"""What all facts of an owner may take, as JSON: some hundred sentences."""
+_TRIES = 8
+
+
+class _Memory(BaseModel):
+    """What is stored: the facts, the oldest first. What another version added stays."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    v: int = VERSION
+    facts: tuple[Fact, ...] = ()
+
+
+Change = Callable[[tuple[Fact, ...]], tuple[Fact, ...]]
+
+
+class Memories:
+    """The memories of one app, for one event loop.
+
+    What reads or writes one raises `LogUnavailableError` and `NewerVersionError`.
+    """
+
+    def __init__(self, store: ThreadStore, log: ThreadLog) -> None:
+        self._store = store
+        self._log = log
+        self._agents: set[str] = set()
+
+    def attach(self, agent: object, name: str, held: Mapping[str, HeldRun], *, has_owners: bool) -> bool:
+        """Give the memories of an agent, and of those that are its tools, what they need; return whether it has any.
+
+        `held` are the runs of this process. Raises `ConfigurationError` for a memory that would be everybody's.
+        """
+        providers = [
+            one
+            for within in agents_within(agent)
+            for one in getattr(within, "context_providers", None) or ()
+            if isinstance(one, OwnerMemory)
+        ]
+        for provider in providers:
+            if not has_owners and not provider.shared:
+                raise ConfigurationError(
+                    f"Agent {name!r} has an OwnerMemory, and the app knows no owners: what one caller says would be "
+                    "known to the next. Name the callers (principal=..., docs/security.md), or give "
+                    "OwnerMemory(shared=True)."
+                )
+            provider.attach(lambda: self._of_run(held.get(RUN.get(""))))
+        if providers:
+            self._agents.add(name.lower())
+        return bool(providers)
+
+    def _of_run(self, held: HeldRun | None) -> RunMemory | None:
+        if held is None:
+            return None
+        address, principal = held.address, held.run.accepted.principal
+        if principal is not None and principal.owner != address.owner:
+            return None  # somebody with whom the thread is shared
+        return _HeldMemory(self, held)
+
+    @property
+    def agents(self) -> Sequence[str]:
+        """The agents that remember, by their names in lower case."""
+        return sorted(self._agents)
+
+    async def facts(self, agent: str, owner: str) -> tuple[Fact, ...]:
+        """Return all that an agent knows of an owner, the oldest first."""
+        return (await self._read(_address(agent, owner)))[1].facts
+
+    async def remember(self, agent: str, owner: str, fact: Fact) -> Fact:
+        """Return the fact, which is there from now on, or the one of its id or words that is there already.
+
+        Raises `MemoryFullError`.
+        """
+        words = _same(fact.text)
+        known = await self._change(
+            agent,
+            owner,
+            lambda facts: facts if _find(facts, fact.id, words) is not None else (*facts, fact),
+        )
+        found = _find(known, fact.id, words)
+        assert found is not None
+        return found
+
+    async def replace(self, agent: str, owner: str, fact: Fact) -> bool:
+        """Put the fact in the place of that of its id, and return whether there is one. Raises `MemoryFullError`."""
+        known = await self._change(
+            agent, owner, lambda facts: tuple(fact if one.id == fact.id else one for one in facts)
+        )
+        return any(one.id == fact.id for one in known)
+
+    async def forget(self, agent: str, owner: str, fact_id: str) -> bool:
+        """Remove a fact for good, and return whether there was one of that id."""
+        removed: list[Fact] = []
+
+        def without(facts: tuple[Fact, ...]) -> tuple[Fact, ...]:
+            removed[:] = [one for one in facts if one.id == fact_id]
+            return tuple(one for one in facts if one.id != fact_id)
+
+        await self._change(agent, owner, without)
+        return bool(removed)
+
+    async def erase(self, agents: Iterable[str], owner: str) -> None:
+        """Forget all that these agents know of an owner."""
+        for agent in agents:
+            await remove_head(self._store, _address(agent, owner))
+
+    def now(self) -> float:
+        """Return the time by which facts are dated."""
+        return self._log.clocks.wall()
+
+    async def _read(self, address: Address) -> tuple[StoredHead | None, _Memory]:
+        stored = await self._log.retried("read", lambda: self._store.head(address))
+        if stored is None:
+            return None, _Memory()
+        memory = _Memory.model_validate_json(stored.payload)
+        if memory.v > VERSION:
+            raise NewerVersionError("A newer version of this app wrote this memory. Try again; the newer one answers.")
+        return stored, memory
+
+    async def _change(self, agent: str, owner: str, change: Change) -> tuple[Fact, ...]:
+        """Return the facts after a change; one that changes nothing appends nothing."""
+        address = _address(agent, owner)
+        for _ in range(_TRIES):
+            stored, memory = await self._read(address)
+            before = memory.facts
+            after = change(before)
+            if after == before:
+                return after
+            payload = memory.model_copy(update={"facts": after}).model_dump_json(exclude_none=True).encode()
+            if len(payload) > MOST_BYTES:
+                raise MemoryFullError(
+                    f"The memory has {len(before)} facts and takes no more ({MOST_BYTES:,} bytes). Forget some first."
+                )
+            if isinstance(await replace_head(self._store, address, stored, payload), Appended):
+                return after
+        raise LogUnavailableError("Many change the memory at once. Try again.")
+
+
+@dataclass(frozen=True)
+class _HeldMemory:
+    """The memory of a run that this process holds, whose agent runs on another loop than the store is used on."""
+
+    memories: Memories
+    held: HeldRun
+
+    async def facts(self) -> Sequence[Fact]:
+        address = self.held.address
+        return await self.held.on_loop(self.memories.facts(address.agent, address.owner))
+
+    async def remember(self, fact_id: str, text: str) -> Fact:
+        address = self.held.address
+        fact = Fact(id=fact_id, text=text, at=self.memories.now(), thread_id=address.thread_id, run_id=self.held.run_id)
+        return await self.held.on_loop(self.memories.remember(address.agent, address.owner, fact))
+
+    async def forget(self, fact_id: str) -> bool:
+        address = self.held.address
+        return await self.held.on_loop(self.memories.forget(address.agent, address.owner, fact_id))
+
+
+def _address(agent: str, owner: str) -> Address:
+    """Return where a memory is: no agent's name has a dot, so it is among no agent's threads."""
+    return Address(f"{agent.lower()}.memory", "facts", owner)
+
+
+def _same(text: str) -> str:
+    return " ".join(text.casefold().split())
+
+
+def _find(facts: Iterable[Fact], fact_id: str, words: str) -> Fact | None:
+    return next((one for one in facts if one.id == fact_id or _same(one.text) == words), None)

@@ -1,0 +1,194 @@
+"""What an agent remembers of an owner: in all their threads and nobody else's, by its tools and over HTTP."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from hosting.app import AgentFunctionApp
+from hosting.errors import ConfigurationError
+from hosting.memory import LONGEST_FACT, OwnerMemory
+from tests.hosting.functions.owned_app import THREADS, OwnedApp, owner, signed_in, with_roles
+from tests.support.rememberer import rememberer
+
+MEMORY = "/api/agents/Clerk/memory"
+TEA = "Drinks tea without milk."
+
+
+@pytest.fixture
+async def app() -> AsyncIterator[OwnedApp]:
+    """The app, with an agent that remembers."""
+    app = OwnedApp(with_roles, agent=rememberer(), AGENT_ADMIN_ROLE="operators")
+    async with app.http:
+        yield app
+
+
+async def remembered(app: OwnedApp, user: str = "ann") -> list[dict[str, Any]]:
+    """Return what is listed of a user."""
+    answer = await app.ask(user, "GET", MEMORY)
+    assert answer.status_code == 200, answer.text
+    return list(answer.json()["facts"])
+
+
+@pytest.mark.behaviour("memory.across-threads")
+async def test_what_a_run_remembers_is_given_to_the_model_in_the_owner_s_other_threads(app: OwnedApp) -> None:
+    """With the run that learnt it; not in another owner's threads."""
+    said = await app.say("ann", f"remember {TEA}", "first")
+
+    [fact] = await remembered(app)
+    later, elsewhere = await app.say("ann", "hello", "second"), await app.say("bob", "hello", "second")
+
+    assert said["response"] == f"told: Remembered as {fact['fact_id']}."
+    assert (fact["text"], fact["thread_id"], fact["run_id"]) == (TEA, "first", said["run_id"])
+    assert f"- {TEA} (id {fact['fact_id']})" in later["response"]
+    assert "tools: remember forget" in later["response"]
+    assert TEA not in elsewhere["response"]
+    assert await remembered(app, "bob") == []
+
+
+@pytest.mark.behaviour("memory.across-threads")
+async def test_what_a_run_forgets_is_gone(app: OwnedApp) -> None:
+    """And what is not known is said to be not."""
+    await app.say("ann", f"remember {TEA}")
+    [fact] = await remembered(app)
+
+    said = await app.say("ann", f"forget {fact['fact_id']}")
+    again = await app.say("ann", f"forget {fact['fact_id']}")
+
+    assert (said["response"], await remembered(app)) == ("told: Forgotten.", [])
+    assert again["response"] == f"told: Nothing is known under the id '{fact['fact_id']}'."
+
+
+@pytest.mark.behaviour("memory.routes")
+async def test_a_person_adds_replaces_forgets_and_erases(app: OwnedApp) -> None:
+    """The same words are one fact. What they wrote has no run."""
+    added = await app.ask("ann", "POST", MEMORY, json={"text": f" {TEA} "})
+    again = await app.ask("ann", "POST", MEMORY, json={"text": TEA.upper()})
+    place = added.headers["location"]
+    replaced = await app.ask("ann", "POST", place, json={"text": "Drinks coffee."})
+    listed = await remembered(app)
+    forgotten = [(await app.ask("ann", "DELETE", place)).status_code for _ in range(2)]
+    unknown = await app.ask("ann", "POST", place, json={"text": "Drinks water."})
+    await app.ask("ann", "POST", MEMORY, json={"text": TEA})
+    erased = [(await app.ask("ann", "DELETE", MEMORY)).status_code for _ in range(2)]
+
+    fact = added.json()
+    assert (added.status_code, again.status_code, again.json()) == (201, 200, fact)
+    assert place == f"http://app.example{MEMORY}/{fact['fact_id']}"
+    assert (fact["text"], fact["thread_id"], fact["run_id"]) == (TEA, None, None)
+    assert (replaced.status_code, listed) == (200, [replaced.json()])
+    assert (replaced.json()["fact_id"], replaced.json()["text"]) == (fact["fact_id"], "Drinks coffee.")
+    assert (forgotten, unknown.status_code, unknown.json()["code"]) == ([204, 204], 404, "unknown_fact")
+    assert (erased, await remembered(app)) == ([204, 204], [])
+
+
+@pytest.mark.behaviour("memory.routes")
+@pytest.mark.parametrize(
+    ("text", "code"),
+    [
+        ("", "invalid_field"),
+        (" \n", "invalid_field"),
+        ("x" * (LONGEST_FACT + 1), "invalid_field"),
+        (7, "invalid_field"),
+    ],
+)
+async def test_what_is_no_fact_is_refused(app: OwnedApp, text: object, code: str) -> None:
+    """Over HTTP with the field; the model is told the same by its tool."""
+    answer = await app.ask("ann", "POST", MEMORY, json={"text": text})
+
+    assert (answer.status_code, answer.json()["code"]) == (400, code)
+    if isinstance(text, str) and text.strip():
+        told = await app.say("ann", f"remember {text}")
+        assert str(LONGEST_FACT) in answer.json()["detail"]
+        assert f"{LONGEST_FACT} are the most" in told["response"]
+    assert await remembered(app) == []
+
+
+@pytest.mark.behaviour("memory.full")
+async def test_a_memory_that_is_full_takes_nothing_more_until_something_is_forgotten(app: OwnedApp) -> None:
+    """And keeps what it has."""
+    texts = [f"{number} {'x' * (LONGEST_FACT - 10)}" for number in range(200)]
+    answers = [await app.ask("ann", "POST", MEMORY, json={"text": text}) for text in texts]
+    taken = [answer for answer in answers if answer.status_code == 201]
+    refused = answers[len(taken)]
+    told = await app.say("ann", f"remember {texts[-2]}")
+
+    for fact in taken[:2]:
+        await app.ask("ann", "DELETE", fact.headers["location"])
+    after = await app.ask("ann", "POST", MEMORY, json={"text": texts[-1]})
+
+    assert 50 < len(taken) < len(texts)
+    assert (refused.status_code, refused.json()["code"]) == (409, "memory_full")
+    assert told["response"].startswith(f"told: It was not remembered: The memory has {len(taken)} facts")
+    assert (after.status_code, len(await remembered(app))) == (201, len(taken) - 1)
+
+
+@pytest.mark.behaviour("memory.given")
+async def test_of_a_memory_that_is_too_large_the_model_is_given_what_the_message_is_about() -> None:
+    """And then the newest, as much as fits."""
+    app = OwnedApp(signed_in, agent=rememberer(max_tokens=60))
+    async with app.http:
+        for text in ("Has a dog called Rex.", *(f"Visited city {number}." for number in range(20))):
+            await app.ask("ann", "POST", MEMORY, json={"text": text})
+
+        about, other = await app.say("ann", "What does my dog eat?"), await app.say("ann", "hello")
+
+    assert "Has a dog called Rex." in about["response"]
+    assert "Visited city 19." in about["response"]
+    assert "Has a dog called Rex." not in other["response"]
+    assert other["response"].count("Visited city") < 20
+
+
+@pytest.mark.behaviour("memory.owners")
+async def test_those_with_whom_a_thread_is_shared_are_told_nothing_of_its_owner(app: OwnedApp) -> None:
+    """Their runs have no memory, and no tools for one."""
+    await app.say("ann", f"remember {TEA}")
+    bob = {"issuer": "https://login.example", "id": "bob", "access": "run"}
+    granted = await app.ask("ann", "POST", f"{THREADS}/t/grants", json=bob)
+
+    answer = await app.ask("bob", "POST", f"/api/shared/{granted.json()['grant']}/run", json={"message": "hello"})
+
+    assert answer.status_code == 200, answer.text
+    assert (TEA in answer.json()["response"], "remember" in answer.json()["response"]) == (False, False)
+
+
+@pytest.mark.behaviour("memory.owners")
+async def test_a_memory_is_exported_and_erased_with_its_owner_and_read_by_administrators(app: OwnedApp) -> None:
+    """Nobody else reads it."""
+    await app.say("ann", f"remember {TEA}")
+    facts = await remembered(app)
+    of_ann = {"params": {"owner": owner("ann")}}
+
+    by_bob = await app.ask("bob", "GET", MEMORY, **of_ann)
+    by_root = await app.ask("root", "GET", MEMORY, **of_ann)
+    export = await app.ask("ann", "GET", "/api/owners/me/export")
+    erased = await app.ask("ann", "DELETE", "/api/owners/me")
+
+    assert (by_bob.status_code, by_root.json()) == (403, {"facts": facts})
+    assert export.json()["memories"] == {"Clerk": facts}
+    assert (erased.status_code, await remembered(app)) == (200, [])
+
+
+@pytest.mark.behaviour("memory.shared")
+async def test_an_app_without_owners_has_a_memory_only_where_that_is_meant() -> None:
+    """Or what one caller says would be told to the next."""
+    with pytest.raises(ConfigurationError, match=r"Agent 'Clerk' has an OwnerMemory.*OwnerMemory\(shared=True\)"):
+        AgentFunctionApp(agents=[rememberer()], environ={"AGENT_LOG": "memory"})
+    with pytest.raises(ConfigurationError, match="max_tokens of OwnerMemory is 0"):
+        OwnerMemory(max_tokens=0)
+
+    app = AgentFunctionApp(agents=[rememberer(shared=True)], environ={"AGENT_LOG": "memory"})
+
+    assert {"http_memory", "http_memory_add"} <= {one.get_function_name() for one in app.get_functions()}
+
+
+@pytest.mark.behaviour("memory.cost")
+async def test_an_app_without_a_memory_has_no_routes_of_one() -> None:
+    """The host serves as many functions as before."""
+    app = OwnedApp()
+    async with app.http:
+        answer = await app.ask("ann", "GET", MEMORY)
+
+    assert answer.status_code == 404

@@ -1,0 +1,53 @@
+"""The clerk with a memory: it remembers and forgets as it is told, and says what its model was given."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Mapping, Sequence
+from typing import Any
+
+from agent_framework import (
+    Agent,
+    BaseChatClient,
+    ChatMiddlewareLayer,
+    ChatResponse,
+    Content,
+    FunctionInvocationLayer,
+    Message,
+)
+
+from hosting.memory import OwnerMemory
+
+
+class _Rememberer(BaseChatClient[Any]):
+    """`remember TEXT` and `forget ID` call the tools and tell what came of it; anything else has the instructions."""
+
+    def _inner_get_response(
+        self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
+    ) -> Awaitable[ChatResponse[Any]]:
+        return self._answer(messages, options)
+
+    async def _answer(self, messages: Sequence[Message], options: Mapping[str, Any]) -> ChatResponse[Any]:
+        newest = messages[-1]
+        if newest.role == "tool":
+            return _says(f"told: {newest.contents[0].result}")
+        word, _, rest = newest.text.partition(" ")
+        if word in ("remember", "forget"):
+            arguments = {"fact" if word == "remember" else "fact_id": rest}
+            return ChatResponse(
+                messages=Message("assistant", [Content.from_function_call("call-1", word, arguments=arguments)])
+            )
+        tools = [one.name for one in options.get("tools") or ()]
+        return _says(f"{options.get('instructions')}\ntools: {' '.join(tools)}")
+
+
+class RememberersClient(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], _Rememberer):
+    """The model with function invocation and middleware."""
+
+
+def rememberer(**options: Any) -> Agent[Any]:
+    """Return the agent "Clerk" with a memory."""
+    return Agent(RememberersClient(), "Do as told.", name="Clerk", context_providers=[OwnerMemory(**options)])
+
+
+def _says(text: str) -> ChatResponse[Any]:
+    return ChatResponse(messages=Message("assistant", [text]))
