@@ -217,15 +217,23 @@ class ExportedAttachment(TypedDict):
     base64: str
 
 
+class ExportedReceiver(TypedDict):
+    """A receiver that a caller named of one of the thread's tasks, without what it knows the sender by."""
+
+    id: str
+    url: str
+
+
 class StoredThread(TypedDict):
-    """What is kept about a thread: its metadata, the stored document as it is, what it refers to, its runs, and what
-    came of their webhooks."""
+    """What is kept about a thread: its metadata, the stored document as it is, what it refers to, its runs, what came
+    of their webhooks, and the receivers of its tasks."""
 
     metadata: dict[str, str]
     conversation: Any
     attachments: list[ExportedAttachment]
     runs: list[ExportedRun]
     webhooks: list[ShownDelivery]
+    receivers: list[ExportedReceiver]
 
 
 class Export(ThreadIds, StoredThread):

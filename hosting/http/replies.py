@@ -306,6 +306,7 @@ def export_fields(agent: str, export: ThreadExport, now: float) -> Export:
             for run in reversed(export.view.runs)
         ],
         "webhooks": [delivery_fields(export.view.address, delivery) for delivery in export.webhooks],
+        "receivers": [{"id": one.id, "url": one.url} for one in export.receivers],
     }
 
 

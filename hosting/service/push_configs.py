@@ -51,11 +51,18 @@ class PushConfigs:
 
     async def of_task(self, address: Address, epoch: int, begun_by: str) -> dict[str, PushConfig]:
         """Return the task's receivers by their ids, in the order in which they were named."""
+        return {config.id: config for config in await self._begin(address, epoch, _names(begun_by))}
+
+    async def of_thread(self, address: Address, epoch: int) -> tuple[PushConfig, ...]:
+        """Return those of all tasks of a thread."""
+        return await self._begin(address, epoch, PUSH)
+
+    async def _begin(self, address: Address, epoch: int, prefix: str) -> tuple[PushConfig, ...]:
+        """Return those whose names begin so."""
         store_key = epoch_store_key(self._hub, address, epoch)
-        names = await self._attachments.names(store_key, _names(begun_by))
+        names = await self._attachments.names(store_key, prefix)
         found = await self._attachments.read(store_key, names) if names else {}
-        configs = (PushConfig.model_validate_json(found[name]) for name in names if name in found)
-        return {config.id: config for config in configs}
+        return tuple(PushConfig.model_validate_json(found[name]) for name in names if name in found)
 
     async def erase(self, address: Address, epoch: int, begun_by: str, config_id: str) -> None:
         """Keep a receiver no more."""

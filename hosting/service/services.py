@@ -106,8 +106,7 @@ class Services:
         self.following = Following(
             self.log, stores.threads, broadcast, self.holders, queue_seconds=settings.queue_timeout_seconds
         )
-        deliveries = None if self.webhooks is None else self.webhooks.deliveries
-        self.threads = Threads(self.log, conversations, stores, publish=self.holders.publish, deliveries=deliveries)
+        self.threads = Threads(self.log, conversations, stores, publish=self.holders.publish, webhooks=self.webhooks)
         self.overview = Overview(stores.threads, self.log)
         self.memories = Memories(stores.threads, self.log)
         self.approvals = Approvals(self.log, self.runs, self.holders, self._agents)

@@ -28,8 +28,10 @@ from hosting.runner.thread_log import Decided, ThreadLog, epoch_store_key
 from hosting.service.archiving import ConversationReader
 from hosting.service.conversations import Conversations
 from hosting.service.deletion import Instance, Receipt, read_receipt
-from hosting.service.deliveries import Deliveries, Delivery
+from hosting.service.deliveries import Delivery
+from hosting.service.push_configs import PushConfig
 from hosting.service.runs import FIRST_POLL_SECONDS, next_pause
+from hosting.service.webhooks import Webhooks
 from hosting.stores.choice import Stores
 from hosting.thread.commands import DeleteThread, DescribeThread, RecordInstances, Refused, ResetThread
 from hosting.thread.events import Accepted, Described, Event, InstanceOutcome
@@ -73,13 +75,14 @@ class MessagesPage:
 class ThreadExport:
     """Everything that is kept about a thread: its view, the stored document with the archived entries in their place,
     the large contents that it refers to, by their hashes, its metadata, and where the app sends webhooks what came of
-    those of its runs."""
+    those of its runs, and the receivers of its tasks."""
 
     view: ThreadView
     conversation: Conversation
     attachments: Mapping[str, bytes]
     metadata: Mapping[str, str]
     webhooks: tuple[Delivery, ...] = ()
+    receivers: tuple[PushConfig, ...] = ()
 
 
 class Threads:
@@ -92,10 +95,10 @@ class Threads:
         stores: Stores,
         *,
         publish: Callable[[Address, Decided], None] = lambda address, decided: None,
-        deliveries: Deliveries | None = None,
+        webhooks: Webhooks | None = None,
     ) -> None:
         """`publish` is called with what this appends, so that runs of a deleted thread which are held here end."""
-        self._deliveries = deliveries
+        self._webhooks = webhooks
         self._publish = publish
         self._log = log
         self._conversations = conversations
@@ -155,8 +158,12 @@ class Threads:
             conversation = with_older(stored, older)
             named = frozenset().union(*(references(entry) for entry in exchanges(conversation)))
             attachments = await self._stores.attachments.read(self._store_key(view), named)
-            webhooks = () if self._deliveries is None else await self._deliveries.all_of(address, view.head.epoch)
-            return ThreadExport(view, conversation, attachments, await self.metadata(address, view.head), webhooks)
+            export = ThreadExport(view, conversation, attachments, await self.metadata(address, view.head))
+            if self._webhooks is None:
+                return export
+            deliveries = await self._webhooks.deliveries.all_of(address, view.head.epoch)
+            receivers = await self._webhooks.pushes.of_thread(address, view.head.epoch)
+            return replace(export, webhooks=deliveries, receivers=receivers)
 
         return await self._read_twice(address, client, read_all)
 

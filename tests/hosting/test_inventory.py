@@ -2,7 +2,7 @@
 
 One life of a thread on the local host, in files, in Redis and in an account: an idempotency key, a large picture, so
 many turns that the older move to the archive, a run that another named, one that is cancelled, one whose webhook nobody
-takes; then it is deleted.
+takes, a task of A2A with a receiver; then it is deleted.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import pytest
 
 from hosting.stores.tables import table_name
 from tests.hosting.stored_names import Container, Redis, SqliteFile, Stored, Table
+from tests.support.a2a import HEADERS, message
 from tests.support.azurite import Azurite
 from tests.support.canary import holds
 from tests.support.carriers import APP, GUARD_SECONDS, Api, socket_api
@@ -102,7 +103,7 @@ async def lived(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
     """The app after one life of a thread."""
     folder = shutil.copytree(APP, tmp_path / "app")
     settings, places = STORES[request.param](request, folder)
-    with RunningHost(folder, environ={"AGENT_RECENT_BYTES": "2048", **SENDING, **settings}) as host:
+    with RunningHost(folder, environ={"AGENT_RECENT_BYTES": "2048", "WIRES": "a2a", **SENDING, **settings}) as host:
         api = socket_api(host.origin, folder / ".agents" / "log.sqlite")
         async with api.http:
             lived = Lived(api, folder, places, [set() for _ in places])
@@ -125,6 +126,10 @@ async def live(lived: Lived) -> None:
     named = {"thread_id": "deleted", "webhook": f"http://127.0.0.1:9/{text}"}
     assert (await api.ask(text, **named)).status_code == 200
     await asyncio.wait_for(until_waiting(lived), GUARD_SECONDS)
+    receiver = {"taskPushNotificationConfig": {"url": f"http://127.0.0.1:9/{text}", "token": text}}
+    sent = {"message": message(text, contextId="deleted"), "configuration": receiver}
+    call = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": sent}
+    assert "result" in (await api.http.post("/api/a2a/Joker", json=call, headers=HEADERS)).json()
     blocked = await api.ask("block 1", thread_id="deleted", wait_for_response=False)
     await asyncio.wait_for(begun(api, blocked.headers["location"]), GUARD_SECONDS)
     await api.http.post(f"{blocked.headers['location']}/cancel")

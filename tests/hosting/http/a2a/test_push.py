@@ -185,7 +185,7 @@ async def test_a_task_has_so_many_receivers_and_one_of_ours_none(pushing: Wired)
 
 
 async def test_a_receiver_goes_with_its_thread_and_not_before(pushing: Wired) -> None:
-    """What erases uploads to which nothing refers leaves it; it is no attachment in the receipt."""
+    """What erases uploads to which nothing refers leaves it; it is in the export, and no attachment in the receipt."""
     task = await pushing.send("call refund 5", "Clerk", contextId="t")
     await pushing.result(CREATE, "Clerk", taskId=task["id"], url="http://127.0.0.1:9/")
     await pushing.host.entities.idle()
@@ -196,10 +196,12 @@ async def test_a_receiver_goes_with_its_thread_and_not_before(pushing: Wired) ->
     await services.deletion.erase_unused(address, None)
     services.log.clocks = clocks
     kept = await pushing.result(LIST, "Clerk", taskId=task["id"])
+    export = (await pushing.http.get("http://app.example/api/agents/Clerk/threads/t/export")).json()
     await pushing.http.delete("http://app.example/api/agents/Clerk/threads/t")
     receipt = (await pushing.http.get("http://app.example/api/agents/Clerk/threads/t/erasure")).json()
 
     assert len(kept["configs"]) == 1
+    assert export["receivers"] == [{"id": kept["configs"][0]["id"], "url": "http://127.0.0.1:9/"}]
     assert receipt["attachments"] == []
     assert await services.stores.attachments.put_between(f"{services.stores.hub}.log", 0.0, clocks.wall() + 1) == []
 
