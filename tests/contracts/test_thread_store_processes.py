@@ -2,20 +2,18 @@
 
 import asyncio
 import contextlib
-import sys
 from collections import Counter
-from collections.abc import AsyncIterator
-from pathlib import Path
+from collections.abc import Iterator
 
 import pytest
 
 from hosting.stores.contract import ThreadStore
 from tests.contracts.thread_appends import ADDRESS, texts
 from tests.contracts.thread_stores import SHARED, Threads
+from tests.support.warm_python import Process, start_python
 
-ROOT = Path(__file__).resolve().parents[2]
 GUARD_SECONDS = 20
-RACES = [1, pytest.param(10, marks=[pytest.mark.explore, pytest.mark.timeout(3600)])]
+RACES = [1, pytest.param(25, marks=[pytest.mark.explore, pytest.mark.timeout(3600)])]
 """So many times the appends that two processes race for on a backend."""
 KILLS = [5, pytest.param(20, marks=pytest.mark.explore)]
 NO_LIMIT = 10**9
@@ -31,10 +29,10 @@ async def test_two_processes_that_race_for_one_thread_lose_nothing_and_double_no
     """Every append of each stands there once, whole and in its process's order; some were given twice."""
     each = races * threads.backend.raced // 2
 
-    async with appending(threads, "a", 1, each) as one, appending(threads, "b", 1, each) as other:
-        printed = await asyncio.gather(one.communicate(), other.communicate())
+    with appending(threads, "a", 1, each) as one, appending(threads, "b", 1, each) as other:
+        printed = await asyncio.gather(*(asyncio.to_thread(process.communicate) for process in (one, other)))
 
-    assert [output.decode().split() for output, _ in printed] == [[str(n + 1) for n in range(each)]] * 2
+    assert [output.split() for output, _ in printed] == [[str(n + 1) for n in range(each)]] * 2
     found = await appends_of(threads.open())
     assert Counter(found) == Counter(f"{mark}-{n + 1}" for mark in "ab" for n in range(each))
     for mark in "ab":
@@ -66,8 +64,8 @@ async def test_a_watch_wakes_when_another_process_appends(threads: Threads) -> N
     watching = asyncio.ensure_future(store.watch(ADDRESS, 0, GUARD_SECONDS))
     await store.head(ADDRESS)
 
-    async with appending(threads, "w", 1, 1) as process:
-        await process.wait()
+    with appending(threads, "w", 1, 1) as process:
+        await asyncio.to_thread(process.wait)
 
     assert await watching == threads.backend.pushes
 
@@ -84,27 +82,25 @@ async def appends_of(store: ThreadStore) -> list[str]:
 
 async def told_until_killed(threads: Threads, first: int, enough: int) -> int:
     """Let a process append from number `first` on, kill it once `enough` is told as done, and return the last told."""
-    async with appending(threads, "k", first, NO_LIMIT) as process:
+    with appending(threads, "k", first, NO_LIMIT) as process:
         assert process.stdout is not None
         last = first - 1
         while last < enough:
-            last = int(await asyncio.wait_for(process.stdout.readline(), GUARD_SECONDS))
+            last = int(await asyncio.wait_for(asyncio.to_thread(process.stdout.readline), GUARD_SECONDS))
         process.kill()
-        rest, _ = await process.communicate()
-    whole_lines = rest.decode().split("\n")[:-1]
+        rest, _ = await asyncio.to_thread(process.communicate)
+    whole_lines = rest.split("\n")[:-1]
     return int(whole_lines[-1]) if whole_lines else last
 
 
-@contextlib.asynccontextmanager
-async def appending(threads: Threads, mark: str, first: int, last: int) -> AsyncIterator[asyncio.subprocess.Process]:
+@contextlib.contextmanager
+def appending(threads: Threads, mark: str, first: int, last: int) -> Iterator[Process]:
     """Run a process that appends so many to this test's thread; none is left behind."""
-    program = [sys.executable, "-m", "tests.contracts.thread_appending_process", threads.name, threads.place]
-    process = await asyncio.create_subprocess_exec(
-        *program, mark, str(first), str(last), cwd=ROOT, stdout=asyncio.subprocess.PIPE
+    process = start_python(
+        "tests.contracts.thread_appending_process", threads.name, threads.place, mark, str(first), str(last)
     )
     try:
         yield process
     finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
+        process.kill()
+        process.wait()

@@ -12,20 +12,17 @@ import sys
 import threading
 from collections.abc import Mapping
 from contextlib import closing
-from functools import lru_cache
 from pathlib import Path
 
 from devhost import __name__ as DEVHOST
 from tests.support.dotnet_reader import faults
-from tests.support.warm_python import WarmProcess, WarmPython
+from tests.support.warm_python import ROOT, start_python
 
-ROOT = Path(__file__).resolve().parents[2]
 APPS = ROOT / "tests" / "devhost" / "apps"
 START_GUARD_SECONDS = 20.0
 GUARD_SECONDS = 5.0
 COLD = ("PYTHON", "CLOCK")
 """Variables that tell the interpreter something, or change what packages find when they are imported, begin so."""
-Process = WarmProcess | subprocess.Popen[str]
 _ADDRESS = re.compile(r"development only: (http://\S+)")
 
 
@@ -48,12 +45,6 @@ def run_command(folder: Path, *arguments: str, environ: Mapping[str, str] | None
     )
 
 
-@lru_cache(maxsize=1)
-def warm_python() -> WarmPython:
-    """Return what starts the hosts of this test process."""
-    return WarmPython(ROOT)
-
-
 class RunningHost:
     """One started host; `origin` is the address that it printed. Use as a context manager: it is killed at the end, and
     here if it does not start. All that it said is then in `printed`.
@@ -74,19 +65,11 @@ class RunningHost:
         self._folder = folder
         given = arguments if module != DEVHOST else ("start", *(arguments or ("--port", "0")))
         has_its_own = (folder / "hosting").exists()  # a copy of the tree, whose code is to run
-        is_cold = in_terminal or has_its_own or any(name.startswith(COLD) for name in environ or {})
-        if sys.platform == "linux" and not is_cold:
-            self.process: Process = warm_python().start(module, given, folder, host_environment(environ))
-        else:
-            self.process = subprocess.Popen(
-                [sys.executable, "-m", module, *given],
-                cwd=folder,
-                env=host_environment(environ),
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT,
-                text=True,
-                start_new_session=in_terminal,
-            )
+        is_cold = has_its_own or any(name.startswith(COLD) for name in environ or {})
+        settings = host_environment(environ)
+        self.process = start_python(
+            module, *given, folder=folder, environ=settings, is_cold=is_cold, in_terminal=in_terminal
+        )
         self.printed: list[str] = []
         self._lines: queue.Queue[str] = queue.Queue()
         self._reader = threading.Thread(target=self._read, daemon=True)

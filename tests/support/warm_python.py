@@ -20,10 +20,13 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from pathlib import Path
 from typing import Any, NoReturn
 
-PACKAGES = ("hosting.app", "devhost.host", "uvloop", "uvicorn.loops.auto", "fastapi", "aiohttp", "mcp.types")
+ROOT = Path(__file__).resolve().parents[2]
+_STORES = ("hosting.stores.redis", "hosting.stores.tables", "hosting.stores.blobs")
+PACKAGES = ("hosting.app", "devhost.host", "uvloop", "uvicorn.loops.auto", "fastapi", "aiohttp", "mcp.types", *_STORES)
 START_SECONDS = 60.0
 _MOST_BYTES = 1024 * 1024
 
@@ -31,9 +34,10 @@ _MOST_BYTES = 1024 * 1024
 class WarmProcess:
     """One such process, with the part of `subprocess.Popen` that tests use."""
 
-    def __init__(self, pid: int, output: int, ended: threading.Event, codes: Mapping[int, int]) -> None:
+    def __init__(self, pid: int, streams: Sequence[int], ended: threading.Event, codes: Mapping[int, int]) -> None:
         self.pid = pid
-        self.stdout = os.fdopen(output, encoding="utf-8", errors="replace")
+        self.stdout, *apart = [os.fdopen(stream, encoding="utf-8", errors="replace") for stream in streams]
+        self.stderr = apart[0] if apart else None
         self._ended, self._codes = ended, codes
 
     @property
@@ -51,6 +55,16 @@ class WarmProcess:
             raise subprocess.TimeoutExpired("a warm process", timeout or 0.0)
         return self._codes[self.pid]
 
+    def communicate(self) -> tuple[str, str | None]:
+        """Return what it prints until its end, and what it says of errors where that is a stream of its own."""
+        complained: list[str] = []
+        reader = threading.Thread(target=lambda: complained.extend(self.stderr or ()))
+        reader.start()
+        printed = self.stdout.read()
+        reader.join()
+        self.wait()
+        return printed, None if self.stderr is None else "".join(complained)
+
     def send_signal(self, number: int) -> None:
         """Send a signal, to a process that runs."""
         if self.returncode is None:
@@ -64,6 +78,9 @@ class WarmProcess:
     def terminate(self) -> None:
         """Ask it to end."""
         self.send_signal(signal.SIGTERM)
+
+
+Process = WarmProcess | subprocess.Popen[str]
 
 
 class WarmPython:
@@ -87,17 +104,20 @@ class WarmPython:
         threading.Thread(target=self._receive, daemon=True).start()
         atexit.register(self._forks.close)
 
-    def start(self, module: str, arguments: Sequence[str], folder: Path, environ: Mapping[str, str]) -> WarmProcess:
-        """Start `python -m module` with the arguments in the folder; its output and errors are one stream."""
+    def start(
+        self, module: str, arguments: Sequence[str], folder: Path, environ: Mapping[str, str], *, has_errors: bool
+    ) -> WarmProcess:
+        """Start `python -m module` with the arguments in the folder; its output and errors are one stream or two."""
         order = {"module": module, "arguments": list(arguments), "folder": str(folder), "environ": dict(environ)}
-        output, theirs = os.pipe()
+        pipes = [os.pipe() for _ in range(1 + has_errors)]
         with self._starting:
-            socket.send_fds(self._forks, [json.dumps(order).encode()], [theirs])
-            os.close(theirs)
+            socket.send_fds(self._forks, [json.dumps(order).encode()], [theirs for _, theirs in pipes])
+            for _, theirs in pipes:
+                os.close(theirs)
             with self._news:
                 assert self._news.wait_for(lambda: self._started, START_SECONDS), "no fork was started"
                 pid = self._started.pop()
-        return WarmProcess(pid, output, self._ended[pid], self._codes)
+        return WarmProcess(pid, [ours for ours, _ in pipes], self._ended[pid], self._codes)
 
     def _receive(self) -> None:
         while message := self._forks.recv(_MOST_BYTES):
@@ -111,6 +131,38 @@ class WarmPython:
             else:
                 self._codes[pid] = code
                 self._ended[pid].set()
+
+
+@lru_cache(maxsize=1)
+def warm_python() -> WarmPython:
+    """Return what starts the warm processes of this test process."""
+    return WarmPython(ROOT)
+
+
+def start_python(
+    module: str,
+    *arguments: str,
+    folder: Path = ROOT,
+    environ: Mapping[str, str] = os.environ,
+    has_errors: bool = False,
+    is_cold: bool = False,
+    in_terminal: bool = False,
+) -> Process:
+    """Start `python -m module` with the arguments in the folder; its errors are a stream of its own, or in its output.
+
+    On Linux it is warm, unless it is to be cold. One `in_terminal` has a group of its own, and is cold.
+    """
+    if sys.platform == "linux" and not is_cold and not in_terminal:
+        return warm_python().start(module, arguments, folder, environ, has_errors=has_errors)
+    return subprocess.Popen(
+        [sys.executable, "-m", module, *arguments],
+        cwd=folder,
+        env=dict(environ),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE if has_errors else subprocess.STDOUT,
+        text=True,
+        start_new_session=in_terminal,
+    )
 
 
 def forked(orders: socket.socket) -> dict[str, Any]:
@@ -127,22 +179,24 @@ def forked(orders: socket.socket) -> dict[str, Any]:
             child_ended.recv(4096)
             report_ends(orders)
         if orders in ready:
-            message, outputs, _, _ = socket.recv_fds(orders, _MOST_BYTES, 1)
+            message, outputs, _, _ = socket.recv_fds(orders, _MOST_BYTES, 2)
             if not message:
                 os._exit(0)
             pid = os.fork()
             if not pid:
                 break
-            os.close(outputs[0])
+            for output in outputs:
+                os.close(output)
             orders.send(json.dumps([pid, None]).encode())
     signal.set_wakeup_fd(-1)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for one in (orders, child_ended, wake_up):
         one.close()
-    for stream in (1, 2):
-        os.dup2(outputs[0], stream)
-    os.close(outputs[0])
+    os.dup2(outputs[0], 1)
+    os.dup2(outputs[-1], 2)
+    for output in outputs:
+        os.close(output)
     return dict(json.loads(message))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -11,20 +10,20 @@ from typing import Any
 import pytest
 
 from tests.devhost.durable.scenarios import SCENARIOS, Scenario
+from tests.support.warm_python import start_python
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(sys.platform == "win32", reason="processes cannot be forked there"),
 ]
-_ROOT = Path(__file__).parents[3]
 
 
 def _killed_runs(folder: Path, name: str) -> list[dict[str, Any]]:
     """Return what the last process of each run found, and whether the one before it was killed."""
-    command = [sys.executable, "-W", "ignore", "-m", "tests.devhost.durable.killed_scenario", str(folder), name]
-    ended = subprocess.run(command, cwd=_ROOT, capture_output=True, text=True, timeout=280, check=False)
-    assert ended.returncode == 0, ended.stderr
-    return [json.loads(line) for line in ended.stdout.splitlines()]
+    process = start_python("tests.devhost.durable.killed_scenario", str(folder), name, has_errors=True)
+    printed, complained = process.communicate()
+    assert process.returncode == 0, complained
+    return [json.loads(line) for line in printed.splitlines()]
 
 
 @pytest.mark.behaviour("engine.restart-at-every-commit")

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from devhost.durable.crash import POINTS, CrashPoints
+from tests.support.warm_python import start_python
 
-_ROOT = Path(__file__).parents[3]
 # The journey passes each point at least so often, whatever runs first: its own five episodes and its child's two come
 # one behind another, each with a commit; it has two activities, and two batches however its last operations meet.
 _PASSINGS = {
@@ -31,10 +29,14 @@ _BY_SIGKILL = -signal.SIGKILL if hasattr(signal, "SIGKILL") else 137
 _ENDED = 'ended [["one","two"],1,111] tally 111\n'
 
 
-def _run(folder: Path, *words: str, crash_at: str = "") -> subprocess.CompletedProcess[str]:
-    program = [sys.executable, "-W", "ignore", "-m", "tests.devhost.durable.killed_program", str(folder), *words]
-    environment = os.environ | {"DEVHOST_CRASH_AT": crash_at}
-    return subprocess.run(program, cwd=_ROOT, env=environment, capture_output=True, text=True, timeout=30, check=False)
+def _run(folder: Path, *words: str, crash_at: str = "") -> tuple[int | None, str]:
+    """Return how the program ended, and what it printed."""
+    environ = {**os.environ, "DEVHOST_CRASH_AT": crash_at}
+    program = "tests.devhost.durable.killed_program"
+    process = start_python(program, str(folder), *words, environ=environ, has_errors=True)
+    printed, complained = process.communicate()
+    print(complained)
+    return process.returncode, printed
 
 
 @pytest.mark.behaviour("engine.kill-9")
@@ -42,11 +44,9 @@ def _run(folder: Path, *words: str, crash_at: str = "") -> subprocess.CompletedP
 @pytest.mark.parametrize(("point", "passing"), [(point, passing) for point in POINTS for passing in _PASSINGS[point]])
 def test_a_killed_process_goes_on_where_it_was(tmp_path: Path, point: str, passing: int) -> None:
     """Same output and state; an activity or a batch may run twice, never more, and its record is there once."""
-    killed = _run(tmp_path, "start", crash_at=f"{point}:{passing}")
-    assert (killed.returncode, killed.stdout) == (_BY_SIGKILL, ""), killed.stderr
+    assert _run(tmp_path, "start", crash_at=f"{point}:{passing}") == (_BY_SIGKILL, "")
     is_started = (tmp_path / "durable.db").exists() and "j" in _instances(tmp_path)
-    again = _run(tmp_path) if is_started else _run(tmp_path, "start")
-    assert (again.stdout, again.returncode) == (_ENDED, 0), again.stderr
+    assert _run(tmp_path, *([] if is_started else ["start"])) == (0, _ENDED)
     effects = (tmp_path / "effects.txt").read_text().splitlines()
     assert dict.fromkeys(effects, 0).keys() == {"act one", "act two", "tally 1", "tally 11", "tally 111"}
     assert all(effects.count(line) <= 2 for line in effects)

@@ -1,14 +1,12 @@
 """A real process killed at random moments, round after round (local-host.md, how it is proved).
 
-The gate kills it twenty times, `--explore` two hundred.
+The gate kills it ten times, `--explore` two hundred.
 """
 
 from __future__ import annotations
 
 import random
 import re
-import subprocess
-import sys
 import threading
 from collections import Counter
 from pathlib import Path
@@ -20,16 +18,16 @@ from devhost.durable.records import EntityId
 from devhost.durable.store.reader import reader_beside
 from tests.devhost.durable.long_program import STEPS
 from tests.support.seeds import repeated
+from tests.support.warm_python import start_python
 
-_ROOT = Path(__file__).parents[3]
-_KILLS = repeated(20, exploring=200)
+_KILLS = repeated(10, exploring=200)
 _GUARD_SECONDS = 60.0
 _LONGEST_LIFE_SECONDS = 0.25
 
 
 @pytest.mark.behaviour("engine.random-kills")
 @pytest.mark.slow
-@pytest.mark.timeout(30 * _KILLS)
+@pytest.mark.timeout(60 * _KILLS)
 async def test_a_process_killed_at_random_loses_nothing_doubles_nothing_and_goes_on_at_once(
     tmp_path: Path, seed: int
 ) -> None:
@@ -51,22 +49,14 @@ async def test_a_process_killed_at_random_loses_nothing_doubles_nothing_and_goes
 
 def _run(folder: Path, life: float | None, is_first: bool) -> str | None:
     """Run the program, and kill it so many seconds after it opened the folder; return its output, if it came to it."""
-    command = [sys.executable, "-W", "ignore", "-m", "tests.devhost.durable.long_program", str(folder)]
-    with subprocess.Popen(
-        [*command, *(["start"] if is_first else [])],
-        cwd=_ROOT,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        assert process.stdout is not None
-        assert process.stderr is not None
-        assert process.stdout.readline() == "open\n", process.stderr.read()
-        killer = threading.Timer(_GUARD_SECONDS if life is None else life, process.kill)
-        killer.start()
-        received = process.stdout.read()
-        process.wait(_GUARD_SECONDS)
-        killer.cancel()
+    words = ["start"] if is_first else []
+    process = start_python("tests.devhost.durable.long_program", str(folder), *words, has_errors=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "open\n", process.communicate()
+    killer = threading.Timer(_GUARD_SECONDS if life is None else life, process.kill)
+    killer.start()
+    received, _ = process.communicate()
+    killer.cancel()
     went_on = re.search(r"goes on ([\d.]+)", received)
     assert went_on is None or float(went_on[1]) < 2
     ended = re.search(r"ended (.*)", received)
