@@ -8,6 +8,7 @@
     python dev.py exec PROGRAM [ARGS...]      any program in the environment, in the current folder
     python dev.py test [--model] [ARGS...]    the tests, on all cores unless ARGS, which go to pytest, name some of
                                               them; --model: only those with a real model
+    python dev.py test --wheel [ARGS...]      the same tests where the wheels are installed, without the tree
     python dev.py test --room NAME            what belongs to one room of hosting/, in a minute
     python dev.py test --explore [MINUTES]    what chooses at random, with new seeds, until one fails or time is over
     python dev.py test --url URL [--key KEY]  the endpoint tests against the app that runs there, and its figures
@@ -129,6 +130,7 @@ def command_line() -> argparse.ArgumentParser:
     test_command = commands.add_parser("test", help="run the tests; other arguments go to pytest", allow_abbrev=False)
     test_command.add_argument("--model", action="store_true", help="only the tests with a real model")
     test_command.add_argument("--room", metavar="NAME", help="only what belongs to that folder of hosting/")
+    test_command.add_argument("--wheel", action="store_true", help="where the library is installed, as a wheel")
     explored = (
         "only what chooses at random, with new seeds and more examples, again and again for so long; once without"
     )
@@ -198,6 +200,8 @@ def test(options: argparse.Namespace, arguments: list[str]) -> NoReturn:
     # The tests start some hundred Pythons: each would compile all that it imports, for 5 s in a process of pytest.
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     command = [str(VENV_PYTHON), "-m", "pytest", *chosen_tests(options, arguments), *arguments]
+    if options.wheel:
+        command[1:3] = ["-m", "packages.suite"]
     if options.explore is not None:
         sys.exit(explore(command, options.explore))
     become(command, ROOT)

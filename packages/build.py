@@ -1,4 +1,4 @@
-"""`python dev.py build`: the wheels, made of this tree, and with `--suite FOLDER` the tests that run against them.
+"""`python dev.py build`: the wheels, made of this tree.
 
 A wheel has what the tree has, below a name that no user's module has: `hosting` is `durable_agent_host` there, `state`
 is `durable_agent_host.state`, `devhost` is `functions_local_host`, `conformance` is `durable_agents_conformance`. A
@@ -78,16 +78,12 @@ WHEELS = (
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Build the wheels into a folder and print their paths, or write the renamed tests."""
+    """Build the wheels into a folder and print their paths."""
     parser = argparse.ArgumentParser(prog="dev.py build", description="Build the wheels.")
     parser.add_argument("--out", type=Path, default=ROOT / "dist", metavar="FOLDER", help="for the wheels (dist/)")
     parser.add_argument("--url", help="where the repository is, for the wheels' metadata")
-    parser.add_argument("--suite", type=Path, metavar="FOLDER", help="the tests for installed wheels, instead of these")
     options = parser.parse_args(arguments)
     os.umask(0o022)  # a wheel keeps the modes of its files
-    if options.suite:
-        write_suite(options.suite.resolve())
-        return 0
     for wheel in WHEELS:
         print(build(wheel, options.out.resolve(), options.url))
     return 0
@@ -163,18 +159,6 @@ def requirements(wheel: Wheel) -> Iterator[str]:
     for line in (ROOT / "requirements.txt").read_text(encoding="utf-8").splitlines():
         if re.split(r"[^\w.-]", line, maxsplit=1)[0].rstrip("-.") in wheel.shared_needs:
             yield line
-
-
-def write_suite(folder: Path) -> None:
-    """Write what git has of the tree but the packages, with their names in wheels: to be tested where those are."""
-    listed = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=True, text=True).stdout
-    for name in filter(None, listed.split("\0")):
-        if name.partition("/")[0] in NAMES:
-            continue
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, folder / name)
-        if name.endswith(".py"):
-            (folder / name).write_text(renamed((ROOT / name).read_text(encoding="utf-8")), encoding="utf-8")
 
 
 def _modules() -> Iterator[str]:

@@ -25,6 +25,7 @@ pytest_plugins = [
     "tests.support.shown_rules",
     "tests.support.seeds",
     "tests.support.slow_first",
+    "tests.support.tests_of_the_tree",
     "tests.support.portable_documents",
 ]
 

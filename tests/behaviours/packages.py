@@ -12,6 +12,8 @@ BEHAVIOURS = {
     "and says no name that is not there.",
     "packages.said": "Messages of the wheels and files of a new app name no page or file that only a clone has: "
     "a page by its address, or by its name where no address is known.",
+    "packages.suite": "Where the wheels are installed all tests pass but those of a list, "
+    "which are about the tree itself.",
     "packages.new": "An app made by `new` is the template's files with a pin in place of the library's; its tests pass "
     "and it answers, by two commands, and a folder with files is left as it is.",
     "packages.from-upstream": "An app that uses Microsoft's package answers after `new --from-upstream`: its imports "

@@ -11,6 +11,7 @@ from pathlib import Path
 import httpx
 import pytest
 
+from devhost.http import app
 from tests.support.app_folder import make_app
 from tests.support.running_host import GUARD_SECONDS, RunningHost
 
@@ -208,7 +209,7 @@ def test_a_client_that_leaves_in_its_request_is_one_debug_line(
     told = telling_host.wait_for("A client left in its request")
     printed = printed_until_now(telling_host)[before:]
 
-    assert told.endswith(f"DEBUG devhost.http.app: A client left in its request: POST {path}")
+    assert told.endswith(f"DEBUG {app.__name__}: A client left in its request: POST {path}")
     assert (printed.count("left"), "Traceback" in printed, " ERROR " in printed) == (1, False, False)
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.support.running_host import APPS, GUARD_SECONDS, RunningHost
+import devhost
+from tests.support.running_host import GUARD_SECONDS, RunningHost
 
 APP = """
 import azure.functions as func
@@ -91,7 +92,7 @@ def test_with_keys_the_first_page_is_open_and_what_it_links_asks_for_the_master_
 @pytest.mark.behaviour("devhost.pages")
 def test_no_page_of_the_host_names_another_server() -> None:
     """They work without a network."""
-    sources = [path.read_text(encoding="utf-8") for path in (APPS.parents[2] / "devhost").glob("*.html")]
+    sources = [path.read_text(encoding="utf-8") for path in Path(devhost.__file__).parent.glob("*.html")]
 
     assert sources
     assert [source for source in sources if re.search(r"(?:https?:)?//[a-z]", source)] == []

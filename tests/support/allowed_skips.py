@@ -50,11 +50,6 @@ ALLOWED_SKIPS: Sequence[AllowedSkip] = (
         "Microsoft's emulator is an image of its own; the same suite runs on the emulator of npm.",
     ),
     AllowedSkip(
-        "tests/hosting/http/test_page.py::test_the_page_is_deployed_with_the_app",
-        "the library is installed:*",
-        "Where the tests run against the wheels, nothing of the library is deployed as files of the app.",
-    ),
-    AllowedSkip(
         "tests/template/test_infra_compiles.py::*",
         "no bicep on the path:*",
         "The compiler comes from GitHub's downloads alone; the other tests parse every file.",

@@ -186,6 +186,16 @@ def test_a_room_has_its_tests_the_houses_and_those_of_endpoints(checkout: Checko
     assert refused.stderr == "dev.py: --room is cellar: hosting/ has runner, thread.\n"
 
 
+@pytest.mark.behaviour("packages.suite")
+def test_the_tests_of_wheels_get_what_pytest_would(checkout: Checkout) -> None:
+    """By the module that installs the wheels."""
+    checkout.write("packages/suite.py", "import sys\nprint(sys.argv[1:])\n")
+    named, all_cores = checkout.dev("test", "--wheel", "tests/state", "-x"), checkout.dev("test", "--wheel")
+
+    assert named.stdout.splitlines()[-1] == "['tests/state', '-x']"
+    assert all_cores.stdout.splitlines()[-1].startswith("['--numprocesses=")
+
+
 @pytest.mark.behaviour("tests.explore")
 def test_exploring_begins_again_until_something_fails(checkout: Checkout) -> None:
     """With the variable that tells the tests to choose anew; once where no time is given."""

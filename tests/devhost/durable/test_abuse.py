@@ -15,6 +15,7 @@ from typing import Any
 import azure.durable_functions as df
 import pytest
 
+import devhost
 from devhost.durable.engine import DurableTask
 from devhost.durable.records import EntityId, Orchestration
 from devhost.durable.settings import DurableSettings
@@ -123,7 +124,7 @@ async def test_half_a_character_goes_through_every_text_of_an_app_and_stops_noth
 ) -> None:
     """Inputs, results, names, keys, states, statuses and errors; it is U+FFFD afterwards, as on the real host."""
     # The log has the exceptions as they were raised, and a report with such a text cannot leave its process.
-    caplog.set_level(logging.CRITICAL, "devhost")
+    caplog.set_level(logging.CRITICAL, devhost.__name__)
     engine = DurableTask(functions_of(odd_texts()), SqliteStore(tmp_path), DurableSettings(), folder=tmp_path)
     await engine.start()
     for name in ("odd", "odd_failure"):

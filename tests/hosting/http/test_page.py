@@ -13,7 +13,7 @@ from hosting.errors import ConfigurationError
 from hosting.http.page import FOLDER, FUNCTION, Page
 from hosting.http.replies import Reply
 from tests.support.app.scripted import scripted_agent
-from tests.support.deployed_tree import ROOT, deployed, tracked_files
+from tests.support.deployed_tree import deployed, tracked_files
 
 MOST_BYTES = 60_000
 FILES = sorted(FOLDER.iterdir())
@@ -147,8 +147,6 @@ def test_all_of_it_is_small_and_sent_compressed() -> None:
 @pytest.mark.behaviour("page.files")
 def test_the_page_is_deployed_with_the_app() -> None:
     """All of its files."""
-    if not FOLDER.is_relative_to(ROOT):
-        pytest.skip("the library is installed: tests/packages has what is in its wheel")
     assert {path.name for path in deployed(tracked_files()) if path.parent.name == FOLDER.name} == {
         path.name for path in FILES
     }

@@ -80,8 +80,9 @@ def test_cosmos_without_its_package_is_refused_by_a_sentence(tmp_path: Path, mon
     monkeypatch.delitem(sys.modules, "hosting.stores.cosmos")
     monkeypatch.setitem(sys.modules, "azure.cosmos.aio", None)
 
-    with pytest.raises(ConfigurationError, match=r"requirements-cosmos\.txt"):
+    with pytest.raises(ConfigurationError, match="AGENT_ARCHIVE is 'cosmos'") as refused:
         chosen(COSMOS, tmp_path)
+    assert "the line of requirements-cosmos.txt" in refused.value.detail
 
 
 @pytest.mark.parametrize(
