@@ -24,10 +24,14 @@ WITHOUT_PARTS: dict[str, Callable[[Any], Any]] = {
 
 @schemathesis.hook
 def before_call(context: schemathesis.HookContext, case: schemathesis.Case, kwargs: dict[str, Any]) -> None:
-    """Let a valid request name one thread, input, format, position in a stream; those to be refused go as they are."""
+    """Let a valid request name one thread, input, format, position in a stream; those to be refused go as they are.
+
+    None names a webhook: it would be sent, to whoever has that name.
+    """
     if case.meta is None or case.meta.generation.mode is not GenerationMode.POSITIVE:
         return
     body = case.body if isinstance(case.body, dict) else {}
+    body.pop("webhook", None)
     _keep_first(THREAD_NAMES, body, case.query, case.headers)
     _keep_first(FORMAT_NAMES, body)
     if body.get("input") is not None:
