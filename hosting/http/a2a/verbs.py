@@ -12,7 +12,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing
 from typing import Any
 
-from hosting.errors import HostingError, InternalError, InvalidFieldError, UnknownRunError
+from hosting.errors import HostingError, IdempotencyKeyReusedError, InternalError, InvalidFieldError, UnknownRunError
 from hosting.http.a2a import names
 from hosting.http.a2a.fold import CANCELS, Payload, TaskFold, fold_tasks
 from hosting.http.a2a.names import TaskNotCancelableError, UnsupportedOperationError
@@ -146,7 +146,12 @@ class A2AWire:
             streams=streams or not wanted.waits,
             wire={names.PATH: wanted.kept},
         )
-        return (await self._runs.start(agent.name, start, request.client, request.caller)).run
+        try:
+            return (await self._runs.start(agent.name, start, request.client, request.caller)).run
+        except IdempotencyKeyReusedError:
+            raise IdempotencyKeyReusedError(
+                "message.messageId was used for another message of this context. Send another id."
+            ) from None
 
     async def _decide(
         self, request: WireRequest, fold: TaskFold, address: Address, wanted: Send, wait: Wait, *, streams: bool

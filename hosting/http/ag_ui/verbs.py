@@ -6,7 +6,7 @@ import logging
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 
-from hosting.errors import HostingError, InternalError
+from hosting.errors import HostingError, IdempotencyKeyReusedError, InternalError
 from hosting.http.ag_ui import names
 from hosting.http.ag_ui.fold import RunFold, encoded
 from hosting.http.ag_ui.names import UnservedInputError
@@ -72,7 +72,10 @@ class AgUiWire:
             streams=True,
             wire={"run_id": wanted.run_id},
         )
-        return (await self._services.runs.start(agent.name, start, request.client, request.caller)).run
+        try:
+            return (await self._services.runs.start(agent.name, start, request.client, request.caller)).run
+        except IdempotencyKeyReusedError:
+            raise IdempotencyKeyReusedError("runId was used for another run of this thread. Send another id.") from None
 
     async def _decide(self, request: WireRequest, agent: AgentPlan, wanted: RunInput) -> tuple[Run, Mapping[str, str]]:
         """Record the decisions, which must be on all that the thread waits for.

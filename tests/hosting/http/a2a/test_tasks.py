@@ -133,7 +133,7 @@ async def test_a_message_that_is_sent_again_has_the_same_task(wired: Wired) -> N
         assert await wired.send("hello", messageId="again", **fields) == first
 
     code, said = await wired.refused("SendMessage", message=message("other", messageId="again", contextId="mine"))
-    assert (code, "key" in said) == (-32602, True)
+    assert (code, said) == (-32602, "message.messageId was used for another message of this context. Send another id.")
 
 
 @pytest.mark.behaviour("a2a.send")
