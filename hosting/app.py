@@ -52,6 +52,7 @@ from hosting.host_settings import Safeguards, app_folder, report_missing, route_
 from hosting.http.page import FUNCTION as PAGE_FUNCTION
 from hosting.http.routes import OPENAPI
 from hosting.invocation import capture_start_up_log, end_start_up
+from hosting.limits import Limit
 from hosting.memory import OwnerMemory
 from hosting.names import Busy, entity_function, entity_name, http_function
 from hosting.plan import AgentPlan, Plan, introduction_of
@@ -65,7 +66,7 @@ from hosting.service.deliveries import ENTITY
 from hosting.service.overview import OverviewSweep
 from hosting.service.retention import DAY_SECONDS, Sweep, checked_ttl
 from hosting.service.services import Services
-from hosting.settings import Settings, is_developers, is_production, read_settings, report_unknown
+from hosting.settings import is_developers, is_production, read_settings, report_unknown, with_longest_wait
 from hosting.stores.choice import choose_stores
 from hosting.workflows import HostedWorkflow, WorkflowSource, hosted_workflows
 
@@ -74,6 +75,7 @@ __all__ = [
     "AgentFunctionApp",
     "AgentResponseCallbackProtocol",
     "Budget",
+    "Limit",
     "OwnerMemory",
     "Price",
     "Principal",
@@ -101,7 +103,8 @@ class AgentFunctionApp(df.DFApp):
     `agent-framework-azurefunctions` does.
     `enable_page` serves the page for a browser at `ui/`; None is where the app is developed only.
     `wires` names other protocols whose clients are served too, such as "responses" (docs/responses.md).
-    `budget` is how much each run, thread or owner in a day may use of its agent's model (docs/hosting.md).
+    `budget` is how much each run, thread or owner in a day may use of its agent's model, and `limit` how many requests
+    of a caller an agent takes in a minute, and how many of its runs a process has at once (docs/hosting.md).
     `webhook` is the address that is notified of each run's end (docs/webhooks.md).
     `principal` says who sends a request, and each caller then has threads of their own (docs/security.md).
     """
@@ -124,6 +127,7 @@ class AgentFunctionApp(df.DFApp):
         wires: Sequence[str] = (),
         principal: PrincipalResolver | None = None,
         budget: Budget | None = None,
+        limit: Limit | None = None,
         webhook: str | None = None,
         environ: Mapping[str, str] = os.environ,
         **unknown: Any,
@@ -133,18 +137,17 @@ class AgentFunctionApp(df.DFApp):
         _refuse("AgentFunctionApp", unknown)
         super().__init__(http_auth_level=http_auth_level)
         self.max_poll_retries, self.poll_interval_seconds = max_poll_retries, poll_interval_seconds
-        self._settings = _with_longest_wait(read_settings(environ), max_poll_retries, poll_interval_seconds)
+        self._settings = with_longest_wait(read_settings(environ), max_poll_retries, poll_interval_seconds)
         self.enable_health_check, self.enable_http_endpoints = enable_health_check, enable_http_endpoints
         self.enable_mcp_tool_trigger, self.default_callback = enable_mcp_tool_trigger, default_callback
         folder, requires_key = app_folder(environ), self.auth_level is not func.AuthLevel.ANONYMOUS
         scheme = getattr(checked_resolver(principal), "sign_in_scheme", None)
         self._plan = Plan(has_owners=principal is not None, requires_key=requires_key, sign_in_scheme=scheme)
-        self._ttls, self._budget, self._webhook = dict[str, float](), budget, webhook
+        self._ttls, self._budget, self._limit, self._webhook = dict[str, float](), budget, limit, webhook
         report_missing(environ)
         report_unknown(environ)
         self._safeguards = Safeguards(self._settings, folder, environ)
         self._safeguards.check_http(is_anonymous=not requires_key)
-        self._time_limit = TimeLimit(self._settings.run_timeout_seconds, function_timeout_seconds(folder, environ))
         self._services = self._make_services(folder, environ)
         access = Access(principal, self._settings.admin_role, self._services.sharing)
         hosted = hosted_workflows(workflow, workflows)
@@ -159,6 +162,7 @@ class AgentFunctionApp(df.DFApp):
 
     def _make_services(self, folder: Path, environ: Mapping[str, str]) -> Services:
         settings = self._settings
+        self._time_limit = TimeLimit(settings.run_timeout_seconds, function_timeout_seconds(folder, environ))
         self._loop = AgentLoop(
             settings.tool_threads,
             most_blocked_seconds=settings.blocked_seconds,
@@ -291,6 +295,7 @@ class AgentFunctionApp(df.DFApp):
         retry: Retry | None = None,
         busy: Busy = "queue",
         budget: Budget | None = None,
+        limit: Limit | None = None,
         webhook: str | None = None,
         **unknown: Any,
     ) -> None:
@@ -307,6 +312,7 @@ class AgentFunctionApp(df.DFApp):
             retry=retry,
             busy=busy,
             budget=budget,
+            limit=limit,
             webhook=webhook,
         )
 
@@ -323,6 +329,7 @@ class AgentFunctionApp(df.DFApp):
         retry: Retry | None = None,
         busy: Busy = "queue",
         budget: Budget | None = None,
+        limit: Limit | None = None,
         webhook: str | None = None,
     ) -> None:
         planned = self._plan.add(
@@ -333,6 +340,7 @@ class AgentFunctionApp(df.DFApp):
             tool_description=tool[1],
             busy=busy,
             budget=self._budget if budget is None else budget,
+            limit=self._limit if limit is None else limit,
             webhook=self._webhook if webhook is None else webhook,
         )
         self._safeguards.check_agent(agent, planned.name, is_tool=planned.tool is not None)
@@ -384,14 +392,3 @@ def _refuse(where: str, unknown: Mapping[str, Any]) -> None:
             raise ConfigurationError(f"{where} has no option {name!r}. See docs/hosting.md for its options.")
         if value is not None:
             raise ConfigurationError(_NOT_YET[name])
-
-
-def _with_longest_wait(settings: Settings, retries: int | None, interval: float | None) -> Settings:
-    if retries is None and interval is None:
-        return settings
-    seconds = (30 if retries is None else retries) * (1.0 if interval is None else interval)
-    if not 0 <= seconds <= 220:
-        raise ConfigurationError(
-            f"max_poll_retries * poll_interval_seconds is {seconds:g} s, the longest wait: it must be 0 to 220."
-        )
-    return settings.model_copy(update={"wait_seconds": float(seconds)})

@@ -13,7 +13,7 @@ class HostingError(Exception):
 
     `thread_id` is the thread that the request named, once known, and `run_id` a run of it that is in the way, to be
     read at `run_url`. `retry_after_seconds` for how long a store wants no call. `budget` is how a budget stands that is
-    used up.
+    used up, and `limit` one that is reached.
     """
 
     code: ClassVar[str] = "error"
@@ -22,6 +22,7 @@ class HostingError(Exception):
     run_id: str | None = None
     run_url: str | None = None
     budget: dict[str, Any] | None = None
+    limit: dict[str, Any] | None = None
 
     def __init_subclass__(cls, *, code: str = "error", status: int = 500) -> None:
         cls.code, cls.status = code, status
@@ -209,6 +210,14 @@ class ThreadBusyError(RequestError, code="thread_busy", status=409):
 
 class TooManyRunsError(RequestError, code="too_many_runs", status=429):
     """As many runs of the thread as may wait have not ended."""
+
+
+class LimitExceededError(RequestError, code="limit_exceeded", status=429):
+    """The caller has sent as many requests in a minute as the agent takes, or it is at work on all it may at once."""
+
+    def __init__(self, detail: str, limit: dict[str, Any], retry_after_seconds: float) -> None:
+        super().__init__(detail, retry_after_seconds)
+        self.limit = limit
 
 
 class ShuttingDownError(RequestError, code="shutting_down", status=503):

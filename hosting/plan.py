@@ -17,6 +17,7 @@ from agent_framework import SupportsAgentRun, WorkflowAgent
 from hosting.budgets import Budget, checked_budget
 from hosting.errors import ConfigurationError, UnknownAgentError
 from hosting.host_settings import ATTRIBUTE
+from hosting.limits import Limit, checked_limit
 from hosting.names import (
     BUSY_POLICIES,
     Busy,
@@ -51,8 +52,9 @@ class AgentPlan:
     """One agent and the surfaces it gets; `tool` is None when it is no MCP tool.
 
     With a `workflow`, that stands for the agent: it has threads, runs and a name beside the agents'. `busy` is what
-    becomes of a request that does not say it, while a run of its thread has not ended, and `budget` how much its
-    runs, threads or owners may use. `webhook` is the address that is notified of the ends of its runs.
+    becomes of a request that does not say it, while a run of its thread has not ended. `budget` is how much its runs,
+    threads or owners may use, and `limit` how many requests it takes, and how many runs it has at once. `webhook` is
+    the address that is notified of the ends of its runs.
     """
 
     name: str
@@ -63,6 +65,7 @@ class AgentPlan:
     busy: Busy = "queue"
     budget: Budget | None = None
     webhook: str | None = None
+    limit: Limit | None = None
 
     @property
     def kind(self) -> Kind:
@@ -100,6 +103,7 @@ class Plan:
         busy: Busy = "queue",
         budget: Budget | None = None,
         webhook: str | None = None,
+        limit: Limit | None = None,
     ) -> AgentPlan:
         """Return the plan of one more agent; raise `ConfigurationError` when it cannot be hosted next to the others."""
         name = check_agent_name(getattr(agent, "name", None), has_owners=self.has_owners)
@@ -113,30 +117,41 @@ class Plan:
                 f"Agent {name!r} is a workflow (as_agent()), which one run at a time may use. Give the function that "
                 "builds the workflow: workflows=[build_review]."
             )
-        function = http_function(name).lower()
-        met = next((each for each in self.agents.values() if http_function(each.name).lower() == function), None)
-        if met is not None:
-            raise ConfigurationError(
-                f"Two {_those(met.kind, 'agent' if workflow is None else 'workflow')} are named {met.name!r} and "
-                f"{name!r}; names are compared without case, a blank like '_'. Rename one."
-            )
+        self._check_is_free(name, "agent" if workflow is None else "workflow")
         if busy not in BUSY_POLICIES:
             raise ConfigurationError(
                 f"busy of agent {name!r} is {str(busy)[:80]!r}. Give one of {', '.join(map(repr, BUSY_POLICIES))}."
             )
         planned = AgentPlan(
-            name, cast(SupportsAgentRun, agent), http, None, workflow, busy, checked_budget(name, budget), webhook
+            name,
+            cast(SupportsAgentRun, agent),
+            http,
+            None,
+            workflow,
+            busy,
+            checked_budget(name, budget),
+            webhook,
+            checked_limit(name, limit),
         )
         if mcp:
             planned = replace(planned, tool=self._tool(planned, tool_name, tool_description))
-        else:
-            for option, value in (("mcp_tool_name", tool_name), ("mcp_tool_description", tool_description)):
-                if value is not None:
-                    raise ConfigurationError(
-                        f"{option} is given for agent {name!r}, which is no MCP tool. Add enable_mcp_tool_trigger=True."
-                    )
+        elif tool_name is not None or tool_description is not None:
+            option = "mcp_tool_description" if tool_name is None else "mcp_tool_name"
+            raise ConfigurationError(
+                f"{option} is given for agent {name!r}, which is no MCP tool. Add enable_mcp_tool_trigger=True."
+            )
         self.agents[name.lower()] = planned
         return planned
+
+    def _check_is_free(self, name: str, kind: Kind) -> None:
+        """Raise `ConfigurationError` where a function of an agent that is there has the name."""
+        function = http_function(name).lower()
+        met = next((each for each in self.agents.values() if http_function(each.name).lower() == function), None)
+        if met is not None:
+            raise ConfigurationError(
+                f"Two {_those(met.kind, kind)} are named {met.name!r} and {name!r}; names are compared without case, "
+                "a blank like '_'. Rename one."
+            )
 
     def find(self, name: str) -> AgentPlan | None:
         """Return the agent of that name in any case."""

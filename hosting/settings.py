@@ -244,3 +244,15 @@ def report_misspelt(
         if name.upper().startswith(beginnings) and name not in known:
             nearest = difflib.get_close_matches(name.upper(), known, n=1, cutoff=0.0)[0]
             logger.warning("There is no setting %s, so it does nothing. Is %s meant? %s", name, nearest, advice)
+
+
+def with_longest_wait(settings: Settings, retries: int | None, interval: float | None) -> Settings:
+    """Return the settings with the longest wait that an app's options name, if they do; raises `ConfigurationError`."""
+    if retries is None and interval is None:
+        return settings
+    seconds = (30 if retries is None else retries) * (1.0 if interval is None else interval)
+    if not 0 <= seconds <= 220:
+        raise ConfigurationError(
+            f"max_poll_retries * poll_interval_seconds is {seconds:g} s, the longest wait: it must be 0 to 220."
+        )
+    return settings.model_copy(update={"wait_seconds": float(seconds)})

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import aclosing
@@ -32,9 +31,8 @@ from hosting.errors import (
 from hosting.functions.access import Access, refuse_forms_of_other_sites
 from hosting.functions.durable import DurableClient, enter_invocation
 from hosting.http.owner_routes import SHARED_ROUTES, shared
+from hosting.http.refusals import TRY_AGAIN, later_headers
 from hosting.http.replies import (
-    RETRY_AFTER_SECONDS,
-    TRY_AGAIN,
     Reply,
     Streamed,
     problem_reply,
@@ -278,7 +276,7 @@ def _refusal(req: Request, error: HostingError) -> Reply:
         case UnauthorizedError():
             headers["www-authenticate"] = "Bearer"
         case _ if error.status in TRY_AGAIN:
-            headers["retry-after"] = str(max(RETRY_AFTER_SECONDS, math.ceil(error.retry_after_seconds)))
+            headers |= later_headers(error)
     thread_id = error.thread_id or req.path_params.get("thread_id", "")
     if not may_be_stored(thread_id):
         return problem_reply(error, form, headers)

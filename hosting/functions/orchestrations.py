@@ -24,7 +24,8 @@ from hosting.errors import HostingError, UnauthorizedError, UnknownOrchestration
 from hosting.functions.answering import NO_STORE, HttpRequest, Served, serves
 from hosting.functions.durable import DurableClient
 from hosting.http.bodies import OrchestrationState
-from hosting.http.replies import RETRY_AFTER_SECONDS, Reply, json_reply, problem_reply
+from hosting.http.refusals import RETRY_AFTER_SECONDS
+from hosting.http.replies import Reply, json_reply, problem_reply
 from hosting.http.routes import ORCHESTRATION
 from hosting.names import APP, is_id, new_id
 from hosting.ports import OrchestrationClient, OrchestrationStatus

@@ -13,7 +13,8 @@ from typing import Any, Literal
 from typing_extensions import NotRequired, TypedDict
 
 from hosting import errors
-from hosting.http.replies import RETRY_AFTER_SECONDS, Reply, json_reply, run_headers
+from hosting.http.refusals import RETRY_AFTER_SECONDS
+from hosting.http.replies import Reply, json_reply, run_headers
 from hosting.http.route import RUN_HEADERS, STORES, Header, ResponseSpec, Route
 from hosting.http.routes import ANSWER_APPROVAL, PENDING_HEADERS, RUN
 from hosting.ports import iso

@@ -21,6 +21,7 @@ from hosting.errors import (
     HostingError,
     IdentityUnavailableError,
     InternalError,
+    LimitExceededError,
     ThreadBusyError,
     UnauthorizedError,
 )
@@ -29,12 +30,13 @@ from hosting.http.deliveries import WEBHOOK_ROUTES, WORKFLOW_WEBHOOK_ROUTES
 from hosting.http.instances import INSTANCE_ROUTES, SINGLE_ROUTES
 from hosting.http.memory_routes import MEMORY_ROUTES
 from hosting.http.owner_routes import BY_ADMINISTRATORS, OWNED_ROUTES, OWNED_WORKFLOW_ROUTES
-from hosting.http.replies import TRY_AGAIN
+from hosting.http.refusals import TRY_AGAIN
 from hosting.http.route import RUN_HEADERS, THREAD_HEADERS, Header, Refusals, ResponseSpec, Route
 from hosting.http.routes import (
     HEALTH,
     IN_THE_WAY,
     NOT_STORED,
+    OF_LIMIT,
     ORCHESTRATION,
     READY,
     RETRY_AFTER,
@@ -301,6 +303,7 @@ def _responses(route: Route, links: Schema, requires_key: bool, has_owners: bool
     for status, errors in refusals.items():
         headers = (NOT_STORED, *thread_headers, *((RETRY_AFTER,) if status in TRY_AGAIN else ()))
         headers += IN_THE_WAY if ThreadBusyError in errors else ()
+        headers += OF_LIMIT if LimitExceededError in errors else ()
         narrowed = {
             "type": "object",
             "properties": {

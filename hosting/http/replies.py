@@ -36,6 +36,7 @@ from hosting.http.bodies import (
     ThreadPage,
 )
 from hosting.http.owner_bodies import OwnerErasure
+from hosting.http.refusals import RETRY_AFTER_SECONDS
 from hosting.http.timeline import timeline_fields
 from hosting.names import Address
 from hosting.plan import AgentPlan
@@ -65,10 +66,6 @@ from hosting.thread.head import Grant
 from hosting.thread.run import Run
 from state.codec import entry_value, write
 from state.models import unsent_messages
-
-RETRY_AFTER_SECONDS = 1
-TRY_AGAIN = (409, 429, 503)
-"""The statuses of refusals that may not stand for long."""
 
 _ShownName = Literal["messages", "status", "response_type", "response_schema", "usage"]
 _SHOWN: Mapping[str, _ShownName] = {

@@ -22,6 +22,7 @@ _NOT_OF_SCHEDULES = (
     errors.ThreadDeletingError,
     errors.ThreadBusyError,
     errors.TooManyRunsError,
+    errors.LimitExceededError,
     *(one for one in errors.RUN_ERRORS if one is not errors.InvalidInputError),
 )
 _STARTING = (errors.ShuttingDownError, errors.AgentsBlockedError, errors.AttachmentsUnavailableError, *STORES)

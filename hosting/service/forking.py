@@ -88,8 +88,10 @@ class Forking:
         the two is; and as `Threads.export` does.
         """
         key = wanted.idempotency_key if wanted.thread_id is None else None
-        made = keyed_thread_id(origin.agent, origin.owner, key, origin.thread_id) if key is not None else new_id()
-        target = Address.of(origin.agent, wanted.thread_id or made, origin.owner)
+        if key is not None:
+            target = keyed_fork(origin, key)
+        else:
+            target = Address.of(origin.agent, wanted.thread_id or new_id(), origin.owner)
         head = await self._log.head(target)
         source = ForkSource(origin.thread_id, wanted.point.text, 0, 0)
         if (found := _found(head, source)) is not None:
@@ -175,6 +177,11 @@ class Forking:
         # Any run's signal has its entity store what the log has.
         await client.signal(*target.entity, "run", {"run_id": "forked", "logged": True})
         return Forked(target.thread_id, found.thread_id, found.entries, replayed)
+
+
+def keyed_fork(origin: Address, key: str) -> Address:
+    """Return the thread of the fork that is made under this idempotency key."""
+    return Address.of(origin.agent, keyed_thread_id(origin.agent, origin.owner, key, origin.thread_id), origin.owner)
 
 
 def _found(head: Head, source: ForkSource) -> ForkSource | None:

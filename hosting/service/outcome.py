@@ -14,6 +14,7 @@ from typing_extensions import NotRequired, TypedDict
 
 from hosting.budgets import BudgetState, cost_text
 from hosting.errors import RUN_ERROR_BY_CODE, HostingError, RunFailedError
+from hosting.limits import LimitState
 from hosting.ports import iso
 from hosting.request.run_request import PendingApproval
 from hosting.thread.events import Accepted, Completed, NoAnswer, Terminal
@@ -50,7 +51,7 @@ class Usage(TypedDict, total=False):
 class Problem(TypedDict):
     """A refusal or a run's bad end (RFC 9457). `code` is stable, `error` repeats `detail`; ids when they are known.
 
-    `budget` is how that stands which a run used up.
+    `budget` is how that stands which a run used up, and `limit` that which a request reached.
     """
 
     type: Literal["about:blank"]
@@ -64,6 +65,7 @@ class Problem(TypedDict):
     run_id: NotRequired[str]
     correlation_id: NotRequired[str]
     budget: NotRequired[BudgetState]
+    limit: NotRequired[LimitState]
 
 
 class Approval(TypedDict):
@@ -126,6 +128,8 @@ def problem(error: HostingError, known: ThreadIds | None) -> Problem:
     }
     if error.budget is not None:
         body["budget"] = cast(BudgetState, error.budget)
+    if error.limit is not None:
+        body["limit"] = cast(LimitState, error.limit)
     return {**body, **known} if known else body
 
 

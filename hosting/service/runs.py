@@ -13,21 +13,24 @@ import asyncio
 import logging
 import math
 from collections import deque
-from collections.abc import Callable, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from copy import copy
 from dataclasses import dataclass, replace
+from functools import partial
+from types import MappingProxyType
 
 from hosting.errors import EngineUnavailableError, LogUnavailableError, ThreadDeletedError, UnknownRunError
 from hosting.names import Address, check_thread_id, is_id, keyed_thread_id, max_thread_id_length, new_id
 from hosting.ports import EntityClient
-from hosting.principal import NOBODY, Caller
+from hosting.principal import NOBODY, Caller, owner_of
 from hosting.request.run_call import Form, StartRun, Wait
 from hosting.runner.held_run import read_run
 from hosting.runner.telemetry import carried_traceparent
 from hosting.runner.thread_log import Decided, ThreadLog
 from hosting.service.broadcast import Broadcast, LoggedEvent, News
 from hosting.service.held_runs import HeldRuns
+from hosting.service.limiting import Limiter
 from hosting.service.lost_runs import LostRunCheck
 from hosting.settings import Settings
 from hosting.thread.commands import (
@@ -124,22 +127,27 @@ class Runs:
         settings: Settings,
         *,
         admits: Sequence[Callable[[], None]] = (),
+        limiters: Mapping[str, Limiter] = MappingProxyType({}),
     ) -> None:
-        """Each of `admits` raises an error if no run may be started now."""
+        """Each of `admits` raises an error if no run may be started now; `limiters` are of agents in lower case."""
         self._log = log
         self._holders = holders
         self._broadcast = broadcast
         self._settings = settings
         self._admits = admits
+        self._limiters = limiters
         self._starts = Starts()
 
-    async def start(self, agent: str, call: StartRun, client: EntityClient, caller: Caller = NOBODY) -> Started:
+    async def start(
+        self, agent: str, call: StartRun, client: EntityClient, caller: Caller = NOBODY, *, is_limited: bool = True
+    ) -> Started:
         """Start a run on a thread of the caller's owner, or find the one that its idempotency key started.
 
         Returns once the run is sure to end. Raises what `admits` raise, `InvalidThreadIdError` for an id that no new
         thread may have unless a thread of another package stands there, what the thread refuses
         (`hosting.thread.decide`), `LogUnavailableError`, and `EngineUnavailableError` if no signal was taken: then
         nothing is started, unless another caller was answered about it. The run continues if the caller is cancelled.
+        Where it `is_limited`, an agent with a limit refuses it by `LimitExceededError`, before anything is stored.
         """
         self.admit()
         key = call.idempotency_key
@@ -147,8 +155,11 @@ class Runs:
         address = Address.of(agent, thread_id, caller.owner)
         if len(thread_id) > max_thread_id_length(agent, caller.owner) or not is_id(thread_id):
             await self._check_stored(address, client)
+        admitted: AbstractAsyncContextManager[None] = nullcontext()
+        if is_limited and (limiter := self._limiters.get(address.agent)) is not None:
+            admitted = limiter.admitted(address, owner_of(caller.principal), partial(self.is_begun, address, key))
         with self._broadcast.subscribe(address) as follower:
-            async with self._starts:
+            async with admitted, self._starts:
                 started = await self._holders.shield(self._start(address, agent, call, client, caller))
             if call.wait.answer and not (started.replayed or follower.has_missed):
                 return Started(_with_updates(started.run, follower.drain()))
@@ -158,6 +169,11 @@ class Runs:
         """Raise `InvalidThreadIdError` for an id of another package's thread that is not there."""
         if (await self._log.head(address)).state != "deleting" and await client.read(*address.entity) is None:
             check_thread_id(address.thread_id, address.agent, address.owner)
+
+    async def is_begun(self, address: Address, key: str | None) -> bool:
+        """Return whether the idempotency key has begun a run of the thread already. Raises `LogUnavailableError`."""
+        row = None if key is None else await self._log.row(address, KeyRow, key, await self._log.head(address))
+        return isinstance(row, DeletedRow) or (row is not None and row.run_id is not None)
 
     def admit(self) -> None:
         """Raise what `admits` raise if no run may start in this process now."""

@@ -276,7 +276,8 @@ class Schedules:
             busy=schedule.busy or ("queue" if planned is None else planned.busy),
         )
         try:
-            started = await self._runs.start(schedule.agent, call, client, Caller(schedule.maker, name.owner))
+            caller = Caller(schedule.maker, name.owner)
+            started = await self._runs.start(schedule.agent, call, client, caller, is_limited=False)
             last = LastRun(tick=tick, thread_id=started.run.address.thread_id, run_id=started.run.run_id)
         except HostingError as error:
             if error.status == 503:

@@ -16,6 +16,7 @@ from hosting.runner.callbacks import Listeners
 from hosting.runner.held_run import LEASE_MARGIN_SECONDS, LEASE_SECONDS
 from hosting.runner.hosted_agent import HostedAgent
 from hosting.runner.owner_days import OwnerDays
+from hosting.runner.owner_minutes import OwnerMinutes
 from hosting.runner.spending import check_prices
 from hosting.runner.thread_log import PATIENCE_SECONDS, ThreadLog, epoch_store_key
 from hosting.runner.workflow_runner import WorkflowRunner
@@ -28,6 +29,7 @@ from hosting.service.document_writer import Attachments, DocumentWriter
 from hosting.service.following import Following
 from hosting.service.forking import Forking
 from hosting.service.held_runs import HeldRuns
+from hosting.service.limiting import Limiter
 from hosting.service.memories import Memories
 from hosting.service.overview import Overview
 from hosting.service.owners import Owners
@@ -102,7 +104,8 @@ class Services:
         if rules is not None:
             self.webhooks = Webhooks(self.log, stores.attachments, stores.hub, rules, route_prefix=self.route_prefix)
         self.retention = Retention(self.log, settings.log_days)
-        self.runs = Runs(self.log, self.holders, broadcast, settings, admits=self.admits)
+        self._limiters: dict[str, Limiter] = {}
+        self.runs = Runs(self.log, self.holders, broadcast, settings, admits=self.admits, limiters=self._limiters)
         self.following = Following(
             self.log, stores.threads, broadcast, self.holders, queue_seconds=settings.queue_timeout_seconds
         )
@@ -137,6 +140,11 @@ class Services:
             check_prices(planned.name, planned.budget, runner.agents())
             if planned.budget.per == "owner/day":
                 days = OwnerDays(planned.name, self.log, self.stores.threads)
+        if (limit := planned.limit) is not None:
+            most, minutes = limit.requests_per_minute, None
+            if most is not None:
+                minutes = OwnerMinutes(planned.name, self.log, self.stores.threads, most)
+            self._limiters[planned.name.lower()] = Limiter(limit, minutes, self.holders.held)
         check_webhook(planned.name, planned.webhook, None if self.webhooks is None else self.webhooks.rules)
         if self.webhooks is not None:
             self.webhooks.add(planned)

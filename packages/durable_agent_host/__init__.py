@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from hosting.console.client import AgentClient as AgentClient
     from hosting.console.worker import AgentWorker as AgentWorker
     from hosting.entity.called_run import AgentRunError as AgentRunError
+    from hosting.limits import Limit as Limit
     from hosting.memory import OwnerMemory as OwnerMemory
     from hosting.principal import Principal as Principal
     from hosting.principal import PrincipalRequest as PrincipalRequest
@@ -39,6 +40,7 @@ _MODULES = {
     "AgentRunError": "hosting.entity.called_run",
     "AgentWorker": "hosting.console.worker",
     "Budget": "hosting.budgets",
+    "Limit": "hosting.limits",
     "OwnerMemory": "hosting.memory",
     "Price": "hosting.budgets",
     "Principal": "hosting.principal",
@@ -61,6 +63,7 @@ __all__ = [
     "AgentRunError",
     "AgentWorker",
     "Budget",
+    "Limit",
     "OwnerMemory",
     "Price",
     "Principal",

@@ -20,6 +20,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "principal",
         "bearer",
         "budgets",
+        "limits",
         "memory",
         "schedules",
         "webhooks",

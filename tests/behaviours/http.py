@@ -25,6 +25,11 @@ BEHAVIOURS = {
     "what is used and left, and keeps what it said (issue 51).",
     "http.owner-budget": "All threads of an owner share what the agent may use in a day, over all processes: no call "
     "begins after the one that used it up, and the 402 says when it renews (issue 51).",
+    "http.request-limit": "A caller's requests beyond an agent's limit in a minute, over all processes, are refused "
+    "before anything is stored: 429 with when to come again; one that has begun a run never is (issue 51).",
+    "http.run-limit": "A request that would begin more runs at once than an agent may have in a process is refused; "
+    "one for a thread at work waits there (issue 51).",
+    "http.limit-wires": "A limit counts what comes by any door, and each refuses in its own form (issue 51).",
     "http.cost": "Model calls are priced by the app's own table, exactly; a run or a thread that has cost its budget "
     "makes no call more, and runs, threads and figures say what they cost (issue 51).",
     "http.cancels-runs": "Cancelling is answered 202 and idempotent; a queued run never starts, a running one stops, "

@@ -7,13 +7,13 @@ sends an id reaches tasks of their own alone.
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Mapping
 from typing import Any
 
 from hosting import errors
 from hosting.errors import HostingError, MethodNotAllowedError, UnknownRunError
-from hosting.http.replies import RETRY_AFTER_SECONDS, Reply
+from hosting.http.refusals import later_headers, retry_after
+from hosting.http.replies import Reply
 from hosting.http.route import Route
 from hosting.http.wire import UnknownPathError
 from hosting.names import is_id
@@ -85,7 +85,7 @@ _HTTP_STATUSES = (
 """What is refused before there is a JSON-RPC request has its own status. Of every other error the status is 200, for
 the official client for Python reads no error of another."""
 
-_LATER = (errors.ThreadDeletingError, errors.TooManyRunsError)
+_LATER = (errors.ThreadDeletingError, errors.TooManyRunsError, errors.LimitExceededError)
 
 
 def route_of(method: str, path: str) -> Route:
@@ -118,7 +118,7 @@ def error_object(error: HostingError) -> dict[str, Any]:
     number, reason = _NUMBERS.get(type(error), (-32603 if is_ours else -32602, ""))
     metadata = {"code": error.code}
     if error.status in (429, 503) or isinstance(error, _LATER):
-        metadata["retryAfterSeconds"] = _retry_after(error)
+        metadata["retryAfterSeconds"] = retry_after(error)
     info = {
         "@type": "type.googleapis.com/google.rpc.ErrorInfo",
         "reason": reason or error.code.upper(),
@@ -132,7 +132,7 @@ def error_reply(error: HostingError, request_id: str | int | None = None) -> Rep
     """Return a refusal as the answer to a request."""
     headers = {"x-content-type-options": "nosniff"}
     if error.status in (429, 503) or isinstance(error, _LATER):
-        headers["retry-after"] = _retry_after(error)
+        headers |= later_headers(error)
     if error.status == 401:
         headers["www-authenticate"] = "Bearer"
     status = error.status if isinstance(error, _HTTP_STATUSES) else 200
@@ -147,7 +147,3 @@ def envelope(request_id: str | int | None, **member: object) -> str:
 def result_reply(request_id: str | int | None, result: Mapping[str, Any]) -> Reply:
     """Return what a request wanted as its answer."""
     return Reply(200, envelope(request_id, result=result), "application/json")
-
-
-def _retry_after(error: HostingError) -> str:
-    return str(max(RETRY_AFTER_SECONDS, math.ceil(error.retry_after_seconds)))

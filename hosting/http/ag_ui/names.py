@@ -6,10 +6,10 @@ A refusal before a run has begun is the event that ends a run with an error, as 
 from __future__ import annotations
 
 import json
-import math
 
 from hosting.errors import HostingError, MethodNotAllowedError
-from hosting.http.replies import RETRY_AFTER_SECONDS, TRY_AGAIN, Reply
+from hosting.http.refusals import TRY_AGAIN, later_headers
+from hosting.http.replies import Reply
 from hosting.http.route import Route
 
 FUNCTION = "http_ag_ui"
@@ -44,7 +44,7 @@ def ag_ui_refusal(error: HostingError) -> Reply:
     """Return the answer to a request that begins no run."""
     headers = {"x-content-type-options": "nosniff"}
     if error.status in TRY_AGAIN:
-        headers["retry-after"] = str(max(RETRY_AFTER_SECONDS, math.ceil(error.retry_after_seconds)))
+        headers |= later_headers(error)
     elif error.status == 401:
         headers["www-authenticate"] = "Bearer"
     elif isinstance(error, MethodNotAllowedError):

@@ -7,11 +7,11 @@ thread. The owner is never in it: whoever sends an id reaches threads of their o
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import dataclass
 
 from hosting.errors import HostingError, MethodNotAllowedError, ThreadDeletingError, UnknownRunError, UnknownThreadError
-from hosting.http.replies import RETRY_AFTER_SECONDS, TRY_AGAIN, Reply
+from hosting.http.refusals import TRY_AGAIN, later_headers
+from hosting.http.replies import Reply
 from hosting.http.route import Route
 from hosting.http.wire import UnknownPathError
 from hosting.names import Address, is_id
@@ -134,7 +134,7 @@ def refusal(error: HostingError) -> Reply:
     body = {"message": error.detail, "type": kind, "param": getattr(error, "param", None), "code": error.code}
     headers = {"x-content-type-options": "nosniff"}
     if error.status in (429, 503) or isinstance(error, ThreadDeletingError):
-        headers["retry-after"] = str(max(RETRY_AFTER_SECONDS, math.ceil(error.retry_after_seconds)))
+        headers |= later_headers(error)
     elif error.status in (*TRY_AGAIN, 500):
         headers["x-should-retry"] = "false"
     if error.status == 401:

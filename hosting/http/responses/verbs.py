@@ -15,6 +15,7 @@ from hosting.errors import (
     HostingError,
     InternalError,
     InvalidFieldError,
+    LimitExceededError,
     RunNotNewestError,
     UnknownRunError,
 )
@@ -38,6 +39,7 @@ from hosting.request.fields import read_truth
 from hosting.request.fork_call import ForkCall, ForkPoint
 from hosting.request.run_call import StartRun
 from hosting.service.broadcast import LoggedEvent
+from hosting.service.forking import keyed_fork
 from hosting.service.runs import SHORT_WAIT_SECONDS
 from hosting.service.services import Services
 from hosting.stores.contract import MOST_POSITION
@@ -129,15 +131,20 @@ class ResponsesWire:
         except RunNotNewestError:
             if find_agent(self._plan, wanted.agent).workflow is not None:
                 raise
+        except LimitExceededError:
+            key = start.idempotency_key  # what it has begun is never refused, and may be on the fork
+            if key is None or not await self._runs.is_begun(keyed_fork(before.address, _fork_key(key)), key):
+                raise
         return await self._start_on_fork(request, wanted.agent, start, before)
 
     async def _start_on_fork(self, request: WireRequest, agent: str, start: StartRun, before: Run) -> Run:
         """Start the run on a fork of the thread that ends with the run `before`: the thread has gone on from there.
 
-        Under a key it is the same fork each time, which no other request with that key makes.
+        Under a key it is the same fork each time, which no other request with that key makes. The request was counted
+        where the thread refused it.
         """
         key = start.idempotency_key
-        point = ForkCall(ForkPoint(before.run_id), None, None if key is None else f"{names.FUNCTION}\n{key}")
+        point = ForkCall(ForkPoint(before.run_id), None, None if key is None else _fork_key(key))
         try:
             forked = await self._services.forking.fork(before.address, point, request.client)
         except UnknownRunError as error:
@@ -146,7 +153,7 @@ class ResponsesWire:
                 "from another."
             ) from error
         start = replace(start, thread_id=forked.thread_id, follows=None)
-        return (await self._runs.start(agent, start, request.client, request.caller)).run
+        return (await self._runs.start(agent, start, request.client, request.caller, is_limited=False)).run
 
     async def _decide(self, request: WireRequest, wanted: Create) -> Run:
         """Record the decisions, which must be on all that the thread waits for, and return the run that goes on."""
@@ -278,3 +285,8 @@ def _calls(end: Terminal | None) -> dict[str, Any]:
 def _broken(error: HostingError, number: int) -> bytes:
     fields = {"code": error.code, "message": error.detail, "param": None}
     return WireEvent(number + 1, "error", fields).encode()
+
+
+def _fork_key(key: str) -> str:
+    """Return the key of the fork that a request with this key makes."""
+    return f"{names.FUNCTION}\n{key}"

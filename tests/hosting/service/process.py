@@ -28,6 +28,7 @@ from hosting.service.conversations import CACHED_BYTES, Conversations
 from hosting.service.deletion import ThreadDeletion
 from hosting.service.following import Following
 from hosting.service.held_runs import MOST_HELD, HeldRuns
+from hosting.service.limiting import Limiter
 from hosting.service.runs import Runs
 from hosting.service.thread_operations import OperationOutcome, ThreadOperations
 from hosting.service.threads import Threads
@@ -193,7 +194,8 @@ class Process:
             margin_seconds=0.05,
         )
         self.following = Following(self.log, self.store, self.changes, self.holders, quiet_seconds=0.2)
-        self.runs = Runs(self.log, self.holders, self.changes, read)
+        self.limiters: dict[str, Limiter] = {}
+        self.runs = Runs(self.log, self.holders, self.changes, read, limiters=self.limiters)
         self.approvals = Approvals(self.log, self.runs, self.holders, agents)
         self.threads = Threads(self.log, documents, stores, publish=self.holders.publish)
         self.attachments, self.archive = attachments, engine.archive

@@ -12,11 +12,13 @@ from hosting.errors import (
     EngineUnavailableError,
     IdempotencyKeyReusedError,
     InvalidFieldError,
+    LimitExceededError,
     LogUnavailableError,
     NewerVersionError,
     TooManySchedulesError,
     UnknownScheduleError,
 )
+from hosting.limits import Limit
 from hosting.names import APP, new_id
 from hosting.plan import AgentPlan
 from hosting.ports import Clocks, OrchestrationStatus, Purge
@@ -24,7 +26,9 @@ from hosting.principal import NOBODY, Caller, Principal
 from hosting.request.run_request import RunRequest
 from hosting.request.schedule_call import NewSchedule
 from hosting.runner.held_run import read_run
+from hosting.runner.owner_minutes import OwnerMinutes
 from hosting.schedules import LATE_SECONDS, Missed, Times
+from hosting.service.limiting import Limiter
 from hosting.service.schedule import Schedule, decode
 from hosting.service.schedules import ScheduleClock, ScheduleName, Schedules
 from hosting.stores.contract import Append, StoredHead
@@ -345,6 +349,25 @@ async def test_each_run_has_a_thread_of_its_own_where_none_is_named(one: Schedul
         threads.append(last.thread_id)
 
     assert len({*threads, None}) == 3
+
+
+@pytest.mark.behaviour("http.request-limit")
+async def test_a_tick_begins_its_run_where_the_agent_takes_no_request_more(one: Scheduling) -> None:
+    """A limit is for requests: a tick that it refused would be lost."""
+    process, limit = one.process, Limit(requests_per_minute=1)
+    minutes = OwnerMinutes(AGENT, process.log, process.store, 1)
+    process.limiters[AGENT.lower()] = Limiter(limit, minutes, process.holders.held)
+    name = await one.made()
+    await process.start(call("hi", "t2"))
+    with pytest.raises(LimitExceededError):
+        await process.start(call("hi", "t3"))
+    one.time.now = NEXT
+
+    await one.wake(name)
+
+    last = (await one.stored(name)).last
+    assert last is not None
+    assert await one.runs() == [last.run_id]
 
 
 @pytest.mark.parametrize("at", [NOW, NOW - 1, NOW + 11 * 366 * 86_400])

@@ -7,6 +7,7 @@ import asyncio
 import openai
 import pytest
 
+from hosting.app import Limit
 from tests.hosting.http.responses.wired import Wired, answer_to, asked
 from tests.support.app.scripted import scripted_agent
 from tests.support.flows import FLOWS
@@ -121,3 +122,17 @@ async def test_an_older_response_is_continued_while_the_newest_waits_for_a_perso
 
     assert (other.output_text, done.output_text) == ("echo: and you?", "told: refunded 7")
     assert len(wired.notes) == 1
+
+
+@pytest.mark.behaviour("http.limit-wires")
+async def test_a_response_on_a_fork_counts_once_and_is_found_by_its_key() -> None:
+    """It is begun by two steps, of which the thread refuses the first."""
+    wired = Wired(limit=Limit(requests_per_minute=3))
+    first = await wired.create("one")
+    await wired.create("two", previous_response_id=first.id)
+    older = {"model": "Joker", "input": "recall", "previous_response_id": first.id}
+    keys = ({"Idempotency-Key": key} for key in "kkl")
+    forked, again, other = [await wired.http.post("responses", json=older, headers=key) for key in keys]
+
+    assert (forked.status_code, again.status_code, other.status_code) == (200, 200, 429)
+    assert again.json() == forked.json()

@@ -1,0 +1,68 @@
+"""How many requests of one caller an agent takes in a minute, and how many of its runs a process has at once.
+
+What is refused by a limit was not started, and nothing of it is stored. Requests are counted at one place for all
+processes (`hosting.runner.owner_minutes`), runs in each process for itself (`hosting.service.limiting`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from typing_extensions import TypedDict
+
+from hosting.errors import ConfigurationError, LimitExceededError
+
+WINDOW_SECONDS = 60
+_MOST = 1_000_000
+
+
+class LimitState(TypedDict):
+    """What a limit allows, `most`, and what is `left`: of `requests` of a caller in a minute, or of `runs` at once."""
+
+    of: Literal["requests", "runs"]
+    per: Literal["owner/minute", "process"]
+    most: int
+    left: int
+
+
+@dataclass(frozen=True)
+class Limit:
+    """So many requests of each caller in any minute, and so many runs at once in each process; one or both.
+
+    Raises `ConfigurationError`.
+    """
+
+    requests_per_minute: int | None = None
+    runs_at_once: int | None = None
+
+    def __post_init__(self) -> None:
+        given = {"requests_per_minute": self.requests_per_minute, "runs_at_once": self.runs_at_once}
+        for name, value in given.items():
+            if value is not None and (type(value) is not int or not 1 <= value <= _MOST):
+                raise ConfigurationError(f"{name} of a Limit is {str(value)[:80]!r}. Give 1 to {_MOST:,}.")
+        if set(given.values()) == {None}:
+            raise ConfigurationError(f"A Limit limits nothing. Give {' or '.join(f'{name}=...' for name in given)}.")
+
+
+def checked_limit(agent: str, limit: Limit | None) -> Limit | None:
+    """Return the limit of an agent; raises `ConfigurationError` for what is none."""
+    if limit is not None and not isinstance(limit, Limit):
+        raise ConfigurationError(
+            f"limit of agent {agent!r} is a {type(limit).__name__}. Give Limit(runs_at_once=...) or leave it out."
+        )
+    return limit
+
+
+def too_many_requests(most: int, seconds: int) -> LimitExceededError:
+    """Return the refusal of a caller whose next request is taken in so many seconds."""
+    state: LimitState = {"of": "requests", "per": "owner/minute", "most": most, "left": 0}
+    sentence = f"You may send {most} of these requests in a minute, and have. Try again in {seconds} s."
+    return LimitExceededError(sentence, dict(state), seconds)
+
+
+def too_many_runs(agent: str, most: int) -> LimitExceededError:
+    """Return the refusal of a run of an agent that has as many in this process as it may."""
+    state: LimitState = {"of": "runs", "per": "process", "most": most, "left": 0}
+    sentence = f"Agent {agent!r} is at work on {most} threads in this process, which is all it may. Try again soon."
+    return LimitExceededError(sentence, dict(state), 1)

@@ -1,0 +1,202 @@
+"""`limit`, over HTTP and by the other doors: requests of a caller in a minute, and runs at once (hosting.md)."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from hosting.app import AgentFunctionApp, Limit
+from hosting.errors import ConfigurationError
+from tests.hosting.functions.owned_app import signed_in
+from tests.support.a2a import HEADERS, message
+from tests.support.ag_ui import wanted
+from tests.support.app.scripted import scripted_agent
+from tests.support.bench import CountingAgent
+from tests.support.carriers import GUARD_SECONDS
+from tests.support.direct import DirectHost
+from tests.support.made_app import app_of, ask, served
+
+RUN = "/api/agents/Joker/run"
+THREADS = "/api/agents/Joker/threads"
+TWO = Limit(requests_per_minute=2)
+
+
+@asynccontextmanager
+async def _processes(*apps: AgentFunctionApp) -> AsyncIterator[list[httpx.AsyncClient]]:
+    async with AsyncExitStack() as stack:
+        yield [(await stack.enter_async_context(served(app)))[1] for app in apps]
+
+
+async def _ask(http: httpx.AsyncClient, thread_id: str, user: str = "ada", key: str | None = None) -> httpx.Response:
+    headers = {"x-user": user, **({} if key is None else {"Idempotency-Key": key})}
+    return await http.post(RUN, json={"message": "hi", "thread_id": thread_id}, headers=headers)
+
+
+@pytest.mark.behaviour("http.request-limit")
+async def test_a_caller_sends_so_many_requests_in_a_minute_to_all_processes(tmp_path: Path) -> None:
+    """The next one is refused before anything is stored, and told when to come again; another caller is not."""
+    environ = {"AGENT_LOG": f"sqlite:{tmp_path / 'log.sqlite'}"}
+    apps = (app_of(scripted_agent("Joker"), limit=TWO, principal=signed_in, environ=environ) for _ in range(2))
+    async with _processes(*apps) as (one, two):
+        taken = [await _ask(one, "t1"), await _ask(two, "t2")]
+        refused = [await _ask(http, "t3") for http in (one, two)]
+        other = await _ask(two, "t1", user="bob")
+        threads = (await one.get(THREADS, headers={"x-user": "ada"})).json()["threads"]
+
+    assert [answer.status_code for answer in (*taken, *refused, other)] == [200, 200, 429, 429, 200]
+    assert sorted(thread["thread_id"] for thread in threads) == ["t1", "t2"]
+    for answer in refused:
+        seconds = answer.headers["retry-after"]
+        assert 1 <= int(seconds) <= 61
+        assert answer.headers["ratelimit-policy"] == '"requests";q=2;w=60'
+        assert answer.headers["ratelimit"] == f'"requests";r=0;t={seconds}'
+        problem = answer.json()
+        assert (problem["code"], problem["thread_id"]) == ("limit_exceeded", "t3")
+        assert problem["limit"] == {"of": "requests", "per": "owner/minute", "most": 2, "left": 0}
+        assert problem["detail"] == f"You may send 2 of these requests in a minute, and have. Try again in {seconds} s."
+
+
+@pytest.mark.behaviour("http.request-limit")
+async def test_a_request_that_was_taken_is_never_refused_when_it_is_sent_again() -> None:
+    """By its key, whatever the limit says; another request with a key is. So is a key of a run that is no more."""
+    async with served(app_of(scripted_agent("Joker"), limit=TWO, principal=signed_in)) as (_, http):
+        first = await _ask(http, "t", key="k")
+        await _ask(http, "t")
+        again, other = await _ask(http, "t", key="k"), await _ask(http, "t", key="k2")
+        await http.delete(f"{THREADS}/t", headers={"x-user": "ada"})
+        gone = await _ask(http, "t", key="k")
+
+    assert (again.status_code, again.json()["run_id"]) == (200, first.json()["run_id"])
+    assert again.headers["idempotency-replayed"] == "true"
+    assert (other.status_code, gone.status_code) == (429, 410)
+
+
+@pytest.mark.behaviour("http.request-limit")
+async def test_each_agent_has_the_limit_of_the_app_or_its_own() -> None:
+    """Without callers, all of them together have what one has."""
+    app = app_of(scripted_agent("Joker"), limit=TWO)
+    app.add_agent(scripted_agent("Clerk"), limit=Limit(requests_per_minute=1))
+    async with served(app) as (_, http):
+        answers = [
+            (await http.post(f"/api/agents/{name}/run", json={"message": "hi"})).status_code
+            for name in ("Joker", "Clerk", "Joker", "Joker", "Clerk")
+        ]
+
+    assert answers == [200, 200, 200, 429, 429]
+
+
+class _Held(CountingAgent):
+    """An agent that is to `hold`: such runs tell that they have begun, and end once they are let go."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._begun, self._goes_on = threading.Semaphore(0), threading.Event()  # it runs on a loop of its own
+
+    async def run(self, messages: Any, **options: Any) -> Any:
+        if messages[-1].text == "hold":
+            self._begun.release()
+            assert await asyncio.to_thread(self._goes_on.wait, GUARD_SECONDS)
+        return await super().run(messages, **options)
+
+    async def one_begins(self) -> None:
+        assert await asyncio.to_thread(self._begun.acquire, timeout=GUARD_SECONDS)
+
+    def let_go(self) -> None:
+        self._goes_on.set()
+
+
+@pytest.mark.behaviour("http.run-limit")
+async def test_a_process_is_at_work_on_so_many_threads_of_an_agent_at_once() -> None:
+    """A request to a thread at work waits there and is none more; when one has ended there is room again."""
+    held = _Held()
+    async with served(app_of(held, limit=Limit(runs_at_once=2))) as (_, http):
+        working = [asyncio.ensure_future(ask(http, "hold", thread_id=name)) for name in ("t1", "t2")]
+        await held.one_begins()
+        await held.one_begins()
+        refused, queued = (
+            await ask(http, "hi", thread_id="t3"),
+            await ask(http, "hi", thread_id="t1", wait_for_response=False),
+        )
+        not_there = await http.get(f"{THREADS}/t3")
+        held.let_go()
+        ended = [(await answer).status_code for answer in working]
+        after = await ask(http, "hi", thread_id="t3")
+
+    assert (refused.status_code, not_there.status_code) == (429, 404)
+    assert (queued.status_code, ended, after.status_code) == (202, [200, 200], 200)
+    assert (refused.json()["code"], refused.headers["retry-after"]) == ("limit_exceeded", "1")
+    assert refused.json()["limit"] == {"of": "runs", "per": "process", "most": 2, "left": 0}
+    assert refused.headers["ratelimit-policy"] == '"runs";q=2;qu="concurrent-requests"'
+    assert refused.headers["ratelimit"] == '"runs";r=0;t=1'
+
+
+@pytest.mark.behaviour("http.run-limit")
+async def test_of_requests_that_come_at_the_same_moment_no_more_begin() -> None:
+    """What is refused for want of room counts as no request, and what has ended is found by its key all the same."""
+    held = _Held()
+    async with served(app_of(held, limit=Limit(runs_at_once=1, requests_per_minute=3))) as (_, http):
+        keyed = {"json": {"message": "hi"}, "headers": {"Idempotency-Key": "k"}}
+        first = await http.post(RUN, **keyed)
+        asked = [asyncio.ensure_future(ask(http, "hold", thread_id=f"t{number}")) for number in range(5)]
+        await held.one_begins()
+        again = await http.post(RUN, **keyed)
+        held.let_go()
+        answers = [await answer for answer in asked]
+
+    assert (again.status_code, again.json()["run_id"]) == (200, first.json()["run_id"])
+    assert sorted(answer.status_code for answer in answers) == [200, 429, 429, 429, 429]
+    assert {answer.json()["limit"]["of"] for answer in answers if answer.status_code == 429} == {"runs"}
+
+
+@pytest.mark.behaviour("http.limit-wires")
+async def test_every_door_gives_the_refusal_in_its_own_form() -> None:
+    """What was taken by one of them counts at all."""
+    app = app_of(
+        scripted_agent("Joker"),
+        limit=Limit(requests_per_minute=1),
+        wires=["responses", "a2a", "ag-ui"],
+        enable_mcp_tool_trigger=True,
+    )
+    host = DirectHost(app)
+    transport = httpx.ASGITransport(host.asgi, raise_app_exceptions=False)
+    rpc = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": message("hi")}}
+    async with httpx.AsyncClient(transport=transport, base_url="http://app.example/api", headers=HEADERS) as http:
+        assert (await http.post("agents/Joker/run", json={"message": "hi"})).status_code == 200
+        response = await http.post("openai/v1/responses", json={"model": "Joker", "input": "hi"})
+        event = await http.post("ag-ui/Joker", json=wanted("hi"))
+        task = await http.post("a2a/Joker", json=rpc)
+        tool = await host.call_tool("Joker", {"query": "hi"})
+
+    error, metadata = response.json()["error"], task.json()["error"]["data"][0]["metadata"]
+    assert (response.status_code, error["type"], error["code"]) == (429, "rate_limit_error", "limit_exceeded")
+    assert (event.status_code, event.json()["type"], event.json()["code"]) == (429, "RUN_ERROR", "limit_exceeded")
+    assert (task.status_code, task.json()["error"]["code"], metadata["code"]) == (200, -32603, "limit_exceeded")
+    assert metadata["retryAfterSeconds"] == task.headers["retry-after"]
+    for answer in (response, event, task):
+        assert answer.headers["ratelimit"] == f'"requests";r=0;t={answer.headers["retry-after"]}'
+    assert (tool["isError"], tool["structuredContent"]) == (True, {"code": "limit_exceeded"})
+    assert tool["content"][0]["text"].startswith("You may send 1 of these requests in a minute, and have.")
+
+
+@pytest.mark.behaviour("http.request-limit")
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (Limit, r"A Limit limits nothing. Give requests_per_minute=... or runs_at_once=..."),
+        (lambda: Limit(requests_per_minute=0), "requests_per_minute of a Limit is '0'. Give 1 to 1,000,000."),
+        (lambda: Limit(runs_at_once=True), "runs_at_once of a Limit is 'True'"),
+        (lambda: Limit(runs_at_once=2.5), "runs_at_once of a Limit is '2.5'"),  # type: ignore[arg-type]
+        (lambda: app_of(scripted_agent("Joker"), limit=60), r"limit of agent 'Joker' is a int. Give Limit\("),
+    ],
+)
+def test_a_limit_that_is_none_is_refused_at_the_start(given: Any, sentence: str) -> None:
+    """By a sentence that says what to give instead."""
+    with pytest.raises(ConfigurationError, match=sentence):
+        given()

@@ -1,0 +1,122 @@
+"""What callers send in a minute: two processes' counts over one store that loses answers, while time goes by."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from hosting.errors import LimitExceededError, LogUnavailableError
+from hosting.ports import Clocks
+from hosting.runner.owner_minutes import OwnerMinutes
+from hosting.runner.thread_log import ThreadLog
+from hosting.stores.memory import MemoryObjects, MemoryThreadStore
+from tests.support.thread_stores import ArmedStore
+
+NOON = 1_767_268_800.0
+
+
+class Desk:
+    """Two processes' minutes over one store, of `most` requests; the first one's is armed. Time is moved by hand."""
+
+    def __init__(self, most: int) -> None:
+        shared = MemoryThreadStore("hub")
+        self.store = ArmedStore(shared)
+        self.now = NOON
+        self.ahead = 0.0
+        log = ThreadLog(self.store, MemoryObjects(), "hub", clocks=Clocks(wall=lambda: self.now), patience_seconds=1.0)
+        other = ThreadLog(shared, MemoryObjects(), "hub", clocks=Clocks(wall=lambda: self.now + self.ahead))
+        self.minutes = OwnerMinutes("Joker", log, self.store, most)
+        self.others = OwnerMinutes("joker", other, shared, most)
+
+
+async def taken(minutes: OwnerMinutes, owner: str = "ada") -> bool:
+    """Return whether a request is taken."""
+    try:
+        await minutes.count(owner)
+    except LimitExceededError:
+        return False
+    return True
+
+
+@pytest.mark.behaviour("log.owner-minutes")
+async def test_requests_to_all_processes_are_counted_together_and_each_caller_apart() -> None:
+    """Also where they come at once: no more are taken than the limit says."""
+    desk = Desk(25)
+    answers = await asyncio.gather(*(taken(minutes) for _ in range(20) for minutes in (desk.minutes, desk.others)))
+
+    assert sum(answers) == 25
+    assert await taken(desk.others, "bob")
+
+
+@pytest.mark.behaviour("log.owner-minutes")
+async def test_no_minute_has_more_whenever_it_begins() -> None:
+    """Requests that come all the time, at whatever moments of their seconds."""
+    desk, times = Desk(7), list[float]()
+    for step in range(2000):
+        desk.now = NOON + step * 0.37
+        if await taken((desk.minutes, desk.others)[step % 2]):
+            times.append(desk.now)
+
+    busiest = max(sum(begin <= at < begin + 60 for at in times) for begin in times)
+    assert (busiest, len(times) >= 7 * 12) == (7, True)
+
+
+@pytest.mark.behaviour("log.owner-minutes")
+async def test_a_refusal_says_when_the_next_is_taken_and_asks_no_store() -> None:
+    """It is taken then, and not before."""
+    desk = Desk(2)
+    desk.now = NOON + 0.9
+    assert await taken(desk.minutes)
+    desk.now = NOON + 30
+    assert await taken(desk.minutes)
+    desk.store.calls.clear()
+    with pytest.raises(LimitExceededError) as refused:
+        await desk.minutes.count("ada")
+    seconds = refused.value.retry_after_seconds
+    assert (seconds, dict(desk.store.calls)) == (31, {})
+
+    desk.now = NOON + 30 + seconds - 1
+    before = await taken(desk.minutes)
+    desk.now = NOON + 30 + seconds
+    assert (before, await taken(desk.minutes), await taken(desk.minutes)) == (False, True, False)
+
+
+@pytest.mark.behaviour("log.owner-minutes")
+async def test_a_request_is_counted_once_whatever_became_of_the_answer() -> None:
+    """Also where another process counted in between, so that the store knows nothing of the append any more."""
+    desk = Desk(4)
+
+    async def first() -> None:
+        desk.store.before_append = lambda: desk.others.count("ada")  # before it is tried again
+
+    await desk.others.count("ada")
+    desk.store.fails = ["lost", "answer lost"]
+    await desk.minutes.count("ada")
+    desk.store.fails, desk.store.before_append = ["answer lost"], first
+    await desk.minutes.count("ada")
+
+    assert not await taken(desk.others)
+
+
+@pytest.mark.behaviour("log.owner-minutes")
+async def test_a_request_costs_one_append_and_none_is_taken_that_cannot_be_counted() -> None:
+    """The head is read the first time."""
+    desk = Desk(5)
+    await desk.minutes.count("ada")
+    desk.store.calls.clear()
+    await desk.minutes.count("ada")
+    assert desk.store.calls == {"append": 1}
+
+    desk.store.is_away = True
+    with pytest.raises(LogUnavailableError):
+        await desk.minutes.count("ada")
+
+
+@pytest.mark.behaviour("log.owner-minutes")
+async def test_a_clock_that_is_wrong_locks_nobody_out() -> None:
+    """What a process an hour ahead has counted counts for nothing where the time is right."""
+    desk = Desk(1)
+    desk.ahead = 3600.0
+    assert await taken(desk.others)
+    assert [await taken(desk.minutes), await taken(desk.minutes)] == [True, False]
