@@ -16,6 +16,7 @@ import pytest
 from tests.azure.figures import BARS
 from tests.azure.target import VARIABLES
 from tests.support.grouped_app import GroupHost, grouped_app
+from tests.support.kept_in import over
 from tests.support.running_host import ROOT, host_environment
 
 pytestmark = pytest.mark.slow
@@ -101,6 +102,7 @@ def test_every_test_passes_on_the_local_host_and_every_figure_is_printed(host: G
 
 @pytest.mark.timeout(600)
 @pytest.mark.behaviour("groups.any-host")
+@over("log_settings", "tables")
 def test_every_test_passes_on_an_app_in_groups(
     request: pytest.FixtureRequest, folder: Path, log_settings: dict[str, str]
 ) -> None:
@@ -150,23 +152,14 @@ def test_a_wrong_key_fails_the_suite(host: GroupHost) -> None:
 
 
 @pytest.mark.behaviour("template.any-host")
-def test_without_a_host_every_test_is_skipped_and_says_how_to_give_one() -> None:
-    """So that the suite stands in the ordinary run."""
-    ended = suite("-rs")
-
-    assert ended.returncode == 0
-    assert "no host given: python dev.py test --url URL --key KEY" in ended.stdout
-    assert " passed" not in ended.stdout
-
-
-@pytest.mark.behaviour("template.any-host")
-def test_what_the_caller_set_for_another_host_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever runs all tests against a host of their own runs these too."""
+def test_without_a_host_every_test_is_skipped_and_says_how_to_give_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """So that the suite stands in the ordinary run. Whoever runs all tests against a host of their own runs these too,
+    and what they set for it is not read."""
     for variable in VARIABLES.values():
         monkeypatch.setenv(variable, "http://127.0.0.1:1")
 
     ended = suite("-rs")
 
     assert ended.returncode == 0
-    assert "no host given" in ended.stdout
+    assert "no host given: python dev.py test --url URL --key KEY" in ended.stdout
     assert " passed" not in ended.stdout

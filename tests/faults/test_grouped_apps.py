@@ -16,6 +16,7 @@ import pytest
 from tests.support.azurite import Azurite
 from tests.support.carriers import APP
 from tests.support.grouped_app import GroupedApp, grouped_app
+from tests.support.kept_in import over
 from tests.support.running_host import APPS, ROOT
 
 pytestmark = pytest.mark.slow
@@ -56,6 +57,7 @@ def until(status: str, accepted: httpx.Response, origin: str) -> None:
 
 
 @pytest.mark.behaviour("groups.durable-absent")
+@over("log_settings", "tables")
 def test_what_is_accepted_while_the_durable_host_is_absent_is_done_when_it_comes(
     folder: Path, log_settings: dict[str, str]
 ) -> None:
@@ -73,6 +75,7 @@ def test_what_is_accepted_while_the_durable_host_is_absent_is_done_when_it_comes
 
 
 @pytest.mark.behaviour("groups.durable-killed")
+@over("log_settings", "redis")
 def test_a_durable_host_that_is_killed_in_the_middle_of_a_run_is_not_noticed_by_http_hosts(
     folder: Path, log_settings: dict[str, str]
 ) -> None:
@@ -146,6 +149,7 @@ def test_a_follower_at_another_host_gets_an_event_of_five_mebibytes(
 
 
 @pytest.mark.behaviour("turn.queue-limit")
+@over("log_settings", "sqlite")
 def test_a_thread_takes_no_more_runs_than_its_limit(folder: Path, log_settings: dict[str, str]) -> None:
     """By turns: what one accepted counts for the other."""
     with grouped_app(folder, durable=0, log={**log_settings, "AGENT_QUEUE_LIMIT": "2"}) as app:

@@ -37,7 +37,7 @@ from tests.faults.storm_kept import left_over
 from tests.support.azurite import Azurite
 from tests.support.fault_proxy import FaultProxy
 from tests.support.grouped_app import GroupedApp, grouped_app
-from tests.support.kept_in import HUB, KINDS, settings_of
+from tests.support.kept_in import HUB, over, settings_of
 from tests.support.running_host import ROOT
 from tests.support.seeds import repeated
 
@@ -46,16 +46,12 @@ pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="no process can be stopped and continued there"),
 ]
 
-OVER_SQLITE, OVER_TABLES, OVER_REDIS = (
-    [store if store == short else pytest.param(store, marks=pytest.mark.explore) for store in KINDS] for short in KINDS
-)
-"""One of them in the gate, all where the run explores."""
-TURNS = repeated(160, exploring=2500)
+TURNS = repeated(120, exploring=2500)
 """How many the clients of a storm send together; each client sends what it can."""
 WORKER_KILLS = repeated(1, exploring=4)
 WORKED_TURNS = repeated(64, exploring=352)
 BILLS = repeated(8, exploring=71)
-QUIET_TURNS = 150
+QUIET_TURNS = repeated(80, exploring=150)
 SHOWN = 5
 """So many of the turns that took longest are printed."""
 RETRIED_SECONDS = 60
@@ -63,7 +59,7 @@ RETRIED_SECONDS = 60
 WAITED_FOR = {"wait", "charge", "stream"}
 """What clients do most, and wait for."""
 FROZEN_SECONDS = repeated(10, exploring=30)
-ABSENT_SECONDS = repeated(20, exploring=60)
+ABSENT_SECONDS = repeated(12, exploring=60)
 ACCOUNT_FAULTS: list[tuple[float, str, dict[str, float]]] = [
     (0.02, "request lost", {}),
     (0.02, "answer dropped", {}),
@@ -89,7 +85,7 @@ class StormApp:
     charges: Path
 
 
-@pytest.fixture(params=KINDS)
+@pytest.fixture
 def made(request: pytest.FixtureRequest, tmp_path: Path) -> StormApp:
     """The app over one kind of log."""
     folder, charges = tmp_path / "app", tmp_path / "charges.txt"
@@ -137,6 +133,7 @@ def chance(seed: int) -> random.Random:
 
 @pytest.mark.behaviour("storm.killed")
 @pytest.mark.behaviour("owners.by-construction")
+@over("made", "redis")
 @pytest.mark.timeout(1200)
 async def test_nothing_is_lost_or_doubled_while_processes_are_killed(made: StormApp, chance: random.Random) -> None:
     """Two HTTP processes and the durable one, one of them dead at any time; all users name the same threads."""
@@ -148,7 +145,7 @@ async def test_nothing_is_lost_or_doubled_while_processes_are_killed(made: Storm
 
 
 @pytest.mark.behaviour("storm.frozen")
-@pytest.mark.parametrize("made", OVER_REDIS, indirect=True)
+@over("made", "redis")
 async def test_a_process_that_slept_past_its_lease_changes_nothing(made: StormApp, chance: random.Random) -> None:
     """One that holds callers, then the one that works: others end its runs, and it wakes behind that."""
 
@@ -164,7 +161,7 @@ async def test_a_process_that_slept_past_its_lease_changes_nothing(made: StormAp
 
 
 @pytest.mark.behaviour("storm.clocks")
-@pytest.mark.parametrize("made", OVER_SQLITE, indirect=True)
+@over("made", "sqlite")
 async def test_processes_whose_clocks_are_an_hour_apart_take_nothing_from_each_other(
     made: StormApp, chance: random.Random
 ) -> None:
@@ -176,7 +173,7 @@ async def test_processes_whose_clocks_are_an_hour_apart_take_nothing_from_each_o
 
 
 @pytest.mark.behaviour("storm.durable-absent")
-@pytest.mark.parametrize("made", OVER_TABLES, indirect=True)
+@over("made", "tables")
 async def test_callers_get_their_answers_while_the_durable_process_is_absent(
     made: StormApp, chance: random.Random
 ) -> None:
@@ -198,7 +195,7 @@ async def test_callers_get_their_answers_while_the_durable_process_is_absent(
 
 
 @pytest.mark.behaviour("storm.two-durable")
-@pytest.mark.parametrize("made", OVER_SQLITE, indirect=True)
+@over("made", "sqlite")
 async def test_nothing_is_lost_or_doubled_while_two_durable_processes_follow_each_other(
     made: StormApp, chance: random.Random
 ) -> None:

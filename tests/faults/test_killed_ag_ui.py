@@ -16,10 +16,11 @@ import pytest
 
 from tests.faults.planned_app import PlannedApp, points
 from tests.support.ag_ui import Events, events_of, folded, wanted
+from tests.support.kept_in import over
 from tests.support.planned import ALL_SAID
 from tests.support.running_host import RunningHost
 
-pytestmark = [pytest.mark.slow, pytest.mark.behaviour("ag-ui.killed")]
+pytestmark = [pytest.mark.slow, pytest.mark.behaviour("ag-ui.killed"), over("log_settings", "tables")]
 
 GUARD_SECONDS = 20.0
 # The first words, three begins of tools with words before them, five results, the end with the last words.
@@ -90,7 +91,7 @@ async def sent(http: httpx.AsyncClient, fields: dict[str, Any]) -> Events:
 
 @pytest.mark.parametrize("point", points(APPENDS))
 def test_a_client_that_sends_a_killed_run_again_has_each_word_once(seen: dict[str, Seen], point: str) -> None:
-    """At every record, over every log: all that was said, each tool's call once, with its result."""
+    """At every record: all that was said, each tool's call once, with its result."""
     one, user = seen[point], first(point)["messages"]
     messages = folded(one.again, one.had)
     said = [message["content"] for message in messages[1:] if message.get("content") and "toolCallId" not in message]

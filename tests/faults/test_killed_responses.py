@@ -16,10 +16,11 @@ import httpx
 import pytest
 
 from tests.faults.planned_app import PlannedApp, points
+from tests.support.kept_in import over
 from tests.support.planned import ALL_SAID
 from tests.support.running_host import RunningHost
 
-pytestmark = [pytest.mark.slow, pytest.mark.behaviour("responses.killed")]
+pytestmark = [pytest.mark.slow, pytest.mark.behaviour("responses.killed"), over("log_settings", "redis")]
 
 GUARD_SECONDS = 20.0
 # The first words, three begins of tools with words before them, five results, the end with the last words.
@@ -101,7 +102,7 @@ def texts(events: Events) -> dict[str, str]:
 
 @pytest.mark.parametrize("point", points(APPENDS))
 def test_a_response_of_a_killed_host_goes_on_where_it_broke_off(seen: dict[str, Seen], point: str) -> None:
-    """At every record, over every log: each event once, and the words of each item that stands are whole."""
+    """At every record: each event once, and the words of each item that stands are whole."""
     one = seen[point]
     both = [*one.before, *one.after]
     final = one.anew[-1]["response"]

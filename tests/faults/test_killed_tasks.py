@@ -15,10 +15,11 @@ import pytest
 
 from tests.faults.planned_app import PlannedApp, points
 from tests.support.a2a import HEADERS, message, payloads, taken
+from tests.support.kept_in import over
 from tests.support.planned import ALL_SAID
 from tests.support.running_host import RunningHost
 
-pytestmark = [pytest.mark.slow, pytest.mark.behaviour("a2a.killed")]
+pytestmark = [pytest.mark.slow, pytest.mark.behaviour("a2a.killed"), over("log_settings", "sqlite")]
 
 GUARD_SECONDS = 20.0
 # The first words, three begins of tools with words before them, five results, the end with the last words.
@@ -92,7 +93,7 @@ async def asked(http: httpx.AsyncClient, method: str, **params: Any) -> Payloads
 
 @pytest.mark.parametrize("point", points(APPENDS))
 def test_a_task_of_a_killed_host_goes_on_and_is_followed_again(seen: dict[str, Seen], point: str) -> None:
-    """At every record, over every log: what its reader has then is the task, whole."""
+    """At every record: what its reader has then is the task, whole."""
     one = seen[point]
     final = taken([{"task": one.task}])
 

@@ -26,17 +26,17 @@ MIB = 1024 * 1024
 LARGE = "x" * (MIB - 1024)
 """A message whose request is as large as one may be."""
 AT_ONCE = 4
-REFUSED = [pytest.param(120, id="240"), pytest.param(1000, id="2000", marks=pytest.mark.explore)]
+REFUSED = [pytest.param(50, id="100"), pytest.param(1000, id="2000", marks=pytest.mark.explore)]
 """So many of each kind, of 1 MiB each."""
 MOST_GROWN_BY_REFUSED_MIB = 30
 TURNS = 10_000
 THREADS = 1000
 MOST_GROWN_BY_TURNS_MIB = 60
-KEYED = [pytest.param(50, id="200"), pytest.param(150, id="600", marks=pytest.mark.explore)]
+KEYED = [pytest.param(30, id="120"), pytest.param(150, id="600", marks=pytest.mark.explore)]
 """So many of each of four kinds."""
 MOST_GROWN_BY_KEYED_MIB = 24
 """Six hundred left the process at 110 MB from 86."""
-ENDED = [pytest.param(120, id="120"), pytest.param(200, id="200", marks=pytest.mark.explore)]
+ENDED = [pytest.param(80, id="80"), pytest.param(200, id="200", marks=pytest.mark.explore)]
 CACHED_MIB = (conversations.CACHED_BYTES + conversations.STORED_BYTES + thread_log.CACHED_BYTES) // MIB
 """What a process remembers of threads at most."""
 MOST_OF_THE_ALLOCATOR_MIB = 12

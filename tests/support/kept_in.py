@@ -18,6 +18,15 @@ KINDS = ("sqlite", "tables", "redis")
 HUB = "AzureFunctionsJobHost__extensions__durableTask__hubName"
 
 
+def over(fixture: str, *in_the_gate: str) -> pytest.MarkDecorator:
+    """Run a test with this fixture over these kinds in the gate, and over each where the run explores.
+
+    For what is the same code whatever the store is, which the stores' own suites and the kills of runs hold over each.
+    """
+    cases = [kind if kind in in_the_gate else pytest.param(kind, marks=pytest.mark.explore) for kind in KINDS]
+    return pytest.mark.parametrize(fixture, cases, indirect=True)
+
+
 def settings_of(kind: str, request: pytest.FixtureRequest) -> dict[str, str]:
     """Return the settings that name the stores of that kind, under a hub that no other test has."""
     hub = {HUB: f"test{uuid.uuid4().hex[:16]}"}

@@ -15,7 +15,7 @@ from durabletask.client import TaskHubGrpcClient
 
 from hosting.console.client import AgentClient
 from tests.hosting.console.task_hub import task_hub
-from tests.support.kept_in import KINDS, settings_of
+from tests.support.kept_in import over, settings_of
 from tests.support.running_host import START_GUARD_SECONDS, host_environment
 
 pytestmark = [pytest.mark.slow, pytest.mark.behaviour("console.killed")]
@@ -55,13 +55,7 @@ def until_model_called(folder: Path, text: str) -> None:
         time.sleep(0.01)  # another process writes the file
 
 
-def over(*in_the_gate: str) -> pytest.MarkDecorator:
-    """Run a test over these stores in the gate, and over each where the run explores."""
-    cases = [kind if kind in in_the_gate else pytest.param(kind, marks=pytest.mark.explore) for kind in KINDS]
-    return pytest.mark.parametrize("stores", cases, indirect=True)
-
-
-@over("sqlite", "tables")
+@over("stores", "sqlite", "tables")
 def test_an_orchestration_goes_on_in_another_worker_and_asks_for_no_recorded_answer_again(
     tmp_path: Path, stores: dict[str, str]
 ) -> None:
@@ -78,7 +72,7 @@ def test_an_orchestration_goes_on_in_another_worker_and_asks_for_no_recorded_ans
     assert messages_run(tmp_path) == ["a poem", "sleep 0.5", "sleep 0.5"]
 
 
-@over("sqlite", "redis")
+@over("stores", "sqlite", "redis")
 def test_a_client_waits_through_the_death_of_the_worker(tmp_path: Path, stores: dict[str, str]) -> None:
     """Its run ends in another one, and has one place in the conversation."""
     with (
