@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
+import pytest
 from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page, Request, async_playwright
 
 from tests.support.browser import find_browser
@@ -14,6 +15,25 @@ from tests.support.browser import find_browser
 GUARD_MS = 20_000.0
 PHONE = {"width": 390, "height": 780}
 DESK = {"width": 1280, "height": 800}
+IN_A_BROWSER = [
+    pytest.mark.slow,
+    pytest.mark.skipif(
+        find_browser() is None, reason="no Chromium: Debian's package chromium, or CHROMIUM=/path/to/it"
+    ),
+    pytest.mark.asyncio(loop_scope="session"),
+    pytest.mark.usefixtures("shared_browser"),
+]
+"""The marks of tests that call `browsed`: on the event loop of the browser that they share."""
+ON_EACH_SCREEN = pytest.mark.parametrize(
+    ("is_phone", "theme"),
+    [
+        pytest.param(False, "light", id="desk-light"),
+        pytest.param(True, "dark", id="phone-dark"),
+        pytest.param(False, "dark", id="desk-dark", marks=pytest.mark.explore),
+        pytest.param(True, "light", id="phone-light", marks=pytest.mark.explore),
+    ],
+)
+"""In the gate each width and each theme, and all of both where the run explores."""
 REPORTED = """addEventListener("securitypolicyviolation", event => console.error("CSP", event.violatedDirective))"""
 
 
@@ -58,12 +78,23 @@ async def a_browser(*options: str) -> AsyncIterator[Browser]:
         await browser.close()
 
 
+_shared: list[Browser] = []
+
+
+@asynccontextmanager
+async def sharing_browser() -> AsyncIterator[None]:
+    """Have `browsed` open its profiles in one browser, whose start takes longer than most that is done in them."""
+    async with a_browser() as browser:
+        _shared.append(browser)
+        yield
+        _shared.remove(browser)
+
+
 @asynccontextmanager
 async def browsed(origin: str, *expected: str, is_phone: bool = False, theme: str = "light") -> AsyncIterator[Browsed]:
     """Yield a new profile; at the end nothing may have been complained of, but what is `expected`."""
-    async with a_browser() as browser:
-        options = {"viewport": PHONE if is_phone else DESK, "color_scheme": theme}
-        context = await browser.new_context(**options)  # type: ignore[arg-type]
+    options = {"viewport": PHONE if is_phone else DESK, "color_scheme": theme}
+    async with await _shared[0].new_context(**options) as context:  # type: ignore[arg-type]
         opened = Browsed(context, origin, is_expected=expected)
         yield opened
         assert opened.complaints == [], opened.complaints

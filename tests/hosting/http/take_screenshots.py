@@ -11,7 +11,7 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.hosting.http.browsed_page import ask, browsed, ended
+from tests.hosting.http.browsed_page import ask, browsed, ended, sharing_browser
 from tests.support.running_host import ROOT, RunningHost
 
 APP = ROOT / "tests" / "hosting" / "http" / "page_app"
@@ -121,9 +121,10 @@ async def main(folder: Path) -> None:
     with tempfile.TemporaryDirectory() as temporary:
         app = Path(shutil.copytree(APP, Path(temporary) / "app"))
         with RunningHost(app) as host:
-            for theme in ("light", "dark"):
-                for is_phone in (False, True):
-                    await take(host.origin, folder, theme, is_phone=is_phone)
+            async with sharing_browser():
+                for theme in ("light", "dark"):
+                    for is_phone in (False, True):
+                        await take(host.origin, folder, theme, is_phone=is_phone)
 
 
 if __name__ == "__main__":

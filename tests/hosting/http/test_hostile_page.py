@@ -13,8 +13,7 @@ from urllib.parse import quote
 import httpx
 import pytest
 
-from tests.hosting.http.browsed_page import a_browser, ask, browsed, ended
-from tests.support.browser import find_browser
+from tests.hosting.http.browsed_page import IN_A_BROWSER, a_browser, ask, browsed, ended
 from tests.support.running_host import ROOT, RunningHost
 
 APP = ROOT / "tests" / "hosting" / "http" / "page_app"
@@ -64,13 +63,7 @@ TRIES = """
 </script>
 """
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.behaviour("page.hostile"),
-    pytest.mark.skipif(
-        find_browser() is None, reason="no Chromium: Debian's package chromium, or CHROMIUM=/path/to/it"
-    ),
-]
+pytestmark = [*IN_A_BROWSER, pytest.mark.behaviour("page.hostile")]
 
 
 @pytest.fixture(scope="module")

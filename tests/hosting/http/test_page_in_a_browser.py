@@ -17,8 +17,7 @@ from axe_playwright_python.async_playwright import Axe
 from axe_playwright_python.base import AxeResults
 from playwright.async_api import Route, expect
 
-from tests.hosting.http.browsed_page import answered, ask, browsed, ended
-from tests.support.browser import find_browser
+from tests.hosting.http.browsed_page import IN_A_BROWSER, ON_EACH_SCREEN, answered, ask, browsed, ended
 from tests.support.running_host import ROOT, RunningHost
 
 APP = ROOT / "tests" / "hosting" / "http" / "page_app"
@@ -37,12 +36,7 @@ WATCH = """speech => {
 WIDER = "document.documentElement.scrollWidth - innerWidth"
 KEYS = {"master": "m", "host": "a key of the page", "functions": {}, "system": {}}
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        find_browser() is None, reason="no Chromium: Debian's package chromium, or CHROMIUM=/path/to/it"
-    ),
-]
+pytestmark = IN_A_BROWSER
 
 
 @pytest.fixture(scope="module")
@@ -365,8 +359,7 @@ async def test_with_keys_the_page_asks_for_one_and_keeps_it_in_its_tab(tmp_path:
 
 
 @pytest.mark.behaviour("page.for-everybody")
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("is_phone", [False, True], ids=["desk", "phone"])
+@ON_EACH_SCREEN
 async def test_nothing_stands_in_the_way_of_those_who_do_not_see_or_point(
     host: RunningHost, theme: str, is_phone: bool
 ) -> None:

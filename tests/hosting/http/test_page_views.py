@@ -16,8 +16,7 @@ import httpx
 import pytest
 from playwright.async_api import Page, Route, expect
 
-from tests.hosting.http.browsed_page import ask, browsed, ended
-from tests.support.browser import find_browser
+from tests.hosting.http.browsed_page import IN_A_BROWSER, ask, browsed, ended
 from tests.support.running_host import ROOT, RunningHost
 
 APP = ROOT / "tests" / "hosting" / "http" / "page_app"
@@ -30,12 +29,7 @@ COUNT_DRAWN = """() => {
         .observe(document.querySelector("#conversation"), { childList: true, subtree: true })
 }"""
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        find_browser() is None, reason="no Chromium: Debian's package chromium, or CHROMIUM=/path/to/it"
-    ),
-]
+pytestmark = IN_A_BROWSER
 
 
 @pytest.fixture(scope="module")

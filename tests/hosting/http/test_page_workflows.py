@@ -12,8 +12,7 @@ import pytest
 from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Locator, Page, expect
 
-from tests.hosting.http.browsed_page import ask, browsed, ended
-from tests.support.browser import find_browser
+from tests.hosting.http.browsed_page import IN_A_BROWSER, ON_EACH_SCREEN, ask, browsed, ended
 from tests.support.running_host import ROOT, RunningHost
 
 APP = ROOT / "tests" / "hosting" / "http" / "page_app"
@@ -28,12 +27,7 @@ flows = [text_flow, fan_flow, asking_flow, wide_flow, order_flow]
 app = AgentFunctionApp(agents=[scripted_agent("Joker")], workflows=flows)
 """
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(
-        find_browser() is None, reason="no Chromium: Debian's package chromium, or CHROMIUM=/path/to/it"
-    ),
-]
+pytestmark = IN_A_BROWSER
 
 
 @pytest.fixture(scope="module")
@@ -196,8 +190,7 @@ async def test_an_event_that_comes_again_counts_once_and_another_attempt_begins_
 
 
 @pytest.mark.behaviour("page.graph")
-@pytest.mark.parametrize("theme", ["light", "dark"])
-@pytest.mark.parametrize("is_phone", [False, True], ids=["desk", "phone"])
+@ON_EACH_SCREEN
 async def test_a_graph_stands_in_nobodys_way(host: RunningHost, theme: str, is_phone: bool) -> None:
     """By axe-core's rules; a row of many executors is broken on a phone, and nothing is wider than the screen."""
     async with browsed(host.origin, REFUSED, is_phone=is_phone, theme=theme) as browser:
