@@ -24,10 +24,10 @@ from hosting.stores.choice import choose_attachments, choose_thread_store
 from hosting.thread.commands import Change, DeleteThread, FinishDelete, RecordSteps
 from hosting.thread.events import Delta
 from tests.support.threads import NOW, accept, end
+from tests.support.warm_python import ROOT, start_python
 
 pytestmark = pytest.mark.slow
 
-ROOT = Path(__file__).resolve().parents[2]
 GUARD_SECONDS = 30
 ADDRESS = Address.of("Helper", "t1")
 RUN = ("helper", "t1", "r1")
@@ -37,30 +37,26 @@ SAID = Delta(at=NOW, run_id="r1", offset=0, text='a word\nand "ü" 😀')
 class Reader:
     """The command in a process of its own, in `folder`."""
 
-    def __init__(self, process: asyncio.subprocess.Process) -> None:
-        self._process = process
-
-    @classmethod
-    async def start(cls, folder: Path, settings: Mapping[str, str], *arguments: str) -> Reader:
-        """Begin to read."""
-        process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "hosting.tail", *arguments),
-            cwd=folder,
-            env={**os.environ, **settings, "PYTHONPATH": str(ROOT)},
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
+    def __init__(self, folder: Path, settings: Mapping[str, str], *arguments: str, is_cold: bool = False) -> None:
+        environ = {**os.environ, **settings, "PYTHONPATH": str(ROOT)}
+        self._process = start_python(
+            "hosting.tail", *arguments, folder=folder, environ=environ, has_errors=True, is_cold=is_cold
         )
-        return cls(process)
 
-    async def until(self, text: bytes) -> bytes:
-        """Return what was printed up to this text."""
-        assert self._process.stdout is not None
-        return await asyncio.wait_for(self._process.stdout.readuntil(text), GUARD_SECONDS)
+    async def until(self, text: str) -> str:
+        """Return what was printed up to the line that has this text."""
+        read = ""
+        while text not in read:
+            assert self._process.stdout is not None
+            line = await asyncio.wait_for(asyncio.to_thread(self._process.stdout.readline), GUARD_SECONDS)
+            assert line, f"it ended behind {read!r}"
+            read += line
+        return read
 
-    async def end(self) -> tuple[int | None, bytes, str]:
+    async def end(self) -> tuple[int | None, str, str]:
         """Return the exit code, the rest of what was printed, and what was complained of."""
-        printed, complained = await asyncio.wait_for(self._process.communicate(), GUARD_SECONDS)
-        return self._process.returncode, printed, complained.decode().strip()
+        printed, complained = await asyncio.wait_for(asyncio.to_thread(self._process.communicate), GUARD_SECONDS)
+        return self._process.returncode, printed, (complained or "").strip()
 
     def interrupt(self) -> None:
         """Press Ctrl-C."""
@@ -134,8 +130,8 @@ async def test_a_run_is_printed_as_it_goes_on_and_to_its_end(
 ) -> None:
     """The bytes are those of its event stream, large contents and all; another run of the thread leaves none."""
     await log.execute(ADDRESS, accept(claimed=True))
-    reader = await Reader.start(tmp_path, log_settings, *RUN)
-    seen = await reader.until(b"event: started")
+    reader = Reader(tmp_path, log_settings, *RUN)
+    seen = await reader.until("event: started")
 
     await log.execute(ADDRESS, accept("r2"))
     await say(log, SAID, SAID.model_copy(update={"text": "x" * MOST_INLINE_BYTES}))
@@ -143,7 +139,7 @@ async def test_a_run_is_printed_as_it_goes_on_and_to_its_end(
     code, rest, complaint = await reader.end()
 
     assert (code, complaint) == (0, "")
-    assert seen + rest == await frames(log)
+    assert seen + rest == (await frames(log)).decode()
 
 
 @pytest.mark.behaviour("streams.reader")
@@ -155,7 +151,7 @@ async def test_a_run_is_printed_as_json_lines_behind_an_id(
     await say(log, SAID)
     await log.execute(ADDRESS, end())
 
-    reader = await Reader.start(tmp_path, log_settings, *RUN, "--after", "2", "--json")
+    reader = Reader(tmp_path, log_settings, *RUN, "--after", "2", "--json")
     code, printed, _ = await reader.end()
 
     output, ended = map(json.loads, printed.splitlines())
@@ -168,9 +164,9 @@ async def test_a_run_that_is_not_there_is_refused(log: ThreadLog, log_settings: 
     """By one sentence, where its thread has others."""
     await log.execute(ADDRESS, accept("another"))
 
-    reader = await Reader.start(tmp_path, log_settings, *RUN)
+    reader = Reader(tmp_path, log_settings, *RUN)
 
-    assert await reader.end() == (1, b"", "There is no run 'r1' on this thread.")
+    assert await reader.end() == (1, "", "There is no run 'r1' on this thread.")
 
 
 @pytest.mark.behaviour("streams.reader-refused")
@@ -179,8 +175,8 @@ async def test_a_run_that_is_deleted_while_it_is_read_ends_the_reading(
 ) -> None:
     """With its thread, whether the reader saw that or finds nothing any more."""
     await log.execute(ADDRESS, accept(claimed=True))
-    reader = await Reader.start(tmp_path, log_settings, *RUN)
-    await reader.until(b"event: started")
+    reader = Reader(tmp_path, log_settings, *RUN)
+    await reader.until("event: started")
 
     await log.execute(ADDRESS, DeleteThread(NOW))
     buried = await log.execute(ADDRESS, FinishDelete(NOW, {}))
@@ -202,11 +198,11 @@ async def test_a_run_that_is_deleted_while_it_is_read_ends_the_reading(
 )
 async def test_a_log_that_cannot_be_read_is_refused(settings: dict[str, str], complaint: str, tmp_path: Path) -> None:
     """And no file is made."""
-    reader = await Reader.start(tmp_path, settings, *RUN)
+    reader = Reader(tmp_path, settings, *RUN, is_cold=True)
 
     code, printed, output = await reader.end()
 
-    assert (code, printed) == (1, b"")
+    assert (code, printed) == (1, "")
     assert complaint in output.splitlines()[-1]
     assert "Traceback" not in output
     assert list(tmp_path.iterdir()) == []
@@ -217,7 +213,7 @@ async def test_the_local_settings_of_the_folder_name_the_log(tmp_path: Path) -> 
     """As the local host reads them; the environment goes before."""
     (tmp_path / "local.settings.json").write_text('{"Values": {\n// mine\n"AGENT_LOG": "sqlite:mine.sqlite"}}')
 
-    reader = await Reader.start(tmp_path, {}, *RUN)
+    reader = Reader(tmp_path, {}, *RUN, is_cold=True)
 
     assert "mine.sqlite" in (await reader.end())[2]
 
@@ -237,8 +233,8 @@ async def test_ctrl_c_ends_the_reading_quietly(tmp_path: Path) -> None:
     settings = {"AGENT_LOG": f"sqlite:{tmp_path / 'log.sqlite'}"}
     async with opened(settings, tmp_path) as log:
         await log.execute(ADDRESS, accept(claimed=True))
-    reader = await Reader.start(tmp_path, settings, *RUN)
-    await reader.until(b"event: started")
+    reader = Reader(tmp_path, settings, *RUN, is_cold=True)
+    await reader.until("event: started")
 
     reader.interrupt()
     code, _, complaint = await reader.end()

@@ -23,7 +23,7 @@ from tests.faults.killing_stores import killed_by, killing_stores_app, running
 from tests.faults.storm_kept import kept
 from tests.support.canary import gone
 from tests.support.carriers import GUARD_SECONDS, Api
-from tests.support.kept_in import HUB, KINDS, kept_in
+from tests.support.kept_in import HUB, KINDS, kept_in, over
 
 pytestmark = [
     pytest.mark.slow,
@@ -168,7 +168,7 @@ async def test_what_a_kill_left_between_an_upload_and_its_append_goes_with_the_n
 
 
 @pytest.mark.behaviour("erasure.forgotten")
-@pytest.mark.parametrize("stores", KINDS, indirect=True)
+@over("stores", "sqlite", "tables")
 async def test_a_deleted_thread_is_forgotten_by_the_timer(folder: Path, stores: dict[str, str]) -> None:
     """By another process, a month later: its receipt is gone, its key is free, and no name of it is in any store."""
     keyed = {"message": "hi", "thread_id": "t"}

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -17,6 +15,7 @@ from hosting.console.client import AgentClient
 from tests.hosting.console.task_hub import task_hub
 from tests.support.kept_in import over, settings_of
 from tests.support.running_host import START_GUARD_SECONDS, host_environment
+from tests.support.warm_python import start_python
 
 pytestmark = [pytest.mark.slow, pytest.mark.behaviour("console.killed")]
 
@@ -30,15 +29,16 @@ def stores(request: pytest.FixtureRequest) -> dict[str, str]:
 @contextmanager
 def worker_process(address: str, folder: Path, stores: dict[str, str]) -> Iterator[None]:
     """Run a worker within the block, at whose end it is killed."""
-    command = [sys.executable, "-m", "tests.hosting.console.worker_process", address]
     environ = host_environment({"SCRIPT_LOG": str(folder / "asked.txt"), **stores})
-    with subprocess.Popen(command, cwd=folder, env=environ, stdout=subprocess.PIPE, text=True) as process:
-        try:
-            assert process.stdout is not None
-            assert process.stdout.readline() == "ready\n"
-            yield
-        finally:
-            process.kill()
+    program = "tests.hosting.console.worker_process"
+    process = start_python(program, address, folder=folder, environ=environ, has_errors=True)
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n", process.communicate()
+        yield
+    finally:
+        process.kill()
+        print(process.communicate()[1])
 
 
 def messages_run(folder: Path) -> list[str]:
