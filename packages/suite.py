@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -18,6 +19,8 @@ from pathlib import Path
 from packages.build import NAMES, ROOT, renamed
 
 PROGRAMS = "Scripts" if os.name == "nt" else "bin"
+_IMPORT = re.compile(rf"^(\s*(?:from|import) )({'|'.join(NAMES)})\b", re.MULTILINE)
+"""Where the code of a page imports ours: some of it is run by the tests."""
 UV = (sys.executable, "-m", "uv")
 
 
@@ -60,8 +63,12 @@ def write_suite(folder: Path) -> None:
             continue
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / name, folder / name)
-        if name.endswith(".py"):
-            (folder / name).write_text(renamed((ROOT / name).read_text(encoding="utf-8")), encoding="utf-8")
+        if name.endswith((".py", ".md")):
+            text = (ROOT / name).read_text(encoding="utf-8")
+            text = (
+                renamed(text) if name.endswith(".py") else _IMPORT.sub(lambda found: found[1] + NAMES[found[2]], text)
+            )
+            (folder / name).write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -34,6 +34,10 @@ OF_THE_TREE: Sequence[OfTheTree] = (
     OfTheTree("tests/benchmarks/test_before.py", "It lays out older commits of the clone."),
     OfTheTree("tests/hosting/http/test_page.py::test_the_page_is_deployed_*", "As files of the app, in a clone."),
     OfTheTree("tests/hosting/test_hostile_input.py::test_every_pattern_*", "It finds the patterns in the sources."),
+    OfTheTree(
+        "tests/hosting/test_worker_logs.py::test_the_worker_of_python_3_13_*",
+        "It makes an environment of its own, which has the tree on Python's path and no wheels.",
+    ),
     OfTheTree("tests/faults/test_two_versions.py", "It makes an older version by a change of the sources."),
 )
 
