@@ -85,7 +85,7 @@ class Access:
                 "This is for administrators, who have the role that AGENT_ADMIN_ROLE names: to read, delete and hand "
                 "over threads by 'owner'. Leave 'owner' out for your own."
             )
-        if owner == APP and "{name}" not in route.path:
+        if owner == APP and "{name}" not in route.path and route.needs != "admin":
             raise InvalidFieldError("'app' is no person: its threads are read and deleted one by one. Name an owner.")
         logger.warning(
             "Administrator %s of %s: %s, owner %s, thread %s.",

@@ -19,6 +19,7 @@ from hosting.functions.answering import HttpRequest, Served, joined, kind_of, re
 from hosting.http import memory_routes, routes
 from hosting.http.deliveries import NOT_TAKEN
 from hosting.http.openapi import ServedApp, openapi_document
+from hosting.http.operations import OPERATIONS, operations_reply
 from hosting.http.overview_replies import agents_reply, figures_reply, newest_reply, waiting_reply, workflows_reply
 from hosting.http.page import FUNCTION as PAGE_FUNCTION
 from hosting.http.page import ROUTE as PAGE_ROUTE
@@ -53,10 +54,12 @@ from hosting.request.contents import Limits, limits_of
 from hosting.request.fork_call import parse_fork
 from hosting.request.parameters import (
     IF_NONE_MATCH,
+    OWNER,
     SEARCH,
     SORT,
     read_cursor,
     read_days,
+    read_hours,
     read_limit,
     read_resume_position,
     read_stream_query,
@@ -197,6 +200,13 @@ def register_lists(served: Served, services: Services) -> None:
     async def figures(request: HttpRequest) -> Reply:
         agent, days = request.agent, read_days(request.query)
         return figures_reply(agent.name, await overview.figures(agent.name, request.caller.owner, days, request.client))
+
+    @serves(served, OPERATIONS)
+    async def operations(request: HttpRequest) -> Reply:
+        hours, owner = read_hours(request.query), OWNER.read(request.query)
+        plans, now, view = list(served.plan.agents.values()), services.log.clocks.wall(), services.operators_view
+        looks = [await view.look(plan.name, owner, 3600.0 * hours, request.client) for plan in plans]
+        return operations_reply(list(zip(plans, looks, strict=True)), now, hours)
 
 
 def register_threads(served: Served, services: Services, settings: Settings) -> None:

@@ -29,6 +29,7 @@ from hosting.http.body_document import THREAD_TEXT, input_body, json_object, run
 from hosting.http.deliveries import WEBHOOK_ROUTES, WORKFLOW_WEBHOOK_ROUTES
 from hosting.http.instances import INSTANCE_ROUTES, SINGLE_ROUTES
 from hosting.http.memory_routes import MEMORY_ROUTES
+from hosting.http.operations import OPERATIONS
 from hosting.http.owner_routes import BY_ADMINISTRATORS, OWNED_ROUTES, OWNED_WORKFLOW_ROUTES
 from hosting.http.refusals import TRY_AGAIN
 from hosting.http.route import RUN_HEADERS, THREAD_HEADERS, Header, Refusals, ResponseSpec, Route
@@ -168,6 +169,7 @@ def _routes(
 ) -> tuple[Route, ...]:
     return (
         *ROUTES,
+        OPERATIONS,
         *(OWNED_ROUTES if has_owners else ()),
         *((ORCHESTRATION,) if has_orchestrations else ()),
         *(SCHEDULE_ROUTES if has_schedules else ()),

@@ -85,12 +85,13 @@ def waiting_reply(paused: Sequence[Run], plans: Mapping[str, AgentPlan], cursor:
 
 def figures_reply(agent: str, figures: AgentFigures) -> Reply:
     """Return an agent's figures by day, the oldest day first."""
-    days = [_day(date, day) for date, day in figures.days]
+    days = [day_fields(date, day) for date, day in figures.days]
     body: Figures = {"agent": agent, "as_of": iso(figures.seen_until), "days": days}
     return json_reply(200, body)
 
 
-def _day(date: str, day: Day) -> DayFigures:
+def day_fields(date: str, day: Day) -> DayFigures:
+    """Return what the runs of one day came to."""
     mean = day.seconds / day.runs if day.runs else 0.0
     median, slow, longest = day.latency_of(0.5), day.latency_of(0.95), day.longest_seconds
     figures: DayFigures = {

@@ -47,6 +47,7 @@ DEFAULT_LIMIT = 50
 MOST = 200
 MOST_DAYS = 400
 DEFAULT_DAYS = 30
+MOST_HOURS = 720
 BEGINNING = "-1"
 NOW = "now"
 _LONGEST_CURSOR = 1024
@@ -143,6 +144,14 @@ DAYS = Parameter(
     _NUMBER,
     _NUMBER_ADVICE,
 )
+HOURS = Parameter(
+    "hours",
+    "query",
+    "Threads are looked at that changed within so many hours.",
+    {"type": "integer", "minimum": 1, "maximum": MOST_HOURS, "default": 1},
+    _NUMBER,
+    _NUMBER_ADVICE,
+)
 EVENTS_AFTER = Parameter("after", "query", "Only events after this id.", _ID, _EVENT_ID, _ID_ADVICE)
 LAST_EVENT_ID = Parameter(
     "last-event-id", "header", "Only events after this id; it goes before `after`.", _ID, _EVENT_ID, _ID_ADVICE
@@ -219,6 +228,14 @@ def read_days(query: Mapping[str, str]) -> int:
     if not 1 <= days <= MOST_DAYS:
         raise InvalidFieldError(f"The query 'days' is {days}. Send 1 to {MOST_DAYS}, or leave it out for 30.")
     return days
+
+
+def read_hours(query: Mapping[str, str]) -> int:
+    """Return within how many hours threads changed; raises `InvalidFieldError` unless that is 1 to 720."""
+    hours = int(HOURS.read(query) or 1)
+    if not 1 <= hours <= MOST_HOURS:
+        raise InvalidFieldError(f"The query 'hours' is {hours}. Send 1 to {MOST_HOURS}, or leave it out for 1.")
+    return hours
 
 
 def read_cursor(query: Mapping[str, str]) -> str | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict
 from typing_extensions import NotRequired, TypedDict
@@ -17,6 +18,8 @@ from hosting.thread.events import Completed, Terminal
 
 _CLASSES_A_DOUBLING = 8
 _LEAST_SECONDS = 0.001
+
+KeyT = TypeVar("KeyT")
 
 
 class Latencies(TypedDict):
@@ -86,6 +89,18 @@ class Day(BaseModel):
             cost=self.cost + end.cost,
         )
 
+    def plus(self, other: Day) -> Day:
+        """Return what the runs of both come to."""
+        return Day(
+            runs=self.runs + other.runs,
+            failures=_added(self.failures, other.failures),
+            seconds=self.seconds + other.seconds,
+            longest_seconds=max(self.longest_seconds, other.longest_seconds),
+            latencies=_added(self.latencies, other.latencies),
+            tokens=_added(self.tokens, other.tokens),
+            cost=self.cost + other.cost,
+        )
+
     def latency_of(self, part: float) -> float:
         """Return how many seconds that part of the runs took at most: 0.5 is the median. 0 without runs."""
         wanted = math.ceil(part * self.runs)
@@ -94,3 +109,7 @@ class Day(BaseModel):
             if wanted <= 0:
                 return float(min(2 ** (latency / _CLASSES_A_DOUBLING), self.longest_seconds))
         return self.longest_seconds
+
+
+def _added(one: Mapping[KeyT, int], other: Mapping[KeyT, int]) -> dict[KeyT, int]:
+    return {key: one.get(key, 0) + other.get(key, 0) for key in (*one, *other)}

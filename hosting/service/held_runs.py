@@ -66,7 +66,7 @@ class RunWatcher:
 class HeldRuns:
     """Holds runs for one app in this process, at most so many at a time; for one event loop.
 
-    `held` has them by their ids. When it is `draining` this process is ending and claims no more runs.
+    `held` has them by their ids, `watchers` who waits here. When `draining`, this process ends and claims no more.
     """
 
     def __init__(
@@ -99,7 +99,7 @@ class HeldRuns:
         self._admits = admits
         self._takes_runs = takes_runs
         self.held: dict[str, HeldRun] = {}
-        self._watchers: dict[Address, list[RunWatcher]] = {}
+        self.watchers: dict[Address, list[RunWatcher]] = {}
         self._claiming = 0
         self.draining = asyncio.Event()
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -145,20 +145,20 @@ class HeldRuns:
         released after its next step, unless a caller comes back before that.
         """
         watcher = RunWatcher(run_id, client)
-        self._watchers.setdefault(address, []).append(watcher)
+        self.watchers.setdefault(address, []).append(watcher)
         try:
             self._note_watchers(address, run_id)
             yield
         finally:
-            self._watchers[address].remove(watcher)
-            if not self._watchers[address]:
-                del self._watchers[address]
+            self.watchers[address].remove(watcher)
+            if not self.watchers[address]:
+                del self.watchers[address]
             self._note_watchers(address, run_id)
 
     def _note_watchers(self, address: Address, run_id: str) -> None:
         held = self.held.get(run_id)
         if held is not None:
-            is_watched = any(one.run_id == run_id for one in self._watchers.get(address, ()))
+            is_watched = any(one.run_id == run_id for one in self.watchers.get(address, ()))
             held.is_unwatched = not is_watched and held.holder == "caller"
 
     async def claim_next(self, address: Address, run_id: str, client: EntityClient) -> HeldRun | None:
@@ -317,7 +317,7 @@ class HeldRuns:
             await self._release(held)
             return
         takes_more = not self.draining.is_set() and len(self.held) <= self._most and self._takes_runs()
-        callers = {one.run_id: one for one in self._watchers.get(held.address, ())} if takes_more else {}
+        callers = {one.run_id: one for one in self.watchers.get(held.address, ())} if takes_more else {}
         terms = {run_id: self.claim_terms(held.address.agent) for run_id in callers}
         end = EndRun(held.token, terminal, held.unlogged, terms)
         decided = await self._log.execute(held.address, end)

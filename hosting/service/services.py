@@ -31,6 +31,7 @@ from hosting.service.forking import Forking
 from hosting.service.held_runs import HeldRuns
 from hosting.service.limiting import Limiter
 from hosting.service.memories import Memories
+from hosting.service.operators_view import OperatorsView
 from hosting.service.overview import Overview
 from hosting.service.owners import Owners
 from hosting.service.retention import Retention, TombstoneSweep, UploadSweep
@@ -112,6 +113,7 @@ class Services:
         self.threads = Threads(self.log, conversations, stores, publish=self.holders.publish, webhooks=self.webhooks)
         self.overview = Overview(stores.threads, self.log)
         self.memories = Memories(stores.threads, self.log)
+        self.operators_view = OperatorsView(self.log, self.holders, self.overview)
         self.approvals = Approvals(self.log, self.runs, self.holders, self._agents)
         self.sharing = Sharing(self.log)
         self.forking = Forking(self.log, self.threads, archiver, attachments, stores, publish=self.holders.publish)

@@ -8,4 +8,6 @@ BEHAVIOURS = {
     "overview.exact": "Each run is counted once, whichever processes look at once and whichever dies.",
     "overview.free": "A turn writes nothing for the overview; whoever reads it reads what changed, and nothing else.",
     "overview.owners": "With owners, everybody sees their own threads, approvals and figures only.",
+    "overview.operations": "An operator sees what each agent's runs are at, over all owners and processes, and whether "
+    "all was looked at; runs write nothing for it (docs/operations.md).",
 }

@@ -10,6 +10,7 @@ import pytest
 from hosting.errors import REQUEST_ERRORS, RUN_ERRORS
 from hosting.http.bodies import ShownSchedule
 from hosting.http.memory_routes import MEMORY_ROUTES
+from hosting.http.operations import OPERATIONS, AgentOperations, Operations
 from hosting.http.owner_bodies import ShownFact
 from hosting.http.owner_routes import OWNED_ROUTES, SHARED_ROUTES
 from hosting.http.routes import ORCHESTRATION, ROUTES
@@ -20,6 +21,7 @@ from hosting.request.schedule_call import SCHEDULE_MEMBERS
 PAGE = (Path(__file__).parents[2] / "docs" / "http-api.md").read_text(encoding="utf-8")
 SECURITY = (Path(__file__).parents[2] / "docs" / "security.md").read_text(encoding="utf-8")
 SCHEDULES = (Path(__file__).parents[2] / "docs" / "schedules.md").read_text(encoding="utf-8")
+OPERATED = (Path(__file__).parents[2] / "docs" / "operations.md").read_text(encoding="utf-8")
 ROWS = re.findall(r"^\| `([a-z_]+)` \| (\d*) ?\|", PAGE, flags=re.MULTILINE)
 
 
@@ -78,3 +80,13 @@ def test_the_page_about_memories_has_exactly_their_routes_and_fields() -> None:
 
     assert sorted(listed) == sorted(str(route) for route in MEMORY_ROUTES)
     assert [name for name in ShownFact.__annotations__ if f"`{name}`" not in page] == []
+
+
+@pytest.mark.behaviour("docs.fields-and-routes")
+def test_the_page_about_operations_has_its_route_and_exactly_its_fields() -> None:
+    """In its tables."""
+    listed = re.findall(r"^\| `([A-Z]+ [^`?]+)` \|", OPERATED, flags=re.MULTILINE)
+    rows = re.findall(r"^\| (`[a-z_]+`(?:, `[a-z_]+`)*) \|", OPERATED, flags=re.MULTILINE)
+    fields = {*Operations.__annotations__, *AgentOperations.__annotations__} - {"agents"}
+    assert listed == [str(OPERATIONS)]
+    assert sorted(re.findall(r"`([a-z_]+)`", " ".join(rows))) == sorted(fields)

@@ -143,7 +143,7 @@ def test_agents_without_an_http_endpoint_are_not_in_it() -> None:
     name = operations(document)["GET /agents/{name}/threads"]["parameters"][0]
     assert name["schema"]["enum"] == ["Joker"]
     assert "quiet" not in json.dumps(document)
-    assert list(alone["paths"]) == ["/health", "/health/ready", "/openapi.json", "/agents", "/approvals"]
+    assert list(alone["paths"]) == ["/health", "/health/ready", "/openapi.json", "/agents", "/approvals", "/operations"]
 
 
 @pytest.mark.behaviour("openapi.exact")

@@ -14,7 +14,7 @@ from agent_framework import AgentResponse, AgentResponseUpdate, Content, Message
 
 from hosting.errors import EngineUnavailableError
 from hosting.names import Address, StoreKey
-from hosting.ports import Clocks, EntityPage, Purge
+from hosting.ports import Clocks, EntityPage, Purge, read_utc
 from hosting.request.run_call import StartRun, Wait
 from hosting.request.run_request import RunRequest
 from hosting.runner.agent_loop import AgentLoop
@@ -103,6 +103,34 @@ class Engine:
             await before()
         self.purged.append(instance_id)
         return self.outcomes.get(instance_id, "deleted")
+
+
+class ListedEngine(Engine):
+    """An engine that knows when each entity changed; `asked` has since when it was asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.changed: dict[str, str] = {}
+        self.asked: list[float | None] = []
+
+    async def list(
+        self,
+        entity: str,
+        limit: int,
+        cursor: str | None,
+        changed_until: float | None = None,
+        changed_from: float | None = None,
+    ) -> EntityPage:
+        """Return those of the page that changed since; the limit counts before that."""
+        if cursor is None:
+            self.asked.append(changed_from)
+        keys = sorted(key for key in self.changed if key > (cursor or ""))
+        page = [
+            (key, self.changed[key])
+            for key in keys[:limit]
+            if (read_utc(self.changed[key]) or 0) >= (changed_from or 0)
+        ]
+        return EntityPage(tuple(page), keys[limit - 1] if len(keys) > limit else None)
 
 
 class EchoAgent:

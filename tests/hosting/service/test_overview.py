@@ -11,7 +11,7 @@ import pytest
 
 from hosting.errors import LogUnavailableError
 from hosting.names import APP, Address
-from hosting.ports import EntityPage, iso, read_utc
+from hosting.ports import iso
 from hosting.request.parameters import MOST_DAYS
 from hosting.request.run_request import Decision
 from hosting.service.figures import Day
@@ -26,38 +26,10 @@ from hosting.service.overview_log import (
 )
 from hosting.stores.memory import MemoryObjects, MemoryThreadStore, SharedMemory
 from hosting.thread.commands import DeleteThread, FinishDelete
-from tests.hosting.service.process import AGENT, Engine, Process, call
+from tests.hosting.service.process import AGENT, ListedEngine, Process, call
 from tests.support.thread_stores import ArmedStore, Failure
 
 ALL = OverviewQuery(50)
-
-
-class ListedEngine(Engine):
-    """An engine that knows when each entity changed; `asked` has since when it was asked for."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.changed: dict[str, str] = {}
-        self.asked: list[float | None] = []
-
-    async def list(
-        self,
-        entity: str,
-        limit: int,
-        cursor: str | None,
-        changed_until: float | None = None,
-        changed_from: float | None = None,
-    ) -> EntityPage:
-        """Return those of the page that changed since; the limit counts before that."""
-        if cursor is None:
-            self.asked.append(changed_from)
-        keys = sorted(key for key in self.changed if key > (cursor or ""))
-        page = [
-            (key, self.changed[key])
-            for key in keys[:limit]
-            if (read_utc(self.changed[key]) or 0) >= (changed_from or 0)
-        ]
-        return EntityPage(tuple(page), keys[limit - 1] if len(keys) > limit else None)
 
 
 @dataclass

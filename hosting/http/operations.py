@@ -1,0 +1,87 @@
+"""`GET operations`: what an app's agents are at now, for whoever operates it. Administrators' where callers are known.
+
+Theory. It is about all owners' threads, so an app that knows its callers shows it to administrators alone. It has ids
+and numbers, and no text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from typing_extensions import TypedDict
+
+from hosting.http.overview_replies import day_fields
+from hosting.http.replies import Reply, json_reply
+from hosting.http.route import STORES, Route, ok
+from hosting.plan import AgentPlan, Kind
+from hosting.ports import iso
+from hosting.request.parameters import HOURS
+from hosting.service.figures import DayFigures
+from hosting.service.operators_view import Look
+
+
+class AgentOperations(TypedDict):
+    """What an agent's threads are at: how many of its runs are queued and running, since when, and today's figures.
+
+    `running_here` are those that the process holds which answers. `attempts` and `taken_over` are of the runs that are
+    open: how often they were begun, and how often because a process was lost.
+    """
+
+    agent: str
+    kind: Kind
+    queued: int
+    oldest_queued_at: str | None
+    running: int
+    running_here: int
+    attempts: int
+    taken_over: int
+    today: DayFigures
+
+
+class Operations(TypedDict):
+    """What the app's agents are at, by threads that changed `since`; `complete` unless there were too many of them."""
+
+    as_of: str
+    since: str
+    looked_at: int
+    complete: bool
+    agents: list[AgentOperations]
+
+
+OPERATIONS = Route(
+    "http_operations",
+    "GET",
+    "operations",
+    "Read what all agents are at now, over all owners and processes",
+    ok(Operations),
+    STORES,
+    (HOURS,),
+    needs="admin",
+)
+
+
+def operations_reply(looks: Sequence[tuple[AgentPlan, Look]], now: float, hours: int) -> Reply:
+    """Return what was found of these agents."""
+    body: Operations = {
+        "as_of": iso(now),
+        "since": iso(now - 3600 * hours),
+        "looked_at": sum(len(look.threads) for _, look in looks),
+        "complete": all(look.is_complete for _, look in looks),
+        "agents": [_agent(plan, look, now) for plan, look in looks],
+    }
+    return json_reply(200, body)
+
+
+def _agent(plan: AgentPlan, look: Look, now: float) -> AgentOperations:
+    opened, queued = look.open_runs, look.queued
+    return {
+        "agent": plan.name,
+        "kind": plan.kind,
+        "queued": len(queued),
+        "oldest_queued_at": iso(min(run.at for run in queued)) if queued else None,
+        "running": len(opened) - len(queued),
+        "running_here": look.held_here,
+        "attempts": sum(run.attempts for run in opened),
+        "taken_over": sum(run.lost for run in opened),
+        "today": day_fields(iso(now)[:10], look.today),
+    }

@@ -1,0 +1,149 @@
+"""What an agent's threads are at now, over all owners and processes: for an operator, and nobody else pays for it.
+
+Theory. No run writes anything for this, and no list of open runs is kept. A run has its entity commit when it ends, and
+about once a minute while it waits or works. So a look asks the engine which entities changed lately, whosever they are,
+and reads those threads' heads: these say what is queued, who works, and since when. What this process holds or waits
+for is looked at besides. So what is not found is a run that another process began within the last minute, on a thread
+that did not change before. What is found is bounded, the newest change first, and a look says whether it saw all.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Iterable
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from typing import TypeVar
+
+from hosting.names import APP, Address, entity_name
+from hosting.ports import EntityClient, read_utc
+from hosting.runner.thread_log import ThreadLog
+from hosting.service.figures import Day
+from hosting.service.held_runs import HeldRuns
+from hosting.service.overview import CLOCKS_DIFFER_SECONDS, Overview
+from hosting.thread.head import Head
+from hosting.thread.open_runs import OpenRun
+
+MOST_NAMED = 10_000
+MOST_LOOKED = 500
+MOST_OWNERS = 50
+"""How many threads a look at one agent asks the engine for, of how many it reads the heads, and of how many owners the
+figures of today."""
+_PAGE = 200
+_AT_ONCE = 16
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Look:
+    """What one look at an agent found: its threads with their heads, those that changed last first.
+
+    `is_complete`: all that changed were looked at, and all owners' figures are in `today`. `held_here` is how many of
+    the runs this process holds.
+    """
+
+    agent: str
+    threads: tuple[tuple[Address, Head], ...]
+    is_complete: bool
+    held_here: int
+    today: Day
+
+    @property
+    def open_runs(self) -> list[OpenRun]:
+        """The runs that have not ended."""
+        return [run for _, head in self.threads for run in head.runs]
+
+    @property
+    def queued(self) -> list[OpenRun]:
+        """The runs that nobody works on now."""
+        return [run for _, head in self.threads for run in head.runs if head.claim is None or run is not head.runs[0]]
+
+
+class OperatorsView:
+    """Looks at the agents of one app, for one event loop."""
+
+    def __init__(
+        self,
+        log: ThreadLog,
+        holders: HeldRuns,
+        overview: Overview,
+        *,
+        most_named: int = MOST_NAMED,
+        most_looked: int = MOST_LOOKED,
+        most_owners: int = MOST_OWNERS,
+    ) -> None:
+        self._log = log
+        self._holders = holders
+        self._overview = overview
+        self._most_named = most_named
+        self._most_looked = most_looked
+        self._most_owners = most_owners
+
+    async def look(self, agent: str, owner: str | None, seconds: float, client: EntityClient) -> Look:
+        """Look at the agent's threads that changed within so many seconds; of all owners, or of one.
+
+        Raises `EngineUnavailableError` and `LogUnavailableError`.
+        """
+        now = self._log.clocks.wall()
+        midnight = datetime.fromtimestamp(now, tz=timezone.utc).replace(hour=0, minute=0, second=0, microsecond=0)
+        since = now - seconds - CLOCKS_DIFFER_SECONDS
+        named, is_whole = await self._named(agent, owner, min(midnight.timestamp(), since), client)
+        lately = sorted(((at, address) for address, at in named.items() if at >= since), key=_newest)
+        held = [one.address for one in self._holders.held.values()]
+        here = [one for one in (*held, *self._holders.watchers) if _is_of(one, agent, owner)]
+        wanted = list(dict.fromkeys([*here, *(address for _, address in lately)]))
+        owners = list(dict.fromkeys([APP, *(address.owner for address in named)])) if owner is None else [owner]
+        heads = await _gathered(self._log.head(address) for address in wanted[: self._most_looked])
+        days = await _gathered(
+            self._today(agent, one, midnight.date().isoformat(), client) for one in owners[: self._most_owners]
+        )
+        today = Day()
+        for day in days:
+            today = today.plus(day)
+        return Look(
+            agent,
+            tuple(zip(wanted, heads, strict=False)),
+            is_whole and len(wanted) <= self._most_looked and len(owners) <= self._most_owners,
+            sum(_is_of(address, agent, owner) for address in held),
+            today,
+        )
+
+    async def _named(
+        self, agent: str, owner: str | None, since: float, client: EntityClient
+    ) -> tuple[dict[Address, float], bool]:
+        """Return the threads that changed since, with that time by the engine's clock, and whether they are all."""
+        found, size, cursor = dict[Address, float](), min(_PAGE, self._most_named), None
+        while len(found) < self._most_named:
+            page = await client.list(entity_name(agent.lower()), size, cursor, changed_from=since)
+            for key, at in page.keys:
+                address = Address.of_entity(agent, key)
+                if _is_of(address, agent, owner):
+                    found[address] = read_utc(at) or since
+            cursor = page.cursor
+            if cursor is None:
+                return found, True
+        return found, False
+
+    async def _today(self, agent: str, owner: str, date: str, client: EntityClient) -> Day:
+        """Return what the owner's runs that ended today came to."""
+        figures = await self._overview.figures(agent, owner, 1, client)
+        return dict(figures.days).get(date, Day())
+
+
+def _newest(one: tuple[float, Address]) -> tuple[float, str]:
+    return -one[0], one[1].key
+
+
+def _is_of(address: Address, agent: str, owner: str | None) -> bool:
+    return address.agent == agent.lower() and owner in (None, address.owner)
+
+
+async def _gathered(reads: Iterable[Awaitable[T]]) -> list[T]:
+    gate = asyncio.Semaphore(_AT_ONCE)
+
+    async def one(read: Awaitable[T]) -> T:
+        async with gate:
+            return await read
+
+    return list(await asyncio.gather(*map(one, reads)))

@@ -1,0 +1,57 @@
+"""`GET operations`: what all agents are at, for whoever operates the app."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from tests.hosting.functions.owned_app import OwnedApp, owner, with_roles
+from tests.support.carriers import GUARD_SECONDS, Api
+
+URL = "/api/operations"
+
+pytestmark = pytest.mark.behaviour("overview.operations")
+
+
+async def agent_of(api: Api, name: str = "Joker", **query: Any) -> dict[str, Any]:
+    """Return what one agent is at."""
+    answer = await api.http.get(URL, params=query)
+    assert answer.status_code == 200, answer.text
+    return next(dict(one) for one in answer.json()["agents"] if one["agent"] == name)
+
+
+@pytest.mark.slow
+async def test_runs_that_are_queued_and_running_are_counted_with_what_ended_today(socket: Api) -> None:
+    """Over the engine's own list of what changed."""
+    before = await agent_of(socket)
+    await socket.ask("fail", thread_id="operated")
+    await socket.entries("operated", turns=1)
+    end = asyncio.get_running_loop().time() + GUARD_SECONDS
+    while (after := await agent_of(socket))["today"]["runs"] == before["today"]["runs"]:
+        assert asyncio.get_running_loop().time() < end
+        await asyncio.sleep(0.05)
+    runs = [await socket.ask(message, thread_id="operated", wait_for_response=False) for message in ("sleep 30", "hi")]
+    while (busy := await agent_of(socket))["running"] == 0:
+        assert asyncio.get_running_loop().time() < end
+        await asyncio.sleep(0.05)
+    for run in reversed(runs):
+        await socket.http.post(f"{run.headers['location']}/cancel")
+    refused = await socket.http.get(URL, params={"hours": 721})
+
+    assert after["today"]["failures"]["run_failed"] == before["today"]["failures"].get("run_failed", 0) + 1
+    assert (busy["running"], busy["running_here"], busy["queued"], busy["attempts"]) == (1, 1, 1, 1)
+    assert busy["oldest_queued_at"] is not None
+    assert (refused.status_code, refused.json()["code"]) == (400, "invalid_field")
+
+
+async def test_an_app_that_knows_its_callers_shows_it_to_administrators_alone() -> None:
+    """Of all owners, or of one; what the engine has not been asked for is not there."""
+    owned = OwnedApp(with_roles, AGENT_ADMIN_ROLE="operators")
+    async with owned.http:
+        refused = [await owned.ask("ada", "GET", path) for path in (URL, f"{URL}?owner={owner('ada')}")]
+        unsigned = await owned.ask(None, "GET", URL)
+
+    assert [(one.status_code, one.json()["code"]) for one in refused] == [(403, "forbidden")] * 2
+    assert unsigned.status_code == 401

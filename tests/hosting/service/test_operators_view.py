@@ -1,0 +1,149 @@
+"""What an operator sees of all agents, over two processes and several owners."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from hosting.names import Address
+from hosting.ports import iso
+from hosting.principal import Caller, Principal
+from hosting.service.operators_view import Look, OperatorsView
+from hosting.service.overview import Overview
+from hosting.stores.memory import MemoryObjects, SharedMemory
+from tests.hosting.service.process import ADDRESS, AGENT, ListedEngine, Process, call
+
+ADA = Caller.of(Principal("https://login.example", "ada"))
+HOUR = 3600.0
+Processes = tuple[Process, Process]
+
+pytestmark = pytest.mark.behaviour("overview.operations")
+
+
+@pytest.fixture
+def engine() -> ListedEngine:
+    """An engine that says which entities changed."""
+    return ListedEngine()
+
+
+@pytest.fixture
+def processes(engine: ListedEngine) -> Iterator[Processes]:
+    """Two of one app."""
+    shared, attachments = SharedMemory(), MemoryObjects()
+    both = (Process(shared, attachments, engine), Process(shared, attachments, engine))
+    yield both
+    for process in both:
+        process.agent.gate.set()
+        process.loop.close()
+
+
+def view_of(process: Process, **bounds: int) -> OperatorsView:
+    """Return what an operator asks this process."""
+    return OperatorsView(process.log, process.holders, Overview(process.store, process.log, rest=0.0), **bounds)
+
+
+async def look(process: Process, owner: str | None = None, **bounds: int) -> Look:
+    """Look back for an hour."""
+    return await view_of(process, **bounds).look(AGENT, owner, HOUR, process.engine)
+
+
+def committed(engine: Any, thread_id: str, owner: str = "app", ago: float = 0.0) -> None:
+    """Have the thread's entity commit."""
+    engine.changed[Address.of(AGENT, thread_id, owner).entity[1]] = iso(time.time() - ago)
+
+
+async def turn(process: Process, thread_id: str, caller: Caller | None = None) -> None:
+    """Have a turn, and its entity commit."""
+    started = await process.runs.start(
+        AGENT, call(thread_id=thread_id), process.engine, *(() if caller is None else (caller,))
+    )
+    await process.runs.wait(started.run, process.engine, 5.0)
+    committed(process.engine, thread_id, "app" if caller is None else caller.owner)
+
+
+async def test_what_one_process_holds_the_other_finds_by_what_the_engine_says_changed(
+    processes: Processes, engine: ListedEngine
+) -> None:
+    """And the first by what it holds, before the engine knows of the thread."""
+    one, other = processes
+    one.agent.gate.clear()
+    await one.start(call("first"))
+    queued = await one.start(call("second"))
+    unknown = await look(other)
+    here = await look(one)
+    committed(engine, "t1")
+    there = await look(other)
+
+    assert (unknown.open_runs, unknown.is_complete) == ([], True)
+    assert [(len(seen.open_runs), seen.queued[0].id, seen.held_here) for seen in (here, there)] == [
+        (2, queued.run_id, 1),
+        (2, queued.run_id, 0),
+    ]
+    assert [address for address, _ in there.threads] == [ADDRESS]
+
+
+async def test_a_run_that_was_taken_over_from_a_dead_process_says_so(
+    processes: Processes, engine: ListedEngine
+) -> None:
+    """By its attempts, and how many of them began because a holder was lost."""
+    one, other = processes
+    one.agent.gate.clear()
+    other.agent.gate.clear()
+    run = await one.start(call())
+    one.store.is_away = True
+    taking_over = asyncio.ensure_future(other.deliver(run.run_id))
+    committed(engine, "t1")
+    end = asyncio.get_running_loop().time() + 5.0
+    while not (found := (await look(other)).open_runs)[0].lost:
+        assert asyncio.get_running_loop().time() < end
+        await asyncio.sleep(0.01)
+    other.agent.gate.set()
+    await taking_over
+
+    assert [(run.attempts, run.lost) for run in found] == [(2, 1)]
+    assert (await look(other)).open_runs == []
+
+
+async def test_all_owners_are_looked_at_or_one(processes: Processes, engine: ListedEngine) -> None:
+    """Their threads of one id are two; today's figures are of all of them together."""
+    one, other = processes
+    other.agent.fails.append(ValueError("no"))
+    await turn(one, "t1", ADA)
+    await turn(other, "t1")
+
+    everybody, ada = await look(other), await look(other, ADA.owner)
+
+    assert sorted(address.owner for address, _ in everybody.threads) == sorted(["app", ADA.owner])
+    assert [address.owner for address, _ in ada.threads] == [ADA.owner]
+    assert (everybody.today.runs, everybody.today.failures) == (2, {"run_failed": 1})
+    assert (ada.today.runs, ada.today.failures) == (1, {})
+
+
+async def test_a_look_is_bounded_and_says_so(processes: Processes, engine: ListedEngine) -> None:
+    """The newest changes come first; what changed before the time asked for is not looked at."""
+    one, _ = processes
+    for name in ("a", "b", "c"):
+        await turn(one, name)
+    committed(engine, "a", ago=100)
+    committed(engine, "c", ago=5 * HOUR)
+
+    whole = await look(one)
+    by_heads, by_names = await look(one, most_looked=1), await look(one, most_named=1)
+
+    assert [address.thread_id for address, _ in whole.threads] == ["b", "a"]
+    assert (whole.is_complete, by_heads.is_complete, by_names.is_complete) == (True, False, False)
+    assert [address.thread_id for address, _ in by_heads.threads] == ["b"]
+
+
+async def test_figures_of_too_many_owners_are_not_whole(processes: Processes, engine: ListedEngine) -> None:
+    """Each is a list of its own."""
+    one, _ = processes
+    await turn(one, "t1", ADA)
+
+    bounded = await look(one, most_owners=1)
+
+    assert (bounded.is_complete, bounded.today.runs) == (False, 0)
