@@ -5,6 +5,7 @@
                                               Functions app
     python dev.py host COMMAND [ARGS...]      functions, inspect, keys or reset of the app in the current folder
     python dev.py owners assign ARGS...       hand threads of a running app to an owner
+    python dev.py operations [ARGS...]        what a running app is at, and what is stuck; --repair asks for it again
     python dev.py exec PROGRAM [ARGS...]      any program in the environment, in the current folder
     python dev.py test [--model] [ARGS...]    the tests, on all cores unless ARGS, which go to pytest, name some of
                                               them; --model: only those with a real model
@@ -122,8 +123,6 @@ def command_line() -> argparse.ArgumentParser:
     host_command = commands.add_parser("host", help="look at the app of the current folder, without running it")
     host_command.add_argument("host_command", choices=HOST_COMMANDS, metavar="|".join(HOST_COMMANDS))
     host_command.add_argument("arguments", nargs=argparse.REMAINDER, help="what goes to that command")
-    owners_command = commands.add_parser("owners", help="hand threads of a running app to an owner")
-    owners_command.add_argument("arguments", nargs=argparse.REMAINDER, help="assign AGENT THREAD... --issuer I --id ID")
     exec_command = commands.add_parser("exec", help="run any program in the environment, in the current folder")
     exec_command.add_argument("program", help="python, pip, func, ...")
     exec_command.add_argument("arguments", nargs=argparse.REMAINDER, help="what goes to the program")
@@ -138,7 +137,9 @@ def command_line() -> argparse.ArgumentParser:
     for option, (_, meaning) in TARGET_OPTIONS.items():
         test_command.add_argument(f"--{option}", help=meaning)
     commands.add_parser("docs", help="make a site of the pages, and refuse a link that leads nowhere")
-    # Its options are those of packages/build.py.
+    # Their options are those of hosting/owners.py, hosting/operations.py and packages/build.py.
+    commands.add_parser("owners", help="hand threads of a running app to an owner", add_help=False, allow_abbrev=False)
+    commands.add_parser("operations", help="say what a running app is at", add_help=False, allow_abbrev=False)
     commands.add_parser("build", help="build the wheels", add_help=False, allow_abbrev=False)
     return parser
 
@@ -172,10 +173,10 @@ def host(options: argparse.Namespace, rest: list[str]) -> NoReturn:
     become([str(VENV_PYTHON), "-m", "devhost", options.host_command, *options.arguments, *rest], Path.cwd())
 
 
-def owners(options: argparse.Namespace, rest: list[str]) -> NoReturn:
-    """Become the command about owners, which needs nothing but Python."""
+def ask(options: argparse.Namespace, rest: list[str]) -> NoReturn:
+    """Become a command that asks a running app, and needs nothing but Python."""
     install(LOCAL)
-    become([str(VENV_PYTHON), "-m", "hosting.owners", *options.arguments, *rest], ROOT)
+    become([str(VENV_PYTHON), "-m", f"hosting.{options.command}", *rest], ROOT)
 
 
 def execute(options: argparse.Namespace, rest: list[str]) -> NoReturn:
@@ -392,7 +393,8 @@ def exit_code_of(child: subprocess.Popen[bytes]) -> int:
     return child.returncode
 
 
-COMMANDS = {"run": run, "host": host, "owners": owners, "exec": execute, "test": test, "docs": docs, "build": build}
+COMMANDS = {"run": run, "host": host, "owners": ask, "operations": ask, "exec": execute, "test": test, "docs": docs}
+COMMANDS["build"] = build
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

@@ -9,17 +9,10 @@ import argparse
 import json
 import sys
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
-from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlencode
-from urllib.request import Request, urlopen
+from urllib.request import Request
 
-INTERRUPTED = 130
-_SECONDS = 300.0
-
-
-class _RefusedError(Exception):
-    """What the app answered, as a sentence."""
+from hosting.app_requests import INTERRUPTED, RefusedError, add_options, headers_of, sent
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -29,13 +22,11 @@ def main(arguments: Sequence[str]) -> int:
         print("Name threads, or give --all.", file=sys.stderr)
         return 1
     try:
-        headers = dict(_header(text) for text in options.header)
-        if options.key:
-            headers["x-functions-key"] = options.key
+        headers = headers_of(options)
         app = f"{options.url.rstrip('/')}/api/agents/{quote(options.agent)}/threads"
         threads = _threads(app, headers) if options.all else iter(options.threads)
         return max([_assign(app, thread, options, headers) for thread in threads], default=0)
-    except (_RefusedError, ValueError) as error:
+    except (RefusedError, ValueError) as error:
         print(error, file=sys.stderr)
         return 1
     except KeyboardInterrupt:
@@ -50,23 +41,8 @@ def _parser() -> argparse.ArgumentParser:
     assign.add_argument("--all", action="store_true", help="all threads that the app itself has with the agent")
     assign.add_argument("--issuer", required=True, help="who signs the owner in")
     assign.add_argument("--id", required=True, help="who the owner is to the issuer")
-    assign.add_argument("--url", default="http://localhost:7071", help="where the app runs (default: %(default)s)")
-    assign.add_argument("--key", help="a function key")
-    assign.add_argument(
-        "--header",
-        action="append",
-        default=[],
-        metavar="'NAME: VALUE'",
-        help="by which you are known, as often as needed",
-    )
+    add_options(assign)
     return parser
-
-
-def _header(text: str) -> tuple[str, str]:
-    name, colon, value = text.partition(":")
-    if not colon or not name.strip():
-        raise ValueError(f"--header is {text[:80]!r}. Give 'NAME: VALUE'.")
-    return name.strip(), value.strip()
 
 
 def _threads(app: str, headers: Mapping[str, str]) -> Iterator[str]:
@@ -75,7 +51,7 @@ def _threads(app: str, headers: Mapping[str, str]) -> Iterator[str]:
     cursor: str | None = ""
     while cursor is not None:
         query = urlencode({"owner": "app", "limit": 200, **({"cursor": cursor} if cursor else {})})
-        _, page = _sent(Request(f"{app}?{query}", headers=dict(headers)))
+        _, page = sent(Request(f"{app}?{query}", headers=dict(headers)))
         found += [thread["thread_id"] for thread in page["threads"]]
         cursor = page["next_cursor"]
     return iter(found)
@@ -83,32 +59,14 @@ def _threads(app: str, headers: Mapping[str, str]) -> Iterator[str]:
 
 def _assign(app: str, thread: str, options: argparse.Namespace, headers: Mapping[str, str]) -> int:
     body = json.dumps({"issuer": options.issuer, "id": options.id}).encode()
-    sent = {**headers, "content-type": "application/json"}
+    typed = {**headers, "content-type": "application/json"}
     try:
-        status, _ = _sent(Request(f"{app}/{quote(thread)}/assign", data=body, headers=sent, method="POST"))
-    except _RefusedError as error:
+        status, _ = sent(Request(f"{app}/{quote(thread)}/assign", data=body, headers=typed, method="POST"))
+    except RefusedError as error:
         print(f"{thread}: {error}", file=sys.stderr)
         return 1
     print(f"{thread}: assigned" + (", the old thread still goes" if status == 202 else ""))
     return 0
-
-
-def _sent(request: Request) -> tuple[int, Any]:
-    """Return the status and the JSON of an answer; raises `_RefusedError` for any that is no success."""
-    if not request.full_url.startswith(("http://", "https://")):
-        raise ValueError(f"--url is {request.full_url[:80]!r}: it must begin with http:// or https://.")
-    try:
-        with urlopen(request, timeout=_SECONDS) as answer:
-            text = answer.read()
-            return answer.status, json.loads(text) if text else None
-    except HTTPError as error:
-        text = error.read()
-        try:
-            raise _RefusedError(str(json.loads(text)["detail"])) from None
-        except (ValueError, KeyError, TypeError):
-            raise _RefusedError(f"The app answered {error.code} {error.reason}.") from None
-    except URLError as error:
-        raise _RefusedError(f"The app cannot be reached: {error.reason}.") from None
 
 
 if __name__ == "__main__":

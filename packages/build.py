@@ -36,6 +36,8 @@ NAMES = {
 }
 COMMANDS = {
     "python -m hosting.tail": "durable-agent-host tail",
+    "python dev.py operations": "durable-agent-host operations",
+    "dev.py operations": "durable-agent-host operations",
     "python dev.py owners": "durable-agent-host owners",
     "dev.py owners": "durable-agent-host owners",
     "python -m state": "durable-agent-host state",

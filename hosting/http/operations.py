@@ -6,7 +6,7 @@ and numbers, and no text.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from typing_extensions import TypedDict
 
@@ -17,7 +17,7 @@ from hosting.plan import AgentPlan, Kind
 from hosting.ports import iso
 from hosting.request.parameters import HOURS
 from hosting.service.figures import DayFigures
-from hosting.service.operators_view import Look
+from hosting.service.operators_view import Look, StuckCode
 
 
 class AgentOperations(TypedDict):
@@ -38,6 +38,23 @@ class AgentOperations(TypedDict):
     today: DayFigures
 
 
+class StuckThread(TypedDict):
+    """A thread that seems to go on no more: its next run, or its deletion where `run_id` is null; why, since when.
+
+    `seen` is another text after anything was recorded of the thread.
+    """
+
+    agent: str
+    kind: Kind
+    owner: str
+    thread_id: str
+    run_id: str | None
+    code: StuckCode
+    reason: str
+    since: str
+    seen: str
+
+
 class Operations(TypedDict):
     """What the app's agents are at, by threads that changed `since`; `complete` unless there were too many of them."""
 
@@ -46,7 +63,18 @@ class Operations(TypedDict):
     looked_at: int
     complete: bool
     agents: list[AgentOperations]
+    stuck: list[StuckThread]
 
+
+REASONS: Mapping[StuckCode, str] = {
+    "not_taken_up": "It is the next run of its thread, and nobody works on it. Its signal never came, or no process "
+    "takes runs.",
+    "out_of_time": "Its time is over, and nobody ended it. Its process is gone, and no other was signalled.",
+    "silent": "A process took it, and recorded nothing for minutes. If `seen` is the same half a minute later, that "
+    "process is gone.",
+    "deleting": "The thread's deletion was begun, and has not ended. Its signal never came.",
+}
+"""What each code means."""
 
 OPERATIONS = Route(
     "http_operations",
@@ -68,6 +96,21 @@ def operations_reply(looks: Sequence[tuple[AgentPlan, Look]], now: float, hours:
         "looked_at": sum(len(look.threads) for _, look in looks),
         "complete": all(look.is_complete for _, look in looks),
         "agents": [_agent(plan, look, now) for plan, look in looks],
+        "stuck": [
+            {
+                "agent": plan.name,
+                "kind": plan.kind,
+                "owner": one.address.owner,
+                "thread_id": one.address.thread_id,
+                "run_id": one.run_id,
+                "code": one.code,
+                "reason": REASONS[one.code],
+                "since": iso(one.since),
+                "seen": one.seen,
+            }
+            for plan, look in looks
+            for one in look.stuck
+        ],
     }
     return json_reply(200, body)
 

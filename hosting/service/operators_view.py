@@ -13,7 +13,7 @@ import asyncio
 from collections.abc import Awaitable, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from hosting.names import APP, Address, entity_name
 from hosting.ports import EntityClient, read_utc
@@ -29,10 +29,27 @@ MOST_LOOKED = 500
 MOST_OWNERS = 50
 """How many threads a look at one agent asks the engine for, of how many it reads the heads, and of how many owners the
 figures of today."""
+QUIET_SECONDS = CLOCKS_DIFFER_SECONDS
+"""What is quiet for longer is stuck: by so much two machines' clocks may differ."""
 _PAGE = 200
 _AT_ONCE = 16
 
 T = TypeVar("T")
+StuckCode = Literal["not_taken_up", "out_of_time", "silent", "deleting"]
+
+
+@dataclass(frozen=True)
+class Stuck:
+    """A thread that seems to go on no more, why, and since when by the clock of who appended last.
+
+    It is about the run, or without one about the thread's deletion. `seen` is another one after each append.
+    """
+
+    address: Address
+    run_id: str | None
+    code: StuckCode
+    since: float
+    seen: str
 
 
 @dataclass(frozen=True)
@@ -48,6 +65,7 @@ class Look:
     is_complete: bool
     held_here: int
     today: Day
+    stuck: tuple[Stuck, ...]
 
     @property
     def open_runs(self) -> list[OpenRun]:
@@ -95,6 +113,8 @@ class OperatorsView:
         wanted = list(dict.fromkeys([*here, *(address for _, address in lately)]))
         owners = list(dict.fromkeys([APP, *(address.owner for address in named)])) if owner is None else [owner]
         heads = await _gathered(self._log.head(address) for address in wanted[: self._most_looked])
+        threads = tuple(zip(wanted, heads, strict=False))
+        suspects = (_stuck(address, head, now) for address, head in threads)
         days = await _gathered(
             self._today(agent, one, midnight.date().isoformat(), client) for one in owners[: self._most_owners]
         )
@@ -103,10 +123,11 @@ class OperatorsView:
             today = today.plus(day)
         return Look(
             agent,
-            tuple(zip(wanted, heads, strict=False)),
+            threads,
             is_whole and len(wanted) <= self._most_looked and len(owners) <= self._most_owners,
             sum(_is_of(address, agent, owner) for address in held),
             today,
+            tuple(one for one in suspects if one is not None and one.run_id not in self._holders.held),
         )
 
     async def _named(
@@ -129,6 +150,25 @@ class OperatorsView:
         """Return what the owner's runs that ended today came to."""
         figures = await self._overview.figures(agent, owner, 1, client)
         return dict(figures.days).get(date, Day())
+
+
+def _stuck(address: Address, head: Head, now: float) -> Stuck | None:
+    """Return what of the thread seems to go on no more. Nothing is decided by it: clocks of machines are compared."""
+    run, claim, since = head.next_run, head.claim, head.changed_at
+    code: StuckCode
+    if head.state == "deleting":
+        code = "deleting"
+    elif run is None:
+        return None
+    elif claim is None:
+        code = "not_taken_up"
+    elif now - claim.deadline > QUIET_SECONDS:
+        code, since = "out_of_time", max(since, claim.deadline)
+    else:
+        code = "silent"
+    if now - since <= QUIET_SECONDS:
+        return None
+    return Stuck(address, None if run is None else run.id, code, since, head.append_id)
 
 
 def _newest(one: tuple[float, Address]) -> tuple[float, str]:

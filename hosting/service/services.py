@@ -111,14 +111,19 @@ class Services:
             self.log, stores.threads, broadcast, self.holders, queue_seconds=settings.queue_timeout_seconds
         )
         self.threads = Threads(self.log, conversations, stores, publish=self.holders.publish, webhooks=self.webhooks)
-        self.overview = Overview(stores.threads, self.log)
-        self.memories = Memories(stores.threads, self.log)
-        self.operators_view = OperatorsView(self.log, self.holders, self.overview)
         self.approvals = Approvals(self.log, self.runs, self.holders, self._agents)
         self.sharing = Sharing(self.log)
         self.forking = Forking(self.log, self.threads, archiver, attachments, stores, publish=self.holders.publish)
+        self._add_what_spans_threads()
+
+    def _add_what_spans_threads(self) -> None:
+        stores = self.stores
+        self.overview = Overview(stores.threads, self.log)
+        self.memories = Memories(stores.threads, self.log)
+        self.operators_view = OperatorsView(self.log, self.holders, self.overview)
         self._planned: dict[str, AgentPlan] = {}
-        self.schedules = Schedules(stores.threads, self.runs, self._planned, self.log.clocks, settings.schedules)
+        most = self.settings.schedules
+        self.schedules = Schedules(stores.threads, self.runs, self._planned, self.log.clocks, most)
         self.owners = Owners(self.log, self.threads, stores, lambda: self._agents)
 
     def hold(self, planned: AgentPlan, run_timeout_seconds: float, retry: Retry | None = None) -> None:

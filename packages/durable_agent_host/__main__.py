@@ -10,6 +10,7 @@ COMMANDS = {
     "check": (f"{__package__}.check", "say what of an app is outdated, unsafe in production or not deployable"),
     "lock": (f"{__package__}.lock", "lock what a deployment installs, with hashes, for each Python"),
     "new": (f"{__package__}.new", "make an app of your own"),
+    "operations": ("hosting.operations", "say what a running app is at, and what is stuck"),
     "owners": ("hosting.owners", "hand threads of a running app to an owner"),
     "state": ("state.__main__", "print what a stored conversation holds"),
     "tail": ("hosting.tail", "print a run's events from its log"),
@@ -27,7 +28,7 @@ def main() -> int:
         print(f"durable-agent-host {version('durable-agent-host')}")
         return 0
     asked = name in ("-h", "--help")
-    lines = [f"  {command:8}{meaning}" for command, (_, meaning) in COMMANDS.items()]
+    lines = [f"  {command:12}{meaning}" for command, (_, meaning) in COMMANDS.items()]
     usage = [
         "usage: durable-agent-host COMMAND ...",
         "",

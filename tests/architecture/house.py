@@ -33,7 +33,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("service",),
     ("entity", "http"),
     ("functions", "console"),
-    ("app", "tail", "owners"),
+    ("app", "tail", "owners", "operations", "app_requests"),
 )
 """From the ground up. A name is that of a room, or of a file beside the rooms; those files may know each other."""
 

@@ -10,4 +10,6 @@ BEHAVIOURS = {
     "overview.owners": "With owners, everybody sees their own threads, approvals and figures only.",
     "overview.operations": "An operator sees what each agent's runs are at, over all owners and processes, and whether "
     "all was looked at; runs write nothing for it (docs/operations.md).",
+    "overview.stuck": "What a dead process left is listed with its reason, and ends when an operator asks for it again "
+    "(docs/operations.md).",
 }

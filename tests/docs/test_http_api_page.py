@@ -10,7 +10,7 @@ import pytest
 from hosting.errors import REQUEST_ERRORS, RUN_ERRORS
 from hosting.http.bodies import ShownSchedule
 from hosting.http.memory_routes import MEMORY_ROUTES
-from hosting.http.operations import OPERATIONS, AgentOperations, Operations
+from hosting.http.operations import OPERATIONS, REASONS, AgentOperations, Operations, StuckThread
 from hosting.http.owner_bodies import ShownFact
 from hosting.http.owner_routes import OWNED_ROUTES, SHARED_ROUTES
 from hosting.http.routes import ORCHESTRATION, ROUTES
@@ -87,6 +87,7 @@ def test_the_page_about_operations_has_its_route_and_exactly_its_fields() -> Non
     """In its tables."""
     listed = re.findall(r"^\| `([A-Z]+ [^`?]+)` \|", OPERATED, flags=re.MULTILINE)
     rows = re.findall(r"^\| (`[a-z_]+`(?:, `[a-z_]+`)*) \|", OPERATED, flags=re.MULTILINE)
-    fields = {*Operations.__annotations__, *AgentOperations.__annotations__} - {"agents"}
+    fields = {*Operations.__annotations__, *AgentOperations.__annotations__, *REASONS, "code"} - {"agents", "stuck"}
     assert listed == [str(OPERATIONS)]
+    assert [name for name in StuckThread.__annotations__ if f"`{name}`" not in OPERATED] == []
     assert sorted(re.findall(r"`([a-z_]+)`", " ".join(rows))) == sorted(fields)

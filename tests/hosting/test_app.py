@@ -10,6 +10,7 @@ import pytest
 from agent_framework import Agent
 
 from hosting.errors import ConfigurationError
+from hosting.http.operations import OPERATIONS
 from hosting.http.routes import ROUTES, RUN
 from hosting.http.schedule_routes import SCHEDULE_ROUTES
 from hosting.settings import Settings, meaning_of, read_settings
@@ -17,7 +18,7 @@ from tests.support.app.scripted import ScriptedClient, scripted_agent
 from tests.support.direct import DirectHost
 from tests.support.made_app import MEMORY, app_of, triggers
 
-SHARED = [route.function for route in (*ROUTES, *SCHEDULE_ROUTES) if route is not RUN]
+SHARED = [route.function for route in (*ROUTES, *SCHEDULE_ROUTES, OPERATIONS) if route is not RUN]
 
 
 @pytest.mark.behaviour("hosting.registers")

@@ -123,6 +123,7 @@ def test_a_type_checker_sees_the_types_of_the_public_names(both_installed: Path,
     ("arguments", "expected"),
     [
         (["tail", "--help"], "usage: durable-agent-host tail [-h]"),
+        (["operations", "--help"], "usage: durable-agent-host operations [-h]"),
         (["owners", "assign", "--help"], "usage: durable-agent-host owners assign [-h]"),
         (["state", "--help"], "usage: durable-agent-host state [-h]"),
         (["--help"], "usage: durable-agent-host COMMAND"),

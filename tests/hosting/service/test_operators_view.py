@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 
 from hosting.names import Address
-from hosting.ports import iso
+from hosting.ports import Clocks, iso
 from hosting.principal import Caller, Principal
 from hosting.service.operators_view import Look, OperatorsView
 from hosting.service.overview import Overview
 from hosting.stores.memory import MemoryObjects, SharedMemory
+from hosting.thread.commands import AcceptRun, DeleteThread, RecordSteps
 from tests.hosting.service.process import ADDRESS, AGENT, ListedEngine, Process, call
+from tests.support.threads import accepted, terms
 
 ADA = Caller.of(Principal("https://login.example", "ada"))
 HOUR = 3600.0
@@ -147,3 +149,64 @@ async def test_figures_of_too_many_owners_are_not_whole(processes: Processes, en
     bounded = await look(one, most_owners=1)
 
     assert (bounded.is_complete, bounded.today.runs) == (False, 0)
+
+
+async def stuck(process: Process, minutes: float) -> list[tuple[str, str | None]]:
+    """Return what seems stuck to a process whose clock says that so many minutes have passed."""
+    process.log.clocks = Clocks(lambda: time.time() + 60 * minutes)
+    return [(one.code, one.run_id) for one in (await look(process)).stuck]
+
+
+@pytest.mark.behaviour("overview.stuck")
+async def test_a_run_of_a_dead_process_is_stuck_to_the_other_and_one_that_is_held_to_nobody(
+    processes: Processes, engine: ListedEngine
+) -> None:
+    """While its time is not over it is silent. To the process that holds it, it is at work."""
+    one, other = processes
+    one.agent.gate.clear()
+    run = await one.start(call())
+    committed(engine, "t1")
+    held = await stuck(one, 7)
+    soon, later = await stuck(other, 4), await stuck(other, 7)
+    event = accepted("r1", at=time.time()).model_copy(update={"agent": AGENT})
+    claim = terms("elsewhere", deadline=time.time() + HOUR)
+    await other.log.execute(Address.of(AGENT, "t2"), AcceptRun(event, 32, claim))
+    committed(engine, "t2")
+
+    assert (held, soon, later) == ([], [], [("out_of_time", run.run_id)])
+    assert set(await stuck(other, 7)) == {("out_of_time", run.run_id), ("silent", "r1")}
+
+
+@pytest.mark.behaviour("overview.stuck")
+async def test_a_run_that_nobody_took_up_and_a_deletion_that_does_not_end_are_stuck(
+    processes: Processes, engine: ListedEngine
+) -> None:
+    """The queue behind the run is not: it waits for its turn."""
+    one, other = processes
+    for run_id in ("r1", "r2"):
+        event = accepted(run_id, at=time.time()).model_copy(update={"agent": AGENT})
+        await one.log.execute(ADDRESS, AcceptRun(event, 32))
+    await turn(one, "gone")
+    await one.log.execute(Address.of(AGENT, "gone"), DeleteThread(time.time()))
+    committed(engine, "t1")
+
+    assert await stuck(other, 4) == []
+    assert set(await stuck(other, 7)) == {("not_taken_up", "r1"), ("deleting", None)}
+
+
+@pytest.mark.behaviour("overview.stuck")
+async def test_a_sign_of_life_is_another_text(processes: Processes, engine: ListedEngine) -> None:
+    """Also where its holder recorded nothing but that."""
+    one, other = processes
+    event = accepted("r1", at=time.time()).model_copy(update={"agent": AGENT})
+    await one.log.execute(ADDRESS, AcceptRun(event, 32, terms("elsewhere", deadline=time.time() + HOUR)))
+    committed(engine, "t1")
+    other.log.clocks = Clocks(lambda: time.time() + 420)
+    first, same = (await look(other)).stuck, (await look(other)).stuck
+    await one.log.execute(ADDRESS, RecordSteps("elsewhere"))
+
+    alive = (await look(other)).stuck
+
+    assert [one_of.seen for one_of in first] == [one_of.seen for one_of in same]
+    assert [(one_of.run_id, one_of.code) for one_of in alive] == [("r1", "silent")]
+    assert alive[0].seen != first[0].seen

@@ -1,0 +1,102 @@
+"""`python dev.py operations` says what an app's agents are at, and what is stuck and why (docs/operations.md).
+
+Theory. It asks over HTTP, as an administrator where the app knows its callers. What it does for `--repair` are requests
+that anybody may repeat: to read a run has its thread's entity look after it, and a deletion goes on where it is asked
+for again. A run that only seems stuck is looked at twice: whoever works on it shows a sign of life meanwhile.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+from urllib.parse import quote, urlencode
+from urllib.request import Request
+
+from hosting.app_requests import INTERRUPTED, RefusedError, add_options, headers_of, sent
+
+Found = dict[str, Any]
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command; return 0 where nothing is stuck or all was asked for again, 1 where not, 130 after Ctrl-C."""
+    options = _parser().parse_args(arguments)
+    try:
+        headers, app = headers_of(options), f"{options.url.rstrip('/')}/api"
+        where = f"{app}/operations?{urlencode({'hours': options.hours})}"
+        page = _read(where, headers)
+        for line in _summary(page):
+            print(line)
+        stuck = page["stuck"]
+        if any(one["code"] == "silent" for one in stuck):
+            time.sleep(options.watch)
+            later = [_seen(one) for one in _read(where, headers)["stuck"]]
+            stuck = [one for one in stuck if _seen(one) in later]
+        return max([_shown(app, one, headers, repairs=options.repair) for one in stuck], default=0)
+    except (RefusedError, ValueError) as error:
+        print(error, file=sys.stderr)
+        return 1
+    except KeyboardInterrupt:
+        return INTERRUPTED
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="dev.py operations", description="What an app's agents are at.")
+    parser.add_argument(
+        "--hours", type=int, default=1, help="look at threads that changed since (default: %(default)s)"
+    )
+    parser.add_argument("--repair", action="store_true", help="ask again for what is stuck")
+    parser.add_argument(
+        "--watch",
+        type=float,
+        default=30.0,
+        metavar="SECONDS",
+        help="how long runs that say nothing are watched for a sign of life (default: %(default)s)",
+    )
+    add_options(parser)
+    return parser
+
+
+def _read(where: str, headers: Mapping[str, str]) -> Found:
+    _, page = sent(Request(where, headers=dict(headers)))
+    return dict(page)
+
+
+def _summary(page: Found) -> Iterator[str]:
+    for one in page["agents"]:
+        oldest = f" since {one['oldest_queued_at']}" if one["queued"] else ""
+        failures = "".join(f", {count} {code}" for code, count in sorted(one["today"]["failures"].items()))
+        yield (
+            f"{one['agent']}: {one['running']} running, {one['queued']} queued{oldest}, "
+            f"{one['taken_over']} taken over; today {one['today']['runs']} ended{failures}"
+        )
+    if not page["complete"]:
+        yield f"Only the {page['looked_at']} threads that changed last were looked at."
+
+
+def _seen(one: Found) -> tuple[str, ...]:
+    return tuple(str(one[name]) for name in ("agent", "owner", "thread_id", "run_id", "seen"))
+
+
+def _shown(app: str, one: Found, headers: Mapping[str, str], *, repairs: bool) -> int:
+    """Say what is stuck, ask for it again if that is wanted, and return the exit code."""
+    named = f"run {one['run_id']} of thread" if one["run_id"] else "thread"
+    print(f"{one['agent']}, {named} {one['thread_id']}, owner {one['owner']}, since {one['since']}: {one['reason']}")
+    if not repairs:
+        return 1
+    thread = f"{app}/{one['kind']}s/{quote(one['agent'])}/threads/{quote(one['thread_id'], safe='')}"
+    place = f"{thread}/runs/{one['run_id']}" if one["run_id"] else thread
+    url = f"{place}?{urlencode({'owner': one['owner']})}"
+    try:
+        status, answer = sent(Request(url, headers=dict(headers), method="GET" if one["run_id"] else "DELETE"))
+    except RefusedError as error:
+        print(f"  {error}", file=sys.stderr)
+        return 1
+    print(f"  asked for again: {answer['status'] if answer else 'deleted' if status == 204 else 'under way'}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

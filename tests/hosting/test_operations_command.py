@@ -1,0 +1,159 @@
+"""`python dev.py operations` against an app on the local host, over what a process left that was killed long ago."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, ClassVar
+
+import httpx
+import pytest
+
+from hosting.host_settings import task_hub
+from hosting.names import Address
+from hosting.operations import main
+from hosting.principal import Principal
+from hosting.runner.thread_log import ThreadLog
+from hosting.stores.memory import MemoryObjects
+from hosting.stores.sqlite import SqliteThreadStore
+from hosting.thread.commands import AcceptRun, Command, DeleteThread
+from tests.support.carriers import APP
+from tests.support.known_callers import ISSUER, SOURCE
+from tests.support.running_host import GUARD_SECONDS, RunningHost
+from tests.support.threads import accepted
+
+pytestmark = pytest.mark.behaviour("overview.stuck")
+
+ADA = Principal(ISSUER, "ada").owner
+THREADS = "/api/agents/Joker/threads"
+AGO = 1000.0
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An app that knows its callers."""
+    copied: Path = tmp_path_factory.mktemp("operated") / "app"
+    shutil.copytree(APP, copied, ignore=shutil.ignore_patterns(".*", "__pycache__"))
+    (copied / "function_app.py").write_text(SOURCE, encoding="utf-8")
+    return copied
+
+
+@pytest.fixture(scope="module")
+def http(folder: Path) -> Iterator[httpx.Client]:
+    """The app on a host, asked by an administrator."""
+    with (
+        RunningHost(folder, environ={"AGENT_ADMIN_ROLE": "operators"}) as running,
+        httpx.Client(base_url=running.origin, headers={"x-user": "root"}, timeout=GUARD_SECONDS) as client,
+    ):
+        yield client
+
+
+def command(http: httpx.Client, *options: str, user: str = "root") -> int:
+    """Run the command and return its exit code."""
+    return main(["--url", str(http.base_url), "--header", f"X-User: {user}", "--watch", "0", *options])
+
+
+async def left_behind(folder: Path, thread_id: str, step: Command) -> None:
+    """Append what another process did before it was killed."""
+    hub = task_hub(folder, {})
+    log = ThreadLog(SqliteThreadStore(folder / ".agents" / "log.sqlite", hub), MemoryObjects(), hub)
+    await log.execute(Address.of("Joker", thread_id, ADA), step)
+    await log.close()
+
+
+@pytest.mark.slow
+def test_what_a_dead_process_left_is_listed_with_its_reason_and_repaired(
+    folder: Path, http: httpx.Client, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A run whose signal never came, and a deletion; asked for again both end."""
+    for thread_id in ("asked", "deleted"):
+        body = {"message": "hi", "thread_id": thread_id}
+        assert http.post("/api/agents/Joker/run", json=body, headers={"x-user": "ada"}).status_code == 200
+    end = time.monotonic() + GUARD_SECONDS
+    while http.get("/api/operations").json()["looked_at"] < 2:
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    event = accepted("r" * 32, at=time.time() - AGO).model_copy(update={"agent": "Joker", "thread_id": "asked"})
+    asyncio.run(left_behind(folder, "asked", AcceptRun(event, 32)))
+    asyncio.run(left_behind(folder, "deleted", DeleteThread(time.time() - AGO)))
+
+    listed = command(http)
+    found = capsys.readouterr().out.splitlines()
+    repaired = command(http, "--repair")
+    asked_again = [line for line in capsys.readouterr().out.splitlines() if line.startswith("  ")]
+    run = f"{THREADS}/asked/runs/{'r' * 32}?owner={ADA}"
+    while (answer := http.get(run)).status_code == 202:
+        assert time.monotonic() < end + GUARD_SECONDS
+        time.sleep(0.05)
+    after = command(http)
+
+    assert (listed, repaired, after) == (1, 0, 0)
+    assert found[0].startswith("Joker: 0 running, 1 queued since 20")
+    assert sorted(line.partition(", since")[0] for line in found[1:]) == [
+        f"Joker, run {'r' * 32} of thread asked, owner {ADA}",
+        f"Joker, thread deleted, owner {ADA}",
+    ]
+    assert sorted(asked_again) == ["  asked for again: accepted", "  asked for again: deleted"]
+    assert answer.json()["response"] == "echo: Hello from " + "r" * 32
+    assert http.get(f"{THREADS}/deleted?owner={ADA}").status_code == 404
+
+
+@pytest.mark.slow
+def test_what_cannot_be_asked_is_a_sentence_and_an_exit_code(
+    http: httpx.Client, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nobody's rights, hours that are too many, no app."""
+    codes = [command(http, user="eve"), command(http, "--hours", "721"), main(["--url", "http://127.0.0.1:9"])]
+    lines = capsys.readouterr().err.splitlines()
+
+    assert codes == [1, 1, 1]
+    assert lines[0].startswith("This is for administrators")
+    assert lines[1].startswith("The query 'hours' is 721")
+    assert lines[2].startswith("The app cannot be reached")
+
+
+class Looks(BaseHTTPRequestHandler):
+    """An app that answers each look with the next of these pages."""
+
+    pages: ClassVar[list[dict[str, Any]]] = []
+
+    def do_GET(self) -> None:
+        """Answer, as the last one does from then on."""
+        page = json.dumps(self.pages.pop(0) if len(self.pages) > 1 else self.pages[0]).encode()
+        self.send_response(200)
+        self.send_header("content-length", str(len(page)))
+        self.end_headers()
+        self.wfile.write(page)
+
+    def log_message(self, *_: object) -> None:
+        """Print nothing."""
+
+
+def seen(**by_run: str) -> dict[str, Any]:
+    """Return a page of runs that say nothing, with the last text seen of each."""
+    told = {"agent": "Joker", "kind": "agent", "owner": "app", "thread_id": "t", "code": "silent", "since": "then"}
+    stuck = [{**told, "run_id": run, "reason": "Nothing.", "seen": text} for run, text in by_run.items()]
+    return {"agents": [], "complete": False, "looked_at": 500, "stuck": stuck}
+
+
+def test_a_run_that_shows_a_sign_of_life_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of those that say nothing; what was not looked at is said too."""
+    Looks.pages = [seen(dead="a", alive="b"), seen(dead="a", alive="c", new="d")]
+    with ThreadingHTTPServer(("127.0.0.1", 0), Looks) as server:
+        serving = threading.Thread(target=server.serve_forever, args=(0.01,))
+        serving.start()
+        code = main(["--url", f"http://127.0.0.1:{server.server_port}", "--watch", "0"])
+        server.shutdown()
+        serving.join()
+
+    assert code == 1
+    assert capsys.readouterr().out.splitlines() == [
+        "Only the 500 threads that changed last were looked at.",
+        "Joker, run dead of thread t, owner app, since then: Nothing.",
+    ]
