@@ -179,7 +179,7 @@ def register_lists(served: Served, services: Services) -> None:
 
     @serves(served, routes.AGENTS)
     async def agents(request: HttpRequest) -> Reply:
-        return agents_reply(list(served.plan.agents.values()), request.base_url)
+        return agents_reply(list(served.plan.agents.values()), request.base_url, services.memories.agents)
 
     if served.has_workflows:
 

@@ -88,6 +88,7 @@ class ListedAgent(TypedDict):
     description: str
     run_url: str | None
     threads_url: str | None
+    memory_url: str | None
     mcp_tool: str | None
 
 

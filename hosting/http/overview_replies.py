@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 
 from hosting.budgets import cost_text
 from hosting.http.bodies import (
@@ -25,9 +25,16 @@ from hosting.thread.head import Head
 from hosting.thread.run import Run
 
 
-def agents_reply(plans: Sequence[AgentPlan], base_url: str) -> Reply:
-    """Return the agents among these, which doors each has, and where the workflows are."""
-    agents = [listed_agent(each, base_url) for each in plans if each.workflow is None]
+def agents_reply(plans: Sequence[AgentPlan], base_url: str, remembering: Container[str]) -> Reply:
+    """Return the agents among these, which doors each has, and where the workflows are.
+
+    `remembering` are the agents that have a memory, by their names in lower case.
+    """
+    agents = [
+        listed_agent(each, base_url, has_memory=each.name.lower() in remembering)
+        for each in plans
+        if each.workflow is None
+    ]
     body: AgentList = {
         "agents": agents,
         "workflows_url": f"{base_url}/workflows" if len(agents) < len(plans) else None,

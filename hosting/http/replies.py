@@ -209,7 +209,7 @@ def health_reply(agents: Iterable[AgentPlan] | None) -> Reply:
     return json_reply(200, {"status": "healthy", "agents": listed, "agent_count": len(listed)})
 
 
-def listed_agent(agent: AgentPlan, base_url: str) -> ListedAgent:
+def listed_agent(agent: AgentPlan, base_url: str, *, has_memory: bool = False) -> ListedAgent:
     """Return an agent, or a workflow, as a list has it."""
     url = f"{base_url}/{agent.kind}s/{quote(agent.name)}"
     return {
@@ -217,6 +217,7 @@ def listed_agent(agent: AgentPlan, base_url: str) -> ListedAgent:
         "description": agent.description,
         "run_url": f"{url}/run" if agent.http else None,
         "threads_url": f"{url}/threads" if agent.http else None,
+        "memory_url": f"{url}/memory" if agent.http and has_memory else None,
         "mcp_tool": agent.tool.name if agent.tool else None,
     }
 

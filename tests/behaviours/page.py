@@ -20,6 +20,8 @@ BEHAVIOURS = {
     "page.figures": "Latency, tokens and failures are drawn by day for an agent and by run for a thread, and are there "
     "as a table.",
     "page.schedules": "An agent's schedules are listed with their next and last run, and paused, resumed and deleted.",
+    "page.memory": "What an agent remembers is listed with when and where it was learnt, and added, edited and "
+    "forgotten; only where the agent has a memory.",
     "page.long": "A conversation of 10,000 entries is shown page by page, and no page is drawn in one go.",
     "page.keys": "With keys the page asks for one, and keeps it in its tab alone.",
     "page.for-everybody": "The page is for those who listen, press keys, or have a phone: axe-core finds nothing.",

@@ -59,6 +59,7 @@ export const paths = {
   threads: (agent, query) => `${of(agent)}/threads?${new URLSearchParams(query)}`,
   figures: (agent, days) => `${of(agent)}/figures?days=${days}`,
   schedules: (agent, id = "", rest = "") => `${of(agent)}/schedules${id && `/${part(id)}`}${rest}`,
+  memory: (agent, id = "") => `${of(agent)}/memory${id && `/${part(id)}`}`,
   waiting: (limit, cursor = "") => `approvals?${new URLSearchParams({ limit, ...(cursor && { cursor }) })}`,
   thread: (agent, thread, rest = "", kind = kindOf(agent)) => `${of(agent, kind)}/threads/${part(thread)}${rest}`,
   runs: (agent, thread, run = "", rest = "") => paths.thread(agent, thread, `/runs${run && `/${part(run)}`}${rest}`),

@@ -9,6 +9,7 @@ import { button, byId, el, icon, iconButton } from "./dom.js"
 import { Figures } from "./figures.js"
 import { Graph } from "./graph.js"
 import { Inbox, countWaiting } from "./inbox.js"
+import { Memory } from "./memory.js"
 import { Schedules } from "./schedules.js"
 import { exampleOf, takesText } from "./schemas.js"
 import { beginTheme, changeTheme } from "./theme.js"
@@ -38,13 +39,16 @@ byId("side-tools").append(
   iconButton("close", "Close", () => openSide(false), "quiet narrow-only"),
 )
 byId("inbox").firstChild.append(icon("inbox"))
-const views = { figures: viewButton("figures", "chart", "Figures"), schedules: viewButton("schedules", "clock", "Schedules") }
+const views = {
+  figures: viewButton("figures", "chart", "Figures"),
+  schedules: viewButton("schedules", "clock", "Schedules"),
+  memory: viewButton("memory", "bookmark", "Memory"),
+}
 const newest = iconButton("down", "To the newest message", () => drawn(true), "newest")
 newest.hidden = true
 byId("composer").prepend(newest)
 byId("tools").append(
-  views.figures,
-  views.schedules,
+  ...Object.values(views),
   iconButton("code", "Copy the last request as curl or Python", showCommands),
   iconButton("reset", "Reset: forget the conversation", reset, "quiet of-thread"),
   iconButton("trash", "Delete the thread", remove, "quiet of-thread"),
@@ -90,6 +94,7 @@ async function route() {
   view?.leave()
   conversation = view = null
   for (const [name, one] of Object.entries(views)) one.setAttribute("aria-pressed", String(wanted === name))
+  views.memory.hidden = !agent?.memory_url
   if (!agent) return showNoAgents()
   if (wanted === "approvals") return showView(new Inbox({ counted, failed }), "approvals", "Approvals", "What agents ask you before they do it")
   if (wanted === "figures") {
@@ -97,6 +102,7 @@ async function route() {
     return showView(new Figures(agent.name, thread), "figures", thread || agent.name, about, agent)
   }
   if (wanted === "schedules") return showView(new Schedules(agent.name, thread, failed), "schedules", agent.name, "What it runs by itself, and when", agent)
+  if (wanted === "memory" && agent.memory_url) return showView(new Memory(agent.name, thread, failed), "memory", agent.name, "What it remembers in all threads", agent)
   delete document.body.dataset.view
   showAgents(agent)
   conversation = new Conversation(agent.name, thread, { named, changed, failed, recovered: quiet, drawn, again: (text) => composer.write(text) })
@@ -124,7 +130,7 @@ function viewButton(name, drawing, says) {
   return made
 }
 
-/** Show a view in place of a conversation: the inbox, the figures of an agent or a thread, or an agent's schedules. */
+/** Show a view in place of a conversation: the inbox, the figures of an agent or a thread, an agent's schedules, or its memory. */
 async function showView(opened, name, title, about, agent = null) {
   view = opened
   showAgents(agent)

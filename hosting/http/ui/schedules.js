@@ -1,54 +1,16 @@
 // The schedules of an agent: when each has its next run, what became of its last one; paused, resumed and deleted here.
 
-import { Problem, checked, paths, read, send } from "./api.js"
+import { Problem, paths, read, send } from "./api.js"
+import { Cards, nothing, time } from "./cards.js"
 import { confirmed } from "./dialogs.js"
-import { announce, button, byId, el } from "./dom.js"
+import { button, byId, el } from "./dom.js"
 import { hrefOf } from "./threads.js"
-import { inFull, until } from "./times.js"
+import { inFull } from "./times.js"
 
-const POLL_MS = 10_000
 const ASKED_CHARACTERS = 300
 
-/** The schedules of one agent, the oldest first. `threadId` is the thread that the page goes back to. */
-export class Schedules {
-  constructor(agent, threadId, failed) {
-    this.agent = agent
-    this.threadId = threadId
-    this.failed = failed
-    this.isLeft = false
-    this.changes = 0
-    this.shown = ""
-    this.list = el("ul", { class: "cards" })
-    this.note = el("div", {})
-    this.element = el("div", { class: "view" }, this.list, this.note)
-  }
-
-  /** Show them, and what becomes of them. */
-  async open() {
-    while (!this.isLeft) {
-      if (!document.hidden) await this._load().catch(this.failed)
-      await new Promise((wait) => setTimeout(wait, POLL_MS))
-    }
-  }
-
-  leave() {
-    this.isLeft = true
-  }
-
-  async _load() {
-    const { changes } = this
-    const schedules = await this._read()
-    if (this.isLeft || changes !== this.changes) return // it was asked before something was changed here
-    this.note.replaceChildren(...(schedules?.length ? [] : [nothingYet(this.agent, schedules)]))
-    const shown = JSON.stringify(schedules)
-    if (shown === this.shown) return this._showTimes()
-    this.shown = shown
-    const card = document.activeElement?.closest(".cards > li")
-    const focused = card ? [...card.querySelectorAll("button, a")].indexOf(document.activeElement) : -1
-    this.list.replaceChildren(...(schedules ?? []).map((one) => el("li", { id: `schedule-${one.schedule_id}` }, this._card(one))))
-    if (card) byId(card.id)?.querySelectorAll("button, a")[focused]?.focus()
-  }
-
+/** The schedules of one agent, the oldest first. */
+export class Schedules extends Cards {
   /** Return the schedules; null where the app has no routes for them. */
   async _read() {
     try {
@@ -57,6 +19,10 @@ export class Schedules {
       if (problem instanceof Problem && problem.status === 404 && !problem.code) return null
       throw problem
     }
+  }
+
+  _idOf({ schedule_id: id }) {
+    return idOf(id)
   }
 
   _card(schedule) {
@@ -78,7 +44,7 @@ export class Schedules {
 
   async _act({ schedule_id: id }, verb) {
     await this._changed(() => send("POST", paths.schedules(this.agent, id, `/${verb}`), { action: true }), `The schedule is ${verb}d.`)
-    byId(`schedule-${id}`)?.querySelector("button").focus()
+    byId(idOf(id))?.querySelector("button").focus()
   }
 
   async _delete(id) {
@@ -88,28 +54,11 @@ export class Schedules {
     this.list.querySelector("button")?.focus()
   }
 
-  async _changed(request, says) {
-    this.changes += 1
-    try {
-      await checked(await request())
-      announce(says)
-    } catch (problem) {
-      this.failed(problem)
-    }
-    this.changes += 1
-    await this._load().catch(this.failed)
-  }
-
-  _showTimes() {
-    for (const one of this.list.querySelectorAll("time")) one.textContent = until(one.dateTime)
+  _nothing(schedules) {
+    return schedules
+      ? nothing("No schedules yet", `A schedule has ${this.agent} run by itself, each weekday at nine or once at a time. A program makes it, by POST to the agent's schedules.`)
+      : nothing("This app has no schedules", "They are switched off here, or its worker runs without them.")
   }
 }
 
-const time = (at) => el("time", { dateTime: at, title: inFull(at) }, until(at))
-
-function nothingYet(agent, schedules) {
-  const [title, text] = schedules
-    ? ["No schedules yet", `A schedule has ${agent} run by itself, each weekday at nine or once at a time. A program makes it, by POST to the agent's schedules.`]
-    : ["This app has no schedules", "They are switched off here, or its worker runs without them."]
-  return el("section", { class: "empty" }, el("h2", {}, title), el("p", {}, text))
-}
+const idOf = (id) => `schedule-${id}`

@@ -184,11 +184,20 @@ async def test_an_app_without_owners_has_a_memory_only_where_that_is_meant() -> 
     assert {"http_memory", "http_memory_add"} <= {one.get_function_name() for one in app.get_functions()}
 
 
+@pytest.mark.behaviour("memory.routes")
+async def test_of_the_agents_those_that_remember_have_the_address_of_their_memory(app: OwnedApp) -> None:
+    """In the list of agents."""
+    [listed] = (await app.ask("ann", "GET", "/api/agents")).json()["agents"]
+
+    assert listed["memory_url"] == f"http://app.example{MEMORY}"
+
+
 @pytest.mark.behaviour("memory.cost")
 async def test_an_app_without_a_memory_has_no_routes_of_one() -> None:
     """The host serves as many functions as before."""
     app = OwnedApp()
     async with app.http:
         answer = await app.ask("ann", "GET", MEMORY)
+        [listed] = (await app.ask("ann", "GET", "/api/agents")).json()["agents"]
 
-    assert answer.status_code == 404
+    assert (answer.status_code, listed["memory_url"]) == (404, None)

@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 import httpx
 import pytest
+from playwright.async_api import expect
 
 from tests.hosting.http.browsed_page import IN_A_BROWSER, a_browser, ask, browsed, ended
 from tests.support.running_host import ROOT, RunningHost
@@ -114,7 +115,7 @@ async def test_no_argument_of_a_tool_no_id_and_no_file_s_name_becomes_more_than_
 
 
 async def test_no_step_and_nothing_that_waits_becomes_more_than_text(host: RunningHost) -> None:
-    """In a timeline, in the inbox, in what was decided there, among schedules, and in the list of threads by titles."""
+    """In a timeline, in the inbox, in what was decided there, among schedules and facts, and in the list of threads."""
     hostile = "<img src=x onerror=hacked()>"
     async with browsed(host.origin, REFUSED) as browser:
         page = await browser.open("#/clerk/inbox-of-hostile-texts")
@@ -138,11 +139,18 @@ async def test_no_step_and_nothing_that_waits_becomes_more_than_text(host: Runni
         async with httpx.AsyncClient(base_url=host.origin) as client:
             body = {"cron": "0 9 * * *", "message": hostile}
             (await client.post("/api/agents/clerk/schedules", json=body)).raise_for_status()
+            (await client.post("/api/agents/clerk/memory", json={"text": hostile})).raise_for_status()
         await page.get_by_role("button", name="Schedules").click()
         await page.locator(".cards").get_by_text(hostile).wait_for()
         schedules = await page.evaluate(UNWANTED)
+        await page.get_by_role("button", name="Memory").click()
+        await page.locator(".cards").get_by_text(hostile).wait_for()
+        facts = await page.evaluate(UNWANTED)
+        await page.get_by_role("button", name="Edit").click()
+        await expect(page.get_by_label("The fact")).to_have_value(hostile)
+        facts += await page.evaluate(UNWANTED)
 
-    assert (inbox, decided, steps, schedules) == ([], [], [], [])
+    assert (inbox, decided, steps, schedules, facts) == ([], [], [], [], [])
 
 
 @pytest.fixture

@@ -365,8 +365,9 @@ async def test_nothing_stands_in_the_way_of_those_who_do_not_see_or_point(
 ) -> None:
     """By axe-core's rules, contrast among them, in each view; nothing is wider than the screen."""
     found = {}
-    async with httpx.AsyncClient(base_url=f"{host.origin}/api/agents/clerk/schedules") as client:
-        (await client.post("", json={"cron": "0 9 * * 1-5", "message": "x" * 400})).raise_for_status()
+    async with httpx.AsyncClient(base_url=f"{host.origin}/api/agents/clerk") as client:
+        (await client.post("/schedules", json={"cron": "0 9 * * 1-5", "message": "x" * 400})).raise_for_status()
+        (await client.post("/memory", json={"text": "x" * 400})).raise_for_status()
     async with browsed(host.origin, is_phone=is_phone, theme=theme) as browser:
         page = await browser.open("#/clerk")
         await page.get_by_text("Ask clerk").wait_for()
@@ -396,6 +397,8 @@ async def test_nothing_stands_in_the_way_of_those_who_do_not_see_or_point(
             ("support?figures", ".empty"),
             ("support?schedules", ".empty"),
             ("clerk?schedules", ".card"),
+            ("writer?memory", ".empty"),
+            ("clerk?memory", ".cards .card"),
         ):
             await page.goto(f"{host.origin}/api/ui/#/{view}")
             await page.locator(there).first.wait_for()

@@ -1,4 +1,4 @@
-"""What the page shows beside a conversation: a run's timeline, the inbox, figures, schedules, and very many entries."""
+"""What the page shows beside a conversation: a timeline, the inbox, figures, schedules, a memory, very many entries."""
 
 from __future__ import annotations
 
@@ -229,13 +229,12 @@ async def test_figures_are_drawn_and_are_a_table_too(host: RunningHost) -> None:
 async def test_an_agents_schedules_are_listed_paused_resumed_and_deleted(host: RunningHost) -> None:
     """With their next and their last run; what another program changes is seen without a reload."""
     await say(host, "writer", "reports", "the first report")
-    in_a_second = (datetime.now(timezone.utc) + timedelta(seconds=1)).isoformat()
     daily = {"cron": "0 9 * * 1-5", "time_zone": "Europe/Berlin", "message": "Write the report", "thread_id": "reports"}
     async with httpx.AsyncClient(base_url=f"{host.origin}/api/agents/writer/schedules") as client:
-        places = [
-            (await client.post("", json=each)).headers["location"]
-            for each in (daily, {"at": in_a_second, "message": "once"})
-        ]
+        places = [(await client.post("", json=daily)).headers["location"]]
+        soon = datetime.now(timezone.utc) + timedelta(seconds=2)  # ahead yet when a slow machine reads it
+        once = {"at": soon.isoformat(), "message": "once"}
+        places.append((await client.post("", json=once)).headers["location"])
         while (await client.get(places[1])).json()["last_run"] is None:  # noqa: ASYNC110 - the host begins it
             await asyncio.sleep(0.05)
         async with browsed(host.origin) as browser:
@@ -265,6 +264,69 @@ async def test_an_agents_schedules_are_listed_paused_resumed_and_deleted(host: R
         "its thread",
     )
     assert [(one["cron"], one["status"]) for one in left] == [(daily["cron"], "active")]
+
+
+@pytest.mark.behaviour("page.memory")
+async def test_what_an_agent_remembers_is_listed_with_its_thread_added_edited_and_forgotten(host: RunningHost) -> None:
+    """By keys alone; what another program adds is seen without a reload, and what is being written stays."""
+    tea, place = "Drinks tea.", f"{host.origin}/api/agents/clerk/memory"
+    await say(host, "clerk", "learning", f'Call remember with {{"fact": "{tea}"}}')
+    async with browsed(host.origin, REFUSED) as browser, httpx.AsyncClient() as client:
+
+        async def known() -> list[str]:
+            return [one["text"] for one in (await client.get(place)).json()["facts"]]
+
+        page = await browser.open("#/support?memory")
+        await page.get_by_text("Ask support").wait_for()
+        await expect(page.get_by_role("button", name="Memory")).to_be_hidden()
+        await page.goto(f"{host.origin}/api/ui/#/clerk/learning")
+        await ended(page)
+        await page.clock.install()
+        await page.get_by_role("button", name="Memory").press("Enter")
+        facts = page.locator(".cards > li")
+        await expect(facts).to_have_count(1)
+        learnt = await facts.locator("p").all_text_contents()
+        adding = page.get_by_label("Something to remember")
+        await adding.fill("Has a dog.")
+        await adding.press("Enter")
+        await expect(facts).to_have_count(2)
+        await expect(adding).to_have_value("")
+        await expect(adding).to_be_focused()
+        await adding.fill("x" * 501)
+        await adding.press("Enter")
+        await page.get_by_role("alert").get_by_text("invalid_field").wait_for()
+        await expect(adding).to_have_value("x" * 501)
+        await facts.nth(1).get_by_role("button", name="Edit").press("Enter")
+        await page.keyboard.type(" It is old.")
+        (await client.post(place, json={"text": "Has a cat."})).raise_for_status()
+        await page.clock.fast_forward(10_000)
+        await expect(facts).to_have_count(3)
+        await expect(page.get_by_label("The fact")).to_be_focused()
+        await page.keyboard.press("Enter")
+        await expect(facts.nth(1).get_by_role("button", name="Edit")).to_be_focused()
+        edited = await known()
+        await facts.nth(1).get_by_role("button", name="Forget").press("Enter")
+        await page.get_by_role("button", name="Forget it").press("Enter")
+        await expect(facts).to_have_count(2)
+        forgotten = await known()
+        await page.get_by_role("button", name="Forget all").press("Enter")
+        await page.keyboard.press("Enter")  # "Keep it" has the focus
+        await expect(facts).to_have_count(2)
+        await facts.get_by_role("link", name="learning").press("Enter")
+        await ended(page)
+        await page.get_by_role("button", name="Memory").press("Enter")
+        await page.get_by_role("button", name="Forget all").press("Enter")
+        await page.get_by_role("button", name="Forget all of it").press("Enter")
+        await page.get_by_text("Nothing is remembered yet").wait_for()
+        await expect(adding).to_be_focused()
+        erased = await known()
+
+    assert learnt == [tea, "Learnt just now in learning"]
+    assert (edited, forgotten, erased) == (
+        [tea, "Has a dog. It is old.", "Has a cat."],
+        [tea, "Has a cat."],
+        [],
+    )
 
 
 def an_entry(position: int) -> dict[str, Any]:

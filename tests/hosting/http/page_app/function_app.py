@@ -1,4 +1,7 @@
-"""The app behind the tests of the page and its pictures: a clerk who needs approval, a writer of Markdown, a story."""
+"""The app behind the tests of the page and its pictures: a clerk who needs approval, a writer of Markdown, a story.
+
+The clerk and the writer remember.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +27,7 @@ from agent_framework import (
 
 from agents.assistant import create_assistant
 from agents.offline import OfflineChatClient
-from hosting.app import AgentFunctionApp
+from hosting.app import AgentFunctionApp, OwnerMemory
 from hosting.tools import idempotent
 
 WORD_SECONDS = float(os.environ.get("WORD_SECONDS", "0.03"))
@@ -119,8 +122,15 @@ clerk = Agent(
     name="clerk",
     description="Looks up orders, and refunds them when a person agrees.",
     tools=[find_order, refund],
+    context_providers=[OwnerMemory(shared=True)],
 )
-writer = Agent(WriterClient(), "Write.", name="writer", description="Writes back what you give it, in Markdown.")
+writer = Agent(
+    WriterClient(),
+    "Write.",
+    name="writer",
+    description="Writes back what you give it, in Markdown.",
+    context_providers=[OwnerMemory(shared=True)],
+)
 
 support = Agent(
     StoryClient(),
