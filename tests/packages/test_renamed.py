@@ -12,6 +12,7 @@ from packages.build import NAMES, ROOT, renamed
 SOURCES = [path for name in NAMES for path in sorted((ROOT / name).rglob("*.py"))]
 ALONE = {
     ("hosting/runner/telemetry.py", "hosting"): "the scope of spans, which dashboards name",
+    ("hosting/stores/connection.py", "hosting"): "the scope of metrics, which dashboards name",
     ("devhost/http/admin.py", "devhost"): "what the host says its name is",
 }
 """A package's name alone in a string, and why it is no module there."""
