@@ -73,19 +73,21 @@ class TextContent(StoredContent):
 
 
 class DataContent(StoredContent):
-    """Bytes inside a `data:` URI."""
+    """Bytes inside a `data:` URI. `name` is the file's, which some models want to know."""
 
     type: Literal["data"] = Field(alias="$type")
     uri: str | None = None
     media_type: str | None = None
+    name: str | None = None
 
 
 class UriContent(StoredContent):
-    """A reference to something outside."""
+    """A reference to something outside, and its file's `name`."""
 
     type: Literal["uri"] = Field(alias="$type")
     uri: str | None = None
     media_type: str | None = None
+    name: str | None = None
 
 
 class FunctionCallContent(StoredContent):
@@ -241,7 +243,7 @@ def _fault_of_uri(uri: str) -> str | None:
 
 GIVEN_KINDS: Final[Mapping[str, GivenKind]] = {
     "text": GivenKind(("text",), (), lambda _: None),
-    "data": GivenKind(("uri",), ("mediaType",), _fault_of_data_uri),
-    "uri": GivenKind(("uri", "mediaType"), (), _fault_of_uri),
+    "data": GivenKind(("uri",), ("mediaType", "name"), _fault_of_data_uri),
+    "uri": GivenKind(("uri", "mediaType"), ("name",), _fault_of_uri),
     "hostedFile": GivenKind(("fileId",), (), lambda _: None),
 }

@@ -120,8 +120,8 @@ def _stored_usage(own: Value) -> Value | None:
 _STORED_ERROR: Final = _stored(
     "error", {}, {"message": "message", "errorCode": "error_code"}, {"details": "error_details"}
 )
-_STORED_DATA: Final = _stored("data", {"uri": "uri"}, {"mediaType": "media_type"})
-_STORED_URI: Final = _stored("uri", {"uri": "uri", "mediaType": "media_type"}, {})
+_STORED_DATA: Final = _stored("data", {"uri": "uri"}, {"mediaType": "media_type", "name": "name"})
+_STORED_URI: Final = _stored("uri", {"uri": "uri", "mediaType": "media_type"}, {"name": "name"})
 _STORED_CALL: Final = _stored("functionCall", {"callId": "call_id", "name": "name"}, {})
 
 STORED: Final[Mapping[str, Callable[[Value], Value | None]]] = {
@@ -170,8 +170,8 @@ def _framework(kind: str, required: Mapping[str, str], optional: Mapping[str, st
 FRAMEWORK: Final[Mapping[type[StoredContent], Callable[[Any], Value]]] = {
     TextContent: _framework("text", {"text": "text"}, {}),
     ReasoningContent: _framework("text_reasoning", {}, {"text": "text"}),
-    DataContent: _framework("data", {"uri": "uri"}, {"media_type": "media_type"}),
-    UriContent: _framework("uri", {"uri": "uri"}, {"media_type": "media_type"}),
+    DataContent: _framework("data", {"uri": "uri"}, {"media_type": "media_type", "name": "name"}),
+    UriContent: _framework("uri", {"uri": "uri"}, {"media_type": "media_type", "name": "name"}),
     ErrorContent: _framework(
         "error", {}, {"message": "message", "error_code": "error_code", "error_details": "details"}
     ),

@@ -24,6 +24,7 @@ ATTRIBUTE = "MODEL_INPUTS"
 FILE = "hostedFile"
 MOST_CONTENTS = 32
 LONGEST_REFERENCE = 2048
+LONGEST_NAME = 255  # of a file, as file systems have it
 _INPUT = re.compile(MODEL_INPUT)
 _TOKEN = "[a-z0-9!#$&^_.+-]+"
 _MEDIA_TYPE = re.compile(f"{_TOKEN}/{_TOKEN}")
@@ -104,17 +105,20 @@ def limits_of(agent: object, settings: Settings) -> Limits:
 
 def contents_schema(limits: Limits) -> dict[str, Any]:
     """Return the schema of a list of contents; what the model does not take is not in it."""
+    file_name = {**NOT_BLANK, "maxLength": LONGEST_NAME}
     reference = {"type": "string", "maxLength": LONGEST_REFERENCE}
     properties: dict[str, Mapping[str, Any]] = {"text": {"text": NOT_BLANK}}
     if media := _media_pattern(limits.inputs, ""):
         properties["data"] = {
             "uri": {"type": "string", "maxLength": limits.data_bytes, "pattern": f"^data:{media};base64,{_BASE64}$"},
             "mediaType": {"type": "string", "pattern": f"^{media}$"},
+            "name": file_name,
         }
     if media := _media_pattern(limits.inputs, "image/"):
         properties["uri"] = {
             "uri": {**reference, "pattern": f"^https?://{_HOST}(:{_PORT})?(/[!-~]*)?$"},
             "mediaType": {"type": "string", "pattern": f"^{media}$"},
+            "name": file_name,
         }
     if limits.inputs.take(FILE):
         properties[FILE] = {"fileId": {**NOT_BLANK, "maxLength": LONGEST_REFERENCE}}
@@ -172,6 +176,8 @@ def _read_content(index: int, value: object, limits: Limits) -> dict[str, Any]:
     else:
         name = _media_type(index, content, limits)
         content = {**content, "mediaType": name}
+        if len(content.get("name", "")) > LONGEST_NAME:
+            raise InvalidFieldError(f"contents[{index}].name has more than {LONGEST_NAME} characters.")
     if not limits.inputs.take(name):
         raise UnsupportedContentError(
             f"contents[{index}] is {name}, and the model of this agent takes {limits.inputs} only."

@@ -15,12 +15,12 @@ GOOD = {"$type": "text", "text": "What is this?"}
 
 @pytest.mark.behaviour("state.given-contents-checked")
 def test_given_contents_become_the_frameworks() -> None:
-    """The media type of a data URI need not be said twice."""
+    """The media type of a data URI need not be said twice. A file keeps its name."""
     contents = content_values_to_framework(
         [
             GOOD,
             {"$type": "data", "uri": "data:image/png;base64,iVBORw0KGgo="},
-            {"$type": "uri", "uri": "https://example.com/a.png", "mediaType": "image/png"},
+            {"$type": "uri", "uri": "https://example.com/a.png", "mediaType": "image/png", "name": "cat.png"},
             {"$type": "hostedFile", "fileId": "f1"},
         ]
     )
@@ -28,7 +28,7 @@ def test_given_contents_become_the_frameworks() -> None:
     assert contents == [
         Content.from_text("What is this?"),
         Content("data", uri="data:image/png;base64,iVBORw0KGgo=", media_type="image/png"),
-        Content("uri", uri="https://example.com/a.png", media_type="image/png"),
+        Content("uri", uri="https://example.com/a.png", media_type="image/png", name="cat.png"),
         Content.from_hosted_file("f1"),
     ]
 

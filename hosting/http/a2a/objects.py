@@ -20,7 +20,6 @@ from hosting.request.strict_json import parse_json
 from hosting.service.outcome import approval_fields, completed_value
 from hosting.thread.events import Accepted, Completed
 from hosting.thread.run import Run
-from state.models import OURS
 
 JSON = "application/json"
 _CARD_SECONDS = 60
@@ -142,11 +141,8 @@ def _part(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _filename(content: Mapping[str, Any]) -> dict[str, str]:
-    """Return the member for the name that the framework keeps of a file."""
-    match content.get(OURS):
-        case {"name": str(name)}:
-            return {"filename": name}
-    return {}
+    """Return the member for the name of a file."""
+    return {"filename": content["name"]} if content.get("name") else {}
 
 
 def agent_card(agent: AgentPlan, plan: Plan, inputs: ModelInputs, base_url: str, *, pushes: bool) -> dict[str, Any]:

@@ -209,13 +209,16 @@ def _content(where: str, part: Mapping[str, Any]) -> dict[str, Any]:
     text = read_text(f"{where}.{kind}", part[kind])
     if kind == "text":
         return {"$type": "text", "text": text}
-    name = text.partition("?")[0] if kind == "url" else str(part.get("filename", ""))
-    media_type = _text(part, where, "mediaType") or mimetypes.guess_type(name)[0] or "application/octet-stream"
+    name = _text(part, where, "filename")
+    guessed, _ = mimetypes.guess_type(text.partition("?")[0] if kind == "url" else name or "")
+    file = {"mediaType": _text(part, where, "mediaType") or guessed or "application/octet-stream"}
+    if name:
+        file["name"] = name
     if kind == "url":
-        return {"$type": "uri", "uri": text, "mediaType": media_type}
+        return {"$type": "uri", "uri": text, **file}
     encoded = text.replace("-", "+").replace("_", "/")
     padding = "=" * (-len(encoded) % 4)
-    return {"$type": "data", "uri": f"data:{media_type};base64,{encoded}{padding}", "mediaType": media_type}
+    return {"$type": "data", "uri": f"data:{file['mediaType']};base64,{encoded}{padding}", **file}
 
 
 def _answer(parts: Sequence[Mapping[str, Any]]) -> Answer:

@@ -138,13 +138,14 @@ def _message(where: str, item: Mapping[str, Any], limits: Limits) -> UserMessage
 
 def _content(where: str, part: Mapping[str, Any]) -> dict[str, Any]:
     """Return a part in stored form; whoever reads that checks it."""
-    kind, source = part.get("type"), part.get("source")
+    kind, source, file = part.get("type"), part.get("source"), {}
     if kind == "text":
         return {"$type": "text", "text": part.get("text")}
     if kind == "binary":  # the form of all media before 1.0
         named = ((given, part.get(member)) for member, given in (("data", "data"), ("url", "url"), ("id", "file")))
         given, value = next(((given, value) for given, value in named if value is not None), (None, None))
         source = {"type": given, "value": value, "mimeType": part.get("mimeType")}
+        file = {} if part.get("filename") is None else {"name": part["filename"]}
     elif kind not in _MEDIA:
         raise UnservedInputError(f"{where} is of type {str(kind)[:60]!r}. Send text, {', '.join(_MEDIA)}.")
     value, media = (source.get("value"), source.get("mimeType")) if isinstance(source, dict) else (None, None)
@@ -155,12 +156,12 @@ def _content(where: str, part: Mapping[str, Any]) -> dict[str, Any]:
         case "file":
             return {"$type": "hostedFile", "fileId": value}
         case "url" if value.startswith("data:"):
-            return {"$type": "data", "uri": value}
+            return {"$type": "data", "uri": value, **file}
         case "url":
             guessed, _ = mimetypes.guess_type(value.partition("?")[0])
-            return {"$type": "uri", "uri": value, "mediaType": media or guessed or "image/jpeg"}
+            return {"$type": "uri", "uri": value, "mediaType": media or guessed or "image/jpeg", **file}
         case "data" if media is not None:
-            return {"$type": "data", "uri": f"data:{media};base64,{value}", "mediaType": media}
+            return {"$type": "data", "uri": f"data:{media};base64,{value}", "mediaType": media, **file}
     raise InvalidFieldError(f"{where}.source is none that is known. Send 'data' with 'mimeType', 'url' or 'file'.")
 
 

@@ -136,7 +136,8 @@ def _part(content: Mapping[str, Any], role: str) -> dict[str, Any]:
         return {"type": "input_file", "file_id": content["fileId"]}
     if str(content.get("mediaType")).startswith("image/"):
         return {"type": "input_image", "image_url": uri, "detail": "auto"}
-    return {"type": "input_file", "file_data": uri}
+    named = {"filename": content["name"]} if content.get("name") else {}
+    return {"type": "input_file", "file_data": uri, **named}
 
 
 def page(items: Sequence[dict[str, Any]], query: Mapping[str, str]) -> dict[str, Any]:

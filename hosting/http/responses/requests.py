@@ -258,15 +258,16 @@ def _content(where: str, part: Mapping[str, Any]) -> dict[str, Any]:
         )
     if part.get("file_id") is not None:
         return {"$type": "hostedFile", "fileId": part["file_id"]}
+    named = {} if part.get("filename") is None else {"name": part["filename"]}
     uri = part.get("image_url") if kind == "input_image" else part.get("file_data")
     if not isinstance(uri, str):
         raise InvalidFieldError(
             f"{where} has neither file_id nor {'image_url' if kind == 'input_image' else 'file_data'}."
         )
     if uri.startswith("data:"):
-        return {"$type": "data", "uri": uri}
+        return {"$type": "data", "uri": uri, **named}
     guessed, _ = mimetypes.guess_type(uri.partition("?")[0] if kind == "input_image" else str(part.get("filename")))
     if kind == "input_image":
         return {"$type": "uri", "uri": uri, "mediaType": guessed or "image/jpeg"}
     media_type = guessed or "application/octet-stream"
-    return {"$type": "data", "uri": f"data:{media_type};base64,{uri}", "mediaType": media_type}
+    return {"$type": "data", "uri": f"data:{media_type};base64,{uri}", "mediaType": media_type, **named}

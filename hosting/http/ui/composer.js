@@ -112,7 +112,7 @@ export class Composer {
 /** Return the file as a content: one of text in its words, which every model takes, any other as its bytes. */
 async function contentOf(file) {
   if (/^text\/|json$/.test(file.type)) return { $type: "text", text: `${file.name}:\n\n${await file.text()}` }
-  return { $type: "data", uri: await asDataUri(file) }
+  return { $type: "data", uri: await asDataUri(file), name: file.name }
 }
 
 function asDataUri(file) {

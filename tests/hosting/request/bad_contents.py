@@ -34,6 +34,8 @@ BAD_CONTENTS = {
     "a document called a picture": bad_content(
         "its data URI says another", picture(uri="data:application/pdf;base64,aGk=", mediaType="image/png")
     ),
+    "a blank name": bad_content("contents[1].name must be a string that is not blank", picture(name=" ")),
+    "a name of 256 characters": bad_content("contents[1].name has more than 255 characters", picture(name="n" * 256)),
     "a media type that is none": bad_content("contents[1].mediaType is 'image'", {**picture(), "mediaType": "image"}),
     "a document": bad_content(
         "contents[1] is application/pdf, and the model of this agent takes text, image/* only",

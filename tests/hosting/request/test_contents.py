@@ -18,11 +18,11 @@ TEXT = {"$type": "text", "text": "and this?"}
 
 @pytest.mark.behaviour("http.contents")
 async def test_a_message_with_contents_reaches_the_model_as_one_message_text_first(api: Api) -> None:
-    """In their order, and the answer repeats the text of the request."""
-    answer = (await api.ask("see", contents=[picture(), TEXT, REFERENCE])).json()
+    """In their order and with their names, and the answer repeats the text of the request."""
+    answer = (await api.ask("see", contents=[picture(name="a b.png"), TEXT, REFERENCE])).json()
 
     assert answer["message"] == "see"
-    assert answer["response"] == f"user text:see data:{PICTURE} text:and this? uri:https://example.com/a.png"
+    assert answer["response"] == f"user text:see data:a b.png:{PICTURE} text:and this? uri:https://example.com/a.png"
     assert answer["message_count"] == 2
 
 

@@ -105,10 +105,13 @@ class ScriptedClient(FunctionInvocationLayer[Any], ScriptedModel):
 
 
 def _seen(message: Message) -> list[str]:
-    """Return role and contents, the latter as kind and what they hold."""
-    held = [content.text or content.uri or content.file_id or "" for content in message.contents]
-    kinds = [f"{content.type}:{text}" for content, text in zip(message.contents, held, strict=True)]
-    return [str(message.role), *kinds]
+    """Return role and contents, the latter as kind, a file's name and what they hold."""
+    return [str(message.role), *map(_shown, message.contents)]
+
+
+def _shown(content: Content) -> str:
+    name = f"{content.name}:" if content.name and content.uri else ""
+    return f"{content.type}:{name}{content.text or content.uri or content.file_id or ''}"
 
 
 def _says(text: str) -> ChatResponse[Any]:

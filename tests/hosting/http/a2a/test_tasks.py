@@ -199,13 +199,13 @@ async def test_texts_data_pictures_and_references_reach_the_model(wired: Wired) 
     ]
     task = await wired.send("", parts=parts)
 
-    data = f"data:data:image/png;base64,{PICTURE}"
-    assert answer_of(task) == f'user text:see text:{{"a": [1]}} {data} {data} uri:https://example.com/b.jpg'
+    data, named = f"data:data:image/png;base64,{PICTURE}", f"data:a.png:data:image/png;base64,{PICTURE}"
+    assert answer_of(task) == f'user text:see text:{{"a": [1]}} {data} {named} uri:https://example.com/b.jpg'
     assert task["history"][0]["parts"] == [
         {"text": "see"},
         {"text": '{"a": [1]}'},
         {"raw": PICTURE, "mediaType": "image/png"},
-        {"raw": PICTURE, "mediaType": "image/png"},
+        {"raw": PICTURE, "mediaType": "image/png", "filename": "a.png"},
         {"url": "https://example.com/b.jpg", "mediaType": "image/jpeg"},
     ]
 

@@ -57,15 +57,15 @@ async def test_a_turn_brings_what_follows_the_agents_last_message(wired: Wired) 
 
 @pytest.mark.behaviour("ag-ui.run")
 async def test_several_new_messages_and_a_picture_reach_the_model(wired: Wired) -> None:
-    """Media in the form of 1.0 and in the one before."""
+    """Media in the form of 1.0, and in the one before, which names a file."""
     picture = {"type": "data", "value": "iVBORw0KGgo=", "mimeType": "image/png"}
     parts = [{"type": "text", "text": "see"}, {"type": "image", "source": picture}]
-    older = [parts[0], {"type": "binary", "mimeType": "image/png", "data": "iVBORw0KGgo="}]
+    older = [parts[0], {**picture, "type": "binary", "data": picture["value"], "filename": "a.png"}]
     address = [parts[0], {"type": "image", "source": {"type": "url", "value": "https://a.example/b.gif?c"}}]
 
     seen = "user text:see data:data:image/png;base64,iVBORw0KGgo="
     assert text_of(await wired.run(wanted(parts, thread="a"))) == seen
-    assert text_of(await wired.run(wanted(older, thread="b"))) == seen
+    assert text_of(await wired.run(wanted(older, thread="b"))) == seen.replace("data:", "data:a.png:", 1)
     assert "https://a.example/b.gif?c" in text_of(await wired.run(wanted(address, thread="c")))
     assert text_of(await wired.run(wanted("one", "count", thread="d"))) == "2"
 

@@ -146,15 +146,15 @@ async def test_pictures_and_several_messages_reach_the_model(wired: Wired) -> No
 @pytest.mark.behaviour("responses.input")
 @pytest.mark.parametrize("file_data", ["data:application/pdf;base64,JVBERg==", "JVBERg=="])
 async def test_a_file_reaches_the_model(file_data: str) -> None:
-    """As data of its own type, or of the type that its name says."""
+    """Under its name, as data of its own type, or of the type that its name says."""
     wired, pdf = Wired({"AGENT_MODEL_INPUTS": "image/*, application/pdf"}), "data:application/pdf;base64,JVBERg=="
     file = {"type": "input_file", "filename": "a.pdf", "file_data": file_data}
 
     seen = await wired.create([{"role": "user", "content": [{"type": "input_text", "text": "see"}, file]}])
     items = (await wired.http.get(f"responses/{seen.id}/input_items")).json()
 
-    assert seen.output_text == f"user text:see data:{pdf}"
-    assert items["data"][0]["content"][1] == {"type": "input_file", "file_data": pdf}
+    assert seen.output_text == f"user text:see data:a.pdf:{pdf}"
+    assert items["data"][0]["content"][1] == {"type": "input_file", "file_data": pdf, "filename": "a.pdf"}
 
 
 @pytest.mark.behaviour("responses.input")
