@@ -2,7 +2,7 @@
 
 The pin is raised. Of the files that came from the template, those that nobody changed become the new version's. What
 the user changed is not touched: what the template changed there is shown, and what both together would be. That stays
-so until the file has both: a later call can merge it.
+so until the file has both, or the user declines the change: a later call can do either.
 """
 
 from __future__ import annotations
@@ -44,7 +44,16 @@ def main(arguments: Sequence[str]) -> int:
         default=[],
         help="write what your changes of this file and the template's are together, with marks where they conflict",
     )
+    parser.add_argument(
+        "--keep",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="decline what the template changed in this file: yours is compared with later changes alone",
+    )
     options = parser.parse_args(arguments)
+    if both := sorted({*options.merge} & {*options.keep}):
+        parser.error(f"{both[0]} is given to --merge and to --keep. Give it to one.")
     folder, own = options.folder.resolve(), version(PROJECT)
     pins = [found["version"] for name in _PINNED for found in _PIN.finditer(_text(folder / name))]
     if not pins:
@@ -58,7 +67,7 @@ def main(arguments: Sequence[str]) -> int:
         return 1
     upgrade = Upgrade(folder, own, read_record(folder))
     try:
-        upgrade.compare(options.merge)
+        upgrade.compare(options.merge, options.keep)
         if not options.dry_run:
             upgrade.write()
     except OSError as error:
@@ -82,8 +91,11 @@ class Upgrade:
     """The files that lack what the template changed, each with the version that it was made of."""
     _templates: dict[str, Mapping[str, bytes]] = field(default_factory=dict)
 
-    def compare(self, merged: Sequence[str]) -> None:
-        """Decide over the pin, and over each file of the template, the old one's or the new one's."""
+    def compare(self, merged: Sequence[str], kept: Sequence[str]) -> None:
+        """Decide over the pin, and over each file of the template, the old one's or the new one's.
+
+        `merged` are the files whose changes the user takes, `kept` those whose changes the user declines.
+        """
         for name in _PINNED:
             text = _text(self.folder / name)
             raised = _PIN.sub(lambda found: found["before"] + self.version, text)
@@ -98,8 +110,9 @@ class Upgrade:
         is_newer = self.record.version != self.version
         for name in sorted({*self.record.files, *self._new} if is_newer else self.record.older):
             if name not in _PINNED and self.record.files.get(name) != _digest(self._new.get(name)):
-                self._decide(self.record, name, name in merged)
-        self.said += [f"{name}: there is nothing to merge." for name in merged if not self._says(name)]
+                self._decide(self.record, name, is_merged=name in merged, is_kept=name in kept)
+        for choice, names in (("merge", merged), ("keep", kept)):
+            self.said += [f"{name}: there is nothing to {choice}." for name in names if not self._says(name)]
         files = {} if is_newer else dict(self.record.files)
         files |= hashes({name: text for name, text in self._new.items() if is_newer or name in self.record.older})
         files |= {name: self.record.files[name] for name in self.older}
@@ -110,12 +123,15 @@ class Upgrade:
     def _says(self, name: str) -> bool:
         return any(sentence.startswith(f"{name}: ") for sentence in self.said)
 
-    def _decide(self, record: Record, name: str, is_merged: bool) -> None:
+    def _decide(self, record: Record, name: str, *, is_merged: bool, is_kept: bool) -> None:
         """Decide over one file that the template changed."""
         path, new = self.folder / name, self._new.get(name)
         mine = path.read_bytes() if path.is_file() else None
         recorded = record.files.get(name)
         if _digest(mine) == _digest(new):
+            return
+        if is_kept:
+            self.said.append(f"{name}: stays as it is. What the template changed is declined.")
             return
         if _digest(mine) == recorded:
             self.said.append(f"{name}: {'removed' if new is None else 'new' if mine is None else 'changed'}.")
@@ -147,7 +163,8 @@ class Upgrade:
         self.older[name] = record.older.get(name, record.version)
         clash = f"They conflict in {conflicts} places" if conflicts else "They fit together"
         self.said.append(
-            f"{name}: you and the template changed it, so it stays. {clash}: `--merge {name}` writes both."
+            f"{name}: you and the template changed it, so it stays. {clash}: `--merge {name}` writes both, "
+            f"`--keep {name}` declines the template's."
         )
         self.shown += _difference(base, new, name, "what the template changed")
         self.shown += _difference(mine, together, name, f"what --merge {name} would do")

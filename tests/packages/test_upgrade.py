@@ -216,6 +216,30 @@ def test_what_was_not_merged_is_merged_later(both_installed: Path, app: Path, ol
     assert json.loads((app / ".template.json").read_text(encoding="utf-8"))["older"] == {}
 
 
+def test_what_the_user_declines_is_not_shown_again(both_installed: Path, app: Path, old_wheel: Path) -> None:
+    """Neither in a file of the user's own nor in one that nobody changed; the next change is compared with this one."""
+    replace(app / "host.json", '"routePrefix": "api"', '"routePrefix": "mine"')
+    mine, other = (app / "host.json").read_text(encoding="utf-8"), (app / "api.http").read_bytes()
+    environ = {"UV_NO_INDEX": "1", "UV_FIND_LINKS": str(old_wheel.parent)}
+    asked = upgrade(both_installed, app, "--keep", "api.http", **environ)
+    declined = upgrade(both_installed, app, "--keep", "host.json", **environ)
+    last = upgrade(both_installed, app, "--keep", "host.json")
+    both = upgrade(both_installed, app, "--keep", "host.json", "--merge", "host.json")
+    record = json.loads((app / ".template.json").read_text(encoding="utf-8"))
+    template = both_installed / "durable-agent-host", "new", str(app.parent / "new" / "app")
+    subprocess.run([str(part) for part in template], check=True)
+    today = json.loads((app.parent / "new" / "app" / ".template.json").read_text(encoding="utf-8"))
+
+    already, stays = f"{app} is of {version()} already", "stays as it is. What the template changed is declined."
+    assert f"    api.http: {stays}\n" in asked.stdout
+    assert "`--merge host.json` writes both, `--keep host.json` declines the template's.\n" in asked.stdout
+    assert declined.stdout == f"{already}, but for what you changed:\n\n    host.json: {stays}\n"
+    assert last.stdout == f"{already}, but for what you changed:\n\n    host.json: there is nothing to keep.\n"
+    assert (both.returncode, "host.json is given to --merge and to --keep" in both.stderr) == (2, True)
+    assert ((app / "host.json").read_text(encoding="utf-8"), (app / "api.http").read_bytes()) == (mine, other)
+    assert (record["older"], record["files"]) == ({}, today["files"])
+
+
 @pytest.mark.parametrize(
     ("pin", "why"),
     [
