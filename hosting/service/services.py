@@ -9,6 +9,7 @@ from dataclasses import KW_ONLY, dataclass
 
 from hosting.errors import ConfigurationError
 from hosting.plan import AgentPlan
+from hosting.ports import SYSTEM_CLOCKS, Clocks
 from hosting.request.run_request import Retry
 from hosting.runner.agent_loop import AgentLoop
 from hosting.runner.agent_runner import AgentRunner
@@ -68,6 +69,7 @@ class Services:
     margin_seconds: float = LEASE_MARGIN_SECONDS
     working_seconds: float = math.inf
     route_prefix: str = "api"
+    clocks: Clocks = SYSTEM_CLOCKS
 
     def __post_init__(self) -> None:
         stores, settings = self.stores, self.settings
@@ -76,7 +78,13 @@ class Services:
         archiver = Archiver(stores.archive, settings.document_bytes)
         capacity = Capacity(settings.state_limit_bytes, settings.attachment_bytes)
         self.documents = DocumentWriter(stores.hub, capacity, archiver, attachments)
-        self.log = ThreadLog(stores.threads, stores.attachments, stores.hub, patience_seconds=self.patience_seconds)
+        self.log = ThreadLog(
+            stores.threads,
+            stores.attachments,
+            stores.hub,
+            patience_seconds=self.patience_seconds,
+            clocks=self.clocks,
+        )
         broadcast = Broadcast()
         conversations = Conversations(self.log, shorten=archiver.cut, document_bytes=settings.document_bytes)
         self.holders = HeldRuns(
@@ -104,7 +112,6 @@ class Services:
         self.webhooks: Webhooks | None = None
         if rules is not None:
             self.webhooks = Webhooks(self.log, stores.attachments, stores.hub, rules, route_prefix=self.route_prefix)
-        self.retention = Retention(self.log, settings.log_days)
         self._limiters: dict[str, Limiter] = {}
         self.runs = Runs(self.log, self.holders, broadcast, settings, admits=self.admits, limiters=self._limiters)
         self.following = Following(
@@ -112,7 +119,6 @@ class Services:
         )
         self.threads = Threads(self.log, conversations, stores, publish=self.holders.publish, webhooks=self.webhooks)
         self.approvals = Approvals(self.log, self.runs, self.holders, self._agents)
-        self.sharing = Sharing(self.log)
         self.forking = Forking(self.log, self.threads, archiver, attachments, stores, publish=self.holders.publish)
         self._add_what_spans_threads()
 
@@ -120,6 +126,8 @@ class Services:
         stores = self.stores
         self.overview = Overview(stores.threads, self.log)
         self.memories = Memories(stores.threads, self.log)
+        self.sharing = Sharing(self.log)
+        self.retention = Retention(self.log, self.settings.log_days)
         self.operators_view = OperatorsView(self.log, self.holders, self.overview)
         self._planned: dict[str, AgentPlan] = {}
         most = self.settings.schedules

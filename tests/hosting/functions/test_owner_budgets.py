@@ -6,7 +6,7 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from datetime import datetime, timedelta, timezone
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +14,9 @@ import httpx
 import pytest
 from agent_framework import ChatResponse
 
+import hosting.app
 from hosting.app import AgentFunctionApp, Budget, Price
+from hosting.ports import Clocks
 from tests.hosting.functions.owned_app import signed_in
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.made_app import app_of, served
@@ -23,11 +25,15 @@ from tests.support.spender import CALLS, Spender, priced, spender
 RUN = "/api/agents/Joker/run"
 PRICES = {"small": Price(input="100000", output="200000.10")}
 """A call costs 5.000001."""
+NOON = 1_767_268_800.0
+"""2026-01-01T12:00:00Z: the time of all processes, so that no day ends in the middle of a test."""
 
 
 @pytest.fixture(autouse=True)
-def _no_calls() -> None:
+def _at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
     CALLS.clear()
+    services = partial(hosting.app.Services, clocks=Clocks(wall=lambda: NOON))
+    monkeypatch.setattr(hosting.app, "Services", services)
 
 
 def _app(log: str, budget: Budget, client: Spender | None = None) -> AgentFunctionApp:
@@ -78,7 +84,7 @@ async def test_all_threads_of_an_owner_share_a_day_in_all_processes(tmp_path: Pa
     assert [status for status, _ in (first, second, third, other)] == [200, 402, 402, 200]
     assert CALLS == ["0", "9", "9", "0"]
     assert (second[1]["budget"], messages.json()["entries"][1]["status"]) == (third[1]["budget"], "interrupted")
-    renews_at = f"{datetime.now(timezone.utc).date() + timedelta(days=1)}T00:00:00Z"
+    renews_at = "2026-01-02T00:00:00Z"
     used = {"per": "owner/day", "tokens": 100, "used_tokens": 120, "left_tokens": 0}
     assert third[1]["budget"] == {**used, "renews_at": renews_at}
     assert third[1]["detail"] == (
