@@ -65,6 +65,7 @@ DELETING = {"delete.gone", "delete.running", "delete.again", "owners.change"}
         ("ours", "/api", set()),
         ("responses", "/api/openai/v1", {*KEYS, "state.version"}),
         ("a2a", "/api/a2a/Assistant/", {*KEYS, *STREAMS, *DELETING, "state.version"}),
+        ("ag-ui", "/api/ag-ui/Assistant", {check.name for check in ALL_CHECKS} - {"approval.once", "kill.approval"}),
     ],
 )
 async def test_the_app_passes_every_check_that_its_protocol_has(

@@ -21,4 +21,4 @@ def who(request: PrincipalRequest) -> Principal:
 if lease := os.environ.get("LEASE_SECONDS"):
     hosting.app.Services = partial(hosting.app.Services, lease_seconds=float(lease), margin_seconds=float(lease) / 2)
 assistant = Agent(Client(), "Answer.", name="Assistant", tools=[refund])
-app = AgentFunctionApp(agents=[assistant], principal=who, wires=["a2a", "responses"])
+app = AgentFunctionApp(agents=[assistant], principal=who, wires=["a2a", "ag-ui", "responses"])
