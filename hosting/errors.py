@@ -213,7 +213,7 @@ class TooManyRunsError(RequestError, code="too_many_runs", status=429):
 
 
 class LimitExceededError(RequestError, code="limit_exceeded", status=429):
-    """The caller has sent as many requests in a minute as the agent takes, or it is at work on all it may at once."""
+    """The caller has sent or used as much in a minute as the agent takes, or it is at work on all it may at once."""
 
     def __init__(self, detail: str, limit: dict[str, Any], retry_after_seconds: float) -> None:
         super().__init__(detail, retry_after_seconds)

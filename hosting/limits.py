@@ -1,7 +1,7 @@
-"""How many requests of one caller an agent takes in a minute, and how many of its runs a process has at once.
+"""How much of one caller an agent takes in a minute, requests and tokens, and how many of its runs a process has.
 
-What is refused by a limit was not started, and nothing of it is stored. Requests are counted at one place for all
-processes (`hosting.runner.owner_minutes`), runs in each process for itself (`hosting.service.limiting`).
+What is refused by a limit was not started, and nothing of it is stored. Requests and tokens are counted at one place
+for all processes (`hosting.runner.owner_minutes`), runs in each process for itself (`hosting.service.limiting`).
 """
 
 from __future__ import annotations
@@ -14,13 +14,16 @@ from typing_extensions import TypedDict
 from hosting.errors import ConfigurationError, LimitExceededError
 
 WINDOW_SECONDS = 60
-_MOST = 1_000_000
+_MOST = {"requests_per_minute": 1_000_000, "tokens_per_minute": 1_000_000_000, "runs_at_once": 1_000_000}
 
 
 class LimitState(TypedDict):
-    """What a limit allows, `most`, and what is `left`: of `requests` of a caller in a minute, or of `runs` at once."""
+    """What a limit allows, `most`, and what is `left`.
 
-    of: Literal["requests", "runs"]
+    It is of a caller's `requests` or `tokens` in a minute, or of `runs` at once.
+    """
+
+    of: Literal["requests", "tokens", "runs"]
     per: Literal["owner/minute", "process"]
     most: int
     left: int
@@ -28,21 +31,27 @@ class LimitState(TypedDict):
 
 @dataclass(frozen=True)
 class Limit:
-    """So many requests of each caller in any minute, and so many runs at once in each process; one or both.
+    """So many requests and tokens of each caller in any minute, and so many runs at once in each process; some or all.
 
     Raises `ConfigurationError`.
     """
 
     requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
     runs_at_once: int | None = None
 
     def __post_init__(self) -> None:
-        given = {"requests_per_minute": self.requests_per_minute, "runs_at_once": self.runs_at_once}
+        given = {name: getattr(self, name) for name in _MOST}
         for name, value in given.items():
-            if value is not None and (type(value) is not int or not 1 <= value <= _MOST):
-                raise ConfigurationError(f"{name} of a Limit is {str(value)[:80]!r}. Give 1 to {_MOST:,}.")
+            if value is not None and (type(value) is not int or not 1 <= value <= _MOST[name]):
+                raise ConfigurationError(f"{name} of a Limit is {str(value)[:80]!r}. Give 1 to {_MOST[name]:,}.")
         if set(given.values()) == {None}:
             raise ConfigurationError(f"A Limit limits nothing. Give {' or '.join(f'{name}=...' for name in given)}.")
+
+    @property
+    def has_minutes(self) -> bool:
+        """Whether anything of a caller is counted by the minute."""
+        return self.requests_per_minute is not None or self.tokens_per_minute is not None
 
 
 def checked_limit(agent: str, limit: Limit | None) -> Limit | None:
@@ -58,6 +67,13 @@ def too_many_requests(most: int, seconds: int) -> LimitExceededError:
     """Return the refusal of a caller whose next request is taken in so many seconds."""
     state: LimitState = {"of": "requests", "per": "owner/minute", "most": most, "left": 0}
     sentence = f"You may send {most} of these requests in a minute, and have. Try again in {seconds} s."
+    return LimitExceededError(sentence, dict(state), seconds)
+
+
+def too_many_tokens(most: int, used: int, seconds: int) -> LimitExceededError:
+    """Return the refusal of a caller whose runs have used so many tokens; the next is taken in so many seconds."""
+    state: LimitState = {"of": "tokens", "per": "owner/minute", "most": most, "left": 0}
+    sentence = f"You may use {most} tokens of the model in a minute, and have used {used}. Try again in {seconds} s."
     return LimitExceededError(sentence, dict(state), seconds)
 
 

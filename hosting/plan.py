@@ -53,7 +53,7 @@ class AgentPlan:
 
     With a `workflow`, that stands for the agent: it has threads, runs and a name beside the agents'. `busy` is what
     becomes of a request that does not say it, while a run of its thread has not ended. `budget` is how much its runs,
-    threads or owners may use, and `limit` how many requests it takes, and how many runs it has at once. `webhook` is
+    threads or owners may use, and `limit` how much it takes of a caller, and how many runs it has at once. `webhook` is
     the address that is notified of the ends of its runs.
     """
 

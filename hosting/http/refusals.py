@@ -17,8 +17,12 @@ RETRY_AFTER_SECONDS = 1
 TRY_AGAIN = (409, 429, 503)
 """The statuses of refusals that may not stand for long."""
 
-_POLICIES = {"requests": f"w={WINDOW_SECONDS}", "runs": 'qu="concurrent-requests"'}
-"""What is counted in which way: within a window of so many seconds, or at once."""
+_POLICIES = {
+    "requests": f"w={WINDOW_SECONDS}",
+    "tokens": f'qu="tokens";w={WINDOW_SECONDS}',
+    "runs": 'qu="concurrent-requests"',
+}
+"""What is counted in which way: within a window of so many seconds, or at once. Requests are counted if `qu` is not."""
 
 
 def retry_after(error: HostingError) -> str:

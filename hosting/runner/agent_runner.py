@@ -42,7 +42,7 @@ from hosting.runner.callbacks import Listener
 from hosting.runner.causes import named_cause, unreached_address
 from hosting.runner.deltas import DeltaWriter
 from hosting.runner.format_fallback import FormatFallback, SchemaInInstructions
-from hosting.runner.framework import SOURCE_ID, agents_within
+from hosting.runner.framework import SOURCE_ID, agents_within, keeps_journal
 from hosting.runner.held_run import StaleTokenError
 from hosting.runner.history import (
     AtModelCalls,
@@ -55,7 +55,7 @@ from hosting.runner.history import (
     run_compaction,
     uncompacted,
 )
-from hosting.runner.steps import AgentSteps, StepRecorder, keeps_journal
+from hosting.runner.steps import AgentSteps, StepRecorder
 from hosting.runner.steps import middleware as steps_middleware
 from hosting.thread.messages import approval_requests
 from hosting.thread.run import Run

@@ -11,16 +11,19 @@ import json
 import sys
 from collections.abc import Callable, Iterator
 from importlib.metadata import version
-from typing import Any
+from typing import Any, TypeGuard
 
 from agent_framework import (
     Agent,
+    ChatMiddlewareLayer,
     Executor,
+    FunctionInvocationLayer,
     MCPStdioTool,
     MCPStreamableHTTPTool,
     MCPWebsocketTool,
     Message,
     SubWorkflowRequestMessage,
+    SupportsAgentRun,
     Workflow,
     WorkflowCheckpoint,
     WorkflowEvent,
@@ -48,6 +51,11 @@ def agent_of_tool(tool: Any) -> Agent[Any] | None:
 def server_of_tool(tool: Any) -> McpServer | None:
     """Return the MCP server that offers the tool, or None for every other tool."""
     return next((held for held in _held_by(tool) if isinstance(held, McpServer)), None)
+
+
+def keeps_journal(agent: SupportsAgentRun) -> TypeGuard[Agent[Any]]:
+    """Return whether the tool calls of the agent can be recorded: the framework makes them, by its client's layers."""
+    return isinstance(agent, Agent) and isinstance(agent.client, FunctionInvocationLayer | ChatMiddlewareLayer)
 
 
 def agents_within(agent: Any) -> list[Any]:

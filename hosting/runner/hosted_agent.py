@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from hosting.budgets import Budget
+from hosting.budgets import Used
 from hosting.errors import (
     BudgetExceededError,
     ConfigurationError,
@@ -37,8 +37,7 @@ from hosting.runner.callbacks import Listener
 from hosting.runner.deltas import BatchPace, DeltaWriter, OnDelta
 from hosting.runner.held_run import HeldRun
 from hosting.runner.history import history_of
-from hosting.runner.owner_days import OwnerDays
-from hosting.runner.spending import DaySpending, Spending
+from hosting.runner.spending import Spending
 from hosting.runner.steps import AgentSteps, StepRecorder
 from hosting.runner.telemetry import record_outcome, run_span
 from hosting.runner.thread_log import PATIENCE_SECONDS
@@ -46,7 +45,7 @@ from hosting.settings import Settings
 from hosting.thread.events import Accepted, Completed, Delta, Terminal
 from hosting.thread.events import encode as encode_event
 from hosting.thread.messages import pending_approvals, refusals, run_messages
-from hosting.thread.run import unanswered
+from hosting.thread.run import Run, unanswered
 from state.attachments import external_bytes
 from state.conversation import message_count, response_text, session_state
 from state.convert import stored_response
@@ -59,8 +58,9 @@ logger = logging.getLogger(__name__)
 class HostedAgent:
     """One agent as its runs are executed here; one of them may take `run_timeout_seconds`.
 
-    `retry` is for requests that bring none, `budget` what its runs, threads or owners may use, of which `days` has
-    those of owners. `listener` returns the callback's listener for an attempt, if the agent has one.
+    `retry` is for requests that bring none. `spending` makes what asks and counts the model calls of an attempt of a
+    run, on whose thread so much was used before, if the agent has a budget or a limit of tokens. `listener` returns the
+    callback's listener for an attempt, if the agent has one.
     """
 
     def __init__(
@@ -71,8 +71,7 @@ class HostedAgent:
         *,
         batch_seconds: float,
         retry: Retry | None = None,
-        budget: Budget | None = None,
-        days: OwnerDays | None = None,
+        spending: Callable[[Run, Used], Spending] | None = None,
         listener: Callable[[Accepted], Listener | None] = lambda accepted: None,
     ) -> None:
         self.run_timeout_seconds = run_timeout_seconds
@@ -80,8 +79,7 @@ class HostedAgent:
         self._runner = runner
         self._settings = settings
         self._retry = retry
-        self._budget = budget
-        self._days = days
+        self._spending = spending
         self._listener = listener
         seconds = settings.stream_batch_seconds
         self._pace = BatchPace(batch_seconds if seconds is None else seconds, settings.stream_batch_characters)
@@ -129,14 +127,9 @@ class HostedAgent:
         """Return what the next attempt needs. Steps are recorded where the agent's can be and the request has any."""
         accepted, agent, steps = held.run.accepted, self._runner.journaled, None
         request = accepted.request
-        budget = self._budget
-        spending: Spending | None = None
-        if budget is not None and self._days is not None:
-            spending = DaySpending(budget, held.run, self._days)
-        elif budget is not None:
-            spending = Spending(budget, held.run, held.used_before.used)
+        spending = None if self._spending is None else self._spending(held.run, held.used_before.used)
         recorder = StepRecorder(held, self._settings.interrupted_tools == "tell", spending=spending)
-        if agent is not None and (request.enable_tool_calls or budget is not None):
+        if agent is not None and (request.enable_tool_calls or spending is not None):
             steps = AgentSteps(agent, recorder)
         return Attempt(
             run_id=held.run_id,

@@ -45,8 +45,8 @@ HeadT = TypeVar("HeadT", bound=OwnerHead)
 class OwnerHeads(Generic[HeadT]):
     """The heads of one `kind` of all owners of an agent, for one event loop, in the store of the threads' logs.
 
-    `kind` is "log" and "key", such as budget and day. Both methods raise `LogUnavailableError` where the store stays
-    away.
+    `kind` is "log" and "key", such as budget and day. `read` and `change` raise `LogUnavailableError` where the store
+    stays away.
     """
 
     def __init__(
@@ -59,6 +59,10 @@ class OwnerHeads(Generic[HeadT]):
         self._store = store
         self._heads: Recent[str, StoredHead] = Recent(_CACHED_BYTES)
         self._changing: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+
+    def known(self, owner: str) -> HeadT:
+        """Return the owner's head as this process knows it, which may be older than the store's: a new one at first."""
+        return self._decoded(self._heads.get(owner))
 
     async def read(self, owner: str) -> HeadT:
         """Return the owner's head as the store has it."""

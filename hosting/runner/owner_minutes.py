@@ -1,8 +1,12 @@
-"""How many requests each caller has sent to an agent in the last minute, counted at one place for all processes.
+"""How many requests each caller has sent to an agent in the last minute, and how many tokens their runs have used.
 
-Theory. The owner's head (`hosting.runner.owner_heads`) has how many came in each second. A request is counted by the
-append that is made before anything of it is stored, so that over all processes none is taken beyond the limit. A
-second counts until a whole minute has gone after its end: in no 60 seconds more are taken than the limit says.
+Theory. The owner's head (`hosting.runner.owner_heads`) has how many came in each second, counted at one place for all
+processes. A request is counted by the append that is made before anything of it is stored, so that over all processes
+none is taken beyond the limit. A second counts until a whole minute has gone after its end: in no 60 seconds more are
+taken than the limit says.
+
+What a model's answer used is added before the answer itself is recorded. It is known after the call only, and a request
+is refused once none are left: what the runs that were taken before still use is over the limit.
 
 Others only add to a head, and what leaves it does so by the time. So a head that is full is full in whichever newer
 form the store has it, and a refusal costs no call of the store.
@@ -14,46 +18,97 @@ no process with a wrong clock locks anybody out.
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from itertools import accumulate
 
 from pydantic import Field
 
-from hosting.limits import WINDOW_SECONDS, too_many_requests
+from hosting.limits import WINDOW_SECONDS, Limit, too_many_requests, too_many_tokens
 from hosting.names import new_id
 from hosting.runner.owner_heads import OwnerHead, OwnerHeads
 from hosting.runner.thread_log import ThreadLog
 from hosting.stores.contract import ThreadStore
 
+Seconds = Mapping[int, int]
+"""How many came in which second since 1970."""
+
 
 class _Minute(OwnerHead):
-    """How many came in which second since 1970."""
+    """Requests by `seconds`, and `tokens` by those in which the model answered."""
 
-    seconds: dict[int, int] = Field(default_factory=dict)
+    seconds: Seconds = Field(default_factory=dict)
+    tokens: Seconds = Field(default_factory=dict)
 
 
 class OwnerMinutes:
     """The minutes of one agent's callers, for one event loop, in the store of the threads' logs."""
 
-    def __init__(self, agent: str, log: ThreadLog, store: ThreadStore, most: int) -> None:
-        """A caller may send `most` requests in a minute."""
+    def __init__(self, agent: str, log: ThreadLog, store: ThreadStore, limit: Limit) -> None:
         self._heads = OwnerHeads(("limit", "minute"), agent, _Minute, log, store)
         self._clocks = log.clocks
-        self._most = most
+        self._most_requests = limit.requests_per_minute
+        self._most_tokens = limit.tokens_per_minute
 
     async def count(self, owner: str) -> None:
-        """Count one request once. Raises `LimitExceededError` where it is one too many, and `LogUnavailableError`."""
+        """Count one request once. Raises `LimitExceededError` where it is one too many, and `LogUnavailableError`.
+
+        Where tokens alone are limited nothing is counted, and the store is asked whether any are left.
+        """
+        if self._most_requests is None:
+            self._check(self._heads.known(owner))
+            self._check(await self._heads.read(owner))
+            return
         counted = new_id()
 
         def more(known: _Minute) -> _Minute | None:
             if counted in known.counted:
                 return None
-            now = self._clocks.wall()
-            seconds = {at: many for at, many in sorted(known.seconds.items()) if abs(at - int(now)) <= WINDOW_SECONDS}
-            if (over := sum(seconds.values()) + 1 - self._most) > 0:
-                sent = zip(seconds, accumulate(seconds.values()), strict=True)
-                leaves = next(at for at, many in sent if many >= over) + 1 + WINDOW_SECONDS
-                raise too_many_requests(self._most, max(1, math.ceil(leaves - now)))
-            seconds[int(now)] = seconds.get(int(now), 0) + 1
-            return _Minute(seconds=seconds, counted=known.counting(counted))
+            self._check(known)
+            return self._adding(known, counted, requests=1)
 
         await self._heads.change(owner, more)
+
+    async def add(self, owner: str, tokens: int) -> None:
+        """Count once what one call used. Raises `LogUnavailableError`."""
+        counted = new_id()
+
+        def more(known: _Minute) -> _Minute | None:
+            return None if counted in known.counted else self._adding(known, counted, tokens=tokens)
+
+        await self._heads.change(owner, more)
+
+    def _adding(self, known: _Minute, counted: str, *, requests: int = 0, tokens: int = 0) -> _Minute:
+        now = self._clocks.wall()
+        second = int(now)
+        sent, used = _within(known.seconds, now), _within(known.tokens, now)
+        if requests:
+            sent[second] = sent.get(second, 0) + requests
+        if tokens:
+            used[second] = used.get(second, 0) + tokens
+        return _Minute(seconds=sent, tokens=used, counted=known.counting(counted))
+
+    def _check(self, known: _Minute) -> None:
+        """Raise `LimitExceededError` where no request is taken: for what takes longer, if there is none of both."""
+        now, refusals = self._clocks.wall(), []
+        if self._most_requests is not None and (seconds := _full_for(known.seconds, self._most_requests, now)):
+            refusals.append(too_many_requests(self._most_requests, seconds))
+        if self._most_tokens is not None and (seconds := _full_for(known.tokens, self._most_tokens, now)):
+            used = sum(_within(known.tokens, now).values())
+            refusals.append(too_many_tokens(self._most_tokens, used, seconds))
+        if refusals:
+            raise max(refusals, key=lambda refusal: refusal.retry_after_seconds)
+
+
+def _within(seconds: Seconds, now: float) -> dict[int, int]:
+    """Return the seconds that count now, oldest first."""
+    return {at: many for at, many in sorted(seconds.items()) if abs(at - int(now)) <= WINDOW_SECONDS}
+
+
+def _full_for(seconds: Seconds, most: int, now: float) -> int:
+    """Return for how many seconds none are left, 0 where some are."""
+    counting = _within(seconds, now)
+    if (over := sum(counting.values()) + 1 - most) <= 0:
+        return 0
+    sent = zip(counting, accumulate(counting.values()), strict=True)
+    leaves = next(at for at, many in sent if many >= over) + 1 + WINDOW_SECONDS
+    return max(1, math.ceil(leaves - now))

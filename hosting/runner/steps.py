@@ -24,7 +24,7 @@ from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
-from typing import Any, TypeGuard, TypeVar
+from typing import Any, TypeVar
 
 from agent_framework import (
     Agent,
@@ -33,12 +33,10 @@ from agent_framework import (
     ChatMiddlewareLayer,
     ChatResponse,
     FunctionInvocationContext,
-    FunctionInvocationLayer,
     FunctionMiddleware,
     Message,
     MiddlewareFailure,
     MiddlewareTermination,
-    SupportsAgentRun,
     UserInputRequiredException,
 )
 
@@ -48,6 +46,7 @@ from hosting.runner.framework import (
     agent_of_tool,
     is_idempotent,
     is_of_history,
+    keeps_journal,
     refuses_arguments,
     server_of_tool,
 )
@@ -88,8 +87,8 @@ class StepRecorder:
     """Appends the steps of one attempt, of whichever agent. `cause` is why the attempt was ended, once it was.
 
     `reports_unknown_outcomes`: the model reads that a tool call was cut short; otherwise the run fails by it.
-    `pending` are steps that are appended with the next one, because nothing happens in between. With a budget, whose
-    `spending` is there, every answer of a model is a step, but for the one that the run's end holds.
+    `pending` are steps that are appended with the next one, because nothing happens in between. `spending` is there
+    with a budget, when every answer of a model is a step but for the one in the run's end, or with a limit of tokens.
     """
 
     held: HeldRun
@@ -98,6 +97,11 @@ class StepRecorder:
     spending: Spending | None = None
     pending: list[Step] = field(default_factory=list)
     _starting: asyncio.Future[None] | None = None
+
+    @property
+    def has_budget(self) -> bool:
+        """Whether model calls may be refused by what those before them used."""
+        return self.spending is not None and self.spending.has_budget
 
     async def start(self, call: ToolStarted | ToolResult) -> None:
         """Append that the call starts, or was cut short, in one append with all calls of the same moment."""
@@ -275,7 +279,7 @@ class _ModelCalls(_Calls, ChatMiddleware):
             if calls or steps.keeps_answers:
                 with recorder.writing():
                     result = ModelResult(
-                        v=VERSION if spending is None else 6,
+                        v=6 if recorder.has_budget else VERSION,
                         at=recorder.held.clocks.wall(),
                         run_id=recorder.held.run_id,
                         number=number,
@@ -333,7 +337,7 @@ class _ToolCalls(_Calls, FunctionMiddleware):
 
 def inner_steps(agent: Agent[Any], recorder: StepRecorder, key: str) -> AgentSteps:
     """Return the steps of an agent that is the tool of call `key`."""
-    return AgentSteps(agent, recorder, within=key, keeps_answers=recorder.spending is not None)
+    return AgentSteps(agent, recorder, within=key, keeps_answers=recorder.has_budget)
 
 
 async def _cut_short(recorder: StepRecorder, key: str, name: str) -> ToolResult:
@@ -386,11 +390,6 @@ async def _call(
     with recorder.writing():
         result = tool_result(held.run_id, held.clocks.wall(), key, context.result)
     await recorder.append(result)
-
-
-def keeps_journal(agent: SupportsAgentRun) -> TypeGuard[Agent[Any]]:
-    """Return whether the tool calls of the agent can be recorded: the framework makes them, by its client's layers."""
-    return isinstance(agent, Agent) and isinstance(agent.client, FunctionInvocationLayer | ChatMiddlewareLayer)
 
 
 def _diverged(step: str) -> RunDivergedError:

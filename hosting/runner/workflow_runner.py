@@ -42,13 +42,14 @@ from hosting.runner.framework import (
     asked_types,
     checkpoint_text,
     executors_within,
+    keeps_journal,
     modules_of_executor,
     pass_requests_on,
     read_checkpoint,
     watch_within,
 )
 from hosting.runner.hitl_context import entered
-from hosting.runner.steps import WITHIN, ExecutorSteps, StepRecorder, attach_steps, keeps_journal
+from hosting.runner.steps import WITHIN, ExecutorSteps, StepRecorder, attach_steps
 from hosting.runner.workflow_answer import WorkflowAnswer
 from hosting.runner.workflow_events import ExecutorCalls
 from hosting.runner.workflow_requests import Requests, check_response, pending_requests, responses

@@ -6,7 +6,9 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 
+from hosting.budgets import Used
 from hosting.errors import ConfigurationError
 from hosting.plan import AgentPlan
 from hosting.ports import SYSTEM_CLOCKS, Clocks
@@ -18,7 +20,7 @@ from hosting.runner.held_run import LEASE_MARGIN_SECONDS, LEASE_SECONDS
 from hosting.runner.hosted_agent import HostedAgent
 from hosting.runner.owner_days import OwnerDays
 from hosting.runner.owner_minutes import OwnerMinutes
-from hosting.runner.spending import check_prices
+from hosting.runner.spending import Spending, check_prices
 from hosting.runner.thread_log import PATIENCE_SECONDS, ThreadLog, epoch_store_key
 from hosting.runner.workflow_runner import WorkflowRunner
 from hosting.service.approvals import Approvals
@@ -44,6 +46,7 @@ from hosting.service.threads import Threads
 from hosting.service.webhooks import Webhooks
 from hosting.settings import Settings
 from hosting.stores.choice import Stores
+from hosting.thread.run import Run
 from hosting.webhooks import check_webhook, webhook_rules
 
 
@@ -144,22 +147,12 @@ class Services:
             runner: AgentRunner = WorkflowRunner(planned.workflow, self.loop, self.route_prefix)
         else:
             runner = AgentRunner(planned.agent, planned.name, self.loop, self.settings.context_tokens)
-        if planned.budget is not None and planned.workflow is None and not runner.counts_calls:
-            raise ConfigurationError(
-                f"Agent {planned.name!r} has a budget, and its model calls cannot be counted: it is no agent-framework "
-                "Agent, or its client has no chat middleware. Leave the budget out."
-            )
-        days = None
-        self._planned[planned.name.lower()] = planned
-        if planned.budget is not None:
-            check_prices(planned.name, planned.budget, runner.agents())
-            if planned.budget.per == "owner/day":
-                days = OwnerDays(planned.name, self.log, self.stores.threads)
+        minutes = None
         if (limit := planned.limit) is not None:
-            most, minutes = limit.requests_per_minute, None
-            if most is not None:
-                minutes = OwnerMinutes(planned.name, self.log, self.stores.threads, most)
+            if limit.has_minutes:
+                minutes = OwnerMinutes(planned.name, self.log, self.stores.threads, limit)
             self._limiters[planned.name.lower()] = Limiter(limit, minutes, self.holders.held)
+        self._planned[planned.name.lower()] = planned
         check_webhook(planned.name, planned.webhook, None if self.webhooks is None else self.webhooks.rules)
         if self.webhooks is not None:
             self.webhooks.add(planned)
@@ -169,10 +162,30 @@ class Services:
             run_timeout_seconds,
             batch_seconds=self.stores.threads.batch_seconds,
             retry=retry,
-            budget=planned.budget,
-            days=days,
+            spending=self._spending_of(planned, runner, minutes),
             listener=self.listeners.begin,
         )
+
+    def _spending_of(
+        self, planned: AgentPlan, runner: AgentRunner, minutes: OwnerMinutes | None
+    ) -> Callable[[Run, Used], Spending] | None:
+        """Return what makes the spending of a run's attempt; None where nobody asks what a model call uses."""
+        budget, limit, days = planned.budget, planned.limit, None
+        if limit is None or limit.tokens_per_minute is None:
+            minutes = None
+        if budget is None and minutes is None:
+            return None
+        if planned.workflow is None and not runner.counts_calls:
+            what = "a limit of tokens" if budget is None else "a budget"
+            raise ConfigurationError(
+                f"Agent {planned.name!r} has {what}, and its model calls cannot be counted: it is no agent-framework "
+                "Agent, or its client has no chat middleware. Leave it out."
+            )
+        if budget is not None:
+            check_prices(planned.name, budget, runner.agents())
+            if budget.per == "owner/day":
+                days = OwnerDays(planned.name, self.log, self.stores.threads)
+        return partial(Spending, budget=budget, days=days, minutes=minutes)
 
     def sweeps(self, agents: Callable[[], Iterable[str]]) -> tuple[UploadSweep, TombstoneSweep]:
         """Return the sweeps over what lies next to the log: uploads and tombstones."""

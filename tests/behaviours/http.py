@@ -27,6 +27,8 @@ BEHAVIOURS = {
     "begins after the one that used it up, and the 402 says when it renews (issue 51).",
     "http.request-limit": "A caller's requests beyond an agent's limit in a minute, over all processes, are refused "
     "before anything is stored: 429 with when to come again; one that has begun a run never is (issue 51).",
+    "http.token-limit": "A caller whose runs have used an agent's tokens of a minute, over all processes, is refused "
+    "until some are left: 429 with when; what a run has begun is not cut short (issue 51).",
     "http.run-limit": "A request that would begin more runs at once than an agent may have in a process is refused; "
     "one for a thread at work waits there (issue 51).",
     "http.limit-wires": "A limit counts what comes by any door, and each refuses in its own form (issue 51).",

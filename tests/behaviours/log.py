@@ -33,6 +33,8 @@ BEHAVIOURS = {
     "whatever becomes of the store's answers, and begins anew at midnight (issue 51).",
     "log.owner-minutes": "A caller's requests in a minute are counted once, at one place for all processes: no 60 "
     "seconds have more than the limit, and a refusal asks no store (issue 51).",
+    "log.owner-tokens": "What a caller's runs use in a minute is counted once for each call, at one place for all "
+    "processes; a request is refused once none are left, until enough have left the minute (issue 51).",
     "log.large": "An event that is too large for the log stands in it by reference, under the thread's epoch, and is "
     "read as if it stood there.",
     "log.tables-account": "The tables are in the account that the Functions host uses; settings that lead to none are "

@@ -189,7 +189,7 @@ async def test_every_door_gives_the_refusal_in_its_own_form() -> None:
 @pytest.mark.parametrize(
     ("given", "sentence"),
     [
-        (Limit, r"A Limit limits nothing. Give requests_per_minute=... or runs_at_once=..."),
+        (Limit, r"A Limit limits nothing. Give requests_per_minute=... or tokens_per_minute=... or runs_at_once=..."),
         (lambda: Limit(requests_per_minute=0), "requests_per_minute of a Limit is '0'. Give 1 to 1,000,000."),
         (lambda: Limit(runs_at_once=True), "runs_at_once of a Limit is 'True'"),
         (lambda: Limit(runs_at_once=2.5), "runs_at_once of a Limit is '2.5'"),  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""What callers send in a minute: two processes' counts over one store that loses answers, while time goes by."""
+"""What callers send and use in a minute: counts of two processes over one store that loses answers, as time goes by."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import asyncio
 import pytest
 
 from hosting.errors import LimitExceededError, LogUnavailableError
+from hosting.limits import Limit
 from hosting.ports import Clocks
 from hosting.runner.owner_minutes import OwnerMinutes
 from hosting.runner.thread_log import ThreadLog
@@ -17,17 +18,18 @@ NOON = 1_767_268_800.0
 
 
 class Desk:
-    """Two processes' minutes over one store, of `most` requests; the first one's is armed. Time is moved by hand."""
+    """Two processes' minutes over one store, with this limit; the first one's is armed. Time is moved by hand."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, requests: int | None = None, tokens: int | None = None) -> None:
+        limit = Limit(requests_per_minute=requests, tokens_per_minute=tokens)
         shared = MemoryThreadStore("hub")
         self.store = ArmedStore(shared)
         self.now = NOON
         self.ahead = 0.0
         log = ThreadLog(self.store, MemoryObjects(), "hub", clocks=Clocks(wall=lambda: self.now), patience_seconds=1.0)
         other = ThreadLog(shared, MemoryObjects(), "hub", clocks=Clocks(wall=lambda: self.now + self.ahead))
-        self.minutes = OwnerMinutes("Joker", log, self.store, most)
-        self.others = OwnerMinutes("joker", other, shared, most)
+        self.minutes = OwnerMinutes("Joker", log, self.store, limit)
+        self.others = OwnerMinutes("joker", other, shared, limit)
 
 
 async def taken(minutes: OwnerMinutes, owner: str = "ada") -> bool:
@@ -120,3 +122,88 @@ async def test_a_clock_that_is_wrong_locks_nobody_out() -> None:
     desk.ahead = 3600.0
     assert await taken(desk.others)
     assert [await taken(desk.minutes), await taken(desk.minutes)] == [True, False]
+
+
+@pytest.mark.behaviour("log.owner-tokens")
+async def test_tokens_of_all_processes_are_counted_together_and_each_caller_apart() -> None:
+    """Also where they come at once; a request is taken while any are left, and counts none itself."""
+    desk = Desk(tokens=1601)
+    adding = [minutes.add("ada", 40) for _ in range(20) for minutes in (desk.minutes, desk.others)]
+    await asyncio.gather(*adding, taken(desk.minutes))
+    before = [await taken(desk.minutes), await taken(desk.others)]
+    await desk.others.add("ada", 1)
+
+    assert before == [True, True]
+    assert [await taken(desk.minutes), await taken(desk.others), await taken(desk.others, "bob")] == [
+        False,
+        False,
+        True,
+    ]
+
+
+@pytest.mark.behaviour("log.owner-tokens")
+async def test_a_refusal_for_tokens_says_when_some_are_left_and_asks_no_store_again() -> None:
+    """Enough of them have left the minute then; what a call used beyond the limit counts with it."""
+    desk = Desk(tokens=100)
+    await desk.others.add("ada", 30)
+    desk.now += 20
+    await desk.others.add("ada", 90)
+    with pytest.raises(LimitExceededError) as refused:
+        await desk.minutes.count("ada")
+    desk.store.calls.clear()
+    assert not await taken(desk.minutes)
+
+    assert (refused.value.retry_after_seconds, dict(desk.store.calls)) == (41, {})
+    assert refused.value.limit == {"of": "tokens", "per": "owner/minute", "most": 100, "left": 0}
+    assert refused.value.detail == (
+        "You may use 100 tokens of the model in a minute, and have used 120. Try again in 41 s."
+    )
+    desk.now += 40
+    before = await taken(desk.minutes)
+    desk.now += 1
+    assert (before, await taken(desk.minutes)) == (False, True)
+
+
+@pytest.mark.behaviour("log.owner-tokens")
+async def test_of_requests_and_tokens_whichever_lasts_longer_refuses() -> None:
+    """Whoever comes when it says so is taken by both."""
+    desk = Desk(requests=1, tokens=100)
+    assert await taken(desk.minutes)
+    desk.now += 30
+    await desk.minutes.add("ada", 100)
+    with pytest.raises(LimitExceededError) as refused:
+        await desk.others.count("ada")
+
+    assert refused.value.limit["of"] == "tokens"
+    desk.now += refused.value.retry_after_seconds
+    assert await taken(desk.others)
+
+
+@pytest.mark.behaviour("log.owner-tokens")
+async def test_what_a_call_used_is_counted_once_whatever_became_of_the_answer() -> None:
+    """It is added to the record of the requests, of which none is lost by it."""
+    desk = Desk(requests=3, tokens=81)
+    assert await taken(desk.others)
+    desk.store.fails = ["lost", "answer lost"]
+    await desk.minutes.add("ada", 40)
+    desk.store.fails = ["answer lost"]
+    await desk.minutes.add("ada", 40)
+    left = await taken(desk.others)
+    await desk.minutes.add("ada", 1)
+
+    assert (left, await taken(desk.others)) == (True, False)
+
+
+@pytest.mark.behaviour("log.owner-tokens")
+async def test_a_look_is_one_read_and_a_count_of_tokens_one_append() -> None:
+    """With a limit of requests too, the request's own append is the look."""
+    for requests, calls in ((None, {"head": 1, "append": 1}), (9, {"append": 2})):
+        desk = Desk(requests=requests, tokens=1000)
+        assert await taken(desk.minutes)
+        await desk.minutes.add("ada", 40)
+        desk.store.calls.clear()
+
+        assert await taken(desk.minutes)
+        await desk.minutes.add("ada", 40)
+
+        assert desk.store.calls == calls

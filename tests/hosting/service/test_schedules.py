@@ -355,7 +355,7 @@ async def test_each_run_has_a_thread_of_its_own_where_none_is_named(one: Schedul
 async def test_a_tick_begins_its_run_where_the_agent_takes_no_request_more(one: Scheduling) -> None:
     """A limit is for requests: a tick that it refused would be lost."""
     process, limit = one.process, Limit(requests_per_minute=1)
-    minutes = OwnerMinutes(AGENT, process.log, process.store, 1)
+    minutes = OwnerMinutes(AGENT, process.log, process.store, limit)
     process.limiters[AGENT.lower()] = Limiter(limit, minutes, process.holders.held)
     name = await one.made()
     await process.start(call("hi", "t2"))
