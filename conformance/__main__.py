@@ -17,6 +17,7 @@ import httpx
 
 from conformance.adapters.a2a import A2aService
 from conformance.adapters.ag_ui import AgUiService
+from conformance.adapters.foundry import FoundryService
 from conformance.adapters.langgraph import LangGraphService
 from conformance.adapters.ours import OurService
 from conformance.adapters.responses import ResponsesService
@@ -30,6 +31,7 @@ from conformance.trial import NotTried, Result, Trial, result_of
 ADAPTERS: dict[str, type[Service]] = {
     "a2a": A2aService,
     "ag-ui": AgUiService,
+    "foundry": FoundryService,
     "langgraph": LangGraphService,
     "ours": OurService,
     "responses": ResponsesService,

@@ -47,6 +47,10 @@ class ResponsesService(Service):
             raise NotOffered("idempotency keys")
         return await self._started(thread, message)
 
+    async def is_open(self, run: Run) -> bool:
+        """Tell whether a run has not ended."""
+        return (await self.call("GET", f"responses/{run.id}")).json()["status"] in OPEN
+
     async def end(self, run: Run) -> End:
         """By its status."""
         while True:
@@ -57,15 +61,15 @@ class ResponsesService(Service):
         if response["status"] != "completed":
             return End("cancelled" if response["status"] == "cancelled" else "failed", str(response.get("error")))
         waiting = tuple(item["id"] for item in response["output"] if item["type"] == "mcp_approval_request")
-        return End("completed", "".join(map(_text, response["output"])), waiting)
+        return End("completed", "".join(map(text_of, response["output"])), waiting)
 
     async def conversation(self, thread: str) -> list[Entry]:
         """Its messages among the items."""
         page = (await self.call("GET", f"conversations/{thread}/items?order=asc&limit=100")).json()
         return [
-            Entry("user" if item.get("role") == "user" else "agent", _text(item))
+            Entry("user" if item.get("role") == "user" else "agent", text_of(item))
             for item in page["data"]
-            if _text(item)
+            if text_of(item)
         ]
 
     async def follow(self, run: Run, after: str = "") -> AsyncGenerator[Piece, None]:
@@ -101,6 +105,7 @@ class ResponsesService(Service):
         await self.call("DELETE", f"conversations/{thread}")
 
 
-def _text(item: dict[str, Any]) -> str:
+def text_of(item: dict[str, Any]) -> str:
+    """Return what an item says; nothing for one that is no message."""
     parts = item.get("content") or () if item["type"] == "message" else ()
     return "".join(part.get("text", "") for part in parts)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import socket
-
-import uvicorn
 from agent_framework import Agent
 from agent_framework_ag_ui import InMemoryAGUIThreadSnapshotStore, add_agent_framework_fastapi_endpoint
 from fastapi import FastAPI, Request
 
 from tests.conformance.model import Client, refund
+from tests.conformance.serving import serve
 
 
 def who(request: Request) -> str:
@@ -26,6 +24,4 @@ add_agent_framework_fastapi_endpoint(
 )
 
 if __name__ == "__main__":
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        print(f"development only: http://127.0.0.1:{listening.getsockname()[1]}", flush=True)
-        uvicorn.Server(uvicorn.Config(app, log_level="warning")).run(sockets=[listening])
+    serve(app)

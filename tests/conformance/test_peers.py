@@ -1,11 +1,13 @@
-"""The pack on packages of others that pip brings, each in a process of its own, which is never killed.
+"""The pack on packages of others that pip brings, each in a process of its own.
 
-They keep what they know in memory, and say so: a kill would try what nobody promised.
+Such a process is killed for what its package says to keep over that, and for nothing else.
 """
 
 from __future__ import annotations
 
+import asyncio
 import os
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 import httpx
@@ -17,27 +19,78 @@ from tests.support.pages import ROOT
 from tests.support.python_packages import CHAT_CLIENT, installed
 from tests.support.running_host import RunningHost
 
+FOUNDRY_HOSTING = (
+    "agent-framework-foundry-hosting==1.0.0b261022",
+    "azure-ai-agentserver-core==2.3.0b2",
+    "azure-ai-agentserver-responses==2.4.0b1",
+    "azure-ai-agentserver-invocations==1.2.0",
+)
+
 pytestmark = [pytest.mark.slow, pytest.mark.behaviour("conformance.fair")]
 
 
-async def offered(adapter: str, module: str, packages: Path, folder: Path) -> dict[str, str]:
-    """Make every check of a service that a module serves, and return the outcomes of what it offers."""
-    path = os.pathsep.join([str(packages), str(ROOT)])
-    with RunningHost(folder, module=module, environ={"PYTHONPATH": path}) as host:
-        async with httpx.AsyncClient(base_url=host.origin, timeout=30.0) as http:
-            owners = [{"x-user": "ada"}, {"x-user": "bob"}]
-            trial = Trial(ADAPTERS[adapter](http, "Assistant"), "hello", "slow", "refund", owners)
-            results = [await result_of(check, trial) for check in ALL_CHECKS]
-    return {result.check.name: result.outcome for result in results if result.outcome != "not offered"}
+class Peer:
+    """A module that serves at an address, is killed, and served there again."""
+
+    def __init__(self, module: str, packages: Path, folder: Path) -> None:
+        self._module = module
+        self._folder = folder
+        path = os.pathsep.join([str(packages), str(ROOT)])
+        self._environ = {"PYTHONPATH": path, "AGENTSERVER_STATE_ROOT": str(folder / "state")}
+        self.host = self._started("0")
+
+    def _started(self, port: str) -> RunningHost:
+        return RunningHost(self._folder, port, module=self._module, environ=self._environ)
+
+    async def kill(self) -> None:
+        """SIGKILL, and a start."""
+        await asyncio.to_thread(self._kill)
+
+    def _kill(self) -> None:
+        self.host.__exit__()
+        self.host = self._started(self.host.origin.rpartition(":")[2])
+
+    async def offered(self, adapter: str, owner_header: str, kept: Collection[str] = ()) -> Mapping[str, str]:
+        """Make every check, and return the outcomes of what is offered. `kept` are those for which it is killed."""
+        owners = [{owner_header: "ada"}, {owner_header: "bob"}]
+        outcomes = {}
+        try:
+            async with httpx.AsyncClient(base_url=self.host.origin, timeout=30.0) as http:
+                service = ADAPTERS[adapter](http, "Assistant")
+                for check in ALL_CHECKS:
+                    kill = self.kill if check.name in kept else None
+                    trial = Trial(service, "hello", "slow", "refund", owners, kill)
+                    outcomes[check.name] = (await result_of(check, trial)).outcome
+        finally:
+            await asyncio.to_thread(self.host.__exit__)
+        return {name: outcome for name, outcome in outcomes.items() if outcome != "not offered"}
 
 
 async def test_agent_frameworks_endpoint_of_ag_ui_fails_nothing_that_it_offers(
     pytestconfig: pytest.Config, tmp_path: Path
 ) -> None:
-    """It replays a thread to its owner, and takes one decision on a call."""
+    """It replays a thread to its owner, and takes one decision on a call. It keeps threads in memory, and says so."""
     packages = installed(Path(pytestconfig.cache.mkdir("ag-ui-python")), *CHAT_CLIENT)
+    peer = await asyncio.to_thread(Peer, "tests.conformance.ag_ui_peer", packages, tmp_path)
 
-    assert await offered("ag-ui", "tests.conformance.ag_ui_peer", packages, tmp_path) == {
+    assert await peer.offered("ag-ui", "x-user") == {
         **dict.fromkeys(("approval.once", "owners.read"), "passed"),
         **dict.fromkeys(("kill.running", "kill.conversation", "kill.approval"), "not tried"),
+    }
+
+
+async def test_foundrys_hosting_keeps_what_it_offers_but_one_decision(
+    pytestconfig: pytest.Config, tmp_path: Path
+) -> None:
+    """It takes a second decision on a call. It says that it recovers no agent's run, so none is killed."""
+    packages = installed(Path(pytestconfig.cache.mkdir("foundry-hosting")), *FOUNDRY_HOSTING)
+    peer = await asyncio.to_thread(Peer, "tests.conformance.foundry_peer", packages, tmp_path)
+    kept = ("kill.conversation", "kill.approval")
+    streams, cancels = ("stream.resumed", "stream.again"), ("cancel.running", "cancel.ended")
+    others = ("delete.gone", "delete.again", "owners.read", "owners.change")
+
+    assert await peer.offered("foundry", "x-agent-user-id", kept) == {
+        **dict.fromkeys((*streams, *cancels, *others, *kept), "passed"),
+        **dict.fromkeys(("kill.running", "kill.stream"), "not tried"),
+        "approval.once": "failed",
     }

@@ -1,0 +1,63 @@
+"""A container of Microsoft Foundry's hosted agents: Responses, without the platform's conversations around them."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from typing import Any
+
+import httpx
+
+from conformance.adapters.responses import ResponsesService, text_of
+from conformance.port import Entry, NotOffered, Run
+
+MODEL = "agent"
+"""A container has one agent, and asks for the name of a model all the same."""
+
+
+class FoundryService(ResponsesService):
+    """The URL is the container's. A thread is the responses that name one conversation, which their client knows."""
+
+    def __init__(self, http: httpx.AsyncClient, agent: str, headers: Mapping[str, str] | None = None) -> None:
+        super().__init__(http, agent, headers)
+        self._runs: dict[str, list[Run]] = {}  # by thread, of all owners
+
+    def as_owner(self, headers: Mapping[str, str]) -> FoundryService:
+        """The platform says who asks in `x-agent-user-id`."""
+        other = FoundryService(self.http, self.agent, {**self.headers, **headers})
+        other._runs = self._runs
+        return other
+
+    async def find_agent(self) -> None:
+        """By the route that the platform asks too."""
+        await self.call("GET", "readiness")
+        self.agent = self.agent or MODEL
+
+    async def new_thread(self) -> str:
+        """The platform makes conversations; the container takes the id that it is given."""
+        return f"conv_{uuid.uuid4().hex}"
+
+    async def _started(self, thread: str, given: Any) -> Run:
+        """Nothing waits: a second response of a conversation runs beside the first, or is refused."""
+        runs = self._runs.setdefault(thread, [])
+        if runs and await self.is_open(runs[-1]):
+            raise NotOffered("a message that waits behind another run of its thread")
+        runs.append(await super()._started(thread, given))
+        return runs[-1]
+
+    async def conversation(self, thread: str) -> list[Entry]:
+        """What each response was asked and answered."""
+        entries = []
+        for run in self._runs.get(thread, ()):
+            asked = (await self.call("GET", f"responses/{run.id}/input_items?order=asc")).json()["data"]
+            answered = (await self.call("GET", f"responses/{run.id}")).json()["output"]
+            entries += [Entry("user", text) for item in asked if (text := text_of(item))]
+            entries += [Entry("agent", text) for item in answered if (text := text_of(item))]
+        return entries
+
+    async def delete(self, thread: str) -> None:
+        """Response by response, of which none may be under way."""
+        for run in self._runs.get(thread, ()):
+            if await self.is_open(run):
+                raise NotOffered("deleting a thread whose run is under way")
+            await self.call("DELETE", f"responses/{run.id}")
