@@ -8,8 +8,8 @@ BEHAVIOURS = {
     "groups.helper-leaves-nothing": "The tests' helper ends all hosts of an app with the test, and with a start that "
     "fails, and shows what they printed.",
     "groups.helper-balances": "The tests' balancer gives requests to HTTP hosts by turns, and passes streams at once.",
-    "groups.any-host": "The endpoint tests run against an app in groups over each log that processes may share; what "
-    "fails there is named, and what begins to pass is taken off that list.",
+    "groups.any-host": "The endpoint tests run against an app in groups over tables, and where the run explores over "
+    "each log that processes may share; what fails there is named, and what begins to pass is taken off that list.",
     "groups.versions": "A process that meets a thread on which a newer version of the code works answers 503 with "
     "Retry-After at each door and appends nothing; its entity asks for redelivery, and goes on once it is updated.",
     "storm.killed": "While any of three processes is killed at any time, each turn is answered once and with its own "

@@ -63,8 +63,8 @@ BEHAVIOURS = {
     "template.doctor-clean": "azure-functions-doctor finds nothing wrong with what is deployed.",
     "template.any-host": "The endpoint tests run against any host by its URL and key, and print the figures that are "
     "promised on the real one.",
-    "template.deploys-alone": "What is deployed indexes in a fresh environment with requirements.txt alone, on each "
-    "supported Python.",
+    "template.deploys-alone": "What is deployed indexes in a fresh environment with requirements.txt alone, on the "
+    "oldest and the newest supported Python, and where the run explores on one between them too.",
     "template.removed-agent": "What a removed agent left behind is refused by name, and goes on when it is back.",
     "template.redeployed": "Conversations, and runs and orchestrations that are under way, are taken up by the next "
     "version of the app.",
