@@ -213,8 +213,7 @@ def checked_content(index: int, value: object) -> dict[str, Any]:
     given = value.get("$type")
     if not isinstance(given, str) or given not in GIVEN_KINDS:
         raise BadContentError(index, "$type", f"is {given!r:.60}. Use one of {', '.join(GIVEN_KINDS)}.")
-    kind = GIVEN_KINDS[given]
-    known = ("$type", *kind.required, *kind.optional)
+    kind, known = GIVEN_KINDS[given], _known_names(given)
     for name in value:
         if name not in known:
             raise BadContentError(index, name[:60], f"is not known for {given}. Use {', '.join(known)}.")
@@ -226,6 +225,18 @@ def checked_content(index: int, value: object) -> dict[str, Any]:
         raise BadContentError(index, main, fault)
     parts = data_uri_parts(value[main]) if given == "data" else None
     return value if parts is None else {"mediaType": parts[0], **value}
+
+
+def without_unknown(value: object) -> object:
+    """Return a given content without the properties that this version does not know: a later one may have kept it."""
+    given = value.get("$type") if isinstance(value, dict) else None
+    if not isinstance(value, dict) or not isinstance(given, str) or given not in GIVEN_KINDS:
+        return value
+    return {name: value[name] for name in _known_names(given) if name in value}
+
+
+def _known_names(given: str) -> tuple[str, ...]:
+    return ("$type", *GIVEN_KINDS[given].required, *GIVEN_KINDS[given].optional)
 
 
 def _fault_of_data_uri(uri: str) -> str | None:

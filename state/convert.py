@@ -17,7 +17,15 @@ from pydantic import TypeAdapter
 
 from state import models
 from state.codec import read_entry
-from state.contents import AnyContent, Stored, StoredContent, TextContent, UnknownContent, checked_content
+from state.contents import (
+    AnyContent,
+    Stored,
+    StoredContent,
+    TextContent,
+    UnknownContent,
+    checked_content,
+    without_unknown,
+)
 from state.conversation import INTERRUPTED, UNANSWERED, is_unanswered
 from state.extension import Position, host_of
 from state.json_values import dump, from_json_value, to_json_value
@@ -176,8 +184,11 @@ def agent_response(entry: models.ResponseEntry) -> AgentResponse[Any]:
 
 
 def content_values_to_framework(values: Sequence[object]) -> list[Content]:
-    """Return contents given in stored form. Raises `BadContentError` for the first that cannot be accepted."""
-    checked = [checked_content(index, value) for index, value in enumerate(values)]
+    """Return the contents of a stored request, without what a later version added to them.
+
+    Raises `BadContentError` for the first that cannot be accepted.
+    """
+    checked = [checked_content(index, without_unknown(value)) for index, value in enumerate(values)]
     return [cast(Content, framework_content(_MODEL_OF.validate_python(value))) for value in checked]
 
 

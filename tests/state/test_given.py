@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from agent_framework import Content
 
+from state.contents import checked_content
 from state.convert import content_values_to_framework
 from state.errors import BadContentError
 
@@ -31,6 +32,12 @@ def test_given_contents_become_the_frameworks() -> None:
         Content("uri", uri="https://example.com/a.png", media_type="image/png", name="cat.png"),
         Content.from_hosted_file("f1"),
     ]
+
+
+@pytest.mark.behaviour("state.skips-the-unknown")
+def test_a_stored_content_of_a_later_version_is_read() -> None:
+    """A run that waits outlives a version that is rolled back; what that one does not know is not sent."""
+    assert content_values_to_framework([{**GOOD, "language": "en"}]) == [Content.from_text("What is this?")]
 
 
 @pytest.mark.behaviour("state.given-contents-checked")
@@ -58,7 +65,7 @@ def test_given_contents_become_the_frameworks() -> None:
 def test_a_bad_content_is_refused_by_its_place(bad: Any, field: str, advice: str) -> None:
     """Index, property and what to do."""
     with pytest.raises(BadContentError) as refusal:
-        content_values_to_framework([GOOD, bad])
+        checked_content(1, bad)
 
     assert (refusal.value.index, refusal.value.field) == (1, field)
     assert advice in str(refusal.value)
