@@ -13,7 +13,18 @@ from typing import Any, Final, cast
 
 from state.codec import parse_entry
 from state.contents import ATTACHMENT, TOKEN_COUNTS, ErrorContent, TextContent
-from state.extension import HOST, SESSION, LogMark, Pause, Summary, count_of, host_of, with_extension
+from state.extension import (
+    HOST,
+    NOTHING,
+    SESSION,
+    Archived,
+    LogMark,
+    Pause,
+    Summary,
+    count_of,
+    host_of,
+    with_extension,
+)
 from state.json_values import from_json_value, parse, to_json_value
 from state.models import (
     OURS,
@@ -88,11 +99,16 @@ def reset(conversation: Conversation, reset_id: str) -> Conversation:
 def without_oldest(conversation: Conversation, count: int) -> Conversation:
     """Return the conversation without its `count` oldest entries, which it counts as archived."""
     entries, host = conversation.data.conversation_history.stored, host_of(conversation)
-    before, moved = host.archived, entries[:count]
+    archived = _archived(host.archived, entries[:count])
+    return with_extension(conversation, {HOST: {**host.members, "archived": archived}}, Entries(entries[count:]))
+
+
+def _archived(before: Archived, moved: Sequence[Entry | PlainEntry]) -> dict[str, Any]:
+    """Return the sums over the entries that were archived before and these, in stored form."""
     exchanges = [cast(RequestEntry | ResponseEntry | PlainEntry, e) for e in moved if type(e) is not UnknownEntry]
     used = [usage for entry in exchanges if (usage := getattr(entry, "usage", None)) is not None]
     since = before.since or next((entry.created_at for entry in exchanges), None)
-    archived = {
+    return {
         "entries": before.entries + len(moved),
         "messages": before.messages + Entries(moved).message_count,
         **({} if since is None else {"since": since}),
@@ -101,15 +117,24 @@ def without_oldest(conversation: Conversation, count: int) -> Conversation:
             for key, name in TOKEN_COUNTS.items()
         },
     }
-    return with_extension(conversation, {HOST: {**host.members, "archived": archived}}, Entries(entries[count:]))
 
 
 def with_older(conversation: Conversation, entries: Sequence[str]) -> Conversation:
-    """Return the conversation with its archived entries, given as JSON texts, back before the others."""
+    """Return the conversation with its newest archived entries, given as JSON texts, back before the others."""
     if not entries:
         return conversation
-    history = Entries([*map(parse_entry, entries), *conversation.data.conversation_history.stored])
-    return with_extension(conversation, {HOST: _members_without(conversation, "archived")}, history)
+    older = [*map(parse_entry, entries)]
+    before, brought = host_of(conversation).archived, _archived(NOTHING, older)
+    history = Entries([*older, *conversation.data.conversation_history.stored])
+    if before.entries <= len(older):
+        return with_extension(conversation, {HOST: _members_without(conversation, "archived")}, history)
+    left = {
+        "entries": before.entries - len(older),
+        "messages": before.messages - brought["messages"],
+        **({} if before.since is None else {"since": before.since}),
+        "usage": {key: getattr(before, name) - brought["usage"][key] for key, name in TOKEN_COUNTS.items()},
+    }
+    return with_extension(conversation, {HOST: {**host_of(conversation).members, "archived": left}}, history)
 
 
 def response_of(conversation: Conversation, run_id: str) -> ResponseEntry | None:
@@ -201,24 +226,24 @@ def owned_by(conversation: Conversation, issuer: str, owner_id: str) -> Conversa
 
 
 def forked(conversation: Conversation, generation: int, through: int) -> Conversation:
-    """Return the beginning of another thread: the conversation up to entry `through`, archived under `generation`.
+    """Return the beginning of another thread, archived under `generation`: the conversation up to entry `through`.
 
-    It is whole, or has no entries yet, nor counts any as archived: where it ends among the older ones, nobody has their
-    sums. What was applied, waits, expires or is of the end alone is left out, and a summary of entries after `through`.
+    Where that is archived, it has no entries. What was applied, waits, expires or is of the end alone is left out, and
+    a summary of entries after `through`.
     """
-    before, entries = host_of(conversation), conversation.data.conversation_history
-    is_whole = through == before.archived.entries + len(entries)
-    left_out = {"log", "applied", "pause"} | (set() if is_whole else {"archived"})
+    before = host_of(conversation)
+    left_out = {"log", "applied", "pause"}
     left_out |= {"summary"} if before.summary is not None and before.summary.through[0] > through else set()
     host = {name: value for name, value in before.members.items() if name not in left_out}
     extension = {HOST: {**host, "generation": generation}, SESSION: None}
-    return with_expiration(with_extension(conversation, extension, entries if is_whole else Entries()), None)
+    return with_expiration(with_extension(up_to(conversation, through), extension), None)
 
 
-def with_newer(conversation: Conversation, entries: Sequence[str]) -> Conversation:
-    """Return the conversation with these entries, given as JSON texts, after the others."""
-    history = Entries([*conversation.data.conversation_history.stored, *map(parse_entry, entries)])
-    return with_extension(conversation, {}, history)
+def up_to(conversation: Conversation, through: int) -> Conversation:
+    """Return the conversation without its entries after position `through`; what is archived stays."""
+    held = conversation.data.conversation_history.stored
+    kept = max(0, through - host_of(conversation).archived.entries)
+    return conversation if kept >= len(held) else with_extension(conversation, {}, Entries(held[:kept]))
 
 
 def with_end(conversation: Conversation, pause: Pause | None, session: Mapping[str, Any] | None) -> Conversation:

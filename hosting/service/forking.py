@@ -29,7 +29,7 @@ from hosting.names import Address, keyed_thread_id, new_id
 from hosting.ports import EntityClient
 from hosting.request.fork_call import ForkCall, ForkPoint
 from hosting.runner.thread_log import Decided, ThreadLog, epoch_store_key
-from hosting.service.archiving import Archiver, ConversationReader, document_of
+from hosting.service.archiving import Archiver, ConversationReader
 from hosting.service.copies import Copy
 from hosting.service.document_writer import Attachments
 from hosting.service.threads import Threads, ThreadView
@@ -40,7 +40,7 @@ from hosting.thread.forks import ForkSource, fork_source
 from hosting.thread.head import Head
 from hosting.thread.messages import closing_message
 from state.codec import parse_entry, write
-from state.conversation import forked, session_state, with_end, with_newer
+from state.conversation import forked, session_state, up_to, with_end, with_older
 from state.extension import Pause, host_of
 from state.models import Conversation
 
@@ -152,26 +152,30 @@ class Forking:
         return forked_to
 
     async def _copied(self, reader: ConversationReader, entries: int, copy: Copy) -> Conversation:
-        """Return the conversation up to that many entries, with what is archived of it, and what it refers to, copied.
-
-        Of one that ends earlier all is read, so that its sums are known and its recent part is full.
-        """
-        target, is_whole = copy.volume.thread, entries == reader.total
-        conversation = forked(reader.conversation, copy.volume.generation, entries)
-        through = host_of(conversation).archived.entries if is_whole else entries
-        for first in range(1, through + 1, _AT_ONCE):
-            texts = await reader.texts(first, min(through, first + _AT_ONCE - 1))
+        """Return the conversation up to that many entries; what is archived of it, and what it refers to, is copied."""
+        conversation = await self._up_to(reader, forked(reader.conversation, copy.volume.generation, entries), entries)
+        archived = host_of(conversation).archived.entries
+        for first in range(1, archived + 1, _AT_ONCE):
+            texts = await reader.texts(first, min(archived, first + _AT_ONCE - 1))
             await copy.bring_of(texts)
-            if is_whole:
-                await copy.put(first, texts)
-            else:
-                await copy.mark()
-                longer = await self._attachments.externalized(target, with_newer(conversation, texts), conversation)
-                conversation = (await self._archiver.shorten(target, document_of(longer))).conversation
-        if is_whole:
-            await copy.bring(conversation.data.conversation_history.stored)
-            conversation = await self._attachments.externalized(target, conversation, None)
-        return conversation
+            await copy.put(first, texts)
+        await copy.bring(conversation.data.conversation_history.stored)
+        return await self._attachments.externalized(copy.volume.thread, conversation, None)
+
+    async def _up_to(self, reader: ConversationReader, conversation: Conversation, entries: int) -> Conversation:
+        """Return the conversation, which ends there, with as many recent entries as one that has gone on so far.
+
+        One that ends before the end has fewer or none by itself. They are brought back from the end of the archive, to
+        which the sums over it go: so this costs what is behind the fork's end, and nothing of what is before.
+        """
+        is_whole = entries == reader.total
+        while not is_whole and (archived := host_of(conversation).archived.entries):
+            shorter = self._archiver.cut(conversation)
+            if archived <= entries and shorter is not conversation:
+                return shorter
+            texts = await reader.texts(max(1, archived - _AT_ONCE + 1), archived)
+            conversation = up_to(with_older(conversation, texts), entries)
+        return conversation if is_whole else self._archiver.cut(conversation)
 
     async def _answered(self, target: Address, found: ForkSource, client: EntityClient, *, replayed: bool) -> Forked:
         # Any run's signal has its entity store what the log has.

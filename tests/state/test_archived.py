@@ -56,6 +56,17 @@ def test_put_back_in_their_place_the_entries_make_the_document_that_it_was() -> 
     assert with_older(conversation, []) is conversation
 
 
+@pytest.mark.behaviour("archive.counts-all")
+def test_what_is_put_back_of_the_archived_entries_is_not_counted_as_archived_any_more() -> None:
+    """Their newest alone: the sums are those of the others."""
+    conversation = talk(4)
+    newest = [json.dumps(entry) for entry in json.loads(write(conversation))["data"]["conversationHistory"][2:6]]
+
+    back = with_older(without_oldest(conversation, 6), newest)
+
+    assert json.loads(write(back)) == json.loads(write(without_oldest(conversation, 2)))
+
+
 def test_a_reset_forgets_that_anything_was_archived() -> None:
     """The ledger of applied runs stays."""
     forgotten = reset(without_oldest(talk(3), 2), "reset-1")
