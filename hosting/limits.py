@@ -7,7 +7,7 @@ for all processes (`hosting.runner.owner_minutes`), runs in each process for its
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from typing_extensions import TypedDict
 
@@ -27,6 +27,13 @@ class LimitState(TypedDict):
     per: Literal["owner/minute", "process"]
     most: int
     left: int
+
+
+class Standing(NamedTuple):
+    """How a limit stands, and in how many `seconds` there is more of it, where that is known."""
+
+    state: LimitState
+    seconds: int | None = None
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ from hosting.errors import (
 from hosting.functions.access import Access, refuse_forms_of_other_sites
 from hosting.functions.durable import DurableClient, enter_invocation
 from hosting.http.owner_routes import SHARED_ROUTES, shared
-from hosting.http.refusals import TRY_AGAIN, later_headers
+from hosting.http.refusals import TRY_AGAIN, later_headers, limit_headers
 from hosting.http.replies import (
     Reply,
     Streamed,
@@ -46,6 +46,7 @@ from hosting.names import Address, is_id, may_be_stored
 from hosting.plan import AgentPlan, Kind, Plan
 from hosting.principal import NOBODY, Caller
 from hosting.request.run_call import Form, RawRequest
+from hosting.service.limiting import ADMITTED
 from hosting.service.outcome import RunIds
 from hosting.service.sharing import SharedThread
 
@@ -231,6 +232,7 @@ async def respond(
     A wire has a `refusal` of its own.
     """
     refused = refusal or partial(_refusal, req)
+    ADMITTED.set(())
     try:
         reply = await work
     except HostingError as error:
@@ -242,6 +244,8 @@ async def respond(
         logger.exception("A request to %s failed.", req.url.path)
         reply = refused(InternalError("The app failed on this request; the cause is in its log."))
     headers = {**NO_STORE, **reply.headers}
+    if limited := ADMITTED.get():
+        headers = {**limit_headers(limited), **headers}
     if isinstance(reply, Streamed):
         headers["content-type"] = "text/event-stream"
         return StreamingResponse(_sent(reply.frames, current_invocation()), 200, headers)

@@ -338,6 +338,7 @@ def register_openapi(served: Served, settings: Settings, *, has_health: bool) ->
             workflows={each.name: limits_of(each.agent, settings) for each in served.plan.served_of("workflow")},
             wires=tuple(served.wires),
             has_webhooks=NOT_TAKEN in served.routes,
+            limited=frozenset(each.name for each in served.plan.agents.values() if each.limit is not None),
         )
         return json_reply(200, openapi_document(described, request.base_url))
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Any
 from urllib.parse import quote
@@ -96,7 +96,7 @@ _IN_PATH = (
 class ServedApp:
     """The agents with an HTTP endpoint and what each takes; what else it serves, and whether it asks for keys.
 
-    `wires` are the names of other protocols that it serves.
+    `wires` are the names of other protocols that it serves, and `limited` those of agents and workflows with a limit.
     """
 
     agents: Mapping[str, Limits]
@@ -109,6 +109,7 @@ class ServedApp:
     wires: tuple[str, ...] = ()
     has_webhooks: bool = False
     has_memory: bool = False
+    limited: frozenset[str] = frozenset()
 
     @property
     def owner(self) -> str:
@@ -118,6 +119,11 @@ class ServedApp:
     def named_by(self, route: Route) -> Mapping[str, Limits]:
         """Return those that have this route: the workflows, or the agents."""
         return self.workflows if _is_of_workflows(route) else self.agents
+
+    def is_limited(self, route: Route, agent: str | None) -> bool:
+        """Return whether the route begins runs that a limit counts, those of this agent if it is its own."""
+        named = self.named_by(route) if agent is None else (agent,)
+        return LimitExceededError in route.refusals and not self.limited.isdisjoint(named)
 
 
 def openapi_document(app: ServedApp, base_url: str) -> Schema:
@@ -194,7 +200,7 @@ def _operation(route: Route, agent: str | None, app: ServedApp) -> Schema:
         "operationId": route.function,
         "summary": route.description,
         "responses": _responses(
-            route,
+            _limited(route) if app.is_limited(route, agent) else route,
             _links(agent, _linked(route)),
             requires_key,
             app.has_owners and not route.is_for_all,
@@ -229,6 +235,14 @@ def _operation(route: Route, agent: str | None, app: ServedApp) -> Schema:
     if requires_key:
         operation["security"] = [{name: []} for name in _KEYS]
     return operation
+
+
+def _limited(route: Route) -> Route:
+    """Return the route with the headers that its answers have where there is a limit."""
+    headers = tuple(replace(header, always=False) for header in OF_LIMIT)
+    return replace(
+        route, answers=tuple(replace(answer, headers=(*answer.headers, *headers)) for answer in route.answers)
+    )
 
 
 def _is_of_workflows(route: Route) -> bool:

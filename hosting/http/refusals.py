@@ -1,4 +1,4 @@
-"""When to ask again after a refusal, and how the limit stands that was reached, as headers.
+"""When to ask again after a refusal, and how limits stand, as headers.
 
 Those of a limit are of the IETF's draft-ietf-httpapi-ratelimit-headers-11 (RateLimit header fields for HTTP), which is
 no standard yet: lists of structured fields (RFC 9651). Clients that do not know them have `Retry-After` (RFC 9110).
@@ -7,11 +7,11 @@ no standard yet: lists of structured fields (RFC 9651). Clients that do not know
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Sequence
+from typing import cast
 
 from hosting.errors import HostingError
-from hosting.limits import WINDOW_SECONDS
+from hosting.limits import WINDOW_SECONDS, LimitState, Standing
 
 RETRY_AFTER_SECONDS = 1
 TRY_AGAIN = (409, 429, 503)
@@ -33,13 +33,17 @@ def retry_after(error: HostingError) -> str:
 def later_headers(error: HostingError) -> dict[str, str]:
     """Return the headers of a refusal that may not stand for long."""
     seconds = retry_after(error)
-    return {"retry-after": seconds, **({} if error.limit is None else _limit_headers(error.limit, seconds))}
+    limited = {}
+    if error.limit is not None:
+        limited = limit_headers([Standing(cast(LimitState, error.limit), int(seconds))])
+    return {"retry-after": seconds, **limited}
 
 
-def _limit_headers(limit: Mapping[str, Any], seconds: str) -> dict[str, str]:
-    """Return the policy, `q` for each window `w`, and its state: `r` are left, and more are in `t` seconds."""
-    name = limit["of"]
-    return {
-        "ratelimit-policy": f'"{name}";q={limit["most"]};{_POLICIES[name]}',
-        "ratelimit": f'"{name}";r={limit["left"]};t={seconds}',
-    }
+def limit_headers(standings: Sequence[Standing]) -> dict[str, str]:
+    """Return the policies, `q` for each window `w`, and how they stand: `r` are left, and more are in `t` seconds."""
+    policies = [f'"{state["of"]}";q={state["most"]};{_POLICIES[state["of"]]}' for state, _ in standings]
+    left = [
+        f'"{state["of"]}";r={state["left"]}' + ("" if seconds is None else f";t={seconds}")
+        for state, seconds in standings
+    ]
+    return {"ratelimit-policy": ", ".join(policies), "ratelimit": ", ".join(left)}

@@ -41,8 +41,8 @@ RETRY_AFTER = Header("Retry-After", "How many seconds to wait before the next re
 PENDING_HEADERS = (Header("Location", "Where the run's end will be."), RETRY_AFTER)
 IN_THE_WAY = (Header("Location", "thread_busy: that run."), Header("x-ms-run-id", "thread_busy: the run in the way."))
 OF_LIMIT = (
-    Header("RateLimit-Policy", "limit_exceeded: what is allowed, by draft-ietf-httpapi-ratelimit-headers-11."),
-    Header("RateLimit", "limit_exceeded: what is left, and in how many seconds there is more."),
+    Header("RateLimit-Policy", "Where there is a limit: what it allows, by draft-ietf-httpapi-ratelimit-headers-11."),
+    Header("RateLimit", "Where there is a limit: what is left, and in how many seconds there is more."),
 )
 _PREFERENCE = Header("Preference-Applied", "The preferences that were applied.", always=False)
 _REPLAYED = Header("Idempotency-Replayed", "true: the key had begun this run before.", always=False)

@@ -68,17 +68,18 @@ class OwnerHeads(Generic[HeadT]):
         """Return the owner's head as the store has it."""
         return self._decoded(await self._read(owner))
 
-    async def change(self, owner: str, changed: Callable[[HeadT], HeadT | None]) -> None:
-        """Append what `changed` makes of the head until it makes nothing of it.
+    async def change(self, owner: str, changed: Callable[[HeadT], HeadT | None]) -> HeadT:
+        """Append what `changed` makes of the head until it makes nothing of it, and return that head.
 
         The first head that it is given is the one that this process knows, which may be older than the store's.
         """
         async with self._changing.setdefault(owner, asyncio.Lock()):
             known = self._heads.get(owner) or await self._read(owner)
-            while (newer := changed(self._decoded(known))) is not None:
+            while (newer := changed(head := self._decoded(known))) is not None:
                 payload = newer.model_dump_json().encode()
                 append = Append(StoredHead(0 if known is None else known.position, new_id(), payload))
                 known = await self._append(owner, known, append)
+            return head
 
     def _decoded(self, stored: StoredHead | None) -> HeadT:
         return self._head() if stored is None else self._head.model_validate_json(stored.payload)

@@ -20,10 +20,11 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from itertools import accumulate
+from typing import Literal
 
 from pydantic import Field
 
-from hosting.limits import WINDOW_SECONDS, Limit, too_many_requests, too_many_tokens
+from hosting.limits import WINDOW_SECONDS, Limit, LimitState, Standing, too_many_requests, too_many_tokens
 from hosting.names import new_id
 from hosting.runner.owner_heads import OwnerHead, OwnerHeads
 from hosting.runner.thread_log import ThreadLog
@@ -49,15 +50,16 @@ class OwnerMinutes:
         self._most_requests = limit.requests_per_minute
         self._most_tokens = limit.tokens_per_minute
 
-    async def count(self, owner: str) -> None:
-        """Count one request once. Raises `LimitExceededError` where it is one too many, and `LogUnavailableError`.
+    async def count(self, owner: str) -> tuple[Standing, ...]:
+        """Count one request once, and return how the limits stand then.
 
+        Raises `LimitExceededError` where it is one too many, and `LogUnavailableError`.
         Where tokens alone are limited nothing is counted, and the store is asked whether any are left.
         """
         if self._most_requests is None:
             self._check(self._heads.known(owner))
-            self._check(await self._heads.read(owner))
-            return
+            self._check(head := await self._heads.read(owner))
+            return self._standings(head)
         counted = new_id()
 
         def more(known: _Minute) -> _Minute | None:
@@ -66,7 +68,7 @@ class OwnerMinutes:
             self._check(known)
             return self._adding(known, counted, requests=1)
 
-        await self._heads.change(owner, more)
+        return self._standings(await self._heads.change(owner, more))
 
     async def add(self, owner: str, tokens: int) -> None:
         """Count once what one call used. Raises `LogUnavailableError`."""
@@ -89,14 +91,23 @@ class OwnerMinutes:
 
     def _check(self, known: _Minute) -> None:
         """Raise `LimitExceededError` where no request is taken: for what takes longer, if there is none of both."""
-        now, refusals = self._clocks.wall(), []
-        if self._most_requests is not None and (seconds := _full_for(known.seconds, self._most_requests, now)):
-            refusals.append(too_many_requests(self._most_requests, seconds))
-        if self._most_tokens is not None and (seconds := _full_for(known.tokens, self._most_tokens, now)):
-            used = sum(_within(known.tokens, now).values())
-            refusals.append(too_many_tokens(self._most_tokens, used, seconds))
+        now = self._clocks.wall()
+        sent, used = _within(known.seconds, now), _within(known.tokens, now)
+        refusals = []
+        if (most := self._most_requests) is not None and (over := sum(sent.values()) + 1 - most) > 0:
+            refusals.append(too_many_requests(most, _left_in(sent, over, now)))
+        if (most := self._most_tokens) is not None and (over := sum(used.values()) + 1 - most) > 0:
+            refusals.append(too_many_tokens(most, sum(used.values()), _left_in(used, over, now)))
         if refusals:
             raise max(refusals, key=lambda refusal: refusal.retry_after_seconds)
+
+    def _standings(self, known: _Minute) -> tuple[Standing, ...]:
+        now, found = self._clocks.wall(), []
+        if self._most_requests is not None:
+            found.append(_standing("requests", self._most_requests, _within(known.seconds, now), now))
+        if self._most_tokens is not None:
+            found.append(_standing("tokens", self._most_tokens, _within(known.tokens, now), now))
+        return tuple(found)
 
 
 def _within(seconds: Seconds, now: float) -> dict[int, int]:
@@ -104,11 +115,13 @@ def _within(seconds: Seconds, now: float) -> dict[int, int]:
     return {at: many for at, many in sorted(seconds.items()) if abs(at - int(now)) <= WINDOW_SECONDS}
 
 
-def _full_for(seconds: Seconds, most: int, now: float) -> int:
-    """Return for how many seconds none are left, 0 where some are."""
-    counting = _within(seconds, now)
-    if (over := sum(counting.values()) + 1 - most) <= 0:
-        return 0
-    sent = zip(counting, accumulate(counting.values()), strict=True)
-    leaves = next(at for at, many in sent if many >= over) + 1 + WINDOW_SECONDS
-    return max(1, math.ceil(leaves - now))
+def _left_in(seconds: Seconds, many: int, now: float) -> int:
+    """Return in how many seconds so many of these have left the minute."""
+    leaves = next(at for at, left in zip(seconds, accumulate(seconds.values()), strict=True) if left >= many)
+    return max(1, math.ceil(leaves + 1 + WINDOW_SECONDS - now))
+
+
+def _standing(of: Literal["requests", "tokens"], most: int, seconds: Seconds, now: float) -> Standing:
+    left = max(0, most - sum(seconds.values()))
+    state: LimitState = {"of": of, "per": "owner/minute", "most": most, "left": left}
+    return Standing(state, _left_in(seconds, 1, now) if seconds else None)

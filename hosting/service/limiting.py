@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
+from contextvars import ContextVar
+from typing import cast
 
 from hosting.errors import LimitExceededError
-from hosting.limits import Limit, too_many_runs
+from hosting.limits import Limit, LimitState, Standing, too_many_runs
 from hosting.names import Address
 from hosting.runner.held_run import HeldRun
 from hosting.runner.owner_minutes import OwnerMinutes
+
+ADMITTED: ContextVar[tuple[Standing, ...]] = ContextVar("admitted", default=())
+"""How the limits stood when the request was admitted for which this code works; empty where there is no limit.
+
+Every door's answer says so, whatever the protocol makes of the run that was started.
+"""
 
 
 class Limiter:
@@ -40,7 +49,7 @@ class Limiter:
             raise too_many_runs(address.agent, self._most_runs)
         self._starting[address] += 1  # before anything is waited for, so that no other one takes its place
         try:
-            await self._count(owner, is_begun)
+            ADMITTED.set((*await self._count(owner, is_begun), *self._runs(address.agent)))
             yield
         finally:
             self._starting[address] -= 1
@@ -49,15 +58,24 @@ class Limiter:
     def _is_full(self, address: Address) -> bool:
         if self._most_runs is None:
             return False
-        at_work = {held.address for held in self._held.values() if held.address.agent == address.agent}
-        at_work.update(self._starting)
+        at_work = self._at_work(address.agent)
         return address not in at_work and len(at_work) >= self._most_runs
 
-    async def _count(self, owner: str, is_begun: Callable[[], Awaitable[bool]]) -> None:
+    def _at_work(self, agent: str) -> set[Address]:
+        return {held.address for held in self._held.values() if held.address.agent == agent}.union(self._starting)
+
+    def _runs(self, agent: str) -> tuple[Standing, ...]:
+        if self._most_runs is None:
+            return ()
+        left = max(0, self._most_runs - len(self._at_work(agent)))
+        return (Standing({"of": "runs", "per": "process", "most": self._most_runs, "left": left}),)
+
+    async def _count(self, owner: str, is_begun: Callable[[], Awaitable[bool]]) -> tuple[Standing, ...]:
         if self._minutes is None:
-            return
+            return ()
         try:
-            await self._minutes.count(owner)
-        except LimitExceededError:
+            return await self._minutes.count(owner)
+        except LimitExceededError as refusal:
             if not await is_begun():
                 raise
+            return (Standing(cast(LimitState, refusal.limit), math.ceil(refusal.retry_after_seconds)),)

@@ -31,6 +31,8 @@ BEHAVIOURS = {
     "until some are left: 429 with when; what a run has begun is not cut short (issue 51).",
     "http.run-limit": "A request that would begin more runs at once than an agent may have in a process is refused; "
     "one for a thread at work waits there (issue 51).",
+    "http.limit-standing": "Every door's answer to a request that a limit counted says how the limits stand, by "
+    "headers; no other answer does (issue 51).",
     "http.limit-wires": "A limit counts what comes by any door, and each refuses in its own form (issue 51).",
     "http.cost": "Model calls are priced by the app's own table, exactly; a run or a thread that has cost its budget "
     "makes no call more, and runs, threads and figures say what they cost (issue 51).",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import threading
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -183,6 +184,56 @@ async def test_every_door_gives_the_refusal_in_its_own_form() -> None:
         assert answer.headers["ratelimit"] == f'"requests";r=0;t={answer.headers["retry-after"]}'
     assert (tool["isError"], tool["structuredContent"]) == (True, {"code": "limit_exceeded"})
     assert tool["content"][0]["text"].startswith("You may send 1 of these requests in a minute, and have.")
+
+
+@pytest.mark.behaviour("http.limit-standing")
+async def test_every_door_says_with_its_answer_how_the_limits_stand() -> None:
+    """Also before a stream's first event, and with a run that nobody waits for; what begins no run says nothing."""
+    app = app_of(
+        scripted_agent("Joker"),
+        limit=Limit(requests_per_minute=9, runs_at_once=3),
+        wires=["responses", "a2a", "ag-ui"],
+    )
+    app.add_agent(scripted_agent("Clerk"), limit=Limit(runs_at_once=3))
+    host = DirectHost(app)
+    transport = httpx.ASGITransport(host.asgi, raise_app_exceptions=False)
+    rpc = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": message("hi")}}
+    keyed = {**HEADERS, "Idempotency-Key": "k"}
+    async with httpx.AsyncClient(transport=transport, base_url="http://app.example/api", headers=HEADERS) as http:
+        answers = [
+            await http.post("agents/Joker/run", json={"message": "hi"}, headers=keyed),
+            await http.post("agents/Joker/run", json={"message": "hi"}, headers=keyed),
+            await http.post("agents/Joker/run", json={"message": "hi", "wait_for_response": False}),
+            await http.post("agents/Joker/run", json={"message": "hi", "stream": True}),
+            await http.post("openai/v1/responses", json={"model": "Joker", "input": "hi"}),
+            await http.post("openai/v1/responses", json={"model": "Joker", "input": "hi", "stream": True}),
+            await http.post("ag-ui/Joker", json=wanted("hi")),
+            await http.post("a2a/Joker", json=rpc),
+        ]
+        clerk = await http.post("agents/Clerk/run", json={"message": "hi"})
+        others = [await http.get("agents"), await http.post("agents/Joker/run", json={"message": ""})]
+
+    assert [answer.status_code for answer in answers] == [200, 200, 202, *[200] * 5]
+    for number, answer in enumerate(answers, 1):
+        assert answer.headers["ratelimit-policy"] == '"requests";q=9;w=60, "runs";q=3;qu="concurrent-requests"'
+        assert re.fullmatch(rf'"requests";r={9 - number};t=(\d+), "runs";r=[012]', answer.headers["ratelimit"])
+    assert clerk.headers["ratelimit"] == '"runs";r=2'
+    assert [answer.status_code for answer in others] == [200, 400]
+    assert not [answer.headers for answer in others if "ratelimit" in answer.headers]
+
+
+@pytest.mark.behaviour("http.limit-standing")
+async def test_a_request_that_is_refused_for_another_reason_says_what_it_cost() -> None:
+    """It was counted, as every request is that reaches the thread; without a limit no answer has the headers."""
+    fields = {"message": "hi", "thread_id": "t"}
+    for limit, headers in ((TWO, ["r=1", "r=0"]), (None, [None, None])):
+        async with served(app_of(scripted_agent("Joker"), limit=limit)) as (_, http):
+            first = await http.post(RUN, json=fields, headers={"Idempotency-Key": "k"})
+            other = await http.post(RUN, json={**fields, "message": "ho"}, headers={"Idempotency-Key": "k"})
+
+        assert (first.status_code, other.status_code) == (200, 409)
+        shown = [answer.headers.get("ratelimit") for answer in (first, other)]
+        assert [value and value.split(";")[1] for value in shown] == headers
 
 
 @pytest.mark.behaviour("http.request-limit")

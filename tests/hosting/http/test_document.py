@@ -12,7 +12,7 @@ import httpx
 import pytest
 from jsonschema import Draft202012Validator
 
-from hosting.app import AgentFunctionApp
+from hosting.app import AgentFunctionApp, Limit
 from hosting.errors import REQUEST_ERRORS, RUN_ERRORS, ForkRefusedError, MethodNotAllowedError, RunIdReusedError
 from hosting.functions.wires import WIRES
 from hosting.http.a2a.names import CARD, RPC
@@ -173,6 +173,24 @@ def test_what_asks_for_a_key_says_so(level: func.AuthLevel) -> None:
 
     assert {place.split(" /")[1] for place, each in described.items() if "security" in each} == closed
     assert all(("401" in each["responses"]) == ("security" in each) for each in described.values())
+
+
+@pytest.mark.behaviour("openapi.limit-headers")
+def test_answers_have_the_headers_of_a_limit_where_there_is_one() -> None:
+    """Those of the routes that begin runs; in an app without limits there are none."""
+    app = make_app("Joker")
+    app.add_agent(scripted_agent("Clerk"), limit=Limit(runs_at_once=1))
+    document = operations(asyncio.run(ask(DirectHost(app))))
+
+    def limited(place: str, status: str) -> bool:
+        headers = document[place]["responses"][status]["headers"]
+        assert ("RateLimit" in headers) is ("RateLimit-Policy" in headers)
+        return "RateLimit" in headers and not headers["RateLimit"]["required"]
+
+    for status in ("200", "202"):
+        assert (limited("POST /agents/Clerk/run", status), limited("POST /agents/Joker/run", status)) == (True, False)
+    assert not limited("GET /agents/{name}/threads", "200")
+    assert not limited("POST /agents/{name}/schedules", "201")
 
 
 @pytest.mark.behaviour("openapi.limits")
