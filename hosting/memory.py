@@ -1,9 +1,9 @@
 """`OwnerMemory`: what an agent learnt about its owner, given to its model in each of their threads (docs/memory.md).
 
 Theory. A fact is a short text that belongs to an owner and an agent, and to no thread. The model adds and forgets facts
-by two tools. Before a run it is given those that fit: all of them, or, where they are too many, those that share the
-rarest words with the message. A fact's id is made of the tool call that brought it, so a call that is made again after
-a crash finds its fact there.
+by two tools. Before a run it is given those that fit: all of them, or, where they are too many, those that are most
+like the message by a client of embeddings, or share the rarest words with it where the app gives none. A fact's id is
+made of the tool call that brought it, so a call that is made again after a crash finds its fact there.
 
 A run that somebody else begins on a shared thread has no memory: nothing of the owner is given to it, or kept of it.
 """
@@ -11,16 +11,28 @@ A run that somebody else begins on a shared thread has no memory: nothing of the
 from __future__ import annotations
 
 import hashlib
+import logging
 import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from typing import Any, Protocol
 
-from agent_framework import AgentSession, ContextProvider, SessionContext, SupportsAgentRun, tool
+from agent_framework import (
+    AgentSession,
+    ContextProvider,
+    SessionContext,
+    SupportsAgentRun,
+    SupportsGetEmbeddings,
+    tool,
+)
 from pydantic import BaseModel, ConfigDict
 
+from hosting.embeddings import Embedder, Vector, cosines, packed
 from hosting.errors import ConfigurationError, HostingError
 from hosting.tools import current, idempotent
+
+logger = logging.getLogger(__name__)
 
 LONGEST_FACT = 500
 """Characters."""
@@ -40,7 +52,8 @@ _HOW = (
 class Fact(BaseModel):
     """One thing that is known of an owner. `at` is when it was learnt or replaced, in seconds since 1970.
 
-    `run_id` is that of the run on `thread_id` that learnt it; None where a person wrote it.
+    `run_id` is that of the run on `thread_id` that learnt it; None where a person wrote it. `vector` is that of the
+    text, made of it again whenever it is missing or another model's.
     """
 
     model_config = ConfigDict(frozen=True, extra="allow")
@@ -50,6 +63,7 @@ class Fact(BaseModel):
     at: float
     thread_id: str | None = None
     run_id: str | None = None
+    vector: Vector | None = None
 
 
 class RunMemory(Protocol):
@@ -67,20 +81,32 @@ class RunMemory(Protocol):
     async def forget(self, fact_id: str) -> bool:
         """Remove a fact for good, and return whether there was one of that id."""
 
+    async def keep_vectors(self, facts: Sequence[Fact]) -> None:
+        """Keep the vectors of these facts with those of them that are there and say the same still."""
+
 
 class OwnerMemory(ContextProvider):
     """A context provider that keeps what an agent learns about the owner of its threads, across threads.
 
-    `max_tokens` is about how much of it the model is given, by four characters a token. In an app that knows no owners
-    all callers are one, so that what one of them says is known to the next: `shared=True` says that this is meant.
-    Raises `ConfigurationError` for a number of tokens that is none.
+    `max_tokens` is about how much of it the model is given, by four characters a token. `embeddings` finds those that
+    are like the message where there are more. In an app that knows no owners all callers are one, so that what one of
+    them says is known to the next: `shared=True` says that this is meant.
+    Raises `ConfigurationError` for a number of tokens that is none, and a client without `get_embeddings`.
     """
 
-    def __init__(self, source_id: str = "owner_memory", *, max_tokens: int = 1000, shared: bool = False) -> None:
+    def __init__(
+        self,
+        source_id: str = "owner_memory",
+        *,
+        max_tokens: int = 1000,
+        shared: bool = False,
+        embeddings: SupportsGetEmbeddings[Any, Any, Any] | None = None,
+    ) -> None:
         if type(max_tokens) is not int or max_tokens < 1:
             raise ConfigurationError(f"max_tokens of OwnerMemory is {max_tokens!r:.80}. Give a whole number from 1 on.")
         super().__init__(source_id)
         self.max_tokens, self.shared = max_tokens, shared
+        self._embedder = None if embeddings is None else Embedder(embeddings, "embeddings of OwnerMemory")
         self._of_run: Callable[[], RunMemory | None] | None = None
 
     def attach(self, of_run: Callable[[], RunMemory | None]) -> None:
@@ -97,7 +123,10 @@ class OwnerMemory(ContextProvider):
         if memory is None:
             return
         asked = " ".join(message.text for message in context.input_messages)
-        facts = chosen(await memory.facts(), asked, self.max_tokens)
+        facts = await memory.facts()
+        if len(fitting(facts, self.max_tokens)) < len(facts):
+            alike = None if self._embedder is None else await _alike(self._embedder, memory, facts, asked)
+            facts = fitting(facts, self.max_tokens, alike or shared_words(facts, asked))
         known = "\n".join([_KNOWN, *(f"- {fact.text} (id {fact.id})" for fact in facts)]) if facts else _NOTHING
         context.extend_instructions(self.source_id, f"{known}\n{_HOW}")
         context.extend_tools(self.source_id, list(_tools(memory)))
@@ -143,22 +172,55 @@ def fact_refusal(text: str) -> str | None:
     return None
 
 
-def chosen(facts: Sequence[Fact], message: str, max_tokens: int) -> list[Fact]:
-    """Return the facts that the model is given, the oldest first: all, or those that fit and share the rarest words.
+async def _alike(embedder: Embedder, memory: RunMemory, facts: Sequence[Fact], message: str) -> list[float] | None:
+    """Return how alike each fact is to the message; None where the client fails, which is no failure of the run."""
+    if not message.strip():
+        return None
+    try:
+        numbers, vectors = await _compared(embedder, facts, message)
+        alike = cosines(numbers, vectors)
+    except Exception as error:  # the client is the app's, and may raise anything
+        logger.warning("The client of embeddings failed (%s); facts are found by words.", type(error).__name__)
+        return None
+    compared = zip(facts, vectors, strict=True)
+    made = [fact.model_copy(update={"vector": vector}) for fact, vector in compared if fact.vector != vector]
+    if made:
+        with suppress(HostingError):  # a store that is away: the next run makes them again
+            await memory.keep_vectors(made)
+    return alike
 
-    Of facts that share nothing the newest come first.
-    """
+
+async def _compared(embedder: Embedder, facts: Sequence[Fact], message: str) -> tuple[Sequence[float], list[Vector]]:
+    """Return the vector of the message and those of the facts, made where they are missing or another model's."""
+    [(model, numbers)] = await embedder.embedded([message])
+    own = (model, len(numbers))
+    vectors = {fact.id: fact.vector for fact in facts if fact.vector is not None and fact.vector.is_of(*own)}
+    missing = [fact for fact in facts if fact.id not in vectors]
+    if missing:
+        embedded = await embedder.embedded([fact.text for fact in missing])
+        vectors.update((fact.id, packed(*one)) for fact, one in zip(missing, embedded, strict=True))
+    if not all(vector.is_of(*own) for vector in vectors.values()):
+        raise ValueError("embeddings of two models in one answer")
+    return numbers, [vectors[fact.id] for fact in facts]
+
+
+def shared_words(facts: Sequence[Fact], message: str) -> list[float]:
+    """Return for each fact how much it shares with the message: the rarer a word among the facts, the more."""
     words = [_words(fact.text) for fact in facts]
     known_by = Counter(word for each in words for word in each)
     wanted = _words(message)
+    return [sum(math.log(1 + len(facts) / known_by[word]) for word in each & wanted) for each in words]
 
-    def score(number: int) -> tuple[float, int]:
-        shared = words[number] & wanted
-        return sum(math.log(1 + len(facts) / known_by[word]) for word in shared), number
 
+def fitting(facts: Sequence[Fact], max_tokens: int, scores: Sequence[float] = ()) -> list[Fact]:
+    """Return the facts that the model is given, the oldest first: all, or as many as fit, those of a high score first.
+
+    Of facts with the same score the newest come first.
+    """
+    ranked = sorted(range(len(facts)), key=lambda number: (scores[number] if scores else 0.0, number), reverse=True)
     left = max_tokens * _CHARACTERS_OF_TOKEN
     kept: list[int] = []
-    for number in sorted(range(len(facts)), key=score, reverse=True):
+    for number in ranked:
         left -= len(facts[number].text) + _AROUND_FACT
         if left < 0:
             break

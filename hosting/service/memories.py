@@ -125,6 +125,17 @@ class Memories:
         await self._change(agent, owner, without)
         return bool(removed)
 
+    async def keep_vectors(self, agent: str, owner: str, facts: Sequence[Fact]) -> None:
+        """Keep the vectors of these facts with those of them that are there and say the same still."""
+        made = {(fact.id, fact.text): fact.vector for fact in facts}
+
+        def with_vectors(known: tuple[Fact, ...]) -> tuple[Fact, ...]:
+            return tuple(
+                fact.model_copy(update={"vector": made.get((fact.id, fact.text), fact.vector)}) for fact in known
+            )
+
+        await self._change(agent, owner, with_vectors)
+
     async def erase(self, agents: Iterable[str], owner: str) -> None:
         """Forget all that these agents know of an owner."""
         for agent in agents:
@@ -152,11 +163,13 @@ class Memories:
             after = change(before)
             if after == before:
                 return after
-            payload = memory.model_copy(update={"facts": after}).model_dump_json(exclude_none=True).encode()
+            payload = _as_stored(memory.model_copy(update={"facts": after}))
             if len(payload) > MOST_BYTES:
                 raise MemoryFullError(
                     f"The memory has {len(before)} facts and takes no more ({MOST_BYTES:,} bytes). Forget some first."
                 )
+            if stored is not None and payload == stored.payload:
+                return after
             if isinstance(await replace_head(self._store, address, stored, payload), Appended):
                 return after
         raise LogUnavailableError("Many change the memory at once. Try again.")
@@ -181,6 +194,23 @@ class _HeldMemory:
     async def forget(self, fact_id: str) -> bool:
         address = self.held.address
         return await self.held.on_loop(self.memories.forget(address.agent, address.owner, fact_id))
+
+    async def keep_vectors(self, facts: Sequence[Fact]) -> None:
+        address = self.held.address
+        await self.held.on_loop(self.memories.keep_vectors(address.agent, address.owner, facts))
+
+
+def _as_stored(memory: _Memory) -> bytes:
+    """Return a memory as JSON; where it is too large, without vectors of its oldest facts, which are made again."""
+    payload = memory.model_dump_json(exclude_none=True).encode()
+    facts = list(memory.facts)
+    for number, fact in enumerate(facts):
+        if len(payload) <= MOST_BYTES:
+            break
+        if fact.vector is not None:
+            facts[number] = fact.model_copy(update={"vector": None})
+            payload = memory.model_copy(update={"facts": tuple(facts)}).model_dump_json(exclude_none=True).encode()
+    return payload
 
 
 def _address(agent: str, owner: str) -> Address:

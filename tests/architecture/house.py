@@ -21,6 +21,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "bearer",
         "budgets",
         "limits",
+        "embeddings",
         "memory",
         "schedules",
         "webhooks",

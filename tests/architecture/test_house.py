@@ -23,6 +23,7 @@ FRAMEWORK_READERS = {
     "hosting.runner.workflow_events",
     "hosting.runner.workflow_requests",
     "hosting.runner.workflow_runner",
+    "hosting.embeddings",
     "hosting.memory",
     "hosting.workflows",
     "hosting.workflow_copies",

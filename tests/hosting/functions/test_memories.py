@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from agent_framework import Embedding
 
 from hosting.app import AgentFunctionApp
+from hosting.embeddings import Embedder
 from hosting.errors import ConfigurationError
 from hosting.memory import LONGEST_FACT, OwnerMemory
 from tests.hosting.functions.owned_app import THREADS, OwnedApp, owner, signed_in, with_roles
+from tests.support.meanings import Meanings
 from tests.support.rememberer import rememberer
 
 MEMORY = "/api/agents/Clerk/memory"
 TEA = "Drinks tea without milk."
+TERRIER = "Has a terrier called Rex."
 
 
 @pytest.fixture
@@ -139,6 +145,105 @@ async def test_of_a_memory_that_is_too_large_the_model_is_given_what_the_message
     assert "Visited city 19." in about["response"]
     assert "Has a dog called Rex." not in other["response"]
     assert other["response"].count("Visited city") < 20
+
+
+@asynccontextmanager
+async def with_cities(embeddings: Meanings) -> AsyncIterator[OwnedApp]:
+    """Serve an app that knows of a terrier and twenty cities, more than its model is given."""
+    app = OwnedApp(signed_in, agent=rememberer(max_tokens=60, embeddings=embeddings))
+    async with app.http:
+        for text in (TERRIER, *(f"Visited city {number}." for number in range(20))):
+            assert (await app.ask("ann", "POST", MEMORY, json={"text": text})).status_code == 201
+        yield app
+
+
+@pytest.mark.behaviour("memory.meaning")
+@pytest.mark.parametrize("times", [1, 100], ids=["short vectors", "long vectors"])
+async def test_a_client_of_embeddings_finds_what_means_the_same_in_other_words(times: int) -> None:
+    """And what is not like the message only where there is room."""
+    async with with_cities(Meanings(times)) as app:
+        about, other = await app.say("ann", "What does my puppy eat?"), await app.say("ann", "Which town?")
+
+    assert TERRIER in about["response"]
+    assert TERRIER not in other["response"]
+    assert "Visited city 19." in other["response"]
+
+
+@pytest.mark.behaviour("memory.meaning")
+async def test_what_was_embedded_is_kept_until_its_text_or_the_model_changes() -> None:
+    """A run embeds its message, and what is new. The facts that are listed have no vectors."""
+    meanings = Meanings()
+    async with with_cities(meanings) as app:
+        await app.say("ann", "first")
+        first = [len(asked) for asked in meanings.asked]
+        listed = await remembered(app)
+        await app.say("ann", "second")
+        second = meanings.asked[len(first) :]
+        await app.ask("ann", "POST", f"{MEMORY}/{listed[0]['fact_id']}", json={"text": "Has a cat."})
+        await app.say("ann", "third")
+        third = meanings.asked[len(first) + len(second) :]
+        meanings.model = "meanings-2"
+        await app.say("ann", "fourth")
+
+    assert (first, second, third) == ([1, 21], [["second"]], [["third"], ["Has a cat."]])
+    assert len(meanings.asked[-1]) == 21
+    assert listed[0].keys() == {"fact_id", "text", "at", "thread_id", "run_id"}
+
+
+@pytest.mark.behaviour("memory.meaning")
+async def test_a_client_of_embeddings_is_not_asked_where_the_whole_memory_is_given() -> None:
+    """It would cost and find nothing."""
+    meanings = Meanings()
+    app = OwnedApp(signed_in, agent=rememberer(embeddings=meanings))
+    async with app.http:
+        await app.say("ann", f"remember {TERRIER}")
+        said = await app.say("ann", "hello")
+
+    assert TERRIER in said["response"]
+    assert meanings.asked == []
+
+
+class _Broken(Meanings):
+    """Answers with something that is no embedding, or raises it."""
+
+    def __init__(self, answer: Any) -> None:
+        super().__init__()
+        self._answer = answer
+
+    async def get_embeddings(self, values: Any, *, options: Any = None) -> Any:
+        if isinstance(self._answer, Exception):
+            raise self._answer
+        return [Embedding(self._answer) for _ in values[1:] or values] if self._answer else []
+
+
+@pytest.mark.behaviour("memory.meaning")
+@pytest.mark.parametrize(
+    "answer",
+    [RuntimeError("my terrier is secret"), [], [0.0, 0.0], [float("nan"), 1.0], ["a"], [1.0, 2.0]],
+    ids=["raises", "none", "no direction", "not a number", "a text", "too few"],
+)
+async def test_a_client_of_embeddings_that_fails_fails_no_run(answer: Any, caplog: pytest.LogCaptureFixture) -> None:
+    """Facts are found by words then. The log has the kind of error, and nothing that was said."""
+    async with with_cities(_Broken(answer)) as app:
+        said = await app.say("ann", "What does my terrier eat?")
+
+    assert TERRIER in said["response"]
+    assert "The client of embeddings failed" in caplog.text
+    assert "my terrier" not in caplog.text
+
+
+@pytest.mark.behaviour("memory.meaning")
+async def test_a_client_of_embeddings_that_does_not_answer_is_not_waited_for() -> None:
+    """Its run goes on; and what is no client is refused as the app starts."""
+
+    class Silent(Meanings):
+        async def get_embeddings(self, values: Any, *, options: Any = None) -> Any:
+            await asyncio.Event().wait()
+
+    with pytest.raises(asyncio.TimeoutError):
+        await Embedder(Silent(), "embeddings", seconds=0.01).embedded(["hello"])
+    with pytest.raises(ConfigurationError, match="embeddings of OwnerMemory is 'ada-002', which has no get_embeddings"):
+        OwnerMemory(embeddings="ada-002")  # type: ignore[arg-type]
 
 
 @pytest.mark.behaviour("memory.owners")

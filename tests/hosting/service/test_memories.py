@@ -7,6 +7,7 @@ import json
 
 import pytest
 
+from hosting.embeddings import packed
 from hosting.errors import LogUnavailableError, NewerVersionError
 from hosting.memory import Fact, fact_id_of
 from hosting.names import Address, new_id
@@ -130,6 +131,49 @@ async def test_nothing_is_left_of_what_was_forgotten_or_erased(store: ArmedStore
 
     assert ("kept" in after_forgetting, "gone" in after_forgetting) == (True, False)
     assert await store.head(ADDRESS) is None
+
+
+def embedded(one: Fact, size: int = 2000) -> Fact:
+    """Return a fact with a vector of that many numbers."""
+    return one.model_copy(update={"vector": packed("model", [1.0] * size)})
+
+
+@pytest.mark.behaviour("memory.meaning")
+async def test_vectors_take_no_room_from_facts(store: ArmedStore) -> None:
+    """Where a memory is nearly full, those of the newest facts are kept, and made again for the others."""
+    memories = memories_of(store)
+    facts = [fact(f"{number} {'x' * 480}") for number in range(80)]
+    for one in facts:
+        await memories.remember(AGENT, OWNER, one)
+
+    await memories.keep_vectors(AGENT, OWNER, [embedded(one) for one in facts])
+    kept = [one.vector is not None for one in await memories.facts(AGENT, OWNER)]
+    await memories.remember(AGENT, OWNER, fact("one more"))
+    store.calls.clear()
+    await memories.keep_vectors(AGENT, OWNER, [embedded(one) for one in facts])
+
+    assert kept == sorted(kept)
+    assert 0 < sum(kept) < len(facts) == len(kept)
+    assert len(await memories.facts(AGENT, OWNER)) == len(facts) + 1
+    assert store.calls["append"] == 0, "what does not fit is not written again"
+
+
+@pytest.mark.behaviour("memory.meaning")
+async def test_a_vector_is_kept_with_the_text_that_it_was_made_of_alone(store: ArmedStore) -> None:
+    """Not with another that came instead meanwhile; and it is gone with its fact."""
+    one, two = memories_of(store), memories_of(store)
+    changed, gone = fact("Has a dog."), fact("Has a cat.")
+    for each in (changed, gone):
+        await one.remember(AGENT, OWNER, each)
+    instead = changed.model_copy(update={"text": "Has a horse."})
+    store.before_append = lambda: two.replace(AGENT, OWNER, instead)
+
+    await one.keep_vectors(AGENT, OWNER, [embedded(changed), embedded(gone)])
+    known = await two.facts(AGENT, OWNER)
+    await two.forget(AGENT, OWNER, gone.id)
+
+    assert known == (instead, embedded(gone))
+    assert "vector" not in json.dumps(await _read(store))
 
 
 @pytest.mark.behaviour("memory.cost")
