@@ -118,7 +118,10 @@ class OwnerMemory(ContextProvider):
     ) -> None:
         """Give the model what is known, and the two tools."""
         if self._of_run is None:
-            raise RuntimeError("OwnerMemory is for agents that are given to AgentFunctionApp, and not for workflows.")
+            raise RuntimeError(
+                "This agent has an OwnerMemory, and AgentFunctionApp was not given it. An agent of a workflow has the "
+                "memory that it has by itself: give the same agent in agents=[...] too."
+            )
         memory = self._of_run()
         if memory is None:
             return

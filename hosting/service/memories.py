@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 from pydantic import BaseModel, ConfigDict
 
@@ -51,18 +52,15 @@ class Memories:
         self._store = store
         self._log = log
         self._agents: set[str] = set()
+        self._names: dict[OwnerMemory, str] = {}
 
     def attach(self, agent: object, name: str, held: Mapping[str, HeldRun], *, has_owners: bool) -> bool:
         """Give the memories of an agent, and of those that are its tools, what they need; return whether it has any.
 
         `held` are the runs of this process. Raises `ConfigurationError` for a memory that would be everybody's.
         """
-        providers = [
-            one
-            for within in agents_within(agent)
-            for one in getattr(within, "context_providers", None) or ()
-            if isinstance(one, OwnerMemory)
-        ]
+        within = agents_within(agent)
+        providers = [one for each in within for one in _memories_of(each)]
         for provider in providers:
             if not has_owners and not provider.shared:
                 raise ConfigurationError(
@@ -70,18 +68,23 @@ class Memories:
                     "known to the next. Name the callers (principal=..., docs/security.md), or give "
                     "OwnerMemory(shared=True)."
                 )
-            provider.attach(lambda: self._of_run(held.get(RUN.get(""))))
+            provider.attach(partial(self._of_run, held, provider))
+            self._names.setdefault(provider, name)
+        self._names.update(dict.fromkeys(_memories_of(agent), name))
         if providers:
             self._agents.add(name.lower())
         return bool(providers)
 
-    def _of_run(self, held: HeldRun | None) -> RunMemory | None:
+    def _of_run(self, runs: Mapping[str, HeldRun], provider: OwnerMemory) -> RunMemory | None:
+        held = runs.get(RUN.get(""))
         if held is None:
             return None
         address, principal = held.address, held.run.accepted.principal
         if principal is not None and principal.owner != address.owner:
             return None  # somebody with whom the thread is shared
-        return _HeldMemory(self, held)
+        # A workflow has no memory of its own: its agents have the one that they have by themselves.
+        remembers = address.agent.lower() in self._agents
+        return _HeldMemory(self, held, address.agent if remembers else self._names[provider])
 
     @property
     def agents(self) -> Sequence[str]:
@@ -181,23 +184,25 @@ class _HeldMemory:
 
     memories: Memories
     held: HeldRun
+    agent: str
 
     async def facts(self) -> Sequence[Fact]:
-        address = self.held.address
-        return await self.held.on_loop(self.memories.facts(address.agent, address.owner))
+        return await self.held.on_loop(self.memories.facts(self.agent, self.held.address.owner))
 
     async def remember(self, fact_id: str, text: str) -> Fact:
         address = self.held.address
         fact = Fact(id=fact_id, text=text, at=self.memories.now(), thread_id=address.thread_id, run_id=self.held.run_id)
-        return await self.held.on_loop(self.memories.remember(address.agent, address.owner, fact))
+        return await self.held.on_loop(self.memories.remember(self.agent, address.owner, fact))
 
     async def forget(self, fact_id: str) -> bool:
-        address = self.held.address
-        return await self.held.on_loop(self.memories.forget(address.agent, address.owner, fact_id))
+        return await self.held.on_loop(self.memories.forget(self.agent, self.held.address.owner, fact_id))
 
     async def keep_vectors(self, facts: Sequence[Fact]) -> None:
-        address = self.held.address
-        await self.held.on_loop(self.memories.keep_vectors(address.agent, address.owner, facts))
+        await self.held.on_loop(self.memories.keep_vectors(self.agent, self.held.address.owner, facts))
+
+
+def _memories_of(agent: object) -> list[OwnerMemory]:
+    return [one for one in getattr(agent, "context_providers", None) or () if isinstance(one, OwnerMemory)]
 
 
 def _as_stored(memory: _Memory) -> bytes:

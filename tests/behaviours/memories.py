@@ -10,6 +10,8 @@ BEHAVIOURS = {
     "the newest (docs/memory.md).",
     "memory.meaning": "With a client of embeddings, what is like the message comes first; a client that fails fails no "
     "run, and what it made is gone with its fact (docs/memory.md).",
+    "memory.workflows": "An agent that a workflow has too remembers the same there, of who began the workflow's run "
+    "(docs/memory.md).",
     "memory.owners": "Nobody but the owner is told what is remembered of them; it is in their export, and their "
     "erasure ends it (docs/memory.md).",
     "memory.shared": "An app that knows no owners has a memory only where its author says that all callers share it "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from typing import Any
 
 from agent_framework import (
@@ -10,9 +10,11 @@ from agent_framework import (
     BaseChatClient,
     ChatMiddlewareLayer,
     ChatResponse,
+    ChatResponseUpdate,
     Content,
     FunctionInvocationLayer,
     Message,
+    ResponseStream,
 )
 
 from hosting.memory import OwnerMemory
@@ -23,8 +25,9 @@ class _Rememberer(BaseChatClient[Any]):
 
     def _inner_get_response(
         self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
-    ) -> Awaitable[ChatResponse[Any]]:
-        return self._answer(messages, options)
+    ) -> Awaitable[ChatResponse[Any]] | ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
+        answer = self._answer(messages, options)
+        return self._build_response_stream(_streamed(answer)) if stream else answer
 
     async def _answer(self, messages: Sequence[Message], options: Mapping[str, Any]) -> ChatResponse[Any]:
         newest = messages[-1]
@@ -47,6 +50,11 @@ class RememberersClient(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], 
 def rememberer(**options: Any) -> Agent[Any]:
     """Return the agent "Clerk" with a memory."""
     return Agent(RememberersClient(), "Do as told.", name="Clerk", context_providers=[OwnerMemory(**options)])
+
+
+async def _streamed(answer: Awaitable[ChatResponse[Any]]) -> AsyncIterator[ChatResponseUpdate]:
+    for message in (await answer).messages:
+        yield ChatResponseUpdate(role="assistant", contents=message.contents)
 
 
 def _says(text: str) -> ChatResponse[Any]:

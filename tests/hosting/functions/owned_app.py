@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -47,10 +47,12 @@ class OwnedApp:
         note: Callable[[str], object] = str,
         default_callback: Any = None,
         agent: Any = None,
+        workflows: Sequence[Any] = (),
         **environ: str,
     ) -> None:
         self.app = AgentFunctionApp(
             agents=[agent or clerk(note)],
+            workflows=workflows,
             enable_mcp_tool_trigger=True,
             principal=principal,
             default_callback=default_callback,

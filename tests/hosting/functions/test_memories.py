@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from agent_framework import Embedding
+from agent_framework import AgentExecutor, Embedding, WorkflowBuilder
 
 from hosting.app import AgentFunctionApp
 from hosting.embeddings import Embedder
@@ -274,6 +274,38 @@ async def test_a_memory_is_exported_and_erased_with_its_owner_and_read_by_admini
     assert (by_bob.status_code, by_root.json()) == (403, {"facts": facts})
     assert export.json()["memories"] == {"Clerk": facts}
     assert (erased.status_code, await remembered(app)) == (200, [])
+
+
+def brief(agent: Any) -> Callable[[], Any]:
+    """Return what builds a workflow of one agent."""
+    return lambda: WorkflowBuilder(name="Brief", start_executor=AgentExecutor(agent), output_from="all").build()
+
+
+async def told(app: OwnedApp, user: str, message: str) -> str:
+    """Send a message to the workflow as that user and return what it says."""
+    answer = await app.ask(user, "POST", "/api/workflows/Brief/run", json={"message": message, "thread_id": "w"})
+    assert answer.status_code == 200, answer.text
+    return str(answer.json()["response"])
+
+
+@pytest.mark.behaviour("memory.workflows")
+async def test_an_agent_that_a_workflow_has_too_remembers_the_same_there() -> None:
+    """The caller of the workflow is the owner. What it learns is listed, exported and erased as what the agent does."""
+    agent = rememberer()
+    app = OwnedApp(signed_in, agent=agent, workflows=[brief(agent)])
+    async with app.http:
+        await app.say("ann", f"remember {TEA}")
+        known, others = await told(app, "ann", "hello"), await told(app, "bob", "hello")
+        await told(app, "ann", f"remember {TERRIER}")
+        listed = await remembered(app)
+        exported = (await app.ask("ann", "GET", "/api/owners/me/export")).json()["memories"]
+        erased = await app.ask("ann", "DELETE", "/api/owners/me")
+        after = await told(app, "ann", "hello")
+
+    assert (TEA in known, TEA in others) == (True, False)
+    assert [(one["text"], one["thread_id"]) for one in listed] == [(TEA, "t"), (TERRIER, "w")]
+    assert exported == {"Clerk": listed}
+    assert (erased.status_code, TEA in after, TERRIER in after) == (200, False, False)
 
 
 @pytest.mark.behaviour("memory.shared")
