@@ -77,10 +77,15 @@ class Access:
             return Caller.of(principal), None
         return replace(Caller.of(principal), owner=self._administered(owner, principal, route, path)), None
 
+    def administers(self, principal: Principal | None) -> bool:
+        """Return whether they may use what is for administrators; where nobody is signed in, everybody may."""
+        roles = () if principal is None else principal.roles
+        return self.resolver is None or (bool(self.admin_role) and self.admin_role in roles)
+
     def _administered(self, owner: str, principal: Principal, route: Route, path: Mapping[str, str]) -> str:
         """Return the owner whom an administrator names, once that is in the log."""
         is_for_them = route.needs == "admin" or route.method in BY_ADMINISTRATORS
-        if not self.admin_role or self.admin_role not in principal.roles or not is_for_them:
+        if not self.administers(principal) or not is_for_them:
             raise ForbiddenError(
                 "This is for administrators, who have the role that AGENT_ADMIN_ROLE names: to read, delete and hand "
                 "over threads by 'owner'. Leave 'owner' out for your own."

@@ -179,7 +179,9 @@ def register_lists(served: Served, services: Services) -> None:
 
     @serves(served, routes.AGENTS)
     async def agents(request: HttpRequest) -> Reply:
-        return agents_reply(list(served.plan.agents.values()), request.base_url, services.memories.agents)
+        administers = served.access.administers(request.caller.principal)
+        plans = list(served.plan.agents.values())
+        return agents_reply(plans, request.base_url, services.memories.agents, administers=administers)
 
     if served.has_workflows:
 
@@ -206,7 +208,7 @@ def register_lists(served: Served, services: Services) -> None:
         hours, owner = read_hours(request.query), OWNER.read(request.query)
         plans, now, view = list(served.plan.agents.values()), services.log.clocks.wall(), services.operators_view
         looks = [await view.look(plan.name, owner, 3600.0 * hours, request.client) for plan in plans]
-        return operations_reply(list(zip(plans, looks, strict=True)), now, hours)
+        return operations_reply(list(zip(plans, looks, strict=True)), now, hours, services.log.readiness.calls)
 
 
 def register_threads(served: Served, services: Services, settings: Settings) -> None:

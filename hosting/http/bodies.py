@@ -93,10 +93,14 @@ class ListedAgent(TypedDict):
 
 
 class AgentList(TypedDict):
-    """The app's agents. `workflows_url` lists its workflows; null where it has none."""
+    """The app's agents. `workflows_url` lists its workflows; null where it has none.
+
+    `operations_url` says what they are at; null for who may not know.
+    """
 
     agents: list[ListedAgent]
     workflows_url: str | None
+    operations_url: str | None
 
 
 class ListedWorkflow(ListedAgent):

@@ -55,13 +55,25 @@ class StuckThread(TypedDict):
     seen: str
 
 
+class StoreCalls(TypedDict):
+    """Calls of the store of threads: reads and appends that worked, and those of both that failed."""
+
+    read: int
+    append: int
+    failed: int
+
+
 class Operations(TypedDict):
-    """What the app's agents are at, by threads that changed `since`; `complete` unless there were too many of them."""
+    """What the app's agents are at, by threads that changed `since`; `complete` unless there were too many of them.
+
+    `store_calls_here` are those of the process that answers, since it began.
+    """
 
     as_of: str
     since: str
     looked_at: int
     complete: bool
+    store_calls_here: StoreCalls
     agents: list[AgentOperations]
     stuck: list[StuckThread]
 
@@ -70,7 +82,7 @@ REASONS: Mapping[StuckCode, str] = {
     "not_taken_up": "It is the next run of its thread, and nobody works on it. Its signal never came, or no process "
     "takes runs.",
     "out_of_time": "Its time is over, and nobody ended it. Its process is gone, and no other was signalled.",
-    "silent": "A process took it, and recorded nothing for minutes. If `seen` is the same half a minute later, that "
+    "silent": "A process took it, and recorded nothing for minutes. If it is silent for half a minute more, that "
     "process is gone.",
     "deleting": "The thread's deletion was begun, and has not ended. Its signal never came.",
 }
@@ -88,13 +100,16 @@ OPERATIONS = Route(
 )
 
 
-def operations_reply(looks: Sequence[tuple[AgentPlan, Look]], now: float, hours: int) -> Reply:
-    """Return what was found of these agents."""
+def operations_reply(
+    looks: Sequence[tuple[AgentPlan, Look]], now: float, hours: int, calls: Mapping[str, int]
+) -> Reply:
+    """Return what was found of these agents; `calls` are the process's of the store of threads."""
     body: Operations = {
         "as_of": iso(now),
         "since": iso(now - 3600 * hours),
         "looked_at": sum(len(look.threads) for _, look in looks),
         "complete": all(look.is_complete for _, look in looks),
+        "store_calls_here": {"read": calls["read"], "append": calls["append"], "failed": calls["failed"]},
         "agents": [_agent(plan, look, now) for plan, look in looks],
         "stuck": [
             {

@@ -25,10 +25,11 @@ from hosting.thread.head import Head
 from hosting.thread.run import Run
 
 
-def agents_reply(plans: Sequence[AgentPlan], base_url: str, remembering: Container[str]) -> Reply:
+def agents_reply(plans: Sequence[AgentPlan], base_url: str, remembering: Container[str], *, administers: bool) -> Reply:
     """Return the agents among these, which doors each has, and where the workflows are.
 
-    `remembering` are the agents that have a memory, by their names in lower case.
+    `remembering` are the agents that have a memory, by their names in lower case. `administers`: the caller may know
+    what the agents are at.
     """
     agents = [
         listed_agent(each, base_url, has_memory=each.name.lower() in remembering)
@@ -38,6 +39,7 @@ def agents_reply(plans: Sequence[AgentPlan], base_url: str, remembering: Contain
     body: AgentList = {
         "agents": agents,
         "workflows_url": f"{base_url}/workflows" if len(agents) < len(plans) else None,
+        "operations_url": f"{base_url}/operations" if administers else None,
     }
     return json_reply(200, body)
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanager
 from typing import Generic, Literal, TypeVar
@@ -138,7 +139,10 @@ QUIET_SECONDS: Mapping[Verb, float] = {"read": 5.0, "append": 30.0}
 
 
 class StoreReadiness:
-    """How the newest reads and appends of one process went; `probe` is a cheap read, which is noted as all are."""
+    """How the newest reads and appends of one process went; `probe` is a cheap read, which is noted as all are.
+
+    `calls` are how many reads and appends worked since the process began, and how many failed.
+    """
 
     def __init__(self, probe: Callable[[], Awaitable[object]], clock: Clock = time.monotonic) -> None:
         self._probe = probe
@@ -146,10 +150,12 @@ class StoreReadiness:
         self._calling = asyncio.Lock()
         self._is_used = False
         self._failed_at: dict[Verb, float] = {}
+        self.calls: Counter[str] = Counter()
 
     def worked(self, verb: Verb) -> None:
         """Note a success: an append proves that reads work, too."""
         _CALLS.add(1, {_CALL: verb})
+        self.calls[verb] += 1
         self._is_used = True
         self._failed_at.pop(verb, None)
         if verb == "append":
@@ -158,6 +164,7 @@ class StoreReadiness:
     def failed(self, verb: Verb) -> None:
         """Note a failure."""
         _CALLS.add(1, {_CALL: verb, "error.type": LogUnavailableError.code})
+        self.calls["failed"] += 1
         self._failed_at[verb] = self._clock()
 
     async def check(self) -> None:

@@ -22,6 +22,8 @@ BEHAVIOURS = {
     "page.schedules": "An agent's schedules are listed with their next and last run, and paused, resumed and deleted.",
     "page.memory": "What an agent remembers is listed with when and where it was learnt, and added, edited and "
     "forgotten; only where the agent has a memory.",
+    "page.operations": "Who administers the app sees what each agent is at and what is stuck, and asks for it again; "
+    "nobody else has that view.",
     "page.long": "A conversation of 10,000 entries is shown page by page, and no page is drawn in one go.",
     "page.keys": "With keys the page asks for one, and keeps it in its tab alone.",
     "page.for-everybody": "The page is for those who listen, press keys, or have a phone: axe-core finds nothing.",

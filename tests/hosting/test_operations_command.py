@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import shutil
 import threading
 import time
 from collections.abc import Iterator
@@ -15,16 +14,11 @@ from typing import Any, ClassVar
 import httpx
 import pytest
 
-from hosting.host_settings import task_hub
 from hosting.names import Address
 from hosting.operations import main
 from hosting.principal import Principal
-from hosting.runner.thread_log import ThreadLog
-from hosting.stores.memory import MemoryObjects
-from hosting.stores.sqlite import SqliteThreadStore
-from hosting.thread.commands import AcceptRun, Command, DeleteThread
-from tests.support.carriers import APP
-from tests.support.known_callers import ISSUER, SOURCE
+from hosting.thread.commands import AcceptRun, DeleteThread
+from tests.support.known_callers import ISSUER, app_of_known_callers, left_behind
 from tests.support.running_host import GUARD_SECONDS, RunningHost
 from tests.support.threads import accepted
 
@@ -38,10 +32,7 @@ AGO = 1000.0
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An app that knows its callers."""
-    copied: Path = tmp_path_factory.mktemp("operated") / "app"
-    shutil.copytree(APP, copied, ignore=shutil.ignore_patterns(".*", "__pycache__"))
-    (copied / "function_app.py").write_text(SOURCE, encoding="utf-8")
-    return copied
+    return app_of_known_callers(tmp_path_factory.mktemp("operated"))
 
 
 @pytest.fixture(scope="module")
@@ -59,14 +50,6 @@ def command(http: httpx.Client, *options: str, user: str = "root") -> int:
     return main(["--url", str(http.base_url), "--header", f"X-User: {user}", "--watch", "0", *options])
 
 
-async def left_behind(folder: Path, thread_id: str, step: Command) -> None:
-    """Append what another process did before it was killed."""
-    hub = task_hub(folder, {})
-    log = ThreadLog(SqliteThreadStore(folder / ".agents" / "log.sqlite", hub), MemoryObjects(), hub)
-    await log.execute(Address.of("Joker", thread_id, ADA), step)
-    await log.close()
-
-
 @pytest.mark.slow
 def test_what_a_dead_process_left_is_listed_with_its_reason_and_repaired(
     folder: Path, http: httpx.Client, capsys: pytest.CaptureFixture[str]
@@ -79,9 +62,10 @@ def test_what_a_dead_process_left_is_listed_with_its_reason_and_repaired(
     while http.get("/api/operations").json()["looked_at"] < 2:
         assert time.monotonic() < end
         time.sleep(0.05)
+    asked, deleted = (Address.of("Joker", thread_id, ADA) for thread_id in ("asked", "deleted"))
     event = accepted("r" * 32, at=time.time() - AGO).model_copy(update={"agent": "Joker", "thread_id": "asked"})
-    asyncio.run(left_behind(folder, "asked", AcceptRun(event, 32)))
-    asyncio.run(left_behind(folder, "deleted", DeleteThread(time.time() - AGO)))
+    asyncio.run(left_behind(folder, asked, AcceptRun(event, 32)))
+    asyncio.run(left_behind(folder, deleted, DeleteThread(time.time() - AGO)))
 
     listed = command(http)
     found = capsys.readouterr().out.splitlines()

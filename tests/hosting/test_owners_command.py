@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 from collections.abc import Iterator
-from pathlib import Path
 
 import httpx
 import pytest
 
 from hosting.owners import main
-from tests.support.carriers import APP
-from tests.support.known_callers import ISSUER, SOURCE
+from tests.support.known_callers import ISSUER, app_of_known_callers
 from tests.support.running_host import GUARD_SECONDS, RunningHost
 
 pytestmark = [pytest.mark.slow, pytest.mark.behaviour("owners.assigned")]
@@ -20,9 +17,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.behaviour("owners.assigned")]
 @pytest.fixture(scope="module")
 def origin(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The app on a host, with three threads of its own."""
-    folder: Path = tmp_path_factory.mktemp("assigned") / "app"
-    shutil.copytree(APP, folder, ignore=shutil.ignore_patterns(".*", "__pycache__"))
-    (folder / "function_app.py").write_text(SOURCE, encoding="utf-8")
+    folder = app_of_known_callers(tmp_path_factory.mktemp("assigned"))
     with RunningHost(folder, environ={"AGENT_ADMIN_ROLE": "operators"}) as running:
         for thread in ("one", "two", "three"):
             begun = httpx.post(f"{running.origin}/api/begin/{thread}", headers={"x-user": "eve"}, timeout=GUARD_SECONDS)

@@ -1,5 +1,18 @@
 """An app that knows its callers, as a file: whoever says so in `x-user` is signed in, and `root` administers it."""
 
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from hosting.host_settings import task_hub
+from hosting.names import Address
+from hosting.runner.thread_log import ThreadLog
+from hosting.stores.memory import MemoryObjects
+from hosting.stores.sqlite import SqliteThreadStore
+from hosting.thread.commands import Command
+from tests.support.carriers import APP
+
 ISSUER = "https://login.example"
 SOURCE = """\
 import azure.durable_functions as df
@@ -30,3 +43,19 @@ def ask(context: df.DurableOrchestrationContext):
     answer = yield joker.run("hello", session=joker.get_session(context.get_input()))
     return answer.text
 """.replace("ISSUER", ISSUER)
+
+
+def app_of_known_callers(folder: Path) -> Path:
+    """Return the app's folder, made in that one."""
+    copied = folder / "app"
+    shutil.copytree(APP, copied, ignore=shutil.ignore_patterns(".*", "__pycache__"))
+    (copied / "function_app.py").write_text(SOURCE, encoding="utf-8")
+    return copied
+
+
+async def left_behind(folder: Path, address: Address, step: Command) -> None:
+    """Append what another process of the app in that folder did before it was killed."""
+    hub = task_hub(folder, {})
+    log = ThreadLog(SqliteThreadStore(folder / ".agents" / "log.sqlite", hub), MemoryObjects(), hub)
+    await log.execute(address, step)
+    await log.close()

@@ -57,6 +57,7 @@ export const paths = {
   workflows: () => "workflows",
   run: (agent) => `${of(agent)}/run`,
   threads: (agent, query) => `${of(agent)}/threads?${new URLSearchParams(query)}`,
+  operations: (hours) => `operations?hours=${hours}`,
   figures: (agent, days) => `${of(agent)}/figures?days=${days}`,
   schedules: (agent, id = "", rest = "") => `${of(agent)}/schedules${id && `/${part(id)}`}${rest}`,
   memory: (agent, id = "") => `${of(agent)}/memory${id && `/${part(id)}`}`,

@@ -15,6 +15,7 @@ export class Cards {
     this.agent = agent
     this.threadId = threadId
     this.failed = failed
+    this.pollMs = POLL_MS
     this.isLeft = false
     this.changes = 0
     this.all = null
@@ -28,7 +29,7 @@ export class Cards {
   async open() {
     while (!this.isLeft) {
       if (!document.hidden) await this._load().catch(this.failed)
-      await new Promise((wait) => setTimeout(wait, POLL_MS))
+      await new Promise((wait) => setTimeout(wait, this.pollMs))
     }
   }
 

@@ -165,7 +165,7 @@ function hasCosts(points) {
 }
 
 /** Return an amount in the unit of the app's own prices, which nobody here knows. */
-function money(amount) {
+export function money(amount) {
   return amount.toLocaleString(undefined, { maximumSignificantDigits: 6 })
 }
 
@@ -176,4 +176,4 @@ function nice(most) {
   return [1, 2, 3, 4, 6, 8, 10].find((step) => step * unit >= most) * unit
 }
 
-const short = (value) => new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 }).format(value)
+export const short = (value) => new Intl.NumberFormat("en", { notation: "compact", maximumFractionDigits: 1 }).format(value)

@@ -10,6 +10,7 @@ import { Figures } from "./figures.js"
 import { Graph } from "./graph.js"
 import { Inbox, countWaiting } from "./inbox.js"
 import { Memory } from "./memory.js"
+import { Operations } from "./operations.js"
 import { Schedules } from "./schedules.js"
 import { exampleOf, takesText } from "./schemas.js"
 import { beginTheme, changeTheme } from "./theme.js"
@@ -39,6 +40,7 @@ byId("side-tools").append(
   iconButton("close", "Close", () => openSide(false), "quiet narrow-only"),
 )
 byId("inbox").firstChild.append(icon("inbox"))
+byId("operations").firstChild.append(icon("pulse"))
 const views = {
   figures: viewButton("figures", "chart", "Figures"),
   schedules: viewButton("schedules", "clock", "Schedules"),
@@ -69,9 +71,10 @@ start()
 /** Ask for the agents, and for a key if the app wants one; then show what the address names. */
 async function start() {
   try {
-    const { agents: listed, workflows_url: more } = await read(paths.agents())
+    const { agents: listed, workflows_url: more, operations_url: operated } = await read(paths.agents())
     const { workflows } = more ? await read(paths.workflows()) : { workflows: [] }
     for (const { name, graph } of workflows) graphs.set(name, graph)
+    byId("operations").parentNode.hidden = !operated
     agents = [...listed, ...workflows].filter((agent) => agent.run_url)
   } catch (problem) {
     if (problem.isSignIn && (await askForKey(problem.code ? problem.message : "The app asks for a key."))) return start()
@@ -97,6 +100,7 @@ async function route() {
   views.memory.hidden = !agent?.memory_url
   if (!agent) return showNoAgents()
   if (wanted === "approvals") return showView(new Inbox({ counted, failed }), "approvals", "Approvals", "What agents ask you before they do it")
+  if (wanted === "operations" && !byId("operations").parentNode.hidden) return showView(new Operations(failed), "operations", "Operations", "What all agents are at now")
   if (wanted === "figures") {
     const about = thread ? `The newest runs of this thread with ${agent.name}` : "Its runs by day, all threads together"
     return showView(new Figures(agent.name, thread), "figures", thread || agent.name, about, agent)
@@ -257,8 +261,7 @@ function quiet() {
 // What stands around the conversation.
 
 function showAgents(open) {
-  byId("inbox").ariaCurrent = view instanceof Inbox ? "page" : null
-
+  for (const [id, kind] of [["inbox", Inbox], ["operations", Operations]]) byId(id).ariaCurrent = view instanceof kind ? "page" : null
   byId("agents").replaceChildren(
     ...agents.map((agent) => {
       const link = { href: hrefOf(agent.name), title: agent.description, "aria-current": agent === open ? "true" : null }

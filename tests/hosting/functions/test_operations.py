@@ -24,8 +24,9 @@ async def agent_of(api: Api, name: str = "Joker", **query: Any) -> dict[str, Any
 
 @pytest.mark.slow
 async def test_runs_that_are_queued_and_running_are_counted_with_what_ended_today(socket: Api) -> None:
-    """Over the engine's own list of what changed."""
+    """Over the engine's own list of what changed; and the calls of the store, by this process."""
     before = await agent_of(socket)
+    called = (await socket.http.get(URL)).json()["store_calls_here"]
     await socket.ask("fail", thread_id="operated")
     await socket.entries("operated", turns=1)
     end = asyncio.get_running_loop().time() + GUARD_SECONDS
@@ -39,10 +40,13 @@ async def test_runs_that_are_queued_and_running_are_counted_with_what_ended_toda
     for run in reversed(runs):
         await socket.http.post(f"{run.headers['location']}/cancel")
     refused = await socket.http.get(URL, params={"hours": 721})
+    calls = (await socket.http.get(URL)).json()["store_calls_here"]
 
     assert after["today"]["failures"]["run_failed"] == before["today"]["failures"].get("run_failed", 0) + 1
     assert (busy["running"], busy["running_here"], busy["queued"], busy["attempts"]) == (1, 1, 1, 1)
     assert busy["oldest_queued_at"] is not None
+    assert calls["read"] > called["read"]
+    assert (calls["append"] >= called["append"] + 4, calls["failed"]) == (True, called["failed"])
     assert (refused.status_code, refused.json()["code"]) == (400, "invalid_field")
 
 
@@ -50,8 +54,10 @@ async def test_an_app_that_knows_its_callers_shows_it_to_administrators_alone() 
     """Of all owners, or of one; what the engine has not been asked for is not there."""
     owned = OwnedApp(with_roles, AGENT_ADMIN_ROLE="operators")
     async with owned.http:
+        told = [(await owned.ask(user, "GET", "/api/agents")).json()["operations_url"] for user in ("ada", "root")]
         refused = [await owned.ask("ada", "GET", path) for path in (URL, f"{URL}?owner={owner('ada')}")]
         unsigned = await owned.ask(None, "GET", URL)
 
     assert [(one.status_code, one.json()["code"]) for one in refused] == [(403, "forbidden")] * 2
     assert unsigned.status_code == 401
+    assert told == [None, f"http://app.example{URL}"]

@@ -69,6 +69,7 @@ async def test_workflows_are_listed_with_what_they_take(http: httpx.AsyncClient)
     assert listed["Text"]["input_schema"] == {"type": "string"}
     assert [one["name"] for one in agents["agents"]] == ["Joker"]
     assert (agents["workflows_url"], without["workflows_url"]) == ("http://app.example/api/workflows", None)
+    assert without["operations_url"] == "http://app.example/api/operations"
 
 
 def branching() -> Workflow:

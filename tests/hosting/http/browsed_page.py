@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 import pytest
+from axe_playwright_python.base import AxeResults
 from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page, Request, async_playwright
 
 from tests.support.browser import find_browser
@@ -34,7 +35,20 @@ ON_EACH_SCREEN = pytest.mark.parametrize(
     ],
 )
 """In the gate each width and each theme, and all of both where the run explores."""
+WIDER = "document.documentElement.scrollWidth - innerWidth"
+UNWANTED = """[...document.querySelectorAll("*")].flatMap(one => [
+    ...(one.matches(":is(.turns, .view, #threads, #files, #title) " +
+        ":is(script, iframe, object, embed, form, style, img, math)")
+        ? [one.outerHTML] : []),
+    ...one.getAttributeNames().filter(name => name.startsWith("on")),
+    ...(one.href && !/^https?:/.test(one.href) ? [String(one.href)] : []),
+])"""
 REPORTED = """addEventListener("securitypolicyviolation", event => console.error("CSP", event.violatedDirective))"""
+
+
+def faults_of(axe: AxeResults) -> list[tuple[str, str]]:
+    """Return each rule that is broken, with the first element that does."""
+    return [(rule["id"], rule["nodes"][0]["html"]) for rule in axe.response["violations"]]
 
 
 @dataclass

@@ -9,8 +9,10 @@ import asyncio
 import shutil
 import sys
 import tempfile
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
+from hosting.http.operations import REASONS
 from tests.hosting.http.browsed_page import ask, browsed, ended, sharing_browser
 from tests.support.running_host import ROOT, RunningHost
 
@@ -22,6 +24,7 @@ SHOWN = {
     ("approval", "dark", True): "page-phone.png",
     ("timeline", "light", False): "page-timeline.png",
     ("figures", "light", False): "page-figures.png",
+    ("operations", "light", False): "page-operations.png",
 }
 
 
@@ -43,6 +46,34 @@ def a_month() -> dict[str, object]:
         for runs in (40 + day * 5 % 37 + (day % 7 < 5) * 60,)
     ]
     return {"agent": "support", "as_of": "2026-10-30T12:00:00+00:00", "days": days}
+
+
+def a_busy_hour() -> dict[str, object]:
+    """Return what agents are at when there is much to do, as the app tells it: in that of the pictures nothing is."""
+    now = datetime.now(timezone.utc)
+
+    def agent(name: str, queued: int, running: int, ended: int, **failures: int) -> dict[str, object]:
+        tokens = {"input_token_count": ended * 410, "output_token_count": ended * 95, "total_token_count": ended * 505}
+        oldest = (now - timedelta(seconds=150)).isoformat() if queued else None
+        today = {"runs": ended, "failures": failures, "usage": tokens, "cost": str(ended * 0.0025)}
+        at = {"queued": queued, "oldest_queued_at": oldest, "running": running, "taken_over": int(queued > 0)}
+        return {"agent": name, "kind": "agent", **at, "attempts": running + int(queued > 0), "today": today}
+
+    stuck = {"agent": "support", "kind": "agent", "owner": "app", "thread_id": "order-A-17", "run_id": "0ac6" * 8}
+    since = (now - timedelta(seconds=900)).isoformat()
+    return {
+        "as_of": now.isoformat(),
+        "looked_at": 214,
+        "complete": True,
+        "store_calls_here": {"read": 10_342, "append": 5_121, "failed": 0},
+        "agents": [
+            agent("assistant", 0, 2, 412),
+            agent("clerk", 0, 0, 96),
+            agent("support", 3, 4, 1_250, run_failed=12, run_timed_out=3),
+            agent("writer", 0, 0, 17),
+        ],
+        "stuck": [{**stuck, "code": "not_taken_up", "since": since, "seen": "1", "reason": REASONS["not_taken_up"]}],
+    }
 
 
 async def take(origin: str, folder: Path, theme: str, *, is_phone: bool) -> None:
@@ -88,6 +119,10 @@ async def take(origin: str, folder: Path, theme: str, *, is_phone: bool) -> None
         await page.goto(f"{origin}/api/ui/#/support?figures")
         await page.get_by_text("Slowest day").wait_for()
         await shot("figures")
+        await page.route("**/operations?*", lambda route: route.fulfill(json=a_busy_hour()))
+        await page.goto(f"{origin}/api/ui/#/?operations")
+        await page.get_by_role("button", name="Ask for it again").wait_for()
+        await shot("operations")
         for number, message in enumerate(("Please refund it.", "It is late, I want a refund.")):
             await page.goto(f"{origin}/api/ui/#/support/refund-{number}")
             await page.locator(f"#threads [aria-current][title=refund-{number}]").wait_for(state="attached")

@@ -14,7 +14,7 @@ import httpx
 import pytest
 from playwright.async_api import expect
 
-from tests.hosting.http.browsed_page import IN_A_BROWSER, a_browser, ask, browsed, ended
+from tests.hosting.http.browsed_page import IN_A_BROWSER, UNWANTED, a_browser, ask, browsed, ended
 from tests.support.running_host import ROOT, RunningHost
 
 APP = ROOT / "tests" / "hosting" / "http" / "page_app"
@@ -42,13 +42,6 @@ MARKDOWN = (
     '```"onload=hacked()\n</code><script>hacked()</script>\n```',
     "| <img src=x onerror=hacked()> | b |\n|---|---|\n| [c](javascript:hacked()) | d |",
 )
-UNWANTED = """[...document.querySelectorAll("*")].flatMap(one => [
-    ...(one.matches(":is(.turns, .view, #threads, #files, #title) " +
-        ":is(script, iframe, object, embed, form, style, img, math)")
-        ? [one.outerHTML] : []),
-    ...one.getAttributeNames().filter(name => name.startsWith("on")),
-    ...(one.href && !/^https?:/.test(one.href) ? [String(one.href)] : []),
-])"""
 TRIES = """
 <iframe name=framed src="{page}" width=400 height=300></iframe>
 <form id=form method=post enctype=text/plain target=framed action="{run}"><input name="a" value="b"></form>

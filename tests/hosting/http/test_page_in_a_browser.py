@@ -14,10 +14,18 @@ from pathlib import Path
 import httpx
 import pytest
 from axe_playwright_python.async_playwright import Axe
-from axe_playwright_python.base import AxeResults
 from playwright.async_api import Route, expect
 
-from tests.hosting.http.browsed_page import IN_A_BROWSER, ON_EACH_SCREEN, answered, ask, browsed, ended
+from tests.hosting.http.browsed_page import (
+    IN_A_BROWSER,
+    ON_EACH_SCREEN,
+    WIDER,
+    answered,
+    ask,
+    browsed,
+    ended,
+    faults_of,
+)
 from tests.support.running_host import ROOT, RunningHost
 
 APP = ROOT / "tests" / "hosting" / "http" / "page_app"
@@ -33,7 +41,6 @@ WATCH = """speech => {
     }
     new MutationObserver(look).observe(document.querySelector(".turns"), { childList: true, subtree: true })
 }"""
-WIDER = "document.documentElement.scrollWidth - innerWidth"
 KEYS = {"master": "m", "host": "a key of the page", "functions": {}, "system": {}}
 
 pytestmark = IN_A_BROWSER
@@ -49,11 +56,6 @@ def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHost]:
 def copied(folder: Path) -> Path:
     """Return a copy of the app, with state of its own."""
     return Path(shutil.copytree(APP, folder / "app"))
-
-
-def faults_of(axe: AxeResults) -> list[tuple[str, str]]:
-    """Return each rule that is broken, with the first element that does."""
-    return [(rule["id"], rule["nodes"][0]["html"]) for rule in axe.response["violations"]]
 
 
 @pytest.mark.behaviour("page.verbs")

@@ -12,12 +12,11 @@ import pytest
 from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import Locator, Page, expect
 
-from tests.hosting.http.browsed_page import IN_A_BROWSER, ON_EACH_SCREEN, ask, browsed, ended
+from tests.hosting.http.browsed_page import IN_A_BROWSER, ON_EACH_SCREEN, WIDER, ask, browsed, ended, faults_of
 from tests.support.running_host import ROOT, RunningHost
 
 APP = ROOT / "tests" / "hosting" / "http" / "page_app"
 REFUSED = "Failed to load resource: the server responded"
-WIDER = "document.documentElement.scrollWidth - innerWidth"
 FLOWS = """
 from hosting.app import AgentFunctionApp
 from tests.support.app.scripted import scripted_agent
@@ -209,7 +208,7 @@ async def test_a_graph_stands_in_nobodys_way(host: RunningHost, theme: str, is_p
         wide.append(await page.evaluate(WIDER))
         states = await page.locator(".graph li").evaluate_all("items => items.map(item => item.dataset.state)")
 
-    assert [(rule["id"], rule["nodes"][0]["html"]) for axe in found for rule in axe.response["violations"]] == []
+    assert [fault for axe in found for fault in faults_of(axe)] == []
     assert max(wide) <= 0
     assert len(heights) == (5 if is_phone else 4)
     assert states.count("failed") >= 1

@@ -1,0 +1,146 @@
+// What all agents are at now, for whoever operates the app, over all owners; what is stuck is asked for again here.
+
+import { paths, read, send } from "./api.js"
+import { Cards, time } from "./cards.js"
+import { button, el } from "./dom.js"
+import { money, short } from "./figures.js"
+import { hrefOf } from "./threads.js"
+import { inFull } from "./times.js"
+
+const POLL_MS = 30_000 // each look has the engine go through its list of what changed
+const WATCH_MS = 30_000 // who works on a run shows a sign of life within it
+const AFTER_MS = 3000
+const OWN = "app" // the owner of all threads where nobody is signed in
+const SPANS = [[1, "an hour"], [24, "a day"], [720, "30 days"]]
+const STUCK = {
+  not_taken_up: "Nobody took it up",
+  out_of_time: "Its time is over",
+  silent: "It is silent",
+  deleting: "Its deletion stands still",
+}
+
+/** The agents with their numbers, and a card for each thread that goes on no more. */
+export class Operations extends Cards {
+  constructor(failed) {
+    super("", "", failed)
+    this.pollMs = POLL_MS
+    this.watched = new Map()
+    this.asked = new Map()
+    this.span = el("select", { id: "span", on: { change: () => this._look() } }, SPANS.map(([hours, says]) => el("option", { value: hours }, says)))
+    this.seen = el("p", { class: "note" })
+    this.facts = el("dl", { class: "facts" })
+    this.table = el("div", { class: "table", tabIndex: 0, role: "region", "aria-label": "All agents" })
+    const chosen = el("div", { class: "row chosen" }, el("label", { for: "span" }, "Threads that changed within"), this.span, button("Look again", () => this._look()))
+    this.element.classList.add("operations")
+    this.element.prepend(chosen, this.facts, this.table, this.seen, el("h2", {}, "Stuck"))
+  }
+
+  async _read() {
+    const page = await read(paths.operations(this.span.value))
+    if (this.isLeft) return []
+    this._show(page)
+    const stuck = page.stuck.map((one) => ({ ...one, isSure: this._isSure(one), asked: this.asked.get(keyOf(one)) }))
+    for (const known of [this.watched, this.asked])
+      for (const key of known.keys()) if (!stuck.some((one) => keyOf(one) === key)) known.delete(key)
+    return stuck
+  }
+
+  _look() {
+    return this._load().catch(this.failed)
+  }
+
+  /** Whether nobody works on it. One that is silent is watched for a while: nothing may be recorded of it meanwhile. */
+  _isSure(one) {
+    const key = keyOf(one)
+    if (!this.watched.has(key)) this.watched.set(key, Date.now())
+    return one.code !== "silent" || Date.now() - this.watched.get(key) >= WATCH_MS
+  }
+
+  _show({ agents, as_of: at, looked_at: count, complete, stuck, store_calls_here: calls }) {
+    const sum = (of) => agents.reduce((all, agent) => all + of(agent), 0)
+    const queued = sum((one) => one.queued)
+    const oldest = agents.map((one) => one.oldest_queued_at).filter(Boolean).sort()[0]
+    const failed = sum(({ today }) => failuresOf(today))
+    const cost = sum(({ today }) => Number(today.cost ?? 0))
+    const facts = [
+      ["Running", sum((one) => one.running)],
+      ["Queued", [queued, oldest && [" ", el("small", {}, "the oldest ", time(oldest))]]],
+      ["Stuck", stuck.length, stuck.length && "bad"],
+      ["Ended today", sum(({ today }) => today.runs)],
+      ["Failed today", failed, failed && "bad"],
+      ["Tokens today", short(sum(({ today }) => tokensOf(today)))],
+      ...(cost ? [["Cost today", money(cost)]] : []),
+    ]
+    this.facts.replaceChildren(...facts.map(([name, value, kind]) => el("div", {}, el("dt", {}, name), el("dd", { class: kind || null }, shown(value)))))
+    this.table.replaceChildren(tableOf(agents, Boolean(cost)))
+    const missing = complete ? "" : " There were more: the numbers are those of the threads that changed last."
+    const called = `The process that answered has read ${calls.read.toLocaleString()} times in the store of threads and appended ${calls.append.toLocaleString()} times; ${calls.failed.toLocaleString()} calls failed.`
+    this.seen.textContent = `${count.toLocaleString()} threads were looked at on ${inFull(at)}.${missing} Today is a day of UTC. ${called}`
+  }
+
+  _idOf(one) {
+    return `stuck-${keyOf(one)}`
+  }
+
+  _card(one) {
+    const { agent, owner, thread_id: thread, run_id: run, code, reason, since, isSure, asked } = one
+    const rows = [
+      ["Agent", agent],
+      ["Thread", owner === OWN ? el("a", { href: hrefOf(agent, thread) }, thread) : thread],
+      ...(owner === OWN ? [] : [["Owner", owner]]),
+      ...(run ? [["Run", el("code", {}, run)]] : []),
+      ["Since", time(since)],
+    ]
+    const says = asked ? `It was asked for again: ${asked}.` : isSure ? "" : "It is watched for half a minute, for a sign of life."
+    const again = isSure ? button(run ? "Ask for it again" : "Delete it again", () => this._repair(one)) : null
+    const list = el("dl", { class: "receipt" }, rows.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]))
+    return el("section", { class: "card" }, el("h3", {}, STUCK[code] ?? code), el("p", {}, reason), list, el("div", { class: "actions" }, again, el("p", { class: "note", role: "status" }, says)))
+  }
+
+  /** Have its thread's entity look after it: to read the run does that, and a deletion goes on where it is asked again. */
+  async _repair(one) {
+    const { agent, kind, owner, thread_id: thread, run_id: run } = one
+    const path = paths.thread(agent, thread, `${run ? `/runs/${run}` : ""}?${new URLSearchParams({ owner })}`, kind)
+    const request = async () => {
+      if (!run && !(await this._isStill(one))) return new Response() // the thread may have begun anew
+      const answer = await send(run ? "GET" : "DELETE", path, { action: true })
+      const told = answer.ok && answer.status !== 204 ? await answer.clone().json() : { status: "deleted" }
+      if (answer.ok) this.asked.set(keyOf(one), run ? told.status : answer.status === 204 ? "deleted" : "under way")
+      return answer
+    }
+    if (await this._changed(request, "It is asked for again.")) setTimeout(() => this.isLeft || this._look(), AFTER_MS)
+  }
+
+  async _isStill(one) {
+    const { stuck } = await read(paths.operations(this.span.value))
+    return stuck.some((now) => keyOf(now) === keyOf(one))
+  }
+
+  _nothing() {
+    return el("p", { class: "note" }, "Nothing is. A run or a deletion of which nothing was recorded for five minutes stands here, with what helps.")
+  }
+}
+
+function tableOf(agents, isPriced) {
+  const columns = [
+    ["Agent", ({ agent }) => agent],
+    ["Queued", (one) => one.queued],
+    ["Oldest", ({ oldest_queued_at: at }) => at && time(at)],
+    ["Running", (one) => one.running],
+    ["Attempts", (one) => one.attempts],
+    ["Taken over", (one) => one.taken_over],
+    ["Ended today", ({ today }) => today.runs],
+    ["Tokens", ({ today }) => tokensOf(today)],
+    ...(isPriced ? [["Cost", ({ today }) => today.cost && money(Number(today.cost))]] : []),
+    ["Failed today", ({ today }) => [failuresOf(today), Object.entries(today.failures).map(([code, count]) => el("small", {}, ` ${count.toLocaleString()} ${code}`))]],
+  ]
+  const cell = (one, [name, of], at) => el(at ? "td" : "th", { role: at ? "cell" : "rowheader", scope: at ? null : "row", "data-name": name }, shown(of(one) ?? "–"))
+  const heads = el("tr", { role: "row" }, columns.map(([name]) => el("th", { role: "columnheader", scope: "col" }, name)))
+  const rows = agents.map((one) => el("tr", { role: "row" }, columns.map((column, at) => cell(one, column, at))))
+  return el("table", { role: "table" }, el("thead", { role: "rowgroup" }, heads), el("tbody", { role: "rowgroup" }, rows)) // said, as a phone lays it out as blocks
+}
+
+const shown = (value) => [value].flat(2).map((part) => (typeof part === "number" ? part.toLocaleString() : part))
+const failuresOf = ({ failures }) => Object.values(failures).reduce((sum, count) => sum + count, 0)
+const tokensOf = ({ usage }) => usage.total_token_count ?? (usage.input_token_count ?? 0) + (usage.output_token_count ?? 0)
+const keyOf = ({ agent, owner, thread_id: thread, run_id: run, seen }) => [agent, owner, thread, run, seen].join("/")
