@@ -29,6 +29,8 @@ BEHAVIOURS = {
     "once begins (issue 51).",
     "turn.budget": "A run whose process is killed goes on with what it has used of its budget, in whichever process "
     "(issue 51).",
+    "turn.limit": "What a limit has counted outlives the process that counted it, and what a dead process was at "
+    "counts nowhere any more (issue 51).",
     "turn.queue-limit": "A thread on which as many runs as may be wait or run takes no more: 429 "
     "(thread-log.md rule 1).",
     "turn.reset": "A reset is applied once, and a run that it made forgotten is not applied again "

@@ -1,7 +1,8 @@
 """Agents whose models call a tool for ever, for 10 tokens or 1 a call, with a budget for a run and one for a day.
 
 AGENTS are their names, and CALLS is the folder of a file for each agent, with a line for each model call. At the call
-HOLDS_AT the models wait for the file GOES_ON.
+HOLDS_AT the models wait for the file GOES_ON. With LIMITED each agent has a limit, too, whose minute is an hour: a slow
+machine needs longer than a minute for all that a test does in one.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from agent_framework import (
 )
 
 import hosting.app
+import hosting.runner.owner_minutes
 from hosting.budgets import Per
 
 CALLS = Path(os.environ["CALLS"])
@@ -70,7 +72,11 @@ def step() -> str:
 
 hosting.app.Services = partial(hosting.app.Services, lease_seconds=1.0, margin_seconds=0.5)
 prices = {"small": hosting.app.Price(input=100_000, output=100_000)}
-app = hosting.app.AgentFunctionApp()
+limit = None
+if "LIMITED" in os.environ:
+    hosting.runner.owner_minutes.WINDOW_SECONDS = 3600
+    limit = hosting.app.Limit(requests_per_minute=3, tokens_per_minute=1000, runs_at_once=1)
+app = hosting.app.AgentFunctionApp(limit=limit)
 for name, per in zip(os.environ["AGENTS"].split(), PERS, strict=True):
     client = SpenderClient()
     client.agent = name
