@@ -18,6 +18,7 @@ from state.extension import (
     NOTHING,
     SESSION,
     Archived,
+    Lender,
     LogMark,
     Pause,
     Summary,
@@ -46,7 +47,7 @@ UNANSWERED: Final = frozenset({"failed", "timed_out", "cancelled"})
 INTERRUPTED: Final = "interrupted"
 """The statuses of entries of runs without an answer, and of one that has the text of its run when that was ended."""
 
-_OF_ENTRIES: Final = frozenset({"archived", "summary", "pause"})
+_OF_ENTRIES: Final = frozenset({"archived", "lenders", "summary", "pause"})
 
 
 def append_turn(
@@ -127,7 +128,7 @@ def with_older(conversation: Conversation, entries: Sequence[str]) -> Conversati
     before, brought = host_of(conversation).archived, _archived(NOTHING, older)
     history = Entries([*older, *conversation.data.conversation_history.stored])
     if before.entries <= len(older):
-        return with_extension(conversation, {HOST: _members_without(conversation, "archived")}, history)
+        return with_extension(conversation, {HOST: _members_without(conversation, "archived", "lenders")}, history)
     left = {
         "entries": before.entries - len(older),
         "messages": before.messages - brought["messages"],
@@ -232,7 +233,7 @@ def forked(conversation: Conversation, generation: int, through: int) -> Convers
     a summary of entries after `through`.
     """
     before = host_of(conversation)
-    left_out = {"log", "applied", "pause"}
+    left_out = {"log", "applied", "pause", "lenders"}
     left_out |= {"summary"} if before.summary is not None and before.summary.through[0] > through else set()
     host = {name: value for name, value in before.members.items() if name not in left_out}
     extension = {HOST: {**host, "generation": generation}, SESSION: None}
@@ -244,6 +245,28 @@ def up_to(conversation: Conversation, through: int) -> Conversation:
     held = conversation.data.conversation_history.stored
     kept = max(0, through - host_of(conversation).archived.entries)
     return conversation if kept >= len(held) else with_extension(conversation, {}, Entries(held[:kept]))
+
+
+def with_generation(conversation: Conversation, generation: int) -> Conversation:
+    """Return the conversation as one that is archived under this generation."""
+    return with_extension(conversation, {HOST: {**host_of(conversation).members, "generation": generation}})
+
+
+def with_lenders(conversation: Conversation, lenders: Sequence[Lender]) -> Conversation:
+    """Return the conversation of a fork whose archived entries lie with these."""
+    host = host_of(conversation)
+    threads = [
+        {
+            "threadId": one.thread_id,
+            "key": one.key,
+            "resetAt": one.reset_at,
+            "generation": one.generation,
+            "through": one.through,
+        }
+        for one in lenders
+    ]
+    value = {"generation": host.generation, "threads": threads}
+    return with_extension(conversation, {HOST: {**host.members, "lenders": value}})
 
 
 def with_end(conversation: Conversation, pause: Pause | None, session: Mapping[str, Any] | None) -> Conversation:
@@ -264,8 +287,8 @@ def _stored_pause(pause: Pause) -> dict[str, Any]:
     return {"runId": pause.run_id, "expiresAt": pause.expires_at, "over": pause.is_over}
 
 
-def _members_without(conversation: Conversation, left_out: str) -> dict[str, Any]:
-    return {name: value for name, value in host_of(conversation).members.items() if name != left_out}
+def _members_without(conversation: Conversation, *left_out: str) -> dict[str, Any]:
+    return {name: value for name, value in host_of(conversation).members.items() if name not in left_out}
 
 
 _CALL_ID: Final = ("callId", "call_id")

@@ -63,6 +63,21 @@ class Pause:
 
 
 @dataclass(frozen=True)
+class Lender:
+    """Another thread, in whose archive the entries of a fork up to position `through` lie under its `generation`.
+
+    `key` is of that life of it in the stores. `reset_at` is the position of its last reset then: after one it has them
+    no more.
+    """
+
+    thread_id: str
+    key: str
+    reset_at: int
+    generation: int
+    through: int
+
+
+@dataclass(frozen=True)
 class LogMark:
     """How far the thread's log has been applied to a document: its `epoch`, and the `position` of the last event.
 
@@ -80,7 +95,8 @@ class Host:
 
     `members` is all of it in stored form. `generation` counts how often the conversation was forgotten, `applied` are
     the last runs and resets that were applied. `pause` is what the conversation waits for, `log_mark` how far the log
-    has been applied: each is None where the document has none.
+    has been applied: each is None where the document has none. `lenders` are of a fork, by what they lend, the least
+    first.
     """
 
     members: Mapping[str, Any] = field(default_factory=dict)
@@ -90,6 +106,7 @@ class Host:
     summary: Summary | None = None
     pause: Pause | None = None
     log_mark: LogMark | None = None
+    lenders: tuple[Lender, ...] = ()
 
 
 def host_of(conversation: Conversation) -> Host:
@@ -121,7 +138,29 @@ def _read_host(conversation: Conversation) -> Host:
         summary=summary,
         pause=pause,
         log_mark=log_mark,
+        lenders=_lenders(members.get("lenders"), generation),
     )
+
+
+def _lenders(value: object, generation: object) -> tuple[Lender, ...]:
+    """Return the lenders of this generation: after a reset by an older version of the app, which keeps them, none."""
+    match value:
+        case {"generation": of, "threads": list(threads)} if of == generation:
+            return tuple(one for one in map(_lender, threads) if one is not None)
+    return ()
+
+
+def _lender(value: object) -> Lender | None:
+    match value:
+        case {
+            "threadId": str(thread_id),
+            "key": str(key),
+            "resetAt": reset_at,
+            "generation": generation,
+            "through": through,
+        } if _are_counts(reset_at, generation, through):
+            return Lender(thread_id, key, reset_at, generation, through)
+    return None
 
 
 def _are_counts(*values: object) -> bool:

@@ -24,7 +24,7 @@ from itertools import accumulate
 from hosting.errors import ArchiveIncompleteError, ThreadFullError
 from hosting.names import Address, StoreKey
 from hosting.request.parameters import Window
-from hosting.stores.archive import Archive, Volume
+from hosting.stores.archive import Archive, EndLoans, Lent, Volume, no_loans
 from hosting.thread.conversation import request_of
 from hosting.thread.events import Accepted
 from state.attachments import Exchange, external_bytes
@@ -114,7 +114,7 @@ class ConversationReader:
         """Iterate over the same, so many at once that memory does not grow with the conversation."""
         count = host_of(self.conversation).archived.entries
         for first in range(1, count + 1, _AT_ONCE):
-            yield await self.archive.read(self._volume, first, min(count, first + _AT_ONCE - 1))
+            yield await self._archived(first, min(count, first + _AT_ONCE - 1))
 
     @property
     def total(self) -> int:
@@ -124,19 +124,26 @@ class ConversationReader:
     async def texts(self, first: int, last: int) -> list[str]:
         """Return the entries of these positions as JSON texts."""
         count = host_of(self.conversation).archived.entries
-        older = [] if first > count else await self.archive.read(self._volume, first, min(last, count))
+        older = [] if first > count else await self._archived(first, min(last, count))
         recent = self.conversation.data.conversation_history.stored[max(0, first - 1 - count) : max(0, last - count)]
         return [*older, *map(entry_text, recent)]
 
-    @property
-    def _volume(self) -> Volume:
-        return Volume(self.store_key, host_of(self.conversation).generation)
+    async def _archived(self, first: int, last: int) -> list[str]:
+        host = host_of(self.conversation)
+        lenders = lent_to(self.store_key, self.conversation)
+        return await self.archive.read(Volume(self.store_key, host.generation), first, last, lenders)
 
     async def _entries(self, first: int, last: int) -> list[Entry]:
         count = host_of(self.conversation).archived.entries
-        older = [] if first > count else await self.archive.read(self._volume, first, min(last, count))
+        older = [] if first > count else await self._archived(first, min(last, count))
         recent = self.conversation.data.conversation_history[max(0, first - 1 - count) : max(0, last - count)]
         return [*Entries(map(parse_entry, older)), *recent]
+
+
+def lent_to(store_key: StoreKey, conversation: Conversation) -> list[Lent]:
+    """Return what other threads lend to the conversation, which lies at that key."""
+    lenders = host_of(conversation).lenders
+    return [Lent(Volume(StoreKey(store_key.agent, one.key), one.generation), one.through) for one in lenders]
 
 
 KEPT_SHARE = 0.75
@@ -188,9 +195,9 @@ class Archiver:
         except ArchiveIncompleteError:
             return []
 
-    async def forget(self, store_key: StoreKey, generation: int) -> None:
-        """Remove what was archived of the conversations before that generation; raises as `shorten`."""
-        await self._archive.erase(store_key, before=generation)
+    async def forget(self, store_key: StoreKey, generation: int, end_loans: EndLoans = no_loans) -> None:
+        """Remove what was archived of conversations before that generation, after `end_loans`; raises as `shorten`."""
+        await self._archive.erase(store_key, generation, end_loans)
 
     def _surplus(self, conversation: Conversation) -> int:
         """Return how many of the oldest entries are to move: none within the budget, else whole turns to free a share.

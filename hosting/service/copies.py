@@ -4,17 +4,19 @@ Theory. Nobody knows beforehand whether the thread will begin: a process may die
 id with something else. So each attempt puts entries into a volume of its own, whose number it draws, and a mark among
 the attachments, before all else. The thread's first event names the volume. What was put for nothing is found by its
 mark: the sweep over uploads signals the thread, and its entity removes the volumes that its conversation does not name.
+What is lent to the volume instead of being put there is named in the mark, so that those loans end with it.
 """
 
 from __future__ import annotations
 
+import json
 import secrets
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import suppress
 
 from hosting.errors import StoreUnavailableError
-from hosting.names import StoreKey
-from hosting.stores.archive import Archive, Volume
+from hosting.names import Address, StoreKey
+from hosting.stores.archive import Lent, Loan, Volume
 from hosting.stores.choice import Stores
 from state.attachments import references
 from state.codec import parse_entry
@@ -25,13 +27,23 @@ _MARK = "copy-"
 _BITS = 48
 
 
-class Copy:
-    """One attempt to put what a thread begins with: the entries into `volume`, what they refer to beside it."""
+def drawn_generation() -> int:
+    """Return the number of a volume that no other attempt draws."""
+    return 1 + secrets.randbits(_BITS)
 
-    def __init__(self, stores: Stores, origin: StoreKey, target: StoreKey) -> None:
-        self.volume = Volume(target, 1 + secrets.randbits(_BITS))
+
+class Copy:
+    """One attempt to put what a thread begins with: the entries into `volume`, what they refer to beside it.
+
+    The attachments are at the first of the `origins` that has them.
+    """
+
+    def __init__(self, stores: Stores, address: Address, volume: Volume, origins: Sequence[StoreKey]) -> None:
+        self.volume = volume
         self._stores = stores
-        self._origin = origin
+        self._address = address
+        self._origins = origins
+        self._lenders: list[Volume] = []
         self._brought: set[str] = set()
 
     async def mark(self) -> None:
@@ -39,7 +51,21 @@ class Copy:
 
         Raises `AttachmentsUnavailableError`, as all of this does.
         """
-        await self._stores.attachments.put(self.volume.thread, {f"{_MARK}{self.volume.generation}": b"{}"})
+        lenders = [(one.thread.thread_id, one.generation) for one in self._lenders]
+        mark = {f"{_MARK}{self.volume.generation}": json.dumps(lenders).encode()}
+        await self._stores.attachments.put(self.volume.thread, mark)
+
+    async def borrow(self, lenders: Sequence[Lent]) -> None:
+        """Have these entries lent to the volume; whether the loans hold says the log of each lender."""
+        self._lenders = [lent.volume for lent in lenders]
+        await self.mark()
+        for lent in lenders:
+            await self._stores.archive.lend(Loan(lent, self.volume, self._address))
+
+    async def give_back(self) -> None:
+        """End the loans, in whose place entries are put then."""
+        await end_loans(self._stores, self.volume, self._lenders)
+        self._lenders = []
 
     async def put(self, first: int, texts: Collection[str]) -> None:
         """Keep archived entries under their positions; raises `ArchiveUnavailableError` too."""
@@ -47,11 +73,13 @@ class Copy:
         await self._stores.archive.put(self.volume, first, list(texts))
 
     async def bring(self, entries: Iterable[Entry | PlainEntry]) -> None:
-        """Keep what these entries refer to, one after the other; what the origin has no more is left out."""
+        """Keep what these entries refer to, one after the other; what no origin has any more is left out."""
         named = frozenset().union(*map(references, entries)) - self._brought
         for name in sorted(named):
-            if found := await self._stores.attachments.read(self._origin, [name]):
-                await self._stores.attachments.put(self.volume.thread, found)
+            for origin in self._origins:
+                if found := await self._stores.attachments.read(origin, [name]):
+                    await self._stores.attachments.put(self.volume.thread, found)
+                    break
         self._brought |= named
 
     async def bring_of(self, texts: Iterable[str]) -> None:
@@ -63,6 +91,7 @@ class Copy:
         with suppress(StoreUnavailableError):
             if not is_used:
                 await self._stores.archive.drop(self.volume)
+                await self.give_back()
             await self._stores.attachments.erase(self.volume.thread, [f"{_MARK}{self.volume.generation}"])
 
 
@@ -71,8 +100,18 @@ def is_mark(name: str) -> bool:
     return name.startswith(_MARK)
 
 
-async def drop_unused(archive: Archive, store_key: StoreKey, names: Iterable[str], used: int | None = None) -> None:
-    """Remove the volumes of these marks, but for the one of the generation `used`."""
-    for name in names:
-        if is_mark(name) and (generation := int(name.removeprefix(_MARK))) != used:
-            await archive.drop(Volume(store_key, generation))
+async def end_loans(stores: Stores, borrower: Volume, lenders: Iterable[Volume]) -> None:
+    """End what these lend to the volume, which needs it no more."""
+    for lender in lenders:
+        await stores.archive.end_loan(lender, borrower)
+
+
+async def drop_unused(stores: Stores, store_key: StoreKey, names: Iterable[str], used: int | None = None) -> None:
+    """Remove the volumes of these marks, and end what is lent to them, but for the one of the generation `used`."""
+    of_marks = {name: int(name.removeprefix(_MARK)) for name in names if is_mark(name)}
+    unused = {name: generation for name, generation in of_marks.items() if generation != used}
+    for name, mark in (await stores.attachments.read(store_key, unused) if unused else {}).items():
+        volume = Volume(store_key, unused[name])
+        await stores.archive.drop(volume)
+        lenders = [Volume(StoreKey(store_key.agent, key), generation) for key, generation in json.loads(mark)]
+        await end_loans(stores, volume, lenders)

@@ -27,10 +27,12 @@ from hosting.runner.thread_log import ThreadLog, epoch_store_key, store_key
 from hosting.service.archiving import ConversationReader, size_bytes
 from hosting.service.copies import drop_unused, is_mark
 from hosting.service.deliveries import KEPT, RECORD, not_taken_key
+from hosting.service.lending import Lending
 from hosting.stores.choice import Stores
 from hosting.thread.commands import DeleteThread, FinishDelete
 from hosting.thread.conversation import DocumentAhead, DocumentBehind, Snapshot, resume
-from hosting.thread.events import Accepted, Deleted, DeleteReason, Deleting, Event, InstancesRecorded
+from hosting.thread.events import Accepted, Deleted, DeleteReason, Deleting, Event, Imported, InstancesRecorded
+from hosting.thread.forks import fork_source
 from hosting.thread.head import Head
 from state.attachments import references
 from state.codec import parse_entry, read
@@ -115,6 +117,7 @@ class ThreadDeletion:
     ) -> None:
         self._log = log
         self._stores = stores
+        self._lending = Lending(log, stores)
 
     async def delete(self, address: Address, stored: str | None) -> bool:
         """Erase the thread if it is being deleted, or was and is not erased yet; return whether its document must go
@@ -129,6 +132,8 @@ class ThreadDeletion:
             receipt = await self._receipt(address, head, stored)
             if receipt.webhooks:
                 await self._stores.attachments.erase(not_taken_key(self._stores.hub, address, head.epoch))
+            if fork_source(head) is not None:
+                await self._give_back(address, head, stored)
             head = (
                 await self._log.execute(address, FinishDelete(self._log.clocks.wall(), receipt.model_dump(mode="json")))
             ).head
@@ -136,9 +141,9 @@ class ThreadDeletion:
         if tombstone < 0:
             return False  # it was never deleted
         mark = _mark(stored)
-        await self._stores.archive.erase(epoch_store_key(self._stores.hub, address, tombstone - 1))
+        await self._erase_archive(epoch_store_key(self._stores.hub, address, tombstone - 1))
         if mark is not None and mark.epoch > head.epoch:  # the log was restored without this document
-            await self._stores.archive.erase(epoch_store_key(self._stores.hub, address, mark.epoch))
+            await self._erase_archive(epoch_store_key(self._stores.hub, address, mark.epoch))
             await self._stores.attachments.erase(epoch_store_key(self._stores.hub, address, mark.epoch))
         for epoch in await self._stores.attachments.epochs(store_key(self._stores.hub, address)):
             if epoch < tombstone:  # also what a process put there that knew of none of the lives since
@@ -188,10 +193,26 @@ class ThreadDeletion:
         Raises `ArchiveUnavailableError` and `AttachmentsUnavailableError`.
         """
         head, thread = await self._log.head(address), store_key(self._stores.hub, address)
-        for store in (self._stores.archive, self._stores.attachments):
-            for epoch in await store.epochs(thread):
-                if epoch < head.epoch:
-                    await store.erase(epoch_store_key(self._stores.hub, address, epoch))
+        for epoch in await self._stores.archive.epochs(thread):
+            if epoch < head.epoch:
+                await self._erase_archive(epoch_store_key(self._stores.hub, address, epoch))
+        for epoch in await self._stores.attachments.epochs(thread):
+            if epoch < head.epoch:
+                await self._stores.attachments.erase(epoch_store_key(self._stores.hub, address, epoch))
+
+    async def _erase_archive(self, store_key: StoreKey) -> None:
+        """Erase one life of the thread from the archive, once its forks have what they need of it."""
+        await self._stores.archive.erase(store_key, end_loans=self._lending.end)
+
+    async def _give_back(self, address: Address, head: Head, stored: str | None) -> None:
+        """End what is lent to a fork that goes, by its document; before that was stored by the event it began with."""
+        conversation = _readable(stored)
+        if conversation is None and head.imported is not None:
+            at = head.imported.position
+            begun = [event for _, event in await self._log.events(address, at - 1, through=at)]
+            conversation = next((read(event.text) for event in begun if isinstance(event, Imported)), None)
+        if conversation is not None:
+            await self._lending.give_back(epoch_store_key(self._stores.hub, address, head.epoch), conversation)
 
     async def erase_unused(self, address: Address, stored: str | None) -> None:
         """Erase what was uploaded for the thread longer than `UNUSED_SECONDS` ago and nothing refers to.
@@ -209,7 +230,7 @@ class ThreadDeletion:
                 if epoch > max(head.epoch, -1 if mark is None else mark.epoch):  # of a life that did not begin
                     unborn = epoch_store_key(self._stores.hub, address, epoch)
                     put_at = await self._stores.attachments.names(unborn)
-                    await drop_unused(self._stores.archive, unborn, [one for one, at in put_at.items() if at < before])
+                    await drop_unused(self._stores, unborn, [one for one, at in put_at.items() if at < before])
                     await self._stores.attachments.erase(unborn, before=before)
             if head.state == "open":
                 await self._erase_unreferred(address, head, document, before)
@@ -233,7 +254,7 @@ class ThreadDeletion:
         if unused and isinstance(found, Snapshot):
             found = found.apply(await self._log.events(address, found.since))  # one may have brought a conversation
             unused -= await self._referred(store_key, found.conversation)
-            await drop_unused(self._stores.archive, store_key, unused, host_of(found.conversation).generation)
+            await drop_unused(self._stores, store_key, unused, host_of(found.conversation).generation)
             await self._stores.attachments.erase(store_key, unused, before=before)
 
     async def _referred(self, store_key: StoreKey, conversation: Conversation) -> set[str]:

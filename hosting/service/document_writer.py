@@ -11,7 +11,7 @@ operation tries again. Conversations written lately stay parsed for the next tur
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from operator import is_
 from typing import cast
 
@@ -21,8 +21,10 @@ from hosting.ports import ObjectStore
 from hosting.runner.thread_log import epoch_store_key
 from hosting.service.archiving import Archiver, Capacity, document_of, size_bytes
 from hosting.service.conversations import ParsedDocuments
+from hosting.service.lending import Lending
 from hosting.service.retention import after_turn
 from hosting.service.thread_operations import OperationOutcome
+from hosting.stores.archive import Loan, no_loans
 from state.attachments import Exchange, externalized, inlined, references
 from state.codec import parse_entry
 from state.conversation import exchanges
@@ -107,8 +109,17 @@ def _with(conversation: Conversation, held: list[Entry | PlainEntry]) -> Convers
 class DocumentWriter:
     """Makes and reads the documents of one app's threads."""
 
-    def __init__(self, hub: str, capacity: Capacity, archiver: Archiver, attachments: Attachments) -> None:
+    def __init__(
+        self,
+        hub: str,
+        capacity: Capacity,
+        archiver: Archiver,
+        attachments: Attachments,
+        lending: Lending | None = None,
+    ) -> None:
+        """Without `lending` there are no forks."""
         self._hub = hub
+        self._lending = lending
         self._capacity = capacity
         self._archiver = archiver
         self._attachments = attachments
@@ -164,5 +175,12 @@ class DocumentWriter:
         older = (entry for entry in map(parse_entry, texts) if isinstance(entry, RequestEntry | ResponseEntry))
         unreferred = frozenset().union(*(references(entry) for entry in (*older, *exchanges(before))))
         unreferred -= frozenset().union(*(references(entry) for entry in exchanges(now)))
-        await self._attachments.remove(store_key, unreferred)
-        await self._archiver.forget(store_key, host_of(now).generation)
+
+        async def end_loans(loans: Sequence[Loan]) -> None:
+            """While both are there: the attachments are known by the entries, which forks may have borrowed."""
+            await (no_loans if self._lending is None else self._lending.end)(loans)
+            await self._attachments.remove(store_key, unreferred)
+
+        await self._archiver.forget(store_key, host_of(now).generation, end_loans)
+        if self._lending is not None:
+            await self._lending.give_back(store_key, before)

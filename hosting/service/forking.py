@@ -1,19 +1,22 @@
 """Forks: a thread of its own that begins with what another one says, to its end or up to some entry.
 
-Theory. A fork is one event in the new thread's log, which holds the recent conversation. Before it, what is archived is
-copied into an archive of the fork's own, and so are the pictures and files that it refers to. Nothing is shared: so
-what is deleted with either thread is gone, and the other one keeps all that it has. The event says what was asked for,
-so the same request finds the fork, in whichever process. Where two begin a thread of one id, one append counts.
+Theory. A fork is one event in the new thread's log, which holds the recent conversation. What is archived before it
+stays where it is, and is lent to the fork (`lending`), so that a fork costs the same whatever the length; pictures and
+files of the recent part are copied. Whoever deletes or resets the origin first gives the fork copies, so what is
+deleted with either thread is gone, and the other one keeps all that it has. The event says what was asked for, so the
+same request finds the fork, in whichever process. Where two begin a thread of one id, one append counts.
 
-A process that dies before the event leaves copies that belong to no thread, with a mark by which the sweep over uploads
-finds them (`copies`). One that dies after it leaves a whole thread, whose entity is signalled by the next request, or
-by that sweep.
+A fork of a fork borrows of both. Where one of them is gone or going, or there are many, it has copies of its own.
+
+A process that dies before the event leaves loans and copies that belong to no thread, with a mark by which the sweep
+over uploads finds them (`copies`). One that dies after it leaves a whole thread, whose entity is signalled by the next
+request, or by that sweep.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hosting.errors import (
     ArchiveIncompleteError,
@@ -29,10 +32,12 @@ from hosting.names import Address, keyed_thread_id, new_id
 from hosting.ports import EntityClient
 from hosting.request.fork_call import ForkCall, ForkPoint
 from hosting.runner.thread_log import Decided, ThreadLog, epoch_store_key
-from hosting.service.archiving import Archiver, ConversationReader
-from hosting.service.copies import Copy
+from hosting.service.archiving import Archiver, ConversationReader, lent_to
+from hosting.service.copies import Copy, drawn_generation
 from hosting.service.document_writer import Attachments
+from hosting.service.lending import Lending
 from hosting.service.threads import Threads, ThreadView
+from hosting.stores.archive import Volume
 from hosting.stores.choice import Stores
 from hosting.thread.commands import ForkThread, Refused
 from hosting.thread.events import Completed
@@ -40,12 +45,15 @@ from hosting.thread.forks import ForkSource, fork_source
 from hosting.thread.head import Head
 from hosting.thread.messages import closing_message
 from state.codec import parse_entry, write
-from state.conversation import forked, session_state, up_to, with_end, with_older
-from state.extension import Pause, host_of
+from state.conversation import forked, session_state, up_to, with_end, with_lenders, with_older
+from state.extension import Lender, Pause, host_of
 from state.models import Conversation
 
 _AT_ONCE = 1000
-"""Entries that are copied at a time."""
+"""Entries that are read or copied at a time."""
+
+MOST_LENDERS = 8
+"""Each costs every reader of a fork a look into another volume."""
 
 
 @dataclass(frozen=True)
@@ -77,6 +85,7 @@ class Forking:
         self._archiver = archiver
         self._attachments = attachments
         self._stores = stores
+        self._lending = Lending(log, stores)
         self._publish = publish
 
     async def fork(self, origin: Address, wanted: ForkCall, client: EntityClient) -> Forked:
@@ -129,10 +138,16 @@ class Forking:
         read_from = epoch_store_key(self._stores.hub, origin, view.head.epoch)
         reader = ConversationReader(read_from, view.conversation, self._stores.archive)
         entries = await _last_entry(reader, point)
-        copy = Copy(self._stores, read_from, epoch_store_key(self._stores.hub, target, epoch))
+        volume = Volume(epoch_store_key(self._stores.hub, target, epoch), drawn_generation())
+        lenders = [lent.volume.thread for lent in lent_to(read_from, view.conversation)]
+        copy = Copy(self._stores, target, volume, [read_from, *lenders])
         await copy.mark()
         try:
-            text = write(_as_ended(await self._copied(reader, entries, copy), view, is_whole=entries == reader.total))
+            conversation = await self._up_to(reader, forked(view.conversation, volume.generation, entries), entries)
+            begun = await self._borrowed(view, conversation, copy) or await self._copied(reader, conversation, copy)
+            await copy.bring(begun.data.conversation_history.stored)
+            begun = await self._attachments.externalized(volume.thread, begun, None)
+            text = write(_as_ended(begun, view, is_whole=entries == reader.total))
         except HostingError:
             await copy.end(is_used=False)
             raise
@@ -151,16 +166,56 @@ class Forking:
             await copy.end(is_used=True)
         return forked_to
 
-    async def _copied(self, reader: ConversationReader, entries: int, copy: Copy) -> Conversation:
-        """Return the conversation up to that many entries; what is archived of it, and what it refers to, is copied."""
-        conversation = await self._up_to(reader, forked(reader.conversation, copy.volume.generation, entries), entries)
+    async def _borrowed(self, view: ThreadView, conversation: Conversation, copy: Copy) -> Conversation | None:
+        """Return the conversation with what is archived of it borrowed; None where it has to have copies.
+
+        Raises `ArchiveIncompleteError` where the origin is being deleted or reset.
+        """
+        archived = host_of(conversation).archived.entries
+        lenders = await self._lenders(view, archived) if archived else []
+        if len(lenders) > MOST_LENDERS or archived > host_of(view.conversation).archived.entries:
+            return None
+        if not lenders:
+            return conversation if not archived else None
+        borrowing = with_lenders(conversation, lenders)
+        await copy.borrow(lent_to(copy.volume.thread, borrowing))
+        for lender in lenders:  # whoever is to lose what it lends after this finds the loan
+            if await self._lending.holds(lender, view.address):
+                continue
+            if lender.thread_id == view.address.thread_id:
+                raise ArchiveIncompleteError("The thread is being deleted or reset.")
+            await copy.give_back()
+            return None
+        return borrowing
+
+    async def _lenders(self, view: ThreadView, archived: int) -> list[Lender]:
+        """Return who has the first archived entries of a thread: its own lenders, and for the others itself.
+
+        None where one of its lenders is about to give it copies; it has itself what those had that have done so.
+        """
+        host, store_key = host_of(view.conversation), epoch_store_key(self._stores.hub, view.address, view.head.epoch)
+        found: list[Lender] = []
+        has_copies = False
+        for lender, lent in zip(host.lenders, lent_to(store_key, view.conversation), strict=True):
+            if not await self._lending.holds(lender, view.address):
+                if await self._stores.archive.is_lent(lent.volume, Volume(store_key, host.generation)):
+                    return []
+                has_copies = True
+            elif not found or found[-1].through < archived:
+                found.append(replace(lender, through=min(lender.through, archived)))
+        if has_copies or not found or found[-1].through < archived:
+            own = Lender(view.address.thread_id, store_key.thread_id, view.head.reset_at, host.generation, archived)
+            found.append(own)
+        return found
+
+    async def _copied(self, reader: ConversationReader, conversation: Conversation, copy: Copy) -> Conversation:
+        """Return the conversation; what is archived of it, and what that refers to, is copied."""
         archived = host_of(conversation).archived.entries
         for first in range(1, archived + 1, _AT_ONCE):
             texts = await reader.texts(first, min(archived, first + _AT_ONCE - 1))
             await copy.bring_of(texts)
             await copy.put(first, texts)
-        await copy.bring(conversation.data.conversation_history.stored)
-        return await self._attachments.externalized(copy.volume.thread, conversation, None)
+        return conversation
 
     async def _up_to(self, reader: ConversationReader, conversation: Conversation, entries: int) -> Conversation:
         """Return the conversation, which ends there, with as many recent entries as one that has gone on so far.

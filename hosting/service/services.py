@@ -32,6 +32,7 @@ from hosting.service.document_writer import Attachments, DocumentWriter
 from hosting.service.following import Following
 from hosting.service.forking import Forking
 from hosting.service.held_runs import HeldRuns
+from hosting.service.lending import Lending
 from hosting.service.limiting import Limiter
 from hosting.service.memories import Memories
 from hosting.service.operators_view import OperatorsView
@@ -80,7 +81,6 @@ class Services:
         attachments = Attachments(stores.attachments, settings.attachment_bytes)
         archiver = Archiver(stores.archive, settings.document_bytes)
         capacity = Capacity(settings.state_limit_bytes, settings.attachment_bytes)
-        self.documents = DocumentWriter(stores.hub, capacity, archiver, attachments)
         self.log = ThreadLog(
             stores.threads,
             stores.attachments,
@@ -88,6 +88,7 @@ class Services:
             patience_seconds=self.patience_seconds,
             clocks=self.clocks,
         )
+        self.documents = DocumentWriter(stores.hub, capacity, archiver, attachments, Lending(self.log, stores))
         broadcast = Broadcast()
         conversations = Conversations(self.log, shorten=archiver.cut, document_bytes=settings.document_bytes)
         self.holders = HeldRuns(

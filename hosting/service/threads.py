@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -25,7 +25,7 @@ from hosting.names import APP, Address, StoreKey, entity_name
 from hosting.ports import EntityClient, EntityPage, iso
 from hosting.request.parameters import Window
 from hosting.runner.thread_log import Decided, ThreadLog, epoch_store_key
-from hosting.service.archiving import ConversationReader
+from hosting.service.archiving import ConversationReader, lent_to
 from hosting.service.conversations import Conversations
 from hosting.service.deletion import Instance, Receipt, read_receipt
 from hosting.service.deliveries import Delivery
@@ -157,7 +157,7 @@ class Threads:
             older = await ConversationReader(self._store_key(view), stored, self._stores.archive).archived_texts()
             conversation = with_older(stored, older)
             named = frozenset().union(*(references(entry) for entry in exchanges(conversation)))
-            attachments = await self._stores.attachments.read(self._store_key(view), named)
+            attachments = await self._attachments_of(self._store_key(view), stored, named)
             export = ThreadExport(view, conversation, attachments, await self.metadata(address, view.head))
             if self._webhooks is None:
                 return export
@@ -166,6 +166,16 @@ class Threads:
             return replace(export, webhooks=deliveries, receivers=receivers)
 
         return await self._read_twice(address, client, read_all)
+
+    async def _attachments_of(
+        self, store_key: StoreKey, conversation: Conversation, named: Collection[str]
+    ) -> dict[str, bytes]:
+        """Return those attachments; of a fork some lie with the threads that lend it their entries, as these do."""
+        found = await self._stores.attachments.read(store_key, named)
+        lenders = [lent.volume.thread for lent in lent_to(store_key, conversation)]
+        for place in (*lenders, store_key) if len(found) < len(named) and lenders else ():
+            found |= await self._stores.attachments.read(place, set(named) - set(found))
+        return found
 
     async def reset(self, address: Address, client: EntityClient) -> None:
         """Have the conversation forgotten; returns once that holds in every process and its signal is taken.

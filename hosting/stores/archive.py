@@ -5,16 +5,21 @@ generation and its first and last position name, so that putting it again after 
 because what moved after a crash was cut elsewhere, both hold the same entries; only after a backup was restored do they
 not, and then the newer one stands. Bounds keep a segment within one call and one item of every store, and the thousand
 that its first position is in stands in its name, so that a reader lists two thousands, however long the thread is.
+
+A volume may lend its entries to a thread that begins with them. A loan is an object next to its segments, so whoever
+erases these has listed it: `erase` has each loan ended first, by somebody who gives the borrower entries of its own.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+import hashlib
+import json
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from dataclasses import astuple, dataclass
 
 from hosting.errors import ArchiveIncompleteError
-from hosting.names import StoreKey
+from hosting.names import Address, StoreKey
 from hosting.ports import ObjectStore
 from state.json_values import dump, parse
 
@@ -29,6 +34,38 @@ class Volume:
 
     thread: StoreKey
     generation: int
+
+
+@dataclass(frozen=True)
+class Lent:
+    """Entries of another thread's volume, up to position `through`, that are read as one's own."""
+
+    volume: Volume
+    through: int
+
+
+@dataclass(frozen=True)
+class Loan:
+    """That the volume `borrower`, of the thread of that address, has what is `lent` to it instead of copies."""
+
+    lent: Lent
+    borrower: Volume
+    address: Address
+
+    @property
+    def name(self) -> str:
+        """The name of the loan's object, which lies with the lender."""
+        return _loan_name(self.lent.volume, self.borrower)
+
+
+EndLoans = Callable[[Sequence[Loan]], Awaitable[None]]
+"""Ends loans: once it returns, each borrower that is alive has entries of its own."""
+
+
+async def no_loans(loans: Sequence[Loan]) -> None:
+    """End none; raises `ValueError` for loans, whose entries are not to be lost."""
+    if loans:
+        raise ValueError(f"{len(loans)} forks refer to entries that are to be erased.")
 
 
 class Archive:
@@ -54,11 +91,28 @@ class Archive:
             first = segment.last + 1
         await self._objects.put(volume.thread, objects)
 
-    async def read(self, volume: Volume, first: int, last: int) -> list[str]:
+    async def read(self, volume: Volume, first: int, last: int, lenders: Sequence[Lent] = ()) -> list[str]:
         """Return the entries from position `first` to `last`, as the JSON values that were put.
 
-        Raises `errors.ArchiveIncompleteError` when one of them is not there.
+        What the volume does not have is read from its lenders. Raises `errors.ArchiveIncompleteError` when one of them
+        is not there.
         """
+        found = await self.present(volume, first, last)
+        if lenders and len(found) <= last - first:
+            for lent in lenders:
+                found = {**await self.present(lent.volume, first, min(last, lent.through)), **found}
+            if len(found) <= last - first:  # a lender has ended the loan since: first the volume had its own
+                found |= await self.present(volume, first, last)
+        missing = next((position for position in range(first, last + 1) if position not in found), None)
+        if missing is not None:
+            raise ArchiveIncompleteError(
+                f"The archive lacks entry {missing} of this conversation: it is being reset or deleted, or the archive "
+                "has lost it."
+            )
+        return [found[position] for position in range(first, last + 1)]
+
+    async def present(self, volume: Volume, first: int, last: int) -> dict[int, str]:
+        """Return those of the entries from position `first` to `last` that the volume itself has."""
         thousands = range(max(0, first - MOST_ENTRIES + 1) // MOST_ENTRIES, last // MOST_ENTRIES + 1)
         prefixes = (_thousand(volume.generation, number) for number in thousands)
         listed = await asyncio.gather(*(self._objects.names(volume.thread, prefix) for prefix in prefixes))
@@ -71,30 +125,50 @@ class Archive:
             if segment.name in bodies:
                 lines = bodies[segment.name].decode(errors="surrogatepass").split("\n")
                 found.update(enumerate(lines, start=segment.first))
-        missing = next((position for position in range(first, last + 1) if position not in found), None)
-        if missing is not None:
-            raise ArchiveIncompleteError(
-                f"The archive lacks entry {missing} of this conversation: it is being reset or deleted, or the archive "
-                "has lost it."
-            )
-        return [found[position] for position in range(first, last + 1)]
+        return {position: text for position, text in found.items() if first <= position <= last}
+
+    async def lend(self, loan: Loan) -> None:
+        """Keep that the loan is made. It holds only if the lender was not asked to erase before this returned."""
+        value = [loan.lent.through, *astuple(loan.borrower.thread), loan.borrower.generation, *astuple(loan.address)]
+        await self._objects.put(loan.lent.volume.thread, {loan.name: json.dumps(value).encode()})
+
+    async def is_lent(self, lender: Volume, borrower: Volume) -> bool:
+        """Return whether that loan stands."""
+        name = _loan_name(lender, borrower)
+        return name in await self._objects.names(lender.thread, name)
+
+    async def end_loan(self, lender: Volume, borrower: Volume) -> None:
+        """Forget that loan, if it is there."""
+        await self._objects.erase(lender.thread, [_loan_name(lender, borrower)])
 
     async def epochs(self, thread: StoreKey) -> list[int]:
         """Return which of the thread's epochs have volumes, lowest first."""
         return await self._objects.epochs(thread)
 
-    async def erase(self, store_key: StoreKey, before: int | None = None) -> int:
+    async def erase(self, store_key: StoreKey, before: int | None = None, end_loans: EndLoans = no_loans) -> int:
         """Remove the thread's volumes, or only the generations below `before`, and return how many entries that were.
 
-        What was removed is in no file of the store afterwards.
+        What was removed is in no file of the store afterwards. First `end_loans` is given the loans of it.
         """
-        named = [
-            one
-            for one in map(_Segment.parse, await self._objects.names(store_key))
-            if before is None or one.generation < before
-        ]
-        await self._objects.erase(store_key, None if before is None else [one.name for one in named])
+        names = await self._objects.names(store_key)
+        loans = [one for one in await self._loans(store_key, names) if _is_before(one.lent.volume.generation, before)]
+        await end_loans(loans)
+        segments = map(_Segment.parse, (name for name in names if not name.startswith(_LOAN)))
+        named = [one for one in segments if _is_before(one.generation, before)]
+        await self._objects.erase(
+            store_key, None if before is None else [*(one.name for one in named), *(one.name for one in loans)]
+        )
         return sum(one.last - one.first + 1 for one in named)
+
+    async def _loans(self, store_key: StoreKey, names: Iterable[str]) -> list[Loan]:
+        """Return the loans that those of these objects are which lie with a thread."""
+        named = [name for name in names if name.startswith(_LOAN)]
+        found = []
+        for name, body in (await self._objects.read(store_key, named) if named else {}).items():
+            through, agent, thread_id, generation, *address = json.loads(body)
+            lent = Lent(Volume(store_key, int(name.split("-")[1])), through)
+            found.append(Loan(lent, Volume(StoreKey(agent, thread_id), generation), Address(*address)))
+        return found
 
     async def drop(self, volume: Volume) -> None:
         """Remove one volume; what was removed is in no file of the store afterwards."""
@@ -124,6 +198,19 @@ class _Segment:
     @property
     def name(self) -> str:
         return f"{_thousand(self.generation, self.first // MOST_ENTRIES)}{self.first:09}-{self.last:09}"
+
+
+_LOAN = "loan-"
+"""What the names of loans begin with; those of segments begin with a digit."""
+
+
+def _loan_name(lender: Volume, borrower: Volume) -> str:
+    borrowed_by = f"{borrower.thread.agent}/{borrower.thread.thread_id}/{borrower.generation}"
+    return f"{_LOAN}{lender.generation}-{hashlib.sha256(borrowed_by.encode()).hexdigest()[:32]}"
+
+
+def _is_before(generation: int, before: int | None) -> bool:
+    return before is None or generation < before
 
 
 def _thousand(generation: int, number: int) -> str:

@@ -23,7 +23,7 @@ from hosting.thread.head import Head
 from hosting.thread.messages import closing_message, request_messages, run_messages
 from hosting.thread.run import keeps_words, stored_entry
 from state.codec import read
-from state.conversation import append_turn, reset, response_of, with_log_mark, without_pending
+from state.conversation import append_turn, reset, response_of, with_generation, with_log_mark, without_pending
 from state.convert import request_entry
 from state.errors import BadContentError
 from state.extension import LogMark, Pause, host_of
@@ -121,8 +121,9 @@ def resume(stored: Conversation | None, head: Head) -> Snapshot | DocumentBehind
 
     Without a mark of ours it continues after the newest run of the log that it holds; one without entries was emptied
     by somebody else, which counts as a reset. Nobody knows when that was, so it is now: what has ended is forgotten,
-    and what is open keeps its place. A document of an older epoch counts as empty. A tombstone is forgotten only after
-    its document, so one that is ahead of its log was not left by that.
+    and what is open keeps its place; its archive begins another volume, since forks may refer to the one before. A
+    document of an older epoch counts as empty. A tombstone is forgotten only after its document, so one that is ahead
+    of its log was not left by that.
     """
     if stored is None:
         return _from(read(None), head.trimmed)
@@ -130,7 +131,7 @@ def resume(stored: Conversation | None, head: Head) -> Snapshot | DocumentBehind
     if mark is None:
         if not stored.data.conversation_history.stored:
             since = min((run.first - 1 for run in head.runs), default=head.position)
-            return Snapshot(stored, head.position, since, {})
+            return Snapshot(with_generation(stored, head.position), head.position, since, {})
         return replace(_from(stored, head.trimmed), merges=True)
     if mark.epoch > head.epoch or mark.position > head.position:
         return DocumentAhead(mark)

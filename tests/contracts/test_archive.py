@@ -8,8 +8,9 @@ from collections.abc import AsyncIterator, Callable
 import pytest
 
 from hosting.errors import ArchiveIncompleteError
-from hosting.names import StoreKey
-from hosting.stores.archive import Archive, Volume
+from hosting.names import Address, StoreKey
+from hosting.stores.archive import Archive, Lent, Loan, Volume
+from hosting.stores.memory import MemoryObjects
 from tests.contracts.objects import FACTORIES
 
 OpenArchive = Callable[[], Archive]
@@ -172,3 +173,87 @@ async def test_the_volumes_before_a_reset_are_erased_alone(open_archive: OpenArc
     assert await archive.erase(PLACE, before=10) == 4
 
     assert await archive.read(Volume(PLACE, 10), 1, 2) == entries(1, 2)
+
+
+LENT = Lent(VOLUME, 6)
+BORROWER = Volume(StoreKey("joker", "fork"), 9)
+LOAN = Loan(LENT, BORROWER, Address("joker", "fork", "person1"))
+
+
+@pytest.mark.behaviour("fork.whole")
+async def test_what_a_volume_does_not_have_is_read_from_those_that_lend_it(open_archive: OpenArchive) -> None:
+    """Up to where they do, and never in place of what it has itself."""
+    archive, other = open_archive(), Volume(StoreKey("joker", "other"), 0)
+    await archive.put(VOLUME, 1, entries(1, 9, "lent"))
+    await archive.put(other, 7, entries(7, 12, "lent, too"))
+    await archive.put(BORROWER, 6, entries(6, 6, "own"))
+    await archive.put(BORROWER, 9, entries(9, 10, "own"))
+    lenders = [LENT, Lent(other, 8)]
+
+    has = [*entries(1, 5, "lent"), *entries(6, 6, "own"), *entries(7, 8, "lent, too"), *entries(9, 10, "own")]
+    assert await open_archive().read(BORROWER, 1, 10, lenders) == has
+    assert await open_archive().read(BORROWER, 5, 7, lenders) == has[4:7]
+    with pytest.raises(ArchiveIncompleteError, match="lacks entry 11 of"):
+        await archive.read(BORROWER, 1, 11, lenders)
+    with pytest.raises(ArchiveIncompleteError, match="lacks entry 1 of"):
+        await archive.read(BORROWER, 1, 10)
+
+
+@pytest.mark.behaviour("fork.alone")
+async def test_whoever_erases_what_is_lent_is_told_first(open_archive: OpenArchive) -> None:
+    """Of the loans of what is to go, by any process, and of none that has ended."""
+    seen: list[object] = []
+    archive, newer = open_archive(), Volume(PLACE, 3)
+
+    async def end_loans(loans: object) -> None:
+        seen.extend([loans, len(await archive.present(VOLUME, 1, 9))])
+
+    await archive.put(VOLUME, 1, entries(1, 9))
+    for loan in (LOAN, Loan(Lent(newer, 4), BORROWER, LOAN.address)):
+        await open_archive().lend(loan)
+        await open_archive().lend(loan)
+    assert [await archive.is_lent(volume, BORROWER) for volume in (VOLUME, newer, BORROWER)] == [True, True, False]
+
+    assert await archive.erase(PLACE, 3, end_loans) == 9
+    assert [await archive.is_lent(volume, BORROWER) for volume in (VOLUME, newer)] == [False, True]
+    await open_archive().end_loan(newer, BORROWER)
+    assert await open_archive().erase(PLACE, end_loans=end_loans) == 0
+    assert seen == [[LOAN], 9, [], 0]
+
+
+@pytest.mark.behaviour("fork.alone")
+async def test_what_is_lent_is_not_erased_by_somebody_who_does_not_settle(open_archive: OpenArchive) -> None:
+    """Nothing of it."""
+    archive = open_archive()
+    await archive.put(VOLUME, 1, entries(1, 9))
+    await archive.lend(LOAN)
+
+    with pytest.raises(ValueError, match="1 forks refer to entries that are to be erased"):
+        await archive.erase(PLACE)
+
+    assert await archive.read(VOLUME, 1, 9) == entries(1, 9)
+
+
+class GivingObjects(MemoryObjects):
+    """Gives the borrower its own entries, and erases what was lent, once somebody has looked for the borrower's."""
+
+    looks = 0
+
+    async def names(self, store_key: StoreKey, prefix: str = "") -> dict[str, float]:
+        """List names, and then give and erase after the first reader's look."""
+        found = await super().names(store_key, prefix)
+        self.looks += store_key == BORROWER.thread
+        if self.looks == 1:
+            self.looks += 1
+            await Archive(self).put(BORROWER, 1, entries(1, 6))
+            await self.erase(PLACE)
+        return found
+
+
+@pytest.mark.behaviour("fork.whole")
+async def test_what_is_given_back_while_it_is_read_is_read_all_the_same() -> None:
+    """First the borrower had its own."""
+    archive = Archive(GivingObjects())
+    await archive.put(VOLUME, 1, entries(1, 6))
+
+    assert await archive.read(BORROWER, 1, 6, [LENT]) == entries(1, 6)

@@ -8,8 +8,16 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from state.codec import read, write
-from state.conversation import append_turn, message_count, reset, with_older, without_oldest
-from state.extension import NOTHING, Archived, host_of
+from state.conversation import (
+    append_turn,
+    message_count,
+    reset,
+    with_generation,
+    with_lenders,
+    with_older,
+    without_oldest,
+)
+from state.extension import NOTHING, Archived, Lender, host_of, with_extension
 from state.models import Conversation
 from tests.support.state_documents import OWN_SCHEMA, PUBLIC_SCHEMA, a_request, a_response
 
@@ -73,6 +81,23 @@ def test_a_reset_forgets_that_anything_was_archived() -> None:
 
     assert host_of(forgotten).archived == NOTHING
     assert message_count(forgotten) == 0
+
+
+LENDER = Lender("origin", "joker.app~origin/0", reset_at=0, generation=3, through=4)
+
+
+@pytest.mark.behaviour("fork.whole")
+def test_a_document_says_who_lends_its_archived_entries_until_it_is_reset() -> None:
+    """Also where an older version of the app resets it, which keeps what it does not know. It is one that we write."""
+    lent = read(write(with_lenders(with_generation(without_oldest(talk(3), 4), 7), [LENDER])))
+    kept = host_of(lent).members["lenders"]
+
+    Draft202012Validator(OWN_SCHEMA).validate(json.loads(write(lent)))
+    assert host_of(lent).lenders == (LENDER,)
+    forgotten = reset(lent, "reset-1")
+    assert "lenders" not in host_of(forgotten).members
+    by_older = {**host_of(forgotten).members, "lenders": kept}
+    assert host_of(with_extension(forgotten, {"durableAgentHost": by_older})).lenders == ()
 
 
 ODD = ["[]", "7", '{"entries":"4"}', '{"entries":-1,"messages":2}', '{"entries":true}', "{}"]

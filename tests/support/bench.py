@@ -21,7 +21,7 @@ from hosting.runner.held_run import read_run
 from hosting.runner.thread_log import epoch_store_key
 from hosting.service.services import Services
 from hosting.settings import read_settings
-from hosting.stores.archive import Archive, Volume
+from hosting.stores.archive import Archive, EndLoans, Lent, Volume, no_loans
 from hosting.stores.choice import Stores
 from hosting.stores.memory import MemoryObjects, MemoryThreadStore
 from hosting.thread.commands import AcceptRun, Change, ResetThread
@@ -52,13 +52,13 @@ class ArmedArchive(Archive):
         if self.loses_answers:
             raise ArchiveUnavailableError("the answer is lost")
 
-    async def read(self, volume: Volume, first: int, last: int) -> list[str]:
+    async def read(self, volume: Volume, first: int, last: int, lenders: Sequence[Lent] = ()) -> list[str]:
         self._refuse_when_down()
-        return await super().read(volume, first, last)
+        return await super().read(volume, first, last, lenders)
 
-    async def erase(self, place: StoreKey, before: int | None = None) -> int:
+    async def erase(self, place: StoreKey, before: int | None = None, end_loans: EndLoans = no_loans) -> int:
         self._refuse_when_down()
-        return await super().erase(place, before)
+        return await super().erase(place, before, end_loans)
 
     def _refuse_when_down(self) -> None:
         if self.is_down:

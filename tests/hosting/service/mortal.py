@@ -6,6 +6,7 @@ The entities' operations are delivered when a test says so, by a process of its 
 from __future__ import annotations
 
 import json
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 from hosting.entity.thread_entity import ThreadEntity
@@ -62,6 +63,21 @@ class Life:
     def _end(self) -> None:
         self._is_over = True
         raise DiedError
+
+
+class Interrupted(Life):
+    """A life in which something else happens before call number `at`: another process does it."""
+
+    def __init__(self, at: int, meanwhile: Callable[[], Awaitable[object]]) -> None:
+        super().__init__()
+        self._at = at
+        self._meanwhile = meanwhile
+
+    async def through(self, call: Any) -> Any:
+        """Make the call, after what happens before it."""
+        if self.calls + 1 == self._at:
+            await self._meanwhile()
+        return await super().through(call)
 
 
 class Mortal:
@@ -125,6 +141,12 @@ class World:
             names = [await store.names(epoch_store_key(HUB, address, one)) for one in await store.epochs(thread)]
             counts.append(sum(map(len, names)))
         return counts[0], counts[1], 0 if head is None else head.position
+
+    async def loans(self, address: Address) -> int:
+        """Return how many forks have borrowed of a thread."""
+        thread = store_key(HUB, address)
+        places = [epoch_store_key(HUB, address, one) for one in await self.archive.epochs(thread)]
+        return sum([len(await self.archive.names(place, "loan-")) for place in places])
 
 
 class MortalProcess:
@@ -191,6 +213,11 @@ class MortalProcess:
         await self.services.threads.delete(address, self.engine, 0.0)
         await self.deliver_all()
         await self.services.threads.delete(address, self.engine, 0.0)
+
+    async def reset(self, address: Address) -> None:
+        """Reset a thread."""
+        await self.services.threads.reset(address, self.engine)
+        await self.deliver_all()
 
     async def entries(self, address: Address) -> list[tuple[int, Exchange]]:
         """Return the conversation's entries with their positions."""
