@@ -18,6 +18,7 @@ from tests.azure.target import VARIABLES
 from tests.support.grouped_app import GroupHost, grouped_app
 from tests.support.kept_in import over
 from tests.support.running_host import ROOT, host_environment
+from tests.support.seeds import EXPLORES
 
 pytestmark = pytest.mark.slow
 
@@ -71,8 +72,9 @@ def brought_back(host: GroupHost) -> Iterator[str]:
 
 def suite(*arguments: str, **given: str) -> subprocess.CompletedProcess[str]:
     """pytest on this folder, without what needs no host, against the host that `given` names, and no other that the
-    caller may have named for a run of the same tests."""
-    environ = {name: value for name, value in host_environment().items() if name not in VARIABLES.values()}
+    caller may have named for a run of the same tests. All of them, also where the caller explores."""
+    left_out = {*VARIABLES.values(), EXPLORES}
+    environ = {name: value for name, value in host_environment().items() if name not in left_out}
     environ.update({VARIABLES[name]: value for name, value in given.items()})
     command = [
         sys.executable,

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.running_host import ROOT
-from tests.support.seeds import MORE
+from tests.support.seeds import EXPLORES, MORE
 
 pytestmark = pytest.mark.slow
 
@@ -64,9 +64,9 @@ def printed(folder: Path, *arguments: str, explores: bool = False) -> str:
         "PYTHONPATH": os.pathsep.join([str(ROOT), str(folder)]),
         "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
     }
-    environ.pop("AGENTS_TEST_EXPLORE", None)
+    environ.pop(EXPLORES, None)
     if explores:
-        environ["AGENTS_TEST_EXPLORE"] = "1"
+        environ[EXPLORES] = "1"
     return subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, check=False).stdout
 
 

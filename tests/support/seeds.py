@@ -15,7 +15,8 @@ import pytest
 from hypothesis import settings
 from hypothesis.internal.conjecture import engine, providers
 
-EXPLORES = "AGENTS_TEST_EXPLORE" in os.environ
+EXPLORES = "AGENTS_TEST_EXPLORE"
+IS_EXPLORING = EXPLORES in os.environ
 """Whether this run explores; a variable, because it also decides how often decorators of tests repeat them."""
 SEED = 1
 """What the gate chooses by."""
@@ -27,7 +28,7 @@ MORE = 10
 
 def repeated(in_the_gate: int, exploring: int) -> int:
     """Return how often a test tries something at random."""
-    return exploring if EXPLORES else in_the_gate
+    return exploring if IS_EXPLORING else in_the_gate
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -46,8 +47,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "explore: too long for the gate; run by `python dev.py test --explore`")
     is_chosen = config.option.seed is not None
     if not is_chosen:
-        config.option.seed = secrets.randbits(32) if EXPLORES else SEED
-    if EXPLORES or is_chosen:
+        config.option.seed = secrets.randbits(32) if IS_EXPLORING else SEED
+    if IS_EXPLORING or is_chosen:
         if getattr(config.option, "hypothesis_seed", None) is None:
             config.option.hypothesis_seed = str(config.option.seed)
     else:
@@ -58,7 +59,7 @@ def pytest_configure(config: pytest.Config) -> None:
         max_examples=repeated(default.max_examples, MORE * default.max_examples),
         database=None,
         print_blob=True,
-        derandomize=not (EXPLORES or is_chosen),
+        derandomize=not (IS_EXPLORING or is_chosen),
         deadline=None,
     )
     settings.register_profile("this run", profile)
@@ -76,7 +77,7 @@ def forget_what_is_imported() -> None:
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave to a run that explores what chooses at random or is too long for the gate, and keep the latter from it."""
-    left_out = [item for item in items if not (chooses(item) if EXPLORES else is_short(item))]
+    left_out = [item for item in items if not (chooses(item) if IS_EXPLORING else is_short(item))]
     if left_out:
         config.hook.pytest_deselected(items=left_out)
         dropped = set(left_out)
