@@ -130,6 +130,11 @@ def _read_host(conversation: Conversation) -> Host:
     match members.get("log"):
         case {"epoch": epoch, "position": position, "since": since} if _are_counts(epoch, position, since):
             log_mark = LogMark(epoch, position, since) if since <= position else None
+    lenders: tuple[Lender, ...] = ()
+    match members.get("lenders"):
+        case {"generation": of, "threads": list(threads)} if of == generation:
+            # A reset by an older version of the app keeps them, and raises the generation.
+            lenders = tuple(one for one in map(_lender, threads) if one is not None)
     return Host(
         members=members,
         generation=generation if type(generation) is int else 0,
@@ -138,16 +143,8 @@ def _read_host(conversation: Conversation) -> Host:
         summary=summary,
         pause=pause,
         log_mark=log_mark,
-        lenders=_lenders(members.get("lenders"), generation),
+        lenders=lenders,
     )
-
-
-def _lenders(value: object, generation: object) -> tuple[Lender, ...]:
-    """Return the lenders of this generation: after a reset by an older version of the app, which keeps them, none."""
-    match value:
-        case {"generation": of, "threads": list(threads)} if of == generation:
-            return tuple(one for one in map(_lender, threads) if one is not None)
-    return ()
 
 
 def _lender(value: object) -> Lender | None:

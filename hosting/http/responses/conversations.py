@@ -32,6 +32,8 @@ MOST_CONVERSATIONS = 50
 _SECONDS_LENGTH = 8
 """Hexadecimal digits with which the id of a conversation that begins here says when."""
 
+_DAY_SECONDS = 86_400.0
+
 _AGENT_NAMES = frozenset(("agent_id", "entity_id"))
 
 
@@ -174,10 +176,11 @@ def _begins_here(thread_id: str) -> bool:
 
 
 def _created_at(address: Address, head: Head, log: list[tuple[int, Event]]) -> int:
-    """Return the time of the first event that the log has, of the last one where all are trimmed.
+    """Return the time in the id of a conversation that began here, else that of the first event that the log has.
 
-    Before there is an event, the id says it.
+    Where all events are trimmed it is that of the last one. Other ids look like those from here, so the time in one
+    counts only where the first event came within a day of it.
     """
-    if head.position == 0:
-        return int(address.thread_id[:_SECONDS_LENGTH], 16)
-    return int(log[0][1].at if log else head.changed_at)
+    first = log[0][1].at if log else head.changed_at
+    named = int(address.thread_id[:_SECONDS_LENGTH], 16) if _begins_here(address.thread_id) else 0
+    return named if head.position == 0 or abs(first - named) <= _DAY_SECONDS else int(first)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import openai
 import pytest
 from openai.types.conversations import Conversation, ConversationDeletedResource, ConversationItemList
@@ -76,6 +78,20 @@ async def test_a_conversation_that_has_no_metadata_yet_gets_some(wired: Wired) -
 
     assert (begun.metadata, updated.metadata) == ({}, {"a": "b"})
     assert await wired.openai.conversations.retrieve(begun.id) == updated
+
+
+@pytest.mark.behaviour("responses.conversations")
+async def test_a_conversation_began_when_its_id_says_also_once_it_has_a_response(wired: Wired) -> None:
+    """Not when its first event came. An id that only looks like one from here says nothing."""
+    began = int(time.time()) - 100
+    made, other = (f"conv_joker~{seconds:08x}{'0' * 24}" for seconds in (began, began - 10_000_000))
+    before = await wired.openai.conversations.update(made, metadata={"a": "b"})
+    for named in (made, other):
+        await wired.create("hello", conversation=named)
+    after = [await wired.openai.conversations.retrieve(named) for named in (made, other)]
+
+    assert (before.created_at, after[0].created_at) == (began, began)
+    assert after[1].created_at >= began + 100
 
 
 @pytest.mark.behaviour("responses.metadata")
