@@ -117,9 +117,14 @@ def webhook_schema(rules: WebhookRules | None) -> dict[str, Any]:
     return {"type": "string", "format": "uri", "maxLength": LONGEST_URL, "pattern": rules.pattern}
 
 
+def is_of_task(webhook: str) -> bool:
+    """Whether a webhook stands for the receivers of a task, and is no address."""
+    return webhook.startswith(OF_TASK)
+
+
 def begun_by(webhook: str | None, run_id: str) -> str | None:
     """Return the run that began the task for whose receivers a webhook of this run stands; None for an address."""
-    if webhook is None or not webhook.startswith(OF_TASK):
+    if webhook is None or not is_of_task(webhook):
         return None
     return webhook[len(OF_TASK) :] or run_id
 

@@ -212,9 +212,7 @@ class ThreadEntity:
         if self._notice is not None:
             again += tuple(self._notice(address, terminal.run_id) for terminal in watched.ended)
         if self._webhooks is not None:
-            ended, snapshot = watched.ended, watched.snapshot
-            named = [end.run_id for end in ended] if snapshot is None else snapshot.webhooks
-            again += tuple(map(webhook_signal, self._webhooks.orders(address, ended, named)))
+            again += tuple(map(webhook_signal, self._webhooks.orders(address, watched.ended)))
         return again
 
     async def _reset(self, given: OperationInput) -> Result:

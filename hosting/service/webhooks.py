@@ -31,6 +31,7 @@ from hosting.service.deliveries import PUSH, Deliveries, Delivery, DeliveryState
 from hosting.service.outcome import status_of
 from hosting.service.push_configs import PushConfig, PushConfigs
 from hosting.service.webhook_client import INSIDE, Posted, post
+from hosting.thread.commands import Refused, SetReceiver
 from hosting.thread.events import Completed, Terminal
 from hosting.thread.run import Run
 from hosting.webhooks import WebhookRules, begun_by
@@ -88,16 +89,25 @@ class Webhooks:
         """Take an agent, or a workflow, whose runs may have webhooks."""
         self._agents[planned.name.lower()] = planned
 
-    def orders(self, address: Address, ended: Iterable[Terminal], named: Iterable[str]) -> list[WebhookOrder]:
-        """Return what is to be sent of these ends; the requests of the runs `named` have a webhook."""
-        planned, named = self._agents.get(address.agent), set(named)
+    def orders(self, address: Address, ended: Iterable[Terminal]) -> list[WebhookOrder]:
+        """Return what is to be sent of these ends."""
+        planned = self._agents.get(address.agent)
         orders = list[WebhookOrder]()
         for terminal in ended:
             if planned is not None and planned.webhook is not None:
                 orders.append(WebhookOrder(address, terminal.run_id, "agent"))
-            if terminal.run_id in named:
+            if terminal.notifies:
                 orders.append(WebhookOrder(address, terminal.run_id, "request"))
         return orders
+
+    async def set_receiver(self, address: Address, epoch: int) -> None:
+        """Have every later end of a task's run in that thread delivered to whom the task names by then.
+
+        Raises `LogUnavailableError`, and `ThreadDeletingError` and `ThreadDeletedError` for a thread that is going.
+        """
+        decided = await self._log.execute(address, SetReceiver(self._log.clocks.wall(), epoch))
+        if isinstance(decided.outcome, Refused):
+            raise decided.outcome.error
 
     async def deliver(self, order: WebhookOrder) -> None:
         """Try once, if no other signal did; raises `LogUnavailableError` and `AttachmentsUnavailableError`."""

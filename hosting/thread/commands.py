@@ -231,6 +231,14 @@ class DescribeThread(Command):
 
 
 @dataclass(frozen=True)
+class SetReceiver(Command):
+    """Notify receivers of the ends of tasks of that epoch's thread from now on, for one of them has one."""
+
+    at: float
+    epoch: int
+
+
+@dataclass(frozen=True)
 class DeleteThread(Command):
     """Delete the thread: a caller requested it, it expired, or it was assigned to an owner.
 

@@ -38,8 +38,7 @@ class Snapshot:
 
     Events are needed from after `since` on, where the first of those runs began. `merges`: the document did not name
     its position, which is where the newest of the runs that it holds ended; ends are applied in their order.
-    `discards`: the stored document is of an earlier life of the thread and is no part of this. `webhooks` are the runs
-    whose ends were applied and whose requests name a webhook, or began before a reset and are not known here.
+    `discards`: the stored document is of an earlier life of the thread and is no part of this.
     """
 
     conversation: Conversation
@@ -48,7 +47,6 @@ class Snapshot:
     open: Mapping[str, tuple[int, events.Accepted]]
     merges: bool = False
     discards: bool = False
-    webhooks: tuple[str, ...] = ()
 
     def apply(self, following: Iterable[tuple[int, events.Event]]) -> Snapshot:
         """Return the snapshot after these events, which are all of those after `since`, or after `position`.
@@ -57,7 +55,6 @@ class Snapshot:
         """
         following = list(following)
         conversation, open_runs, position = self.conversation, dict(self.open), self.position
-        webhooks = self.webhooks
         if self.merges:
             ends = ((at, event) for at, event in following if isinstance(event, events.TERMINALS))
             held = (at for at, event in ends if response_of(conversation, event.run_id) is not None)
@@ -78,19 +75,17 @@ class Snapshot:
                     conversation = read(event.text)
                 case events.Completed() | events.Failed() | events.TimedOut() | events.Cancelled():
                     _, accepted = open_runs.pop(event.run_id, (0, None))
-                    if is_new and (accepted is None or accepted.request.webhook is not None):
-                        webhooks += (event.run_id,)
                     if accepted is not None and is_new:
                         conversation = with_run(conversation, accepted, event)
         since = min((first - 1 for first, _ in open_runs.values()), default=position)
-        return Snapshot(conversation, position, since, open_runs, webhooks=webhooks)
+        return Snapshot(conversation, position, since, open_runs)
 
     def continued(self, following: Iterable[tuple[int, events.Event]], position: int) -> Snapshot | None:
         """Return the snapshot up to that position; None where one of the events that lead there is not among these."""
         newer = [(at, event) for at, event in following if self.position < at <= position]
         if len(newer) != position - self.position:
             return None
-        return (replace(self, webhooks=()) if self.webhooks else self).apply(newer)
+        return self.apply(newer)
 
     def document(self, epoch: int) -> Conversation:
         """Return the conversation as it is to be stored, with its position in that epoch of the log."""

@@ -290,10 +290,8 @@ def _fork(head: Head, command: commands.ForkThread) -> commands.Outcome:
 
 
 def _share(head: Head, command: commands.ShareThread) -> commands.Outcome:
-    if head.state == "deleting":
-        return refuse_while_deleting()
-    if head.state == "deleted" or head.epoch != command.epoch:
-        return commands.Refused(errors.ThreadDeletedError("The thread was deleted meanwhile."))
+    if (refusal := _unless_open(head, command.epoch)) is not None:
+        return refusal
     if len(head.grants) >= MOST_GRANTS:
         return commands.Refused(
             errors.TooManyGrantsError(
@@ -311,11 +309,24 @@ def _withdraw(head: Head, command: commands.WithdrawGrant) -> commands.Outcome:
 
 
 def _describe(head: Head, command: commands.DescribeThread) -> commands.Outcome:
+    if (refusal := _unless_open(head, command.epoch)) is not None:
+        return refusal
+    return Draft(head).add(events.Described(at=command.at, metadata=dict(command.metadata))).change(signal=True)
+
+
+def _set_receiver(head: Head, command: commands.SetReceiver) -> commands.Outcome:
+    if (refusal := _unless_open(head, command.epoch)) is not None:
+        return refusal
+    return commands.Unchanged() if head.has_receivers else Draft(head).add(events.ReceiverSet(at=command.at)).change()
+
+
+def _unless_open(head: Head, epoch: int) -> commands.Refused | None:
+    """Return why nothing is added to the thread of that epoch, or None."""
     if head.state == "deleting":
         return refuse_while_deleting()
-    if head.state == "deleted" or head.epoch != command.epoch:
+    if head.state == "deleted" or head.epoch != epoch:
         return commands.Refused(errors.ThreadDeletedError("The thread was deleted meanwhile."))
-    return Draft(head).add(events.Described(at=command.at, metadata=dict(command.metadata))).change(signal=True)
+    return None
 
 
 def _delete(head: Head, command: commands.DeleteThread) -> commands.Outcome:
@@ -371,6 +382,7 @@ _RULES: dict[type[commands.Command], Callable[[Head, Any], commands.Outcome]] = 
     commands.ShareThread: _share,
     commands.WithdrawGrant: _withdraw,
     commands.DescribeThread: _describe,
+    commands.SetReceiver: _set_receiver,
     commands.DeleteThread: _delete,
     commands.FinishDelete: _finish_delete,
     commands.RecordInstances: _record_instances,

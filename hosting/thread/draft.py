@@ -30,6 +30,7 @@ from hosting.thread.head import Head, fold
 from hosting.thread.open_runs import OpenRun, PendingApprovals
 from hosting.thread.rows import ApprovalRow, KeyRow, RowChange, RunRow
 from hosting.thread.run import cancellation, unanswered
+from hosting.webhooks import is_of_task
 
 ROWS_OF_A_RUN = 2
 """What `Draft.accept` writes at most."""
@@ -100,8 +101,10 @@ class Draft:
         )
 
     def end(self, terminal: Terminal) -> Draft:
-        """End the next run, and note that in its row."""
+        """End the next run, and note that in its row; where somebody is notified of it, the end says so."""
         run = self.head.runs[0]
+        if run.notifies == "address" or (run.notifies and self.head.has_receivers):
+            terminal = terminal.model_copy(update={"notifies": True})
         self.add(terminal)
         row = RunRow(epoch=self.head.epoch, first=run.first, last=self.head.position)
         return self.row(RowChange(RunRow.name_of(run.id), run.first, row, is_new=False))
@@ -132,7 +135,7 @@ def _versioned(event: Event) -> Event:
 
     An older code would take an answer with a value for an approval, and end a run without its webhook.
     """
-    if isinstance(event, Accepted) and event.request.webhook is not None:
+    if isinstance(event, Accepted) and event.request.webhook is not None and not is_of_task(event.request.webhook):
         return event.model_copy(update={"v": 7})
     match event:
         case Accepted():

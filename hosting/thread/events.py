@@ -197,12 +197,14 @@ class CancelRequested(RunEvent):
 class Ending(RunEvent):
     """What ends a run: `entry` is the exact response entry, in stored form.
 
-    Where its model calls have prices: what they cost together, and which model answered last.
+    Where its model calls have prices: what they cost together, and which model answered last. `notifies`: its request
+    named a webhook, or its thread had a task with receivers by then.
     """
 
     entry: dict[str, Any]
     cost: int = Field(default=0, exclude_if=not_)
     model: str = Field(default="", exclude_if=not_)
+    notifies: bool = Field(default=False, exclude_if=not_)
 
     @cached_property
     def response(self) -> Entry:
@@ -304,6 +306,13 @@ class Described(_Event):
     metadata: dict[str, str]
 
 
+class ReceiverSet(_Event):
+    """A task of the thread has a receiver: from here on the ends of its tasks' runs say that somebody is notified."""
+
+    v: int = 7
+    kind: Literal["receiver_set"] = "receiver_set"
+
+
 class Deleting(_Event):
     """The thread is to go: its open runs have ended, and it takes no new ones."""
 
@@ -347,7 +356,9 @@ Step = Delta | ModelResult | ToolStarted | ToolResult | Checkpointed
 NoAnswer = Failed | TimedOut | Cancelled
 Terminal = Completed | NoAnswer
 OfRun = Accepted | Attached | Claimed | Released | CancelRequested | ApprovalAnswered
-OfThread = Reset | Imported | Granted | Withdrawn | Described | Deleting | Deleted | InstancesRecorded | Trimmed
+OfThread = (
+    Reset | Imported | Granted | Withdrawn | Described | ReceiverSet | Deleting | Deleted | InstancesRecorded | Trimmed
+)
 Event = OfRun | Step | Terminal | OfThread
 TERMINALS = (Completed, Failed, TimedOut, Cancelled)
 

@@ -20,6 +20,7 @@ from hosting.request.run_request import GrantedAccess
 from hosting.thread import events
 from hosting.thread.open_runs import Claim, HeadPart, OpenRun, PendingApprovals
 from hosting.thread.versions import VERSION, read_versioned
+from hosting.webhooks import is_of_task
 
 TITLE_CHARACTERS = 80
 _TOKEN_COUNTS = {
@@ -101,7 +102,8 @@ class Head(HeadPart):
     `epoch` rises by one when the thread is deleted and when a run begins it again: it is even while the thread lives
     and odd under a tombstone. `usage` is of the runs that have ended; `spent` is what the recorded model calls of the
     first of the open runs used so far, and `spent_within` those of agents that are its tools. `append_id` is of the
-    append that wrote it. `temporary`: the thread has one run, and is to go once that is answered.
+    append that wrote it. `temporary`: the thread has one run, and is to go once that is answered. `has_receivers`: one
+    of its tasks has had a receiver.
     """
 
     v: int = VERSION
@@ -126,6 +128,7 @@ class Head(HeadPart):
     imported: Import | None = None
     temporary: bool = False
     described: int = 0
+    has_receivers: bool = Field(default=False, exclude_if=not_)
 
     @property
     def used(self) -> Used:
@@ -175,6 +178,7 @@ def decode(text: bytes) -> Head:
 
 def _accepted(head: Head, event: events.Accepted) -> Head:
     """A run is accepted with the decisions on what waits, or when nothing waits any more."""
+    webhook = event.request.webhook
     run = OpenRun(
         id=event.run_id,
         first=head.position,
@@ -182,6 +186,7 @@ def _accepted(head: Head, event: events.Accepted) -> Head:
         streamed=event.streamed,
         decides=bool(event.request.decisions),
         since=head.waiting.first if event.request.decisions and head.waiting is not None else 0,
+        notifies="" if webhook is None else "receivers" if is_of_task(webhook) else "address",
     )
     begun = _with(head, state="open", epoch=head.epoch + 1) if head.state == "deleted" else head
     is_temporary = head.temporary or event.temporary
@@ -332,6 +337,7 @@ _FOLDS: dict[type[Any], Callable[[Head, Any], Head]] = {
     events.Granted: _granted,
     events.Withdrawn: lambda head, event: _with(head, grants=tuple(one for one in head.grants if one.id != event.id)),
     events.Described: lambda head, _: _with(head, described=head.position),
+    events.ReceiverSet: lambda head, _: _with(head, has_receivers=True),
     events.Deleting: lambda head, _: _with(
         head, state="deleting", runs=(), claim=None, waiting=None, spent=NOTHING, spent_within=NOTHING
     ),

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict
+from operator import not_
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
 
 from hosting.thread import events
 
@@ -20,6 +23,8 @@ class OpenRun(HeadPart):
     queued when an earlier run began to wait for approvals; it ends as `approvals_pending` without its agent. `lost`
     counts the claims that were taken over because their holder was lost, `failures` the attempts after a failure.
     `since` is where the run began whose approvals it decides, from whose state a workflow continues; 0 for any other.
+    `notifies`: who is notified of its end: the address that its request names, or the receivers of its task, if any.
+    What few runs have stands in no head that has none: 200 of them must fit into one.
     """
 
     id: str
@@ -33,9 +38,10 @@ class OpenRun(HeadPart):
     barred: bool = False
     attempts: int = 0
     lost: int = 0
-    failures: int = 0
+    failures: int = Field(default=0, exclude_if=not_)
     settled: int = 0
-    since: int = 0
+    since: int = Field(default=0, exclude_if=not_)
+    notifies: Literal["", "address", "receivers"] = Field(default="", exclude_if=not_)
 
 
 class Claim(HeadPart):

@@ -1,7 +1,9 @@
 """What the protocol's methods do with the receivers of a task.
 
-Theory. A receiver that is named when the task is over, or waits for a person, is notified at once: else one that is
-named at that very moment might never be, for the signal of the run's end may have come before it was kept.
+Theory. That the thread has a receiver is appended to its log before the receiver is kept: so each later end says that
+somebody is to be notified, whichever process appends it, and the ends of other threads cost nothing. The task is read
+after that. If it is over, or waits for a person, the receiver is notified at once: the end may have come before the
+receiver.
 """
 
 from __future__ import annotations
@@ -18,7 +20,6 @@ from hosting.http.replies import Reply
 from hosting.http.wire import WireRequest
 from hosting.names import Address
 from hosting.plan import AgentPlan
-from hosting.ports import EntityClient
 from hosting.service.deliveries import WebhookOrder
 from hosting.service.push_configs import MOST_CONFIGS, PushConfig
 from hosting.service.services import Services
@@ -33,6 +34,7 @@ class Receivers:
 
     def __init__(self, services: Services, webhooks: Webhooks, find: Find) -> None:
         self._services = services
+        self._webhooks = webhooks
         self._configs = webhooks.pushes
         self._find = find
         webhooks.task_update = task_update
@@ -43,7 +45,7 @@ class Receivers:
             "DeleteTaskPushNotificationConfig": self._delete,
         }
 
-    async def keep(self, fold: TaskFold, config: PushConfig, client: EntityClient) -> PushConfig:
+    async def keep(self, request: WireRequest, agent: AgentPlan, fold: TaskFold, config: PushConfig) -> PushConfig:
         """Have a receiver notified of the task, and return it with its id.
 
         Raises `UnsupportedOperationError` for a task of which nobody can be notified, and `InvalidFieldError` for one
@@ -51,20 +53,21 @@ class Receivers:
         """
         begun, epoch = await self._task(fold)
         config = config.model_copy(update={"id": _id(config.id, fold, begun)})
+        await self._webhooks.set_receiver(fold.address, epoch)
         there = await self._configs.of_task(fold.address, epoch, begun)
         if config.id not in there and len(there) >= MOST_CONFIGS:
             raise InvalidFieldError(f"The task has {MOST_CONFIGS} receivers. Delete one first.")
         await self._configs.put(fold.address, epoch, begun, config)
+        fold, _ = await self._find(request, agent, fold.id)
         assert fold.run is not None
-        run = await self._services.runs.find(fold.address, fold.run.run_id, client)
-        if run.terminal is not None:
-            await WebhookOrder(fold.address, run.run_id, "request").signal(client)
+        if fold.run.terminal is not None:
+            await WebhookOrder(fold.address, fold.run.run_id, "request").signal(request.client)
         return config
 
     async def _create(self, request: WireRequest, agent: AgentPlan, call: Call, wanted: OfReceivers) -> Reply:
         assert wanted.config is not None
         fold, _ = await self._find(request, agent, wanted.task_id)
-        kept = await self.keep(fold, wanted.config, request.client)
+        kept = await self.keep(request, agent, fold, wanted.config)
         return result_reply(call.id, _shown(fold.id, kept))
 
     async def _get(self, request: WireRequest, agent: AgentPlan, call: Call, wanted: OfReceivers) -> Reply:

@@ -104,14 +104,14 @@ class A2AWire:
         if wanted.task_id is None:
             run = await self._start(request, agent, wanted, wait, streams=streams)
             if wanted.push is not None and self._receivers is not None:
-                await self._receivers.keep(await self._fold(run), wanted.push, client)
+                await self._receivers.keep(request, agent, await self._fold(run), wanted.push)
             if streams:
                 return self._streamed(TaskFold(run.address, history_length=wanted.history_length), run, client, call)
             fold = await self._fold(await self._runs.wait_as(wait, run, client))
             return names.result_reply(call.id, {"task": fold.task(wanted.history_length)})
         fold, address = await self._find(request, agent, wanted.task_id)
         if wanted.push is not None and self._receivers is not None:
-            await self._receivers.keep(fold, wanted.push, client)
+            await self._receivers.keep(request, agent, fold, wanted.push)
         await self._decide(request, fold, address, wanted, wait, streams=streams)
         fold, _ = await self._find(request, agent, wanted.task_id)
         run = await self._current(fold, address, client)

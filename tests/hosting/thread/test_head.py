@@ -196,6 +196,8 @@ def test_the_largest_head_is_one_that_every_store_takes() -> None:
             "title": "\U0001f600" * head.TITLE_CHARACTERS,
             "grants": grants,
             "imported": imported,
+            "runs": tuple(run.model_copy(update={"notifies": "receivers"}) for run in thread.head.runs),
+            "has_receivers": True,
         }
     )
 
@@ -210,7 +212,7 @@ def test_a_head_is_stored_with_every_member() -> None:
     thread = Thread(NEW.model_copy(update={"append_id": "a"}))
     thread.do(accept("r1", claimed=True, streamed=True))
     run = {"id": "r1", "first": 1, "at": NOW, "streamed": True, "decides": False, "attached": False, "signalled": False}
-    run |= {"cancelled": None, "barred": False, "attempts": 1, "lost": 0, "failures": 0, "settled": 0, "since": 0}
+    run |= {"cancelled": None, "barred": False, "attempts": 1, "lost": 0, "settled": 0}
     claim = {"run_id": "r1", "attempt": 1, "token": "token-r1", "holder": "caller", "lease_seconds": 20.0}
     claim |= {"deadline": DEADLINE, "void_after": 0, "position": 2, "renewals": 0}
     none = {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0}

@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from tests.hosting.http.a2a.wired import Wired
+from tests.support.receiver import WEBHOOKS, Receiver, receiving
 
 
 @pytest.fixture
@@ -15,3 +16,18 @@ async def wired() -> AsyncIterator[Wired]:
     wired = Wired()
     async with wired.http:
         yield wired
+
+
+@pytest.fixture
+async def pushing() -> AsyncIterator[Wired]:
+    """The same with a secret."""
+    wired = Wired(WEBHOOKS)
+    async with wired.http:
+        yield wired
+
+
+@pytest.fixture
+async def receiver() -> AsyncIterator[Receiver]:
+    """Who is notified."""
+    async with receiving() as opened:
+        yield opened

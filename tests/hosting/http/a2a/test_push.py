@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
@@ -12,28 +11,13 @@ from hosting.service.deletion import UNUSED_SECONDS
 from hosting.service.push_configs import MOST_CONFIGS
 from tests.hosting.http.a2a.wired import Wired
 from tests.support.a2a import message
-from tests.support.receiver import WEBHOOKS, Received, Receiver, receiving
+from tests.support.receiver import Received, Receiver
 
 pytestmark = pytest.mark.behaviour("a2a.push")
 
 CREATE, GET = "CreateTaskPushNotificationConfig", "GetTaskPushNotificationConfig"
 LIST, DELETE = "ListTaskPushNotificationConfigs", "DeleteTaskPushNotificationConfig"
 APPROVALS = "http://app.example/api/agents/Clerk/threads/{}/approvals"
-
-
-@pytest.fixture
-async def receiver() -> AsyncIterator[Receiver]:
-    """Who is notified."""
-    async with receiving() as opened:
-        yield opened
-
-
-@pytest.fixture
-async def pushing() -> AsyncIterator[Wired]:
-    """The app with a secret."""
-    wired = Wired(WEBHOOKS)
-    async with wired.http:
-        yield wired
 
 
 def _state(received: Received) -> tuple[str, str]:
