@@ -36,8 +36,8 @@ _UNIT = 10**12
 class BudgetState(TypedDict):
     """A budget of so many tokens, or of so much money, for each `per`: what is used of it, and what is left.
 
-    Money is a decimal number as text, in the unit of the app's own prices. That of an owner's day renews at
-    `renews_at` (RFC 3339, UTC).
+    Where it is of no one run or thread, what is used and left is missing. Money is a decimal number as text, in the
+    unit of the app's own prices. That of an owner's day renews at `renews_at` (RFC 3339, UTC).
     """
 
     per: Per
@@ -138,15 +138,23 @@ class Budget:
         """Return the price of the first of these names that has one."""
         return next((self.prices[model] for model in models if isinstance(model, str) and model in self.prices), None)
 
+    @property
+    def allowed(self) -> BudgetState:
+        """What each run, thread or day may use."""
+        allowed: BudgetState = {"per": self.per}
+        if self.tokens is not None:
+            allowed["tokens"] = self.tokens
+        if (most := self.most_cost) is not None:
+            allowed["cost"] = cost_text(most)
+        return allowed
+
     def state(self, used: Used, renews_at: str | None = None) -> BudgetState:
         """Return how the budget stands when so much is used."""
-        state: BudgetState = {"per": self.per}
+        state = self.allowed
         if self.tokens is not None:
-            left = max(0, self.tokens - used.tokens)
-            state |= {"tokens": self.tokens, "used_tokens": used.tokens, "left_tokens": left}
+            state |= {"used_tokens": used.tokens, "left_tokens": max(0, self.tokens - used.tokens)}
         if (most := self.most_cost) is not None:
-            spent, left = cost_text(used.cost), max(0, most - used.cost)
-            state |= {"cost": cost_text(most), "used_cost": spent, "left_cost": cost_text(left)}
+            state |= {"used_cost": cost_text(used.cost), "left_cost": cost_text(max(0, most - used.cost))}
         if renews_at is not None:
             state["renews_at"] = renews_at
         return state

@@ -17,6 +17,7 @@ from azurefunctions.extensions.http.fastapi import Request, Response
 from hosting.errors import ForkRefusedError, HostingError, MethodNotAllowedError
 from hosting.functions.answering import HttpRequest, Served, joined, kind_of, respond, serves
 from hosting.http import memory_routes, routes
+from hosting.http.bodies import AgentBudget
 from hosting.http.deliveries import NOT_TAKEN
 from hosting.http.openapi import ServedApp, openapi_document
 from hosting.http.operations import OPERATIONS, operations_reply
@@ -66,6 +67,7 @@ from hosting.request.parameters import (
     read_window,
 )
 from hosting.request.run_call import DECISION, WORKFLOW_ANSWER, one_thread_id, parse_decision, parse_run
+from hosting.service.budgeting import budget_of_run
 from hosting.service.overview import OverviewQuery
 from hosting.service.runs import SHORT_WAIT_SECONDS
 from hosting.service.services import Services
@@ -124,7 +126,8 @@ def register_runs(served: Served, services: Services) -> None:
     @serves(served, routes.STATUS)
     async def read(request: HttpRequest) -> Reply:
         run = await runs.find(request.address, request.run_id, request.client)
-        return status_reply(run, request.thread_url(request.agent.name, request.thread_id))
+        url = request.thread_url(request.agent.name, request.thread_id)
+        return status_reply(run, url, budget_of_run(request.agent, run))
 
     @serves(served, routes.TIMELINE)
     async def steps(request: HttpRequest) -> Reply:
@@ -203,6 +206,15 @@ def register_lists(served: Served, services: Services) -> None:
         agent, days = request.agent, read_days(request.query)
         return figures_reply(agent.name, await overview.figures(agent.name, request.caller.owner, days, request.client))
 
+    @serves(served, routes.BUDGET)
+    async def budget(request: HttpRequest) -> Reply:
+        agent = request.agent
+        body: AgentBudget = {
+            "agent": agent.name,
+            "budget": await services.budgets.of_owner(agent, request.caller.owner),
+        }
+        return json_reply(200, body)
+
     @serves(served, OPERATIONS)
     async def operations(request: HttpRequest) -> Reply:
         hours, owner = read_hours(request.query), OWNER.read(request.query)
@@ -218,7 +230,9 @@ def register_threads(served: Served, services: Services, settings: Settings) -> 
     @serves(served, routes.THREAD)
     async def read(request: HttpRequest) -> Reply:
         view = await threads.view(request.address, request.client)
-        return thread_reply(request.agent, view, settings.state_limit_bytes)
+        owner = request.caller.owner if request.shared is None else None  # an owner's day is nobody else's to know
+        budget = await services.budgets.of_thread(request.agent, view.head, owner)
+        return thread_reply(request.agent, view, settings.state_limit_bytes, budget)
 
     @serves(served, routes.MESSAGES)
     async def messages(request: HttpRequest) -> Reply:
@@ -241,6 +255,13 @@ def register_threads(served: Served, services: Services, settings: Settings) -> 
         agent, thread_id = request.agent, request.thread_id
         receipt = await threads.receipt(request.address)
         return json_reply(200, erasure_fields(agent.name, request.address, receipt), thread_headers(thread_id))
+
+    _register_changes(served, services, settings)
+
+
+def _register_changes(served: Served, services: Services, settings: Settings) -> None:
+    """Register what empties a thread, forks it or deletes it."""
+    threads = services.threads
 
     @serves(served, routes.RESET)
     async def reset(request: HttpRequest) -> Reply:

@@ -48,11 +48,12 @@ class AnsweredApproval(ThreadIds):
 
 
 class PendingRun(RunIds):
-    """A run that has not ended; its end will be at `Location`."""
+    """A run that has not ended; its end will be at `Location`. Its status has the `budget` of its own, if any."""
 
     status: OpenStatus
     response: str
     message: str
+    budget: NotRequired[BudgetState]
 
 
 class RunState(RunIds):
@@ -89,6 +90,7 @@ class ListedAgent(TypedDict):
     run_url: str | None
     threads_url: str | None
     memory_url: str | None
+    budget_url: str | None
     mcp_tool: str | None
 
 
@@ -147,8 +149,8 @@ class Fork(ThreadIds):
 class Thread(ThreadIds):
     """What one thread is; times are RFC 3339, `usage` is the sum of its turns.
 
-    `budget` is how that of the thread stands, where its agent has one for each, and `cost` is of all its runs;
-    `forked_from` is of a fork alone.
+    `budget` is how that of the thread stands, or of its owner's day, where its agent has one, and `cost` is of all its
+    runs; `forked_from` is of a fork alone.
     """
 
     agent: str
@@ -162,6 +164,13 @@ class Thread(ThreadIds):
     budget: NotRequired[BudgetState]
     cost: NotRequired[str]
     forked_from: NotRequired[ForkedFrom]
+
+
+class AgentBudget(TypedDict):
+    """How an agent's budget stands: what is left of the caller's day, or what each run or thread may use."""
+
+    agent: str
+    budget: BudgetState | None
 
 
 class ShownEntry(TypedDict):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Container, Mapping, Sequence
+from urllib.parse import quote
 
 from hosting.budgets import cost_text
 from hosting.http.bodies import (
     AgentList,
+    ListedAgent,
     ListedThread,
     ListedWorkflow,
     ThreadPage,
@@ -15,7 +17,7 @@ from hosting.http.bodies import (
     WaitingApprovals,
     WorkflowList,
 )
-from hosting.http.replies import Reply, json_reply, listed_agent, thread_ids
+from hosting.http.replies import Reply, json_reply, thread_ids
 from hosting.plan import AgentPlan
 from hosting.ports import iso
 from hosting.service.figures import Day, DayFigures, Figures
@@ -32,7 +34,7 @@ def agents_reply(plans: Sequence[AgentPlan], base_url: str, remembering: Contain
     what the agents are at.
     """
     agents = [
-        listed_agent(each, base_url, has_memory=each.name.lower() in remembering)
+        _listed_agent(each, base_url, has_memory=each.name.lower() in remembering)
         for each in plans
         if each.workflow is None
     ]
@@ -44,11 +46,25 @@ def agents_reply(plans: Sequence[AgentPlan], base_url: str, remembering: Contain
     return json_reply(200, body)
 
 
+def _listed_agent(agent: AgentPlan, base_url: str, *, has_memory: bool = False) -> ListedAgent:
+    """Return an agent, or a workflow, as a list has it."""
+    url = f"{base_url}/{agent.kind}s/{quote(agent.name)}"
+    return {
+        "name": agent.name,
+        "description": agent.description,
+        "run_url": f"{url}/run" if agent.http else None,
+        "threads_url": f"{url}/threads" if agent.http else None,
+        "memory_url": f"{url}/memory" if agent.http and has_memory else None,
+        "budget_url": f"{url}/budget" if agent.http and agent.budget is not None else None,
+        "mcp_tool": agent.tool.name if agent.tool else None,
+    }
+
+
 def workflows_reply(plans: Sequence[AgentPlan], base_url: str) -> Reply:
     """Return the workflows among these, and what each takes."""
     listed: list[ListedWorkflow] = [
         {
-            **listed_agent(plan, base_url),
+            **_listed_agent(plan, base_url),
             "input_schema": dict(plan.workflow.input.schema),
             "graph": plan.workflow.shape,
         }

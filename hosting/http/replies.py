@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 from urllib.parse import quote, urlsplit
 
-from hosting.budgets import cost_text
+from hosting.budgets import BudgetState, cost_text
 from hosting.errors import HostingError
 from hosting.http.bodies import (
     AnsweredApproval,
@@ -23,7 +23,6 @@ from hosting.http.bodies import (
     Export,
     GrantList,
     HealthyAgent,
-    ListedAgent,
     ListedRun,
     ListedThread,
     Messages,
@@ -147,21 +146,35 @@ def run_reply(run: Run, form: Form, thread_url: str, extra: Mapping[str, str] | 
             return problem_reply(run_error(end), form, headers, ids(run.accepted))
 
 
-def _pending_reply(run: Run, form: Form, thread_url: str, headers: Mapping[str, str]) -> Reply:
+def _pending_reply(
+    run: Run, form: Form, thread_url: str, headers: Mapping[str, str], budget: BudgetState | None = None
+) -> Reply:
     sent = {**headers, "location": run_url(run.run_id, thread_url), "retry-after": str(RETRY_AFTER_SECONDS)}
     response = "Agent request accepted"
     if form == "text":
         return Reply(202, response, "text/plain", sent)
-    message = run.accepted.request.message
-    body: PendingRun = {"status": open_status(run), "response": response, "message": message, **ids(run.accepted)}
+    body: PendingRun = {
+        "status": open_status(run),
+        "response": response,
+        "message": run.accepted.request.message,
+        "thread_id": run.accepted.thread_id,
+        "session_id": run.accepted.thread_id,
+        "run_id": run.run_id,
+        "correlation_id": run.run_id,
+    }
+    if budget is not None:
+        body["budget"] = budget
     return json_reply(202, body, sent)
 
 
-def status_reply(run: Run, thread_url: str) -> Reply:
+def status_reply(run: Run, thread_url: str, budget: BudgetState | None) -> Reply:
     """Return the answer of the run's status route: 202 while it is open, else 200 whatever the run ended in."""
     if (end := run.certain_end) is None:
-        return run_reply(run, "json", thread_url)
-    return json_reply(200, outcome_fields(run, end), run_headers(run))
+        return _pending_reply(run, "json", thread_url, run_headers(run), budget)
+    body = outcome_fields(run, end)
+    if budget is not None:
+        body["budget"] = budget
+    return json_reply(200, body, run_headers(run))
 
 
 def cancel_reply(run: Run) -> Reply:
@@ -207,19 +220,6 @@ def health_reply(agents: Iterable[AgentPlan] | None) -> Reply:
         for each in agents
     ]
     return json_reply(200, {"status": "healthy", "agents": listed, "agent_count": len(listed)})
-
-
-def listed_agent(agent: AgentPlan, base_url: str, *, has_memory: bool = False) -> ListedAgent:
-    """Return an agent, or a workflow, as a list has it."""
-    url = f"{base_url}/{agent.kind}s/{quote(agent.name)}"
-    return {
-        "name": agent.name,
-        "description": agent.description,
-        "run_url": f"{url}/run" if agent.http else None,
-        "threads_url": f"{url}/threads" if agent.http else None,
-        "memory_url": f"{url}/memory" if agent.http and has_memory else None,
-        "mcp_tool": agent.tool.name if agent.tool else None,
-    }
 
 
 def threads_reply(page: EntityPage) -> Reply:

@@ -161,6 +161,14 @@ FIGURES = Route(
     STORES,
     (DAYS,),
 )
+BUDGET = Route(
+    "http_budget",
+    "GET",
+    "agents/{name}/budget",
+    "Read what is left of the agent's budget today, or what each run or thread may use",
+    ok(bodies.AgentBudget),
+    LOG,
+)
 THREAD = read_of_thread("http_thread", "", "Read a thread's times, size and usage", bodies.Thread, _CONVERSATION)
 DELETE_THREAD = Route(
     "http_thread_delete",
@@ -366,7 +374,7 @@ def workflow_run_route(workflow: str) -> Route:
 
 
 _APP_ROUTES = (HEALTH, READY, OPENAPI, AGENTS)
-_THREAD_ROUTES = (THREADS, FIGURES, THREAD, DELETE_THREAD, RUNS, MESSAGES, RESET, FORK, EXPORT, ERASURE)
+_THREAD_ROUTES = (THREADS, FIGURES, BUDGET, THREAD, DELETE_THREAD, RUNS, MESSAGES, RESET, FORK, EXPORT, ERASURE)
 _RUN_ROUTES = (STATUS, TIMELINE, EVENTS, EVENTS_TAIL, CANCEL)
 ROUTES = (*_APP_ROUTES, RUN, *_THREAD_ROUTES, *_RUN_ROUTES, APPROVALS, WAITING, ANSWER_APPROVAL)
 WORKFLOW_RUN = replace(RUN, path=f"{_OF_WORKFLOW}run", description="Run the workflow", body="run")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hosting.budgets import cost_text
+from hosting.budgets import BudgetState, cost_text
 from hosting.http.bodies import Fork, Thread
 from hosting.http.replies import Reply, json_reply, thread_headers, thread_ids
 from hosting.plan import AgentPlan
@@ -17,8 +17,8 @@ from state.extension import host_of
 from state.models import ResponseEntry
 
 
-def thread_reply(agent: AgentPlan, view: ThreadView, limit_bytes: int) -> Reply:
-    """Return what one thread is: its times, its size and what it used."""
+def thread_reply(agent: AgentPlan, view: ThreadView, limit_bytes: int, budget: BudgetState | None) -> Reply:
+    """Return what one thread is: its times, its size, what it used, and what is left of a budget."""
     entries, older = list(exchanges(view.conversation)), host_of(view.conversation).archived
     accepted_at = iso(view.runs[-1].accepted.at) if view.runs else None
     created_at = older.since or (entries[0].created_at if entries else accepted_at)
@@ -39,8 +39,8 @@ def thread_reply(agent: AgentPlan, view: ThreadView, limit_bytes: int) -> Reply:
         "limit_bytes": limit_bytes,
         "expires_at": view.conversation.data.expiration_time_utc,
     }
-    if agent.budget is not None and agent.budget.per == "thread":
-        body["budget"] = agent.budget.state(view.head.used)
+    if budget is not None:
+        body["budget"] = budget
     if cost := view.head.used.cost:
         body["cost"] = cost_text(cost)
     if (source := fork_source(view.head)) is not None:

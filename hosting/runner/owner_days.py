@@ -10,6 +10,8 @@ what was before. It never goes back, so clocks that differ give nobody a day twi
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
+
 from hosting.budgets import Used
 from hosting.names import new_id
 from hosting.ports import iso
@@ -37,9 +39,10 @@ class OwnerDays:
         self._clocks = log.clocks
 
     async def used(self, owner: str) -> tuple[str, Used]:
-        """Return the day and what the owner has used in it until now, in whichever process."""
+        """Return when the next day begins (RFC 3339, UTC), and what the owner used in this one, in all processes."""
         day = self._today(await self._heads.read(owner))
-        return day.day, Used(day.tokens, day.cost)
+        next_day = datetime.fromisoformat(f"{day.day}T00:00:00+00:00") + timedelta(days=1)
+        return next_day.strftime("%Y-%m-%dT%H:%M:%SZ"), Used(day.tokens, day.cost)
 
     async def add(self, owner: str, used: Used) -> None:
         """Count what one call used, once."""

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine, Iterable
-from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 from agent_framework import ChatContext, ChatResponse
@@ -70,9 +69,8 @@ class Spending:
         if self._days is None:
             self._budget.check(self._before.plus(self.used))
             return
-        day, used = await self._on_log(self._days.used(self._owner))
-        next_day = datetime.fromisoformat(f"{day}T00:00:00+00:00") + timedelta(days=1)
-        self._budget.check(used, next_day.strftime("%Y-%m-%dT%H:%M:%SZ"))
+        renews_at, used = await self._on_log(self._days.used(self._owner))
+        self._budget.check(used, renews_at)
 
     async def count(self, context: ChatContext, answer: ChatResponse[Any]) -> int:
         """Count one answer, and return what it cost, in trillionths of a unit of money.

@@ -87,7 +87,8 @@ class CompletedRun(RunIds):
     """The agent's answer. `value` when a format was asked for, or a workflow yielded one.
 
     `pending_approvals` are the tool calls that waited for an approval when the run ended. `kept` is false when the
-    conversation lacks the answer. `cost` is a decimal number as text, in the unit of the app's own prices.
+    conversation lacks the answer. `cost` is a decimal number as text, in the unit of the app's own prices. The run's
+    status has the `budget` of its own, if any.
     """
 
     status: Literal["success"]
@@ -99,13 +100,15 @@ class CompletedRun(RunIds):
     pending_approvals: NotRequired[list[Approval]]
     kept: NotRequired[Literal[False]]
     cost: NotRequired[str]
+    budget: NotRequired[BudgetState]
 
 
 class EndedRun(RunIds):
-    """A run that ended without an answer."""
+    """A run that ended without an answer, and how the budget of its own stands, if any."""
 
     status: Literal["failed", "timed_out", "cancelled"]
     error: Problem
+    budget: NotRequired[BudgetState]
 
 
 UsageName = Literal["input_token_count", "output_token_count", "total_token_count"]
@@ -144,7 +147,14 @@ def outcome_fields(run: Run, terminal: Terminal) -> CompletedRun | EndedRun:
     """Return what a run ended in, whatever that was: its answer, or its status with the problem."""
     if isinstance(terminal, Completed):
         return completed_fields(run, terminal)
-    return {"status": terminal.kind, "error": problem(run_error(terminal), ids(run.accepted)), **ids(run.accepted)}
+    return {
+        "status": terminal.kind,
+        "error": problem(run_error(terminal), ids(run.accepted)),
+        "thread_id": run.accepted.thread_id,
+        "session_id": run.accepted.thread_id,
+        "run_id": run.run_id,
+        "correlation_id": run.run_id,
+    }
 
 
 def completed_fields(run: Run, terminal: Completed) -> CompletedRun:

@@ -26,6 +26,7 @@ from hosting.runner.workflow_runner import WorkflowRunner
 from hosting.service.approvals import Approvals
 from hosting.service.archiving import Archiver, Capacity
 from hosting.service.broadcast import Broadcast
+from hosting.service.budgeting import Budgets
 from hosting.service.conversations import Conversations
 from hosting.service.deletion import ThreadDeletion
 from hosting.service.document_writer import Attachments, DocumentWriter
@@ -130,6 +131,7 @@ class Services:
         stores = self.stores
         self.overview = Overview(stores.threads, self.log)
         self.memories = Memories(stores.threads, self.log)
+        self.budgets = Budgets()
         self.sharing = Sharing(self.log)
         self.retention = Retention(self.log, self.settings.log_days)
         self.operators_view = OperatorsView(self.log, self.holders, self.overview)
@@ -186,6 +188,7 @@ class Services:
             check_prices(planned.name, budget, runner.agents())
             if budget.per == "owner/day":
                 days = OwnerDays(planned.name, self.log, self.stores.threads)
+                self.budgets.add(planned, days)
         return partial(Spending, budget=budget, days=days, minutes=minutes)
 
     def sweeps(self, agents: Callable[[], Iterable[str]]) -> tuple[UploadSweep, TombstoneSweep]:

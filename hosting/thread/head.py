@@ -246,21 +246,21 @@ def _ended(head: Head, event: events.Terminal) -> Head:
     usage = _with(head.usage, cost=head.usage.cost + cost) if cost else head.usage
     if head.spent == head.spent_within == NOTHING:
         return _with(head, runs=runs, claim=None, usage=usage.plus(event.entry.get("usage"), _TOKEN_COUNTS))
-    used = usage.plus(_used(head, event).model_dump(), _OWN_NAMES)
+    used = usage.plus(run_usage(head.spent, head.spent_within, event).model_dump(), _OWN_NAMES)
     return _with(head, runs=runs, claim=None, usage=used, spent=NOTHING, spent_within=NOTHING)
 
 
-def _used(head: Head, event: events.Terminal) -> TokenTotals:
-    """Return what a run has used of whose model calls some are recorded.
+def run_usage(spent: TokenTotals, spent_within: TokenTotals, end: events.Terminal | None) -> TokenTotals:
+    """Return what a run has used whose recorded calls used so much, those of agents that are tools `spent_within`.
 
     An answer counts the calls of the agent that ran, not those of agents that were its tools. A workflow, which makes
     no call of its own, counts some of its executors'. A run without an answer has used what is recorded.
     """
-    counted = NOTHING.plus(event.entry.get("usage"), _TOKEN_COUNTS)
-    within = head.spent_within.model_dump()
-    if isinstance(event, events.Completed) and head.spent != NOTHING:
+    counted = NOTHING.plus(None if end is None else end.entry.get("usage"), _TOKEN_COUNTS)
+    within = spent_within.model_dump()
+    if isinstance(end, events.Completed) and spent != NOTHING:
         return counted.plus(within, _OWN_NAMES)
-    recorded = head.spent.plus(within, _OWN_NAMES)
+    recorded = spent.plus(within, _OWN_NAMES)
     return counted if counted.all_tokens > recorded.all_tokens else recorded
 
 

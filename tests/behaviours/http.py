@@ -25,6 +25,8 @@ BEHAVIOURS = {
     "what is used and left, and keeps what it said (issue 51).",
     "http.owner-budget": "All threads of an owner share what the agent may use in a day, over all processes: no call "
     "begins after the one that used it up, and the 402 says when it renews (issue 51).",
+    "http.budget-left": "Who looks before a budget is used up reads what is left of it: of a run's with the run, while "
+    "it works too, of a thread's with the thread, and of an owner's day anywhere in the app (issue 51).",
     "http.request-limit": "A caller's requests beyond an agent's limit in a minute, over all processes, are refused "
     "before anything is stored: 429 with when to come again; one that has begun a run never is (issue 51).",
     "http.token-limit": "A caller whose runs have used an agent's tokens of a minute, over all processes, is refused "

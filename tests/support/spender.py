@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
 from typing import Any
 
@@ -18,6 +19,8 @@ from agent_framework import (
     ResponseStream,
     tool,
 )
+
+from tests.support.carriers import GUARD_SECONDS
 
 CALLS: list[str] = []
 """The request of each call of the model; a test begins with `CALLS.clear()`."""
@@ -68,6 +71,26 @@ async def _updates(answer: ChatResponse[Any]) -> AsyncIterator[ChatResponseUpdat
     yield ChatResponseUpdate(role="assistant", contents=contents, message_id=number, model=answer.model)
     assert usage is not None
     yield ChatResponseUpdate(role="assistant", contents=[Content.from_usage(usage)], model=answer.model)
+
+
+class Held(Spender):
+    """A model whose calls wait until they may go on, those after the first `free` ones."""
+
+    def __init__(self, free: int = 0) -> None:
+        super().__init__()
+        self.free = free
+        self.begun, self.goes_on = threading.Event(), threading.Event()  # it is called on a loop of its own
+
+    def _inner_get_response(self, **kwargs: Any) -> Any:
+        return self._answer(**kwargs)
+
+    async def _answer(self, **kwargs: Any) -> ChatResponse[Any]:
+        self.free -= 1
+        if self.free < 0:
+            self.begun.set()
+            assert await asyncio.to_thread(self.goes_on.wait, GUARD_SECONDS)
+        answer: ChatResponse[Any] = await super()._inner_get_response(**kwargs)  # type: ignore[misc]
+        return answer
 
 
 @tool(approval_mode="never_require")

@@ -8,11 +8,12 @@ from typing import Any
 import pytest
 from agent_framework import Agent, AgentExecutor, ChatResponse, Content, Message, Workflow, WorkflowBuilder
 
-from hosting.app import Budget
+from hosting.app import Budget, Price
 from hosting.errors import ConfigurationError
 from tests.support.app.scripted import scripted_agent
+from tests.support.carriers import GUARD_SECONDS
 from tests.support.made_app import app_of, ask, served
-from tests.support.spender import CALLS, USED, Spender, spender
+from tests.support.spender import CALLS, USED, Held, Spender, priced, spender
 
 THREADS = "/api/agents/Joker/threads"
 
@@ -95,19 +96,90 @@ async def test_the_agents_of_a_workflow_spend_its_budget() -> None:
     assert CALLS == ["5", "5"]
 
 
-def _calling_inner() -> Spender:
+@pytest.mark.behaviour("http.budget-left")
+async def test_a_run_says_what_is_left_of_its_budget_while_it_works_and_when_it_has_ended() -> None:
+    """However it ended: what counts is what the next call of its model would find."""
+    model = Held(free=1)
+    async with served(app_of(spender(client=model), budget=Budget(tokens=100))) as (_, http):
+        asking = asyncio.ensure_future(ask(http, "1", thread_id="t"))
+        assert await asyncio.to_thread(model.begun.wait, GUARD_SECONDS)
+        url = f"{THREADS}/t/runs/{(await http.get(f'{THREADS}/t/runs')).json()['runs'][0]['run_id']}"
+        working = await http.get(url)
+        model.goes_on.set()
+        await asking
+        ended = await http.get(url)
+        refused = (await ask(http, "9", thread_id="t")).json()
+        failed = (await http.get(f"{THREADS}/t/runs/{refused['run_id']}")).json()
+        listed = (await http.get("/api/agents")).json()["agents"][0]
+        agent = (await http.get(listed["budget_url"])).json()
+
+    budget = {"per": "run", "tokens": 100}
+    assert (working.status_code, working.json()["budget"]) == (202, {**budget, "used_tokens": 40, "left_tokens": 60})
+    assert (ended.status_code, ended.json()["budget"]) == (200, {**budget, "used_tokens": 80, "left_tokens": 20})
+    assert failed["budget"] == failed["error"]["budget"] == {**budget, "used_tokens": 120, "left_tokens": 0}
+    assert agent == {"agent": "Joker", "budget": budget}
+
+
+@pytest.mark.behaviour("http.budget-left")
+async def test_a_run_that_has_a_budget_counts_what_agents_that_are_its_tools_used() -> None:
+    """And what they cost."""
+    inner = spender("inner", client=priced("small")).as_tool(name="inner", arg_name="task")
+    prices = {"small": Price(input="100000", output="200000.10"), "big": Price(input="200000", output=0)}
+    outer = Agent(client=_calling_inner("big"), name="Joker", tools=[inner])
+    budget = Budget(tokens=1000, cost=1000, prices=prices)
+    async with served(app_of(outer, budget=budget)) as (_, http):
+        run_id = (await ask(http, "go", thread_id="t")).json()["run_id"]
+        shown = (await http.get(f"{THREADS}/t/runs/{run_id}")).json()
+        thread = (await http.get(f"{THREADS}/t")).json()
+
+    assert (shown["budget"]["used_tokens"], shown["budget"]["used_cost"]) == (480, "62.00001")
+    assert (thread["cost"], "budget" in thread) == ("62.00001", False)
+
+
+@pytest.mark.behaviour("http.budget-left")
+async def test_what_has_no_budget_of_its_own_says_so() -> None:
+    """An agent, a workflow and a run; a thread shows a budget while a run works, too."""
+
+    def build() -> Workflow:
+        return WorkflowBuilder(start_executor=AgentExecutor(spender("writer")), name="Write").build()
+
+    model = Held(free=1)
+    app = app_of(spender("Free"), workflows=[build])
+    app.add_agent(spender(client=model), budget=Budget(tokens=100, per="thread"))
+    async with served(app) as (_, http):
+        asking = asyncio.ensure_future(ask(http, "1", thread_id="t"))
+        assert await asyncio.to_thread(model.begun.wait, GUARD_SECONDS)
+        thread = (await http.get(f"{THREADS}/t")).json()
+        model.goes_on.set()
+        run_id = (await asking).json()["run_id"]
+        run = (await http.get(f"{THREADS}/t/runs/{run_id}")).json()
+        free, joker = (await http.get("/api/agents")).json()["agents"]
+        nothing = [(await http.get(f"/api/{path}/budget")).json() for path in ("agents/Free", "workflows/Write")]
+        of_thread = (await http.get(joker["budget_url"])).json()
+
+    budget = {"per": "thread", "tokens": 100}
+    assert thread["budget"] == {**budget, "used_tokens": 40, "left_tokens": 60}
+    assert ("budget" in run, free["budget_url"]) == (False, None)
+    assert nothing == [{"agent": "Free", "budget": None}, {"agent": "Write", "budget": None}]
+    assert of_thread == {"agent": "Joker", "budget": budget}
+
+
+def _calling_inner(model: str | None = None) -> Spender:
     class Outer(Spender):
         def _inner_get_response(self, *, messages: Any, stream: bool, options: Any, **kwargs: Any) -> Any:
             call = Content.from_function_call("c", "inner", arguments={"task": "9"})
+            is_done = messages[-1].role == "tool"
             answer = ChatResponse(
-                messages=Message("assistant", [call]),
+                messages=Message("assistant", [Content.from_text("done") if is_done else call]),
                 usage_details=dict(USED),  # type: ignore[arg-type]
             )
             ready: asyncio.Future[ChatResponse[Any]] = asyncio.get_running_loop().create_future()
             ready.set_result(answer)
             return ready
 
-    return Outer()
+    client = Outer()
+    client.model = model
+    return client
 
 
 @pytest.mark.behaviour("http.budget")

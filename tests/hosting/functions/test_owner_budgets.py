@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import threading
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
@@ -12,17 +11,19 @@ from typing import Any
 
 import httpx
 import pytest
-from agent_framework import ChatResponse
 
 import hosting.app
 from hosting.app import AgentFunctionApp, Budget, Price
 from hosting.ports import Clocks
-from tests.hosting.functions.owned_app import signed_in
+from hosting.service.services import Services
+from tests.hosting.functions.owned_app import ISSUER, signed_in
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.made_app import app_of, served
-from tests.support.spender import CALLS, Spender, priced, spender
+from tests.support.spender import CALLS, Held, Spender, priced, spender
 
 RUN = "/api/agents/Joker/run"
+THREADS = "/api/agents/Joker/threads"
+DAY = Budget(tokens=9, per="owner/day")
 PRICES = {"small": Price(input="100000", output="200000.10")}
 """A call costs 5.000001."""
 NOON = 1_767_268_800.0
@@ -38,23 +39,6 @@ def _at_noon(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def _app(log: str, budget: Budget, client: Spender | None = None) -> AgentFunctionApp:
     return app_of(spender(client=client), budget=budget, principal=signed_in, environ={"AGENT_LOG": log})
-
-
-class _Held(Spender):
-    """A model whose calls wait until they may go on."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.begun, self.goes_on = threading.Event(), threading.Event()  # it is called on a loop of its own
-
-    def _inner_get_response(self, **kwargs: Any) -> Any:
-        return self._answer(**kwargs)
-
-    async def _answer(self, **kwargs: Any) -> ChatResponse[Any]:
-        self.begun.set()
-        assert await asyncio.to_thread(self.goes_on.wait, GUARD_SECONDS)
-        answer: ChatResponse[Any] = await super()._inner_get_response(**kwargs)  # type: ignore[misc]
-        return answer
 
 
 @asynccontextmanager
@@ -96,7 +80,7 @@ async def test_all_threads_of_an_owner_share_a_day_in_all_processes(tmp_path: Pa
 async def test_only_calls_in_flight_may_pass_what_an_owner_has_left(tmp_path: Path) -> None:
     """A call that began while some was left is answered and counted; none begins after the one that used it up."""
     log, budget = f"sqlite:{tmp_path / 'log.sqlite'}", Budget(cost=10, per="owner/day", prices=PRICES)
-    slow = _Held()
+    slow = Held()
     slow.model = "small"
     async with _processes(_app(log, budget, slow), _app(log, budget, priced("small"))) as (one, two):
         in_flight = asyncio.ensure_future(_ask(one, "9", "t"))
@@ -110,3 +94,50 @@ async def test_only_calls_in_flight_may_pass_what_an_owner_has_left(tmp_path: Pa
     assert (passing[0], passing[1]["budget"]["used_cost"]) == (402, "15.000003")
     assert (after[0], after[1]["budget"]["used_cost"], after[1]["budget"]["left_cost"]) == (402, "15.000003", "0")
     assert CALLS == ["1", "1", "9"]
+
+
+@pytest.mark.behaviour("http.budget-left")
+async def test_what_is_left_of_an_owners_day_is_read_before_it_is_used_up(tmp_path: Path) -> None:
+    """In every process, of the agent and with each thread; others see their own day, and a thread's guest none."""
+    log, budget = f"sqlite:{tmp_path / 'log.sqlite'}", Budget(tokens=100, per="owner/day")
+    guest = {"issuer": ISSUER, "id": "bob", "access": "run"}
+    async with _processes(_app(log, budget), _app(log, budget)) as (one, two):
+        before = await _read(two, "/api/agents/Joker/budget")
+        await _ask(one, "0", "t")
+        after = await _read(two, "/api/agents/Joker/budget")
+        thread = await _read(two, f"{THREADS}/t")
+        of_bob = await _read(two, "/api/agents/Joker/budget", user="bob")
+        shared = await one.post(f"{THREADS}/t/grants", json=guest, headers={"x-user": "ada"})
+        as_guest = await _read(two, f"/api/shared/{shared.json()['grant']}", user="bob")
+
+    unused = {"per": "owner/day", "tokens": 100, "used_tokens": 0, "left_tokens": 100}
+    assert before == of_bob == {"agent": "Joker", "budget": {**unused, "renews_at": "2026-01-02T00:00:00Z"}}
+    assert after["budget"] == thread["budget"] == {**before["budget"], "used_tokens": 40, "left_tokens": 60}
+    assert (as_guest["thread_id"], "budget" in as_guest) == ("t", False)
+
+
+@pytest.mark.behaviour("http.budget-left")
+@pytest.mark.parametrize(
+    ("budget", "reads"), [(None, 0), (Budget(tokens=9), 0), (Budget(tokens=9, per="thread"), 0), (DAY, 1)]
+)
+async def test_only_an_owners_day_costs_who_looks_a_call_of_the_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, budget: Budget | None, reads: int
+) -> None:
+    """To read a thread, or what an agent's budget allows, costs nobody else one."""
+    made: list[Services] = []
+    of_app = partial(Services, clocks=Clocks(wall=lambda: NOON))
+    monkeypatch.setattr(hosting.app, "Services", lambda *args, **named: made.append(of_app(*args, **named)) or made[0])
+    app = app_of(spender(), budget=budget, environ={"AGENT_LOG": f"sqlite:{tmp_path / 'log.sqlite'}"})
+    async with _processes(app) as (http,):
+        await _ask(http, "0", "t")
+        calls, counts = made[0].log.readiness.calls, [0]
+        for path in (f"{THREADS}/t/messages", f"{THREADS}/t", "/api/agents/Joker/budget"):
+            before = calls.total()
+            assert "code" not in await _read(http, path)
+            counts.append(calls.total() - before)
+
+    assert (counts[2] - counts[1], counts[3]) == (reads, reads)
+
+
+async def _read(http: httpx.AsyncClient, path: str, user: str = "ada") -> Any:
+    return (await http.get(path, headers={"x-user": user})).json()

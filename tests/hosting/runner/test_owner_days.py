@@ -44,7 +44,7 @@ async def test_calls_of_all_processes_are_counted_together_and_each_owner_apart(
     await asyncio.gather(*(days.add("ada", CALL) for _ in range(20) for days in (desk.days, desk.others)))
     await desk.days.add("bob", CALL)
 
-    assert await desk.days.used("ada") == await desk.others.used("ada") == ("2026-01-01", Used(1600, 200))
+    assert await desk.days.used("ada") == await desk.others.used("ada") == ("2026-01-02T00:00:00Z", Used(1600, 200))
     assert (await desk.others.used("bob"))[1] == CALL
 
 
@@ -85,8 +85,8 @@ async def test_a_day_ends_at_midnight_of_utc_and_clocks_that_differ_give_none_tw
     await desk.others.add("ada", CALL)
     await desk.days.add("ada", CALL)
 
-    assert (before, renewed) == (("2026-01-01", CALL), ("2026-01-02", UNUSED))
-    assert await desk.days.used("ada") == await desk.others.used("ada") == ("2026-01-02", Used(80, 10))
+    assert (before, renewed) == (("2026-01-02T00:00:00Z", CALL), ("2026-01-03T00:00:00Z", UNUSED))
+    assert await desk.days.used("ada") == await desk.others.used("ada") == ("2026-01-03T00:00:00Z", Used(80, 10))
 
 
 @pytest.mark.behaviour("log.owner-days")

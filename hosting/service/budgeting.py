@@ -1,0 +1,62 @@
+"""How an agent's budget stands, for those who look before it is used up.
+
+Theory. It is read where it is decided: in the run's recorded calls, in the thread's head, and in the owner's day. So
+what is left here is what the next model call finds, but for what is in flight. Nothing is counted for those who look.
+"""
+
+from __future__ import annotations
+
+from hosting.budgets import BudgetState, Used
+from hosting.plan import AgentPlan
+from hosting.runner.owner_days import OwnerDays
+from hosting.thread.events import ModelResult
+from hosting.thread.head import NOTHING, RECORDED_COUNTS, Head, run_usage
+from hosting.thread.run import Run
+
+
+class Budgets:
+    """The budgets of all agents of an app, for one event loop."""
+
+    def __init__(self) -> None:
+        self._days: dict[str, OwnerDays] = {}
+
+    def add(self, agent: AgentPlan, days: OwnerDays) -> None:
+        """Have the days of this agent's owners read there."""
+        self._days[agent.name] = days
+
+    async def of_owner(self, agent: AgentPlan, owner: str) -> BudgetState | None:
+        """Return what is left of the owner's day, or what each run or thread may use; None without a budget.
+
+        One call of the store, for a day. Raises `LogUnavailableError`.
+        """
+        if agent.budget is None:
+            return None
+        if agent.budget.per != "owner/day":
+            return agent.budget.allowed
+        renews_at, used = await self._days[agent.name].used(owner)
+        return agent.budget.state(used, renews_at)
+
+    async def of_thread(self, agent: AgentPlan, head: Head, owner: str | None) -> BudgetState | None:
+        """Return what is left of the thread's budget, or of the day of its `owner`; None where neither is to be shown.
+
+        Raises as `of_owner` does.
+        """
+        if agent.budget is not None and agent.budget.per == "thread":
+            return agent.budget.state(head.used)
+        is_of_owner = agent.budget is not None and agent.budget.per == "owner/day"
+        return await self.of_owner(agent, owner) if is_of_owner and owner is not None else None
+
+
+def budget_of_run(agent: AgentPlan, run: Run) -> BudgetState | None:
+    """Return what is left of the budget that the run has for itself; None where it has none."""
+    if agent.budget is None or agent.budget.per != "run":
+        return None
+    own, within, cost = NOTHING, NOTHING, 0
+    for step in run.steps:
+        if isinstance(step, ModelResult):
+            counts = step.response.get("usage_details")
+            own = own if step.within else own.plus(counts, RECORDED_COUNTS)
+            within = within.plus(counts, RECORDED_COUNTS) if step.within else within
+            cost += step.cost
+    tokens = run_usage(own, within, run.terminal).all_tokens
+    return agent.budget.state(Used(tokens, (run.terminal and run.terminal.cost) or cost))
