@@ -134,7 +134,8 @@ def register_runs(served: Served, services: Services) -> None:
         run = await runs.find(request.address, request.run_id, request.client)
         events = await services.log.events(request.address, run.first - 1, through=run.last)
         held = services.holders.held.get(run.run_id)
-        return timeline_reply(run, events, None if held is None else held.superstep)
+        superstep, notifies = None if held is None else held.superstep, request.agent.webhook is not None
+        return timeline_reply(run, events, superstep, notifies=notifies)
 
     @serves(served, routes.EVENTS)
     async def follow(request: HttpRequest) -> Reply | Streamed:
@@ -178,19 +179,20 @@ def _register_unknown(served: Served, route: Route, function: str) -> None:
 
 def register_lists(served: Served, services: Services) -> None:
     """Register the lists of agents and of their threads, and the agents' figures."""
-    threads, overview = services.threads, services.overview
+    threads, overview, has_webhooks = services.threads, services.overview, services.webhooks is not None
 
     @serves(served, routes.AGENTS)
     async def agents(request: HttpRequest) -> Reply:
         administers = served.access.administers(request.caller.principal)
-        plans = list(served.plan.agents.values())
-        return agents_reply(plans, request.base_url, services.memories.agents, administers=administers)
+        plans, remembering = list(served.plan.agents.values()), services.memories.agents
+        return agents_reply(plans, request.base_url, remembering, has_webhooks=has_webhooks, administers=administers)
 
     if served.has_workflows:
 
         @serves(served, routes.WORKFLOWS)
         async def workflows(request: HttpRequest) -> Reply:
-            return workflows_reply(list(served.plan.agents.values()), request.base_url)
+            plans = list(served.plan.agents.values())
+            return workflows_reply(plans, request.base_url, has_webhooks=has_webhooks)
 
     @serves(served, routes.THREADS)
     async def page(request: HttpRequest) -> Reply:

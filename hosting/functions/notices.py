@@ -17,7 +17,7 @@ from hosting.functions.answering import HttpRequest, Served, serves
 from hosting.functions.durable import WEBHOOK_FUNCTION, WEBHOOK_SCHEDULE, register_entity, register_sweep
 from hosting.http.deliveries import AGAIN, NOT_TAKEN, OF_THREAD, again_reply, deliveries_reply
 from hosting.http.replies import Reply, thread_headers
-from hosting.request.parameters import OWNER, read_cursor, read_limit
+from hosting.request.parameters import OF_RUN, OWNER, read_cursor, read_limit
 from hosting.runner.callbacks import CallbackCalls, Listeners
 from hosting.service.deliveries import ENTITY, WebhookOrder, is_target
 from hosting.service.services import Services
@@ -62,9 +62,10 @@ def _register_deliveries(served: Served, services: Services, webhooks: Webhooks)
 
     @serves(served, OF_THREAD)
     async def of_thread(request: HttpRequest) -> Reply:
-        limit, cursor, address = read_limit(request.query), read_cursor(request.query), request.address
+        limit, cursor, run_id = read_limit(request.query), read_cursor(request.query), OF_RUN.read(request.query)
+        address = request.address
         epoch = (await log.head(address)).epoch
-        page = await deliveries.of_thread(address, epoch, limit, cursor)
+        page = await deliveries.of_thread(address, epoch, limit, cursor, run_id)
         return deliveries_reply(page, thread_headers(address.thread_id))
 
     @serves(served, AGAIN)

@@ -91,6 +91,7 @@ class ListedAgent(TypedDict):
     threads_url: str | None
     memory_url: str | None
     budget_url: str | None
+    webhooks_url: str | None
     mcp_tool: str | None
 
 
@@ -203,13 +204,17 @@ class ShownTry(TypedDict):
 
 
 class ShownDelivery(RunIds):
-    """What came of notifying one receiver of one run's end; of the webhook's address only the host."""
+    """What came of notifying one receiver of one run's end; of the webhook's address only the host.
+
+    `next_try_at`: not before then one that waits is tried again; null for the others.
+    """
 
     owner: str
     receiver: str
     host: str
     event: str
     state: Literal["waiting", "delivered", "dead"]
+    next_try_at: str | None
     tries: list[ShownTry]
 
 

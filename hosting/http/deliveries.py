@@ -15,7 +15,7 @@ from hosting.http.replies import Reply, delivery_fields, json_reply, thread_head
 from hosting.http.route import LOG, ResponseSpec, Route, ok
 from hosting.http.routes import THREAD_PATH, of_workflow, read_of_thread
 from hosting.names import Address
-from hosting.request.parameters import CURSOR, LIMIT
+from hosting.request.parameters import CURSOR, LIMIT, OF_RUN
 from hosting.service.deliveries import Delivery, DeliveryPage
 
 
@@ -43,7 +43,7 @@ OF_THREAD = read_of_thread(
     "List the deliveries of a thread's runs",
     ShownDeliveries,
     _REFUSALS,
-    parameters=(LIMIT, CURSOR),
+    parameters=(LIMIT, CURSOR, OF_RUN),
 )
 AGAIN = Route(
     "http_webhook_again",

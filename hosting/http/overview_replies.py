@@ -27,14 +27,16 @@ from hosting.thread.head import Head
 from hosting.thread.run import Run
 
 
-def agents_reply(plans: Sequence[AgentPlan], base_url: str, remembering: Container[str], *, administers: bool) -> Reply:
+def agents_reply(
+    plans: Sequence[AgentPlan], base_url: str, remembering: Container[str], *, has_webhooks: bool, administers: bool
+) -> Reply:
     """Return the agents among these, which doors each has, and where the workflows are.
 
-    `remembering` are the agents that have a memory, by their names in lower case. `administers`: the caller may know
-    what the agents are at.
+    `remembering` are the agents that have a memory, by their names in lower case. `has_webhooks`: the app sends them.
+    `administers`: the caller may know what the agents are at.
     """
     agents = [
-        _listed_agent(each, base_url, has_memory=each.name.lower() in remembering)
+        _listed_agent(each, base_url, has_memory=each.name.lower() in remembering, has_webhooks=has_webhooks)
         for each in plans
         if each.workflow is None
     ]
@@ -46,7 +48,7 @@ def agents_reply(plans: Sequence[AgentPlan], base_url: str, remembering: Contain
     return json_reply(200, body)
 
 
-def _listed_agent(agent: AgentPlan, base_url: str, *, has_memory: bool = False) -> ListedAgent:
+def _listed_agent(agent: AgentPlan, base_url: str, *, has_webhooks: bool, has_memory: bool = False) -> ListedAgent:
     """Return an agent, or a workflow, as a list has it."""
     url = f"{base_url}/{agent.kind}s/{quote(agent.name)}"
     return {
@@ -55,16 +57,17 @@ def _listed_agent(agent: AgentPlan, base_url: str, *, has_memory: bool = False) 
         "run_url": f"{url}/run" if agent.http else None,
         "threads_url": f"{url}/threads" if agent.http else None,
         "memory_url": f"{url}/memory" if agent.http and has_memory else None,
+        "webhooks_url": f"{url}/webhooks" if agent.http and has_webhooks else None,
         "budget_url": f"{url}/budget" if agent.http and agent.budget is not None else None,
         "mcp_tool": agent.tool.name if agent.tool else None,
     }
 
 
-def workflows_reply(plans: Sequence[AgentPlan], base_url: str) -> Reply:
-    """Return the workflows among these, and what each takes."""
+def workflows_reply(plans: Sequence[AgentPlan], base_url: str, *, has_webhooks: bool) -> Reply:
+    """Return the workflows among these, and what each takes; `has_webhooks`: the app sends them."""
     listed: list[ListedWorkflow] = [
         {
-            **_listed_agent(plan, base_url),
+            **_listed_agent(plan, base_url, has_webhooks=has_webhooks),
             "input_schema": dict(plan.workflow.input.schema),
             "graph": plan.workflow.shape,
         }

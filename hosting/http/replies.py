@@ -60,6 +60,7 @@ from hosting.service.outcome import (
 from hosting.service.owners import ErasedOwner
 from hosting.service.sharing import grant_id
 from hosting.service.threads import MessagesPage, ThreadExport
+from hosting.service.webhooks import next_try
 from hosting.thread.events import Completed, Event
 from hosting.thread.head import Grant
 from hosting.thread.run import Run
@@ -255,9 +256,11 @@ def _listed_run(run: Run) -> ListedRun:
     return listed
 
 
-def timeline_reply(run: Run, events: Iterable[tuple[int, Event]], superstep: Superstep | None = None) -> Reply:
-    """Return what the run did, step by step, and what is under way of it."""
-    return json_reply(200, timeline_fields(run, events, superstep), run_headers(run))
+def timeline_reply(
+    run: Run, events: Iterable[tuple[int, Event]], superstep: Superstep | None, *, notifies: bool
+) -> Reply:
+    """Return what the run did, step by step, and what is under way of it; `notifies`: the agent has a webhook."""
+    return json_reply(200, timeline_fields(run, events, superstep, notifies=notifies), run_headers(run))
 
 
 def messages_reply(thread_id: str, page: MessagesPage) -> Reply:
@@ -323,6 +326,7 @@ def delivery_fields(address: Address, delivery: Delivery) -> ShownDelivery:
         "host": urlsplit(delivery.url).netloc,
         "event": delivery.event,
         "state": delivery.state,
+        "next_try_at": None if (at := next_try(address, delivery)) is None else iso(at),
         "tries": [{"at": iso(one.at), "status": one.status, "problem": one.problem} for one in delivery.tries],
     }
 

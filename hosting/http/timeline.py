@@ -36,6 +36,7 @@ from hosting.thread.events import (
     ToolStarted,
 )
 from hosting.thread.run import Run, under_way
+from hosting.webhooks import is_of_task
 from state.json_values import portable_value
 
 
@@ -87,20 +88,26 @@ class TimelineStep(TypedDict):
 
 
 class RunTimeline(RunIds):
-    """What a run did, step by step, in the order in which the steps were recorded."""
+    """What a run did, step by step, in the order in which the steps were recorded.
+
+    `notifies`: a webhook is notified of its end.
+    """
 
     status: RunStatus
     created_at: str
     ended_at: str | None
     usage: Usage
     cost: NotRequired[str]
+    notifies: bool
     steps: list[TimelineStep]
 
 
-def timeline_fields(run: Run, events: Iterable[tuple[int, Event]], superstep: Superstep | None = None) -> RunTimeline:
+def timeline_fields(
+    run: Run, events: Iterable[tuple[int, Event]], superstep: Superstep | None = None, *, notifies: bool = False
+) -> RunTimeline:
     """Return the run's timeline; `events` are those of its thread from the run's first on.
 
-    `superstep` is that of a workflow, while it is under way.
+    `superstep` is that of a workflow, while it is under way. `notifies`: its agent has a webhook.
     """
     timeline = _Timeline()
     for _, event in events:
@@ -108,7 +115,8 @@ def timeline_fields(run: Run, events: Iterable[tuple[int, Event]], superstep: Su
             timeline.add(event)
     if (superstep := under_way(run, superstep)) is not None:
         timeline.add_calls(superstep.number, superstep.calls, None)
-    end = run.certain_end
+    end, webhook = run.certain_end, run.accepted.request.webhook
+    has_receiver = end.notifies if end is not None else webhook is not None and not is_of_task(webhook)
     shown: RunTimeline = {
         "thread_id": run.accepted.thread_id,
         "session_id": run.accepted.thread_id,
@@ -118,6 +126,7 @@ def timeline_fields(run: Run, events: Iterable[tuple[int, Event]], superstep: Su
         "created_at": iso(run.accepted.at),
         "ended_at": None if end is None else iso(end.at),
         "usage": usage_of(end),
+        "notifies": notifies or has_receiver,
         "steps": timeline.steps,
     }
     if end is not None and end.cost:

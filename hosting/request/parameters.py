@@ -57,6 +57,7 @@ _EVENT_ID = re.compile(rf"([0-9]{{1,{_DIGITS}}})(?:\.[0-9]{{1,{_DIGITS}}})?")
 _ORDER = re.compile("asc|desc")
 _SORT = re.compile("changed")
 _SEARCH = re.compile("[ -~]{1,100}")
+_RUN_ID = re.compile(id_pattern())
 _OWNER = re.compile(rf"[a-z0-9]{{{OWNER_LENGTH}}}|{APP}")
 _OFFSET = re.compile(rf"{BEGINNING}|{NOW}|[0-9]{{{_DIGITS}}}")
 _LIVE = re.compile("|".join(get_args(Live)))
@@ -136,6 +137,7 @@ SEARCH = Parameter(
     _SEARCH,
     "a part of a thread's id.",
 )
+OF_RUN = Parameter("run_id", "query", "Only those of this run.", _PATH_ID, _RUN_ID, "the id of a run.")
 DAYS = Parameter(
     "days",
     "query",

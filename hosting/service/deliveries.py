@@ -147,10 +147,14 @@ class Deliveries:
         elif len(record.tries) > 1:
             await self._attachments.erase(store_key, [order.name])
 
-    async def of_thread(self, address: Address, epoch: int, limit: int, cursor: str | None = None) -> DeliveryPage:
-        """Return those of a thread, by their names, after the cursor of the page before."""
-        found = await self._attachments.names(epoch_store_key(self._hub, address, epoch), RECORD)
-        after = (name for name in sorted(one[len(RECORD) :] for one in found) if cursor is None or name > cursor)
+    async def of_thread(
+        self, address: Address, epoch: int, limit: int, cursor: str | None = None, run_id: str | None = None
+    ) -> DeliveryPage:
+        """Return those of a thread, or of one run of it, by their names, after the cursor of the page before."""
+        of_run = "" if run_id is None else f"{run_id}-"
+        found = await self._attachments.names(epoch_store_key(self._hub, address, epoch), RECORD + of_run)
+        known = (one[len(RECORD) :] for one in found if run_id is None or is_target(one[len(RECORD + of_run) :]))
+        after = (name for name in sorted(known) if cursor is None or name > cursor)
         names = [name for name, _ in zip(after, range(limit + 1), strict=False)]
         records = await self._read(address, epoch, names[:limit])
         deliveries = tuple((address, records[name]) for name in names[:limit] if name in records)

@@ -240,8 +240,7 @@ class Webhooks:
         return f"{self._hub}.webhooks"
 
     def _note(self, order: WebhookOrder, tries: int) -> StoreKey:
-        thread = hashlib.sha256(order.address.key.encode()).hexdigest()[:16]  # run ids may be somebody else's choice
-        return StoreKey(self._notes, f"{tries}/{thread}/{order.run_id}-{order.target}")
+        return StoreKey(self._notes, f"{tries}/{_delivery_key(order.address, order.run_id, order.target)}")
 
     async def _put_note(self, order: WebhookOrder, tries: int) -> None:
         again = WebhookOrder(order.address, order.run_id, order.target, tries)
@@ -257,6 +256,19 @@ def event_of(terminal: Terminal) -> str:
     if isinstance(terminal, Completed) and terminal.approvals:
         return "approval.requested"
     return f"run.{terminal.kind}"
+
+
+def _delivery_key(address: Address, run_id: str, target: str) -> str:
+    """Return a delivery's name among those of the whole app, whose callers may have chosen the run's id."""
+    return f"{hashlib.sha256(address.key.encode()).hexdigest()[:16]}/{run_id}-{target}"
+
+
+def next_try(address: Address, delivery: Delivery) -> float | None:
+    """Return from when on a delivery is tried again (seconds since 1970); None where it is not."""
+    if delivery.state != "waiting" or not delivery.tries:
+        return None
+    key = _delivery_key(address, delivery.run_id, delivery.target)
+    return delivery.tries[-1].at + pause_seconds(len(delivery.tries), key)
 
 
 def pause_seconds(tries: int, delivery: str) -> float:

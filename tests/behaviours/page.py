@@ -20,6 +20,8 @@ BEHAVIOURS = {
     "page.figures": "Latency, tokens and failures are drawn by day for an agent and by run for a thread, and are there "
     "as a table.",
     "page.schedules": "An agent's schedules are listed with their next and last run, and paused, resumed and deleted.",
+    "page.webhooks": "Who was notified of the end of a run is shown with the tries and the next one, for the run and "
+    "its thread, and what was not taken of all; administrators send it again.",
     "page.memory": "What an agent remembers is listed with when and where it was learnt, and added, edited and "
     "forgotten; only where the agent has a memory.",
     "page.operations": "Who administers the app sees what each agent is at and what is stuck, and asks for it again; "

@@ -35,6 +35,7 @@ from hosting.request.fields import carried_request
 from hosting.request.instance_call import parse_instance
 from hosting.request.json_schema import BadSchemaError, check_schema, compiled_pattern
 from hosting.request.parameters import (
+    OF_RUN,
     OWNER,
     SEARCH,
     SORT,
@@ -344,6 +345,9 @@ PARSERS: Mapping[str, Parser] = {
     ),
     "a search": Parser(
         lambda text: SEARCH.read({"search": text}), runs("a", " "), ("hosting.request.parameters._SEARCH",)
+    ),
+    "a run of deliveries": Parser(
+        lambda text: OF_RUN.read({"run_id": text}), runs("a-._~", " "), ("hosting.request.parameters._RUN_ID",)
     ),
     "a live read": Parser(
         lambda text: read_stream_query({"offset": "-1", "live": text}),

@@ -258,6 +258,7 @@ export class Conversation {
     turn.runId = runId
     turn.drawn = () => this.hooks.drawn()
     turn.again = this.hooks.again
+    turn.deliveriesOf = (run) => this.hooks.deliveries(this.threadId, run, this.leaving.signal)
     if (!runId.startsWith("entry ")) turn.readTimeline = () => read(this._run(turn.runId, "/timeline"), { signal: this.leaving.signal })
     if (runId) this.turns.set(runId, turn)
     return turn

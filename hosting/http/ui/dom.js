@@ -4,6 +4,7 @@ const SVG = "http://www.w3.org/2000/svg"
 const ICONS = {
   approve: "M5 12.5l4.5 4.5L19 7.5",
   attach: "M19 11.5l-7.4 7.4a4.6 4.6 0 0 1-6.5-6.5l8-8a3.1 3.1 0 0 1 4.4 4.4l-8 8a1.5 1.5 0 0 1-2.2-2.2l7.4-7.3",
+  bell: "M6 16.5V11a6 6 0 0 1 12 0v5.5l1.5 2h-15zM10 21h4",
   bookmark: "M7 4h10v16l-5-4-5 4z",
   chart: "M4 20h16M7 16v-5M12 16V6M17 16v-8",
   clock: "M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18zM12 7v5l3.5 2",

@@ -4,6 +4,7 @@ import { Problem, checked, credentials, graphs, paths, read, send } from "./api.
 import { asCurl } from "./commands.js"
 import { Composer } from "./composer.js"
 import { Conversation } from "./conversation.js"
+import { Deliveries } from "./deliveries.js"
 import { askForKey, confirmed, copyButton, showCommands, showReceipt } from "./dialogs.js"
 import { button, byId, el, icon, iconButton } from "./dom.js"
 import { Figures } from "./figures.js"
@@ -45,6 +46,7 @@ const views = {
   figures: viewButton("figures", "chart", "Figures"),
   schedules: viewButton("schedules", "clock", "Schedules"),
   memory: viewButton("memory", "bookmark", "Memory"),
+  webhooks: viewButton("webhooks", "bell", "Webhooks"),
 }
 const newest = iconButton("down", "To the newest message", () => drawn(true), "newest")
 newest.hidden = true
@@ -98,18 +100,23 @@ async function route() {
   conversation = view = null
   for (const [name, one] of Object.entries(views)) one.setAttribute("aria-pressed", String(wanted === name))
   views.memory.hidden = !agent?.memory_url
+  views.webhooks.hidden = !agent?.webhooks_url
   if (!agent) return showNoAgents()
   if (wanted === "approvals") return showView(new Inbox({ counted, failed }), "approvals", "Approvals", "What agents ask you before they do it")
-  if (wanted === "operations" && !byId("operations").parentNode.hidden) return showView(new Operations(failed), "operations", "Operations", "What all agents are at now")
+  if (wanted === "operations" && administers()) return showView(new Operations(failed), "operations", "Operations", "What all agents are at now")
   if (wanted === "figures") {
     const about = thread ? `The newest runs of this thread with ${agent.name}` : "Its runs by day, all threads together"
     return showView(new Figures(agent.name, thread), "figures", thread || agent.name, about, agent)
   }
   if (wanted === "schedules") return showView(new Schedules(agent.name, thread, failed), "schedules", agent.name, "What it runs by itself, and when", agent)
   if (wanted === "memory" && agent.memory_url) return showView(new Memory(agent.name, thread, failed), "memory", agent.name, "What it remembers in all threads", agent)
+  if (wanted === "webhooks" && agent.webhooks_url) {
+    const about = thread ? "Who was notified of the ends of its runs" : "What was not taken of the ends of runs, all threads together"
+    return showView(new Deliveries(agent.name, thread, failed, administers()), "webhooks", thread || agent.name, about, agent)
+  }
   delete document.body.dataset.view
   showAgents(agent)
-  conversation = new Conversation(agent.name, thread, { named, changed, failed, recovered: quiet, drawn, again: (text) => composer.write(text) })
+  conversation = new Conversation(agent.name, thread, { named, changed, failed, recovered: quiet, drawn, deliveries: deliveriesOf, again: (text) => composer.write(text) })
   byId("conversation").replaceChildren(conversation.element)
   byId("composer").hidden = false
   byId("message").placeholder = `Message ${agent.name}${takesText(agent) ? "" : ", as JSON"}`
@@ -134,7 +141,7 @@ function viewButton(name, drawing, says) {
   return made
 }
 
-/** Show a view in place of a conversation: the inbox, the figures of an agent or a thread, an agent's schedules, or its memory. */
+/** Show a view in place of a conversation: the inbox, figures, schedules, a memory, or deliveries. */
 async function showView(opened, name, title, about, agent = null) {
   view = opened
   showAgents(agent)
@@ -214,7 +221,18 @@ async function act(work) {
   await work().catch(failed)
 }
 
+/** Whether who sees the page administers the app, as far as it says. */
+function administers() {
+  return !byId("operations").parentNode.hidden
+}
+
 // What the conversation tells.
+
+function deliveriesOf(threadId, runId, signal) {
+  const made = new Deliveries(conversation.agent, threadId, failed, administers(), runId)
+  signal.addEventListener("abort", () => made.leave())
+  return made
+}
 
 function named(threadId) {
   if (!conversation) return

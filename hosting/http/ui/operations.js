@@ -4,13 +4,12 @@ import { paths, read, send } from "./api.js"
 import { Cards, time } from "./cards.js"
 import { button, el } from "./dom.js"
 import { money, short } from "./figures.js"
-import { hrefOf } from "./threads.js"
+import { OWN, hrefOf } from "./threads.js"
 import { inFull } from "./times.js"
 
 const POLL_MS = 30_000 // each look has the engine go through its list of what changed
 const WATCH_MS = 30_000 // who works on a run shows a sign of life within it
 const AFTER_MS = 3000
-const OWN = "app" // the owner of all threads where nobody is signed in
 const SPANS = [[1, "an hour"], [24, "a day"], [720, "30 days"]]
 const STUCK = {
   not_taken_up: "Nobody took it up",

@@ -9,6 +9,9 @@ const TYPING_MS = 250
 const BEHIND_MS = 2500 // the list follows a run's end by a moment
 const STATES = { running: "runs", waiting: "waits for approval" }
 
+/** The owner of all threads where nobody is signed in. */
+export const OWN = "app"
+
 /** Return the address on this page of a thread; of a new one without an id. `view` is one of its views. */
 export const hrefOf = (agent, thread = "", view = "") =>
   `#/${encodeURIComponent(agent)}${thread && `/${encodeURIComponent(thread)}`}${view && `?${view}`}`

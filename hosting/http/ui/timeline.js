@@ -11,25 +11,35 @@ const ICONS = { accepted: "inbox", attempt: "reset", model_call: "model", tool_c
 const LEFT = { lost: "its process was lost", released: "handed on" }
 const ENDS = { success: "Answered", failed: "Failed", timed_out: "Out of time", cancelled: "Stopped" }
 
-/** Return what opens and closes the timeline of a run; `read()` asks the app for it. */
-export function timelineButton(read) {
+/** Return what opens and closes the timeline of a run; `read()` asks the app for it.
+ *
+ * `deliveriesOf(run)` has who was notified of its end. */
+export function timelineButton(read, deliveriesOf) {
+  let deliveries = null
   const panel = el("div", { class: "timeline", hidden: true, role: "region", "aria-label": "Timeline of the run" })
   const open = el("button", { type: "button", class: "button quiet small", "aria-expanded": "false", on: { click: toggle } }, icon("clock"), "Timeline")
 
   async function toggle() {
     panel.hidden = !panel.hidden
     open.setAttribute("aria-expanded", String(!panel.hidden))
+    deliveries?.leave()
     while (!panel.hidden && panel.isConnected) {
       try {
         const told = await read()
         panel.replaceChildren(...timelineNodes(told))
-        if (!OPEN.has(told.status)) return
+        if (!OPEN.has(told.status)) return told.notifies && !panel.hidden && notified(told.run_id)
       } catch (problem) {
         if (problem.name !== "AbortError") panel.replaceChildren(el("p", { class: "note" }, problem.message))
         return
       }
       await new Promise((wait) => setTimeout(wait, POLL_MS))
     }
+  }
+
+  function notified(run) {
+    deliveries = deliveriesOf(run)
+    panel.append(deliveries.element)
+    deliveries.open()
   }
   return [open, panel]
 }

@@ -13,7 +13,8 @@ const words = new Intl.RelativeTimeFormat("en", { numeric: "auto", style: "short
 export function until(time, now = Date.now()) {
   const seconds = (Date.parse(time) - now) / 1000
   const [unit, length] = UNITS.find(([, length]) => Math.abs(seconds) >= length) ?? ["second", 1]
-  return Math.abs(seconds) < 60 ? "just now" : words.format(Math.round(seconds / length), unit)
+  if (Math.abs(seconds) < 60) return seconds > 1 ? "in a moment" : "just now"
+  return words.format(Math.round(seconds / length), unit)
 }
 
 /** Return a time in full, as the reader's own clock has it. */

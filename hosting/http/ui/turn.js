@@ -70,7 +70,7 @@ export class Turn {
     if (this.graph?.element.hidden && this.readAgain && !this.isOpen) await this.readAgain()
   }
 
-  /** Have the timeline at hand as soon as there is a run. `readTimeline` is set by who made the turn. */
+  /** Have the timeline at hand as soon as there is a run. `readTimeline` and `deliveriesOf` are set by who made the turn. */
   _offerTimeline() {
     if (!this.runId || !this.readTimeline) return
     const read = this.readTimeline
@@ -82,7 +82,7 @@ export class Turn {
       }
       return told
     }
-    const [open, panel] = timelineButton(this.readAgain)
+    const [open, panel] = timelineButton(this.readAgain, this.deliveriesOf)
     this.foot.append(open)
     this.response.append(panel)
     this.readTimeline = null

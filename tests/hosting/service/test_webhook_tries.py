@@ -16,7 +16,7 @@ from hosting.runner.thread_log import ThreadLog
 from hosting.service.deletion import ThreadDeletion
 from hosting.service.deliveries import Delivery, WebhookOrder
 from hosting.service.webhook_client import Posted
-from hosting.service.webhooks import JITTER, PAUSES, Webhooks
+from hosting.service.webhooks import JITTER, PAUSES, Webhooks, next_try
 from hosting.stores.memory import MemoryObjects, SharedMemory
 from hosting.thread.commands import DeleteThread
 from hosting.webhooks import WebhookRules
@@ -124,6 +124,38 @@ async def test_it_is_tried_at_growing_pauses_for_a_day_and_then_given_up(desk: D
     record = await desk.record()
     assert (record.state, [one.status for one in record.tries]) == ("dead", [503] * 8)
     assert await desk.notes() == 0
+
+
+async def test_what_waits_says_from_when_on_it_is_tried_again(desk: Desk) -> None:
+    """No look finds it before, and the next one does; what was given up says none."""
+    await desk.webhooks().deliver(desk.order)
+    for _ in PAUSES:
+        at = next_try(ADDRESS, await desk.record())
+        assert at is not None
+        desk.now = at - 1
+        assert await desk.sweep() == []
+        desk.now = at
+        assert len(await desk.sweep()) == 1
+
+    assert next_try(ADDRESS, await desk.record()) is None
+
+
+async def test_a_run_has_its_own_deliveries_also_where_its_id_begins_another_ones(desk: Desk) -> None:
+    """As ids may that another program chose."""
+    deliveries = desk.webhooks().deliveries
+    for run_id, target in (("a", "agent"), ("a", "push-b"), ("a-b", "request")):
+        record = Delivery(run_id=run_id, target=target, event="run.completed", url=URL, state="dead")
+        await deliveries.put(WebhookOrder(ADDRESS, run_id, target), 0, record)
+
+    found = {run_id: await deliveries.of_thread(ADDRESS, 0, 1, run_id=run_id) for run_id in ("a", "a-b", "b")}
+    rest = await deliveries.of_thread(ADDRESS, 0, 1, found["a"].cursor, "a")
+    assert [[one.target for _, one in page.deliveries] for page in (*found.values(), rest)] == [
+        ["agent"],
+        ["request"],
+        [],
+        ["push-b"],
+    ]
+    assert (found["a-b"].cursor, rest.cursor) == (None, None)
 
 
 async def test_every_try_is_the_same_message(desk: Desk) -> None:

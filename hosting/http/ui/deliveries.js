@@ -1,0 +1,88 @@
+// What came of notifying receivers of the ends of runs: of a run, of a thread, or what was not taken of all; sent again here.
+
+import { paths, read, send } from "./api.js"
+import { Cards, nothing, time } from "./cards.js"
+import { button, byId, el } from "./dom.js"
+import { OWN, hrefOf } from "./threads.js"
+
+const MOST = 200
+const AFTER_MS = 2000
+const POLL_MS = 10_000
+const QUIET_MS = 60_000
+const STATES = { waiting: "It is tried again", delivered: "It was taken", dead: "It was given up" }
+const RECEIVERS = { agent: "the agent's webhook", request: "the request's webhook" }
+const PROBLEMS = {
+  timeout: "no answer in time",
+  name_not_found: "its name leads nowhere",
+  tls_failed: "its certificate is refused",
+  not_reached: "not reached",
+  inside_network: "inside the network, so nothing was sent",
+  not_allowed: "not allowed, so nothing was sent",
+}
+
+/** The deliveries, the newest first: of `runId`, else of the thread, else those of all threads that were not taken. */
+export class Deliveries extends Cards {
+  /** `administers`: who reads may send them again, and knows of those of all threads. */
+  constructor(agent, threadId, failed, administers, runId = "") {
+    super(agent, threadId, failed)
+    this.administers = administers
+    this.runId = runId
+    this.asked = new Map()
+    this.more = el("p", { class: "note", hidden: true }, `There are more. These are ${MOST} of them.`)
+    this.element.append(this.more)
+    if (threadId && administers && !runId) this.element.prepend(el("p", {}, el("a", { href: hrefOf(agent, "", "webhooks") }, "What was not taken, of all threads")))
+  }
+
+  /** Return the deliveries; null where they are not for who asks. */
+  async _read() {
+    if (!this.threadId && !this.administers) return null
+    const query = { limit: MOST, ...(this.runId && { run_id: this.runId }) }
+    const { deliveries, next_cursor: more } = await read(paths.webhooks(this.agent, this.threadId, query))
+    this.more.hidden = !more
+    if (this.runId) this.pollMs = deliveries.length && deliveries.every(({ state }) => state !== "waiting") ? QUIET_MS : POLL_MS
+    return deliveries.map((one) => ({ ...one, asked: this.asked.get(keyOf(one)) === one.tries.length })).sort((one, other) => lastOf(other).localeCompare(lastOf(one)))
+  }
+
+  _idOf(one) {
+    return `delivery-${this.runId && "of-run-"}${keyOf(one)}`
+  }
+
+  _card(one) {
+    const { owner, thread_id: thread, run_id: run, receiver, host, event, state, tries, next_try_at: next, asked } = one
+    const last = tries.at(-1)
+    const rows = [
+      ["To", [el("code", {}, host), `, ${RECEIVERS[receiver] ?? "a receiver of the task"}`]],
+      !this.threadId && ["Thread", owner === OWN ? el("a", { href: hrefOf(this.agent, thread) }, thread) : thread],
+      !this.threadId && owner !== OWN && ["Owner", owner],
+      !this.runId && ["Run", el("code", {}, run)],
+      last && ["Tries", [`${tries.length}, the last `, time(last.at), `: ${last.status ?? PROBLEMS[last.problem] ?? last.problem}`]],
+      ["Next try", next ? time(next) : "none"],
+    ].filter(Boolean)
+    const list = el("dl", { class: "receipt" }, rows.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]))
+    const again = this.administers ? button(state === "waiting" ? "Send it now" : "Send it again", () => this._again(one)) : null
+    const says = el("p", { class: "note", role: "status" }, asked ? "It is being sent." : "")
+    const head = el("h2", { class: state }, STATES[state] ?? state, ": ", el("code", {}, event))
+    return el("section", { class: "card delivery" }, head, list, el("div", { class: "actions" }, again, says))
+  }
+
+  async _again(one) {
+    const { owner, thread_id: thread, run_id: run, receiver, tries } = one
+    const path = paths.runs(this.agent, thread, run, `/webhooks/${encodeURIComponent(receiver)}?${new URLSearchParams({ owner })}`)
+    this.asked.set(keyOf(one), tries.length)
+    const isTaken = await this._changed(() => send("POST", path, { action: true }), "It is sent again.")
+    if (!isTaken) this.asked.delete(keyOf(one))
+    byId(this._idOf(one))?.querySelector("button").focus()
+    setTimeout(() => this.isLeft || this._load().catch(this.failed), AFTER_MS)
+  }
+
+  _nothing(deliveries) {
+    if (this.runId) return el("p", { class: "note" }, "No webhook was tried yet.")
+    if (!deliveries) return nothing("Open a thread first", "The deliveries of its runs stand here then. Those of all threads are for who administers the app.")
+    return this.threadId
+      ? nothing("Nobody was notified yet", "Who is told of the ends of this thread's runs stands here for 30 days, with what came of it.")
+      : nothing("Everything was taken", "What a webhook's receiver does not take stands here, with its tries, until it is taken.")
+  }
+}
+
+const keyOf = ({ thread_id: thread, run_id: run, receiver, owner }) => [owner, thread, run, receiver].join("/")
+const lastOf = ({ tries }) => tries.at(-1)?.at ?? ""
