@@ -61,6 +61,7 @@ export const paths = {
   figures: (agent, days) => `${of(agent)}/figures?days=${days}`,
   schedules: (agent, id = "", rest = "") => `${of(agent)}/schedules${id && `/${part(id)}`}${rest}`,
   webhooks: (agent, thread, query) => `${thread ? paths.thread(agent, thread) : of(agent)}/webhooks?${new URLSearchParams(query)}`,
+  budget: (agent) => `${of(agent)}/budget`,
   memory: (agent, id = "") => `${of(agent)}/memory${id && `/${part(id)}`}`,
   waiting: (limit, cursor = "") => `approvals?${new URLSearchParams({ limit, ...(cursor && { cursor }) })}`,
   thread: (agent, thread, rest = "", kind = kindOf(agent)) => `${of(agent, kind)}/threads/${part(thread)}${rest}`,

@@ -1,6 +1,7 @@
 // The page put together: which agent and thread the address names, what stands above and below the conversation.
 
 import { Problem, checked, credentials, graphs, paths, read, send } from "./api.js"
+import { leftOf } from "./budgets.js"
 import { asCurl } from "./commands.js"
 import { Composer } from "./composer.js"
 import { Conversation } from "./conversation.js"
@@ -293,12 +294,17 @@ async function showTop() {
   const { agent, threadId } = conversation
   showTitle()
   document.body.classList.toggle("has-thread", Boolean(threadId))
-  const about = agents.find((one) => one.name === agent).description
-  if (!threadId) return (byId("subtitle").textContent = about)
+  const { description, budget_url: hasBudget } = agents.find((one) => one.name === agent)
+  if (!threadId) {
+    byId("subtitle").textContent = description
+    const budget = hasBudget && (await read(paths.budget(agent)).catch(() => null))?.budget
+    if (budget && conversation?.agent === agent && !conversation.threadId) byId("subtitle").textContent = [leftOf(budget), description].filter(Boolean).join(" · ")
+    return
+  }
   const told = await read(paths.thread(agent, threadId)).catch(() => null)
   if (!told || conversation?.threadId !== threadId) return
   const tokens = told.usage.total_token_count
-  const parts = [agent, told.message_count && `${told.message_count} messages`, tokens && `${tokens.toLocaleString()} tokens`, told.cost && `cost ${told.cost}`, threadId]
+  const parts = [agent, told.message_count && `${told.message_count} messages`, tokens && `${tokens.toLocaleString()} tokens`, told.cost && `cost ${told.cost}`, told.budget && leftOf(told.budget), threadId]
   byId("subtitle").textContent = parts.filter(Boolean).join(" · ")
 }
 

@@ -198,6 +198,30 @@ async def test_an_app_that_knows_its_callers_says_who_decided(tmp_path: Path) ->
             await expect(page.locator(".step-row.approval_answered .what")).to_have_text("Call refused by ada")
 
 
+@pytest.mark.behaviour("page.budget")
+async def test_what_is_left_of_a_budget_stands_above_the_conversation(host: RunningHost) -> None:
+    """It is read again after each run; an agent that has none is not asked."""
+    asked: list[str] = []
+
+    async def today(route: Route) -> None:
+        asked.append(urlsplit(route.request.url).path)
+        state = {"per": "owner/day", "tokens": 2000, "left_tokens": 1500, "cost": "0.5", "left_cost": "0.25"}
+        await route.fulfill(json={"agent": "support", "budget": state})
+
+    async with browsed(host.origin) as browser:
+        page = await browser.open("#/support")
+        await expect(page.locator("#subtitle")).to_contain_text("at most 10,000 tokens a thread")
+        await ask(page, "Where is my order A-17?")
+        await expect(page.locator("#subtitle")).to_contain_text("9,004 of 10,000 tokens left")
+        await page.route("**/budget", today)
+        await page.goto(f"{host.origin}/api/ui/#/clerk")
+        await expect(page.locator("#subtitle")).to_have_text("Looks up orders, and refunds them when a person agrees.")
+        await page.goto(f"{host.origin}/api/ui/#/support")
+        await expect(page.locator("#subtitle")).to_contain_text("1,500 of 2,000 tokens and 0.25 of 0.5 left today")
+
+    assert {*asked} == {"/api/agents/support/budget"}
+
+
 @pytest.mark.behaviour("page.figures")
 async def test_figures_are_drawn_and_are_a_table_too(host: RunningHost) -> None:
     """Of an agent by day, and of a thread by run, with the codes of its failures."""

@@ -1,6 +1,6 @@
 """The app behind the tests of the page and its pictures: a clerk who needs approval, a writer of Markdown, a story.
 
-The clerk and the writer remember.
+The clerk and the writer remember. The story's threads have a budget.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from agent_framework import (
 
 from agents.assistant import create_assistant
 from agents.offline import OfflineChatClient
-from hosting.app import AgentFunctionApp, OwnerMemory
+from hosting.app import AgentFunctionApp, Budget, OwnerMemory
 from hosting.tools import idempotent
 
 WORD_SECONDS = float(os.environ.get("WORD_SECONDS", "0.03"))
@@ -140,4 +140,5 @@ support = Agent(
     tools=[find_order, refund],
 )
 
-app = AgentFunctionApp(agents=[create_assistant(offline), clerk, support, writer])
+app = AgentFunctionApp(agents=[create_assistant(offline), clerk, writer])
+app.add_agent(support, budget=Budget(tokens=10_000, per="thread"))
