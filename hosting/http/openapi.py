@@ -16,6 +16,7 @@ from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
 from hosting.errors import (
+    RUN_ERRORS,
     CrossSiteError,
     ForbiddenError,
     HostingError,
@@ -34,6 +35,7 @@ from hosting.http.owner_routes import BY_ADMINISTRATORS, OWNED_ROUTES, OWNED_WOR
 from hosting.http.refusals import TRY_AGAIN
 from hosting.http.route import RUN_HEADERS, THREAD_HEADERS, Header, Refusals, ResponseSpec, Route
 from hosting.http.routes import (
+    COUNTED,
     HEALTH,
     IN_THE_WAY,
     NOT_STORED,
@@ -80,6 +82,7 @@ _KEYS: Schema = {
     "code": {"type": "apiKey", "in": "query", "name": "code"},
 }
 _WHO: Refusals = (UnauthorizedError, IdentityUnavailableError, ForbiddenError)
+_COUNTED = COUNTED.union(error.status for error in RUN_ERRORS) - {400}  # which comes before anything is counted
 _ANYBODY = "x" * OWNER_LENGTH
 _IN_PATH = (
     THREAD_IN_PATH,
@@ -151,7 +154,8 @@ def openapi_document(app: ServedApp, base_url: str) -> Schema:
             else app.named_by(route) or not {"{name}", "{grant}"}.intersection(route.path.split("/"))
         ):
             paths[f"/{route.path}"][route.method.lower()] = _operation(route, None, app)
-    paths |= wire_paths(app.wires, list(app.agents), tuple(_KEYS) if app.requires_key else ())
+    keys = tuple(_KEYS) if app.requires_key else ()
+    paths |= wire_paths(app.wires, list(app.agents), keys, has_limits=not app.limited.isdisjoint(app.agents))
     return {
         "openapi": "3.1.0",
         "info": {"title": "Durable agents", "version": API_VERSION},
@@ -200,10 +204,11 @@ def _operation(route: Route, agent: str | None, app: ServedApp) -> Schema:
         "operationId": route.function,
         "summary": route.description,
         "responses": _responses(
-            _limited(route) if app.is_limited(route, agent) else route,
+            route,
             _links(agent, _linked(route)),
             requires_key,
             app.has_owners and not route.is_for_all,
+            is_limited=app.is_limited(route, agent),
         ),
     }
     if parameters := _parameters(route, agent, app):
@@ -235,14 +240,6 @@ def _operation(route: Route, agent: str | None, app: ServedApp) -> Schema:
     if requires_key:
         operation["security"] = [{name: []} for name in _KEYS]
     return operation
-
-
-def _limited(route: Route) -> Route:
-    """Return the route with the headers that its answers have where there is a limit."""
-    headers = tuple(replace(header, always=False) for header in OF_LIMIT)
-    return replace(
-        route, answers=tuple(replace(answer, headers=(*answer.headers, *headers)) for answer in route.answers)
-    )
 
 
 def _is_of_workflows(route: Route) -> bool:
@@ -307,9 +304,10 @@ def _schemas(*, has_owners: bool) -> tuple[dict[Any, Schema], Schema]:
     return {key: schema for (key, _), schema in by_key.items()}, shared["$defs"]
 
 
-def _responses(route: Route, links: Schema, requires_key: bool, has_owners: bool) -> Schema:
+def _responses(route: Route, links: Schema, requires_key: bool, has_owners: bool, *, is_limited: bool) -> Schema:
     """Return the route's responses by status; `links` go with those that name a run."""
-    responses = {str(answer.status): _response(route, answer, links) for answer in route.answers}
+    limits = tuple(replace(header, always=False) for header in OF_LIMIT) if is_limited else ()
+    responses = {str(answer.status): _response(route, answer, links, limits) for answer in route.answers}
     writes: Refusals = (CrossSiteError,) if route.method == "POST" else ()
     refusals: dict[int, list[type[HostingError]]] = defaultdict(list)
     refused: Refusals = (*route.all_refusals, *writes, *(_WHO if has_owners else ()), InternalError)
@@ -319,7 +317,7 @@ def _responses(route: Route, links: Schema, requires_key: bool, has_owners: bool
     for status, errors in refusals.items():
         headers = (NOT_STORED, *thread_headers, *((RETRY_AFTER,) if status in TRY_AGAIN else ()))
         headers += IN_THE_WAY if ThreadBusyError in errors else ()
-        headers += OF_LIMIT if LimitExceededError in errors else ()
+        headers += OF_LIMIT if is_limited and status in _COUNTED else ()
         narrowed = {
             "type": "object",
             "properties": {
@@ -333,7 +331,7 @@ def _responses(route: Route, links: Schema, requires_key: bool, has_owners: bool
                 "application/problem+json": {"schema": {"allOf": [_schemas(has_owners=True)[0][Problem], narrowed]}},
                 "text/plain": {"schema": {"type": "string"}},
             },
-            "headers": {header.name: {**_header(header), "required": False} for header in headers},
+            "headers": {header.name: header.described(always=False) for header in headers},
         }
     if requires_key:
         unsigned = responses.setdefault("401", {"description": ""})
@@ -341,7 +339,7 @@ def _responses(route: Route, links: Schema, requires_key: bool, has_owners: bool
     return responses
 
 
-def _response(route: Route, answer: ResponseSpec, links: Schema) -> Schema:
+def _response(route: Route, answer: ResponseSpec, links: Schema, more: tuple[Header, ...]) -> Schema:
     content: Schema = {}
     if answer.body is not None:
         content["application/json"] = {"schema": _schemas(has_owners=True)[0][answer.body]}
@@ -349,17 +347,13 @@ def _response(route: Route, answer: ResponseSpec, links: Schema) -> Schema:
         content["text/plain"] = {"schema": {"type": "string"}}
     if answer.or_events:
         content["text/event-stream"] = {"schema": {}}  # text to some readers of 3.1, to others its events one by one
-    headers = (NOT_STORED, *route.headers, *answer.headers)
+    headers = (NOT_STORED, *route.headers, *answer.headers, *more)
     return {
         "description": answer.description,
-        "headers": {header.name: _header(header) for header in headers},
+        "headers": {header.name: header.described() for header in headers},
         **({"content": content} if content else {}),
         **({"links": links} if links and set(RUN_HEADERS) <= set(headers) else {}),
     }
-
-
-def _header(header: Header) -> Schema:
-    return {"description": header.description, "required": header.always, "schema": {"type": header.type}}
 
 
 def _links(agent: str | None, routes: tuple[Route, ...]) -> Schema:

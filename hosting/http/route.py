@@ -20,6 +20,10 @@ class Header:
     type: Literal["string", "integer"] = "string"
     always: bool = True
 
+    def described(self, *, always: bool = True) -> dict[str, Any]:
+        """Return it as the OpenAPI document has it, required if it is `always` sent with the answer."""
+        return {"description": self.description, "required": always and self.always, "schema": {"type": self.type}}
+
 
 @dataclass(frozen=True)
 class ResponseSpec:

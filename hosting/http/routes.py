@@ -44,6 +44,9 @@ OF_LIMIT = (
     Header("RateLimit-Policy", "Where there is a limit: what it allows, by draft-ietf-httpapi-ratelimit-headers-11."),
     Header("RateLimit", "Where there is a limit: what is left, and in how many seconds there is more."),
 )
+"""Of answers to requests that begin a run."""
+COUNTED = frozenset((409, 410, 429, 500, 503))
+"""The statuses of refusals that may come when a limit has counted the request, but for those of a run's end."""
 _PREFERENCE = Header("Preference-Applied", "The preferences that were applied.", always=False)
 _REPLAYED = Header("Idempotency-Replayed", "true: the key had begun this run before.", always=False)
 _STREAM_POSITION = (

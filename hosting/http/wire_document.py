@@ -18,6 +18,7 @@ from hosting.http.ag_ui import requests as ag_ui_requests
 from hosting.http.responses import names as openai
 from hosting.http.responses.requests import MOST_METADATA, SERVED, WITHOUT_EFFECT
 from hosting.http.route import Route
+from hosting.http.routes import COUNTED, OF_LIMIT
 from hosting.names import id_pattern
 from hosting.request.contents import NOT_BLANK
 from hosting.request.fields import TRUTH_WORD
@@ -30,8 +31,10 @@ _ROUTES: Mapping[str, tuple[Route, ...]] = {
     "a2a": (a2a.CARD, a2a.RPC),
     "ag-ui": (ag_ui.RUN,),
 }
+_BEGIN_RUNS = (openai.CREATE, a2a.RPC, ag_ui.RUN)
 _ERRORS: tuple[type[HostingError], ...] = (*REQUEST_ERRORS, MethodNotAllowedError, InternalError)
 _STATUSES = sorted({error.status for error in _ERRORS})
+_COUNTED = [str(status) for status in _STATUSES if status in COUNTED]
 _TEXT: Schema = {"type": "string"}
 _OBJECT: Schema = {"type": "object"}
 _FLAG: Schema = {"type": ["boolean", "null"]}
@@ -94,16 +97,29 @@ _PARAMETERS: Mapping[Route, tuple[Parameter, ...]] = {
 _ID = id_pattern(200)
 
 
-def wire_paths(wires: Sequence[str], agents: Sequence[str], keys: Sequence[str]) -> dict[str, Schema]:
-    """Return the paths of these wires; `keys` are the security schemes, none where the app asks for no key."""
+def wire_paths(
+    wires: Sequence[str], agents: Sequence[str], keys: Sequence[str], *, has_limits: bool
+) -> dict[str, Schema]:
+    """Return the paths of these wires; `keys` are the security schemes, none where the app asks for no key.
+
+    `has_limits`: one of the agents has a limit.
+    """
     paths: dict[str, Schema] = {}
     for wire in wires:
         for route in _ROUTES[wire]:
             operation = _operation(wire, route, agents)
+            if has_limits and route in _BEGIN_RUNS:
+                _add_limit_headers(operation["responses"], ("200",) if route is a2a.RPC else ("200", *_COUNTED))
             if keys:
                 operation["security"] = [{name: []} for name in keys]
             paths.setdefault(f"/{route.path}", {})[route.method.lower()] = operation
     return paths
+
+
+def _add_limit_headers(responses: dict[str, Schema], statuses: Sequence[str]) -> None:
+    """Add those of a limit to the answers that have them: A2A refuses a request by an object of 200."""
+    headers = {header.name: header.described(always=False) for header in OF_LIMIT}
+    responses.update({status: {**responses[status], "headers": headers} for status in statuses})
 
 
 def operation_id(route: Route) -> str:

@@ -8,7 +8,7 @@ BEHAVIOURS = {
     "openapi.wires": "The wires that the app names are in the document, with their bodies and refusals, and "
     "schemathesis finds nothing there either.",
     "openapi.limit-headers": "The answers of routes that begin runs have the RateLimit headers where an agent has a "
-    "limit (issue 51).",
+    "limit, those of the wires too, exactly where they are sent (issue 51).",
     "openapi.limits": "The document has the limits that the app's settings and agents set (http-api.md 2 and 3).",
     "openapi.generates": "The clients that four generators make of the document fit its types, make a run and "
     "answer an approval (docs/http-api.md).",

@@ -27,6 +27,7 @@ from tests.support.made_app import app_of, ask, served
 RUN = "/api/agents/Joker/run"
 THREADS = "/api/agents/Joker/threads"
 TWO = Limit(requests_per_minute=2)
+RPC = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": message("hi")}}
 
 
 @asynccontextmanager
@@ -113,6 +114,15 @@ class _Held(CountingAgent):
         self._goes_on.set()
 
 
+class _Failing(CountingAgent):
+    """An agent whose runs fail."""
+
+    name = "Poet"
+
+    async def run(self, messages: Any, **options: Any) -> Any:
+        raise ValueError("no ink")
+
+
 @pytest.mark.behaviour("http.run-limit")
 async def test_a_process_is_at_work_on_so_many_threads_of_an_agent_at_once() -> None:
     """A request to a thread at work waits there and is none more; when one has ended there is room again."""
@@ -167,12 +177,11 @@ async def test_every_door_gives_the_refusal_in_its_own_form() -> None:
     )
     host = DirectHost(app)
     transport = httpx.ASGITransport(host.asgi, raise_app_exceptions=False)
-    rpc = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": message("hi")}}
     async with httpx.AsyncClient(transport=transport, base_url="http://app.example/api", headers=HEADERS) as http:
         assert (await http.post("agents/Joker/run", json={"message": "hi"})).status_code == 200
         response = await http.post("openai/v1/responses", json={"model": "Joker", "input": "hi"})
         event = await http.post("ag-ui/Joker", json=wanted("hi"))
-        task = await http.post("a2a/Joker", json=rpc)
+        task = await http.post("a2a/Joker", json=RPC)
         tool = await host.call_tool("Joker", {"query": "hi"})
 
     error, metadata = response.json()["error"], task.json()["error"]["data"][0]["metadata"]
@@ -197,7 +206,6 @@ async def test_every_door_says_with_its_answer_how_the_limits_stand() -> None:
     app.add_agent(scripted_agent("Clerk"), limit=Limit(runs_at_once=3))
     host = DirectHost(app)
     transport = httpx.ASGITransport(host.asgi, raise_app_exceptions=False)
-    rpc = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": {"message": message("hi")}}
     keyed = {**HEADERS, "Idempotency-Key": "k"}
     async with httpx.AsyncClient(transport=transport, base_url="http://app.example/api", headers=HEADERS) as http:
         answers = [
@@ -208,7 +216,7 @@ async def test_every_door_says_with_its_answer_how_the_limits_stand() -> None:
             await http.post("openai/v1/responses", json={"model": "Joker", "input": "hi"}),
             await http.post("openai/v1/responses", json={"model": "Joker", "input": "hi", "stream": True}),
             await http.post("ag-ui/Joker", json=wanted("hi")),
-            await http.post("a2a/Joker", json=rpc),
+            await http.post("a2a/Joker", json=RPC),
         ]
         clerk = await http.post("agents/Clerk/run", json={"message": "hi"})
         others = [await http.get("agents"), await http.post("agents/Joker/run", json={"message": ""})]
@@ -234,6 +242,53 @@ async def test_a_request_that_is_refused_for_another_reason_says_what_it_cost() 
         assert (first.status_code, other.status_code) == (200, 409)
         shown = [answer.headers.get("ratelimit") for answer in (first, other)]
         assert [value and value.split(";")[1] for value in shown] == headers
+
+
+WIRED = {"model": "Joker", "input": "hi"}
+ANSWERS: list[tuple[str, str, dict[str, Any] | None, int]] = [
+    ("POST", "agents/Joker/run", {"message": "hi", "thread_id": "t"}, 200),
+    ("POST", "agents/Joker/run", {"message": "hi", "wait_for_response": False}, 202),
+    ("POST", "agents/Joker/run", {"message": "ho", "thread_id": "t"}, 409),
+    ("POST", "agents/Joker/run", {"message": ""}, 400),
+    ("POST", "agents/Poet/run", {"message": "fail"}, 500),
+    ("POST", "agents/Poet/run", {"message": "again"}, 429),
+    ("POST", "agents/{name}/threads/t/fork", {}, 201),
+    ("GET", "agents/{name}/threads/t/runs", None, 200),
+    ("POST", "openai/v1/responses", WIRED, 200),
+    ("POST", "openai/v1/responses", {**WIRED, "stream": True}, 200),
+    ("POST", "openai/v1/responses", {**WIRED, "input": ""}, 400),
+    ("POST", "openai/v1/responses", {**WIRED, "model": "Poet"}, 429),
+    ("POST", "openai/v1/conversations", {"metadata": {"agent_id": "Joker"}}, 200),
+    ("GET", "openai/v1/models", None, 200),
+    ("POST", "ag-ui/{name}", wanted("hi"), 200),
+    ("POST", "ag-ui/{name}", {**wanted("hi"), "messages": []}, 400),
+    ("POST", "a2a/{name}", RPC, 200),
+    ("GET", "a2a/{name}/.well-known/agent-card.json", None, 200),
+]
+"""Of each door what it answers to which request: its path as the document has it, with Joker for a name."""
+
+
+@pytest.mark.behaviour("openapi.limit-headers")
+@pytest.mark.parametrize("limit", [Limit(requests_per_minute=90), None], ids=["limited", "not limited"])
+async def test_the_document_has_the_headers_of_a_limit_exactly_where_they_are_sent(limit: Limit | None) -> None:
+    """By every door, with answers of every kind; what the document has of an answer is what came."""
+    app = app_of(scripted_agent("Joker"), limit=limit, wires=["responses", "a2a", "ag-ui"])
+    app.add_agent(_Failing(), limit=Limit(requests_per_minute=1) if limit else None)
+    async with served(app) as (_, http):
+        paths = (await http.get("/api/openapi.json")).json()["paths"]
+        for method, path, body, status in ANSWERS:
+            key = {"Idempotency-Key": "k"} if "thread_id" in (body or ()) else {}
+            sent = {**HEADERS, **key}
+            answer = await http.request(method, f"/api/{path.replace('{name}', 'Joker')}", json=body, headers=sent)
+            described = paths[f"/{path.replace('/t/', '/{thread_id}/')}"][method.lower()]["responses"]
+            documented = described[str(answer.status_code)].get("headers", {}).keys() & {
+                "RateLimit",
+                "RateLimit-Policy",
+            }
+
+            if limit or status != 429:
+                assert answer.status_code == status, (path, body, answer.text)
+            assert {name.lower() for name in documented} == {*answer.headers} & {"ratelimit", "ratelimit-policy"}, path
 
 
 @pytest.mark.behaviour("http.request-limit")
