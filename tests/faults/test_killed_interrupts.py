@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,8 @@ import pytest
 
 from hosting.names import new_id
 from tests.support.event_stream import parse
-from tests.support.grouped_app import grouped_app
+from tests.support.grouped_app import GroupedApp, grouped_app
+from tests.support.kept_in import over
 from tests.support.running_host import ROOT
 
 pytestmark = pytest.mark.slow
@@ -25,12 +26,15 @@ THREADS = "/api/agents/Storm/threads"
 SPEAKS = "speak 2000 word"
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """The app of the agent that does as it is told."""
-    shutil.copy(Path(__file__).parent / "storm_app" / "function_app.py", tmp_path)
-    shutil.copy(ROOT / "host.json", tmp_path)
-    return tmp_path
+@pytest.fixture(scope="module")
+def app(tmp_path_factory: pytest.TempPathFactory, log_settings: dict[str, str]) -> Iterator[GroupedApp]:
+    """The hosts of the agent that does as it is told; a test starts again those that it kills."""
+    folder = tmp_path_factory.mktemp("interrupts")
+    shutil.copy(Path(__file__).parent / "storm_app" / "function_app.py", folder)
+    shutil.copy(ROOT / "host.json", folder)
+    environ = {**log_settings, "CHARGES": str(folder / "charges.txt"), "LEASE_SECONDS": "1"}
+    with grouped_app(folder, log=environ) as hosts:
+        yield hosts
 
 
 @asynccontextmanager
@@ -47,36 +51,22 @@ async def speaking(http: httpx.AsyncClient, thread_id: str) -> AsyncIterator[str
             yield str(parse(got)[0].fields["run_id"])
 
 
-async def second_of(origin: str, thread_id: str, busy: str) -> dict[str, Any]:
-    """Return the answer to a request that takes the place of what works on the thread."""
-    async with httpx.AsyncClient(base_url=origin, timeout=GUARD_SECONDS) as http:
-        answer = await http.post(RUN, json={"message": "recall", "thread_id": thread_id, "busy": busy})
-    assert answer.status_code == 200, answer.text
+def request(thread_id: str, busy: str, *, waits: bool = True) -> dict[str, Any]:
+    """Return a request that takes the place of what works on the thread."""
+    return {"message": "recall", "thread_id": thread_id, "busy": busy, "wait_for_response": waits}
+
+
+async def ended(http: httpx.AsyncClient, thread_id: str, run_id: str) -> dict[str, Any]:
+    """Return the run once it has ended."""
+    while (answer := await http.get(f"{THREADS}/{thread_id}/runs/{run_id}")).status_code == 202:  # noqa: ASYNC110
+        await asyncio.sleep(0.05)
     return dict(answer.json())
 
 
-@pytest.mark.behaviour("turn.busy-takes-over")
-@pytest.mark.parametrize("is_killed", [False, True], ids=["lives", "killed"])
-@pytest.mark.parametrize("busy", ["interrupt", "rollback"])
-async def test_the_words_of_a_run_are_kept_or_gone_whether_its_process_lives_or_not(
-    folder: Path, log_settings: dict[str, str], busy: str, is_killed: bool
-) -> None:
-    """The other process begins the next run once the first has ended, and its agent sees what is kept of that."""
-    environ = {**log_settings, "CHARGES": str(folder / "charges.txt"), "LEASE_SECONDS": "1"}
-    thread_id = new_id()  # the log is that of all tests
-    with grouped_app(folder, log=environ) as app:
-        one, two = app.http
-        async with (
-            httpx.AsyncClient(base_url=one.origin, timeout=GUARD_SECONDS) as http,
-            speaking(http, thread_id) as first,
-        ):
-            if is_killed:
-                one.kill()
-            second = await asyncio.wait_for(second_of(two.origin, thread_id, busy), GUARD_SECONDS)
-        async with httpx.AsyncClient(base_url=two.origin, timeout=GUARD_SECONDS) as http:
-            run = (await http.get(f"{THREADS}/{thread_id}/runs/{first}")).json()
-            entries = (await http.get(f"{THREADS}/{thread_id}/messages")).json()["entries"]
-
+async def check(http: httpx.AsyncClient, thread_id: str, busy: str, first: str, second: dict[str, Any]) -> None:
+    """Hold that what the second run was shown, and what the thread has, is what the policy keeps of the first."""
+    run = await ended(http, thread_id, first)
+    entries = (await http.get(f"{THREADS}/{thread_id}/messages")).json()["entries"]
     kept = [entry for entry in entries if entry["run_id"] == first]
     assert run["status"] == "cancelled"
     if busy == "rollback":
@@ -87,3 +77,56 @@ async def test_the_words_of_a_run_are_kept_or_gone_whether_its_process_lives_or_
         words = kept[1]["messages"][0]["contents"][0]["text"].split()
         assert words == [f"word-{number}" for number in range(len(words))]
         assert 1 <= len(words) < 2000
+
+
+@pytest.mark.behaviour("turn.busy-takes-over")
+@pytest.mark.parametrize("is_killed", [False, True], ids=["lives", "killed"])
+@pytest.mark.parametrize("busy", ["interrupt", "rollback"])
+async def test_the_words_of_a_run_are_kept_or_gone_whether_its_process_lives_or_not(
+    app: GroupedApp, busy: str, is_killed: bool
+) -> None:
+    """The other process begins the next run once the first has ended, and its agent sees what is kept of that."""
+    thread_id = new_id()  # the log is that of all tests
+    one, two = app.http
+    async with (
+        httpx.AsyncClient(base_url=one.origin, timeout=GUARD_SECONDS) as http,
+        httpx.AsyncClient(base_url=two.origin, timeout=GUARD_SECONDS) as other,
+    ):
+        async with speaking(http, thread_id) as first:
+            if is_killed:
+                one.kill()
+            answer = await asyncio.wait_for(other.post(RUN, json=request(thread_id, busy)), GUARD_SECONDS)
+        assert answer.status_code == 200, answer.text
+        await check(other, thread_id, busy, first, answer.json())
+    if is_killed:
+        one.start()
+
+
+@pytest.mark.behaviour("turn.busy-takes-over")
+@over("log_settings", "sqlite")
+@pytest.mark.parametrize("busy", ["interrupt", "rollback"])
+async def test_the_next_run_begins_although_all_are_killed_between_its_acceptance_and_its_beginning(
+    app: GroupedApp, busy: str
+) -> None:
+    """The run in the way has ended, and no process holds the next one."""
+    thread_id = new_id()
+    one, two = app.http
+    app.durable.kill()
+    async with (
+        httpx.AsyncClient(base_url=one.origin, timeout=GUARD_SECONDS) as http,
+        httpx.AsyncClient(base_url=two.origin, timeout=GUARD_SECONDS) as other,
+        speaking(http, thread_id) as first,
+    ):
+        accepted = await other.post(RUN, json=request(thread_id, busy, waits=False))
+        await asyncio.wait_for(ended(other, thread_id, first), GUARD_SECONDS)
+        second = accepted.json()["run_id"]
+        waiting = (await other.get(f"{THREADS}/{thread_id}/runs/{second}")).json()["status"]
+        for host in app.http:
+            host.kill()
+    for host in (*app.workers, *app.http):
+        host.start()
+    async with httpx.AsyncClient(base_url=two.origin, timeout=GUARD_SECONDS) as other:
+        outcome = await asyncio.wait_for(ended(other, thread_id, second), GUARD_SECONDS)
+        await check(other, thread_id, busy, first, outcome)
+
+    assert (accepted.status_code, waiting) == (202, "accepted")
