@@ -94,3 +94,6 @@ export async function checked(response) {
 
 /** Return what a GET answers. */
 export const read = async (path, options) => (await checked(await send("GET", path, options))).json()
+
+/** Return a key that nobody else takes. `crypto.randomUUID` is there over https and on this machine only. */
+export const randomKey = () => [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("")

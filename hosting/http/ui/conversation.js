@@ -5,7 +5,7 @@
 // following, and no run.
 
 import { approvalCard } from "./approvals.js"
-import { checked, graphs, paths, read, send } from "./api.js"
+import { checked, graphs, paths, randomKey, read, send } from "./api.js"
 import { button, el } from "./dom.js"
 import { eventsAt, untilEnd } from "./events.js"
 import { Graph } from "./graph.js"
@@ -293,9 +293,4 @@ export class Conversation {
   _run(runId, rest = "") {
     return paths.runs(this.agent, this.threadId, runId, rest)
   }
-}
-
-/** Return a key that nobody else takes. `crypto.randomUUID` is there over https and on this machine only. */
-function randomKey() {
-  return [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("")
 }

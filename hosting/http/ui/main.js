@@ -109,7 +109,7 @@ async function route() {
     const about = thread ? `The newest runs of this thread with ${agent.name}` : "Its runs by day, all threads together"
     return showView(new Figures(agent.name, thread), "figures", thread || agent.name, about, agent)
   }
-  if (wanted === "schedules") return showView(new Schedules(agent.name, thread, failed), "schedules", agent.name, "What it runs by itself, and when", agent)
+  if (wanted === "schedules") return showView(new Schedules(agent.name, thread, failed, takesText(agent)), "schedules", agent.name, "What it runs by itself, and when", agent)
   if (wanted === "memory" && agent.memory_url) return showView(new Memory(agent.name, thread, failed), "memory", agent.name, "What it remembers in all threads", agent)
   if (wanted === "webhooks" && agent.webhooks_url) {
     const about = thread ? "Who was notified of the ends of its runs" : "What was not taken of the ends of runs, all threads together"

@@ -1,9 +1,10 @@
-// The schedules of an agent: when each has its next run, what became of its last one; paused, resumed and deleted here.
+// The schedules of an agent: when each has its next run, what became of its last one; made, paused and deleted here.
 
 import { Problem, paths, read, send } from "./api.js"
 import { Cards, nothing, time } from "./cards.js"
 import { confirmed } from "./dialogs.js"
 import { button, byId, el } from "./dom.js"
+import { Planning } from "./planning.js"
 import { hrefOf } from "./threads.js"
 import { inFull } from "./times.js"
 
@@ -11,6 +12,14 @@ const ASKED_CHARACTERS = 300
 
 /** The schedules of one agent, the oldest first. */
 export class Schedules extends Cards {
+  /** `takesText`: the agent is asked by words, and not by JSON. */
+  constructor(agent, threadId, failed, takesText) {
+    super(agent, threadId, failed)
+    this.planning = new Planning(agent, threadId, takesText, (schedule) => this._made(schedule))
+    this.planning.element.hidden = true // until it is known that the app has schedules
+    this.element.prepend(this.planning.element)
+  }
+
   /** Return the schedules; null where the app has no routes for them. */
   async _read() {
     try {
@@ -23,6 +32,17 @@ export class Schedules extends Cards {
 
   _idOf({ schedule_id: id }) {
     return idOf(id)
+  }
+
+  _draw() {
+    this.planning.element.hidden = !this.all
+    super._draw()
+  }
+
+  async _made({ schedule_id: id }) {
+    this.changes += 1
+    await this._load().catch(this.failed)
+    byId(idOf(id))?.querySelector("button").focus()
   }
 
   _card(schedule) {
@@ -56,7 +76,7 @@ export class Schedules extends Cards {
 
   _nothing(schedules) {
     return schedules
-      ? nothing("No schedules yet", `A schedule has ${this.agent} run by itself, each weekday at nine or once at a time. A program makes it, by POST to the agent's schedules.`)
+      ? nothing("No schedules yet", `A schedule has ${this.agent} run by itself, each weekday at nine or once at a time.`)
       : nothing("This app has no schedules", "They are switched off here, or its worker runs without them.")
   }
 }

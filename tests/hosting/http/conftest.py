@@ -1,10 +1,16 @@
-"""The browser that the tests of the page share, imported by them alone."""
+"""The browser that the tests of the page share, imported by them alone, and the host that several files of them do."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+import shutil
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
 
+import pytest
 import pytest_asyncio
+
+from tests.support.receiver import WEBHOOKS
+from tests.support.running_host import ROOT, RunningHost
 
 
 @pytest_asyncio.fixture(scope="session", loop_scope="session")
@@ -14,3 +20,12 @@ async def shared_browser() -> AsyncIterator[None]:
 
     async with sharing_browser():
         yield
+
+
+@pytest.fixture(scope="session")
+def page_host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHost]:
+    """One local host, whose app sends webhooks, for the tests that leave it alone."""
+    environ = {name: value for name, value in WEBHOOKS.items() if name != "AGENT_LOG"}
+    app = ROOT / "tests" / "hosting" / "http" / "page_app"
+    with RunningHost(Path(shutil.copytree(app, tmp_path_factory.mktemp("page") / "app")), environ=environ) as host:
+        yield host

@@ -370,7 +370,7 @@ async def test_nothing_stands_in_the_way_of_those_who_do_not_see_or_point(
     async with httpx.AsyncClient(base_url=f"{host.origin}/api/agents/clerk") as client:
         (await client.post("/schedules", json={"cron": "0 9 * * 1-5", "message": "x" * 400})).raise_for_status()
         (await client.post("/memory", json={"text": "x" * 400})).raise_for_status()
-    async with browsed(host.origin, is_phone=is_phone, theme=theme) as browser:
+    async with browsed(host.origin, REFUSED, is_phone=is_phone, theme=theme) as browser:
         page = await browser.open("#/clerk")
         await page.get_by_text("Ask clerk").wait_for()
         found["empty"] = await Axe().run(page)
@@ -398,7 +398,7 @@ async def test_nothing_stands_in_the_way_of_those_who_do_not_see_or_point(
             ("writer?figures", ".chart svg"),
             ("support?figures", ".empty"),
             ("support?schedules", ".empty"),
-            ("clerk?schedules", ".card"),
+            ("clerk?schedules", ".cards .card"),
             ("writer?memory", ".empty"),
             ("clerk?memory", ".cards .card"),
         ):
@@ -406,6 +406,13 @@ async def test_nothing_stands_in_the_way_of_those_who_do_not_see_or_point(
             await page.locator(there).first.wait_for()
             found[view] = await Axe().run(page)
             wide.append(await page.evaluate(WIDER))
+        await page.goto(f"{host.origin}/api/ui/#/clerk?schedules")
+        await page.get_by_role("button", name="New schedule").click()
+        await page.get_by_label("Cron expression").fill("x" * 80)
+        await page.get_by_role("button", name="Make it").click()
+        await page.locator(".planning [aria-invalid]").wait_for()
+        found["planning"] = await Axe().run(page)
+        wide.append(await page.evaluate(WIDER))
 
     assert {view: faults for view, axe in found.items() if (faults := faults_of(axe))} == {}
     assert max(wide) <= 0

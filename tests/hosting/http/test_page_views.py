@@ -1,13 +1,11 @@
-"""What the page shows beside a conversation: a timeline, the inbox, figures, schedules, a memory, very many entries."""
+"""What the page shows beside a conversation: a timeline, the inbox, figures, a memory, very many entries."""
 
 from __future__ import annotations
 
-import asyncio
 import json
 import re
 import shutil
 from collections.abc import Iterator
-from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -247,47 +245,6 @@ async def test_figures_are_drawn_and_are_a_table_too(host: RunningHost) -> None:
     assert [re.sub(".*: ", "", title) for title in bad] == ["1 failed (run_failed)"]
     assert (points, rows) == (3, 3)
     assert (int(facts[0]) >= 3, facts[1].split()[0] >= "1") == (True, True)
-
-
-@pytest.mark.behaviour("page.schedules")
-async def test_an_agents_schedules_are_listed_paused_resumed_and_deleted(host: RunningHost) -> None:
-    """With their next and their last run; what another program changes is seen without a reload."""
-    await say(host, "writer", "reports", "the first report")
-    daily = {"cron": "0 9 * * 1-5", "time_zone": "Europe/Berlin", "message": "Write the report", "thread_id": "reports"}
-    async with httpx.AsyncClient(base_url=f"{host.origin}/api/agents/writer/schedules") as client:
-        places = [(await client.post("", json=daily)).headers["location"]]
-        soon = datetime.now(timezone.utc) + timedelta(seconds=2)  # ahead yet when a slow machine reads it
-        once = {"at": soon.isoformat(), "message": "once"}
-        places.append((await client.post("", json=once)).headers["location"])
-        while (await client.get(places[1])).json()["last_run"] is None:  # noqa: ASYNC110 - the host begins it
-            await asyncio.sleep(0.05)
-        async with browsed(host.origin) as browser:
-            page = await browser.open("#/writer/reports")
-            await ended(page)
-            await page.clock.install()
-            await page.get_by_role("button", name="Schedules").click()
-            first, second = page.locator(".cards > li").nth(0), page.locator(".cards > li").nth(1)
-            await first.get_by_role("button", name="Pause").click()
-            await expect(first.get_by_role("button", name="Resume")).to_be_focused()
-            paused = (await client.get(places[0])).json()["status"]
-            shown = [await each.locator("dd").all_text_contents() for each in (first, second)]
-            (await client.post(f"{places[0]}/resume")).raise_for_status()
-            await page.clock.fast_forward(10_000)
-            await expect(first.get_by_role("button", name="Pause")).to_be_focused()
-            await second.get_by_role("button", name="Delete").click()
-            await page.get_by_role("button", name="Delete it").click()
-            await expect(page.locator(".cards > li")).to_have_count(1)
-            await page.get_by_role("button", name="Schedules").click()
-            await ended(page)
-        left = (await client.get("")).json()["schedules"]
-
-    assert paused == "paused"
-    assert shown[0] == ["Write the report", "reports", "none (paused)"]
-    assert (shown[1][:3], shown[1][3].partition(", ")[2]) == (
-        ["once", "a new one for each run", "none (ended)"],
-        "its thread",
-    )
-    assert [(one["cron"], one["status"]) for one in left] == [(daily["cron"], "active")]
 
 
 @pytest.mark.behaviour("page.memory")

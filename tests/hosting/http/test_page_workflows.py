@@ -87,6 +87,24 @@ async def test_a_workflow_that_takes_a_value_is_given_it_as_json(host: RunningHo
     assert '"total": 6' in answer
 
 
+@pytest.mark.behaviour("page.schedules")
+async def test_a_schedule_of_a_workflow_is_given_its_input_as_json(host: RunningHost) -> None:
+    """What is none is refused at its field."""
+    async with browsed(host.origin, REFUSED) as browser:
+        page = await browser.open("#/Orders?schedules")
+        await page.get_by_role("button", name="New schedule").click()
+        await page.get_by_label("Cron expression").fill("0 9 * * *")
+        given = page.get_by_label("Input, as JSON")
+        for text, refusal in (("tea", "is no JSON"), ('{"item": 1}', "input")):
+            await given.fill(text)
+            await page.get_by_role("button", name="Make it").click()
+            await expect(page.locator(".planning").get_by_role("alert")).to_contain_text(refusal)
+            await expect(given).to_be_focused()
+        await given.fill('{"item": "tea", "count": 2}')
+        await page.get_by_role("button", name="Make it").click()
+        await expect(page.locator(".cards > li dd").first).to_have_text('{"item": "tea", "count": 2}')
+
+
 @pytest.mark.behaviour("page.graph")
 async def test_the_first_command_of_a_workflow_has_a_value_that_it_takes(host: RunningHost) -> None:
     """It is there to be pasted."""
