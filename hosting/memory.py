@@ -79,7 +79,7 @@ class RunMemory(Protocol):
         """Return the fact, which is there from now on; the one that says the same, where there is one."""
 
     async def forget(self, fact_id: str) -> bool:
-        """Remove a fact for good, and return whether there was one of that id."""
+        """Remove a fact for good, and return whether there was one: there is none where a killed try removed it."""
 
     async def keep_vectors(self, facts: Sequence[Fact]) -> None:
         """Keep the vectors of these facts with those of them that are there and say the same still."""
@@ -156,7 +156,7 @@ def _tools(memory: RunMemory) -> Iterable[Any]:
             was_known = await memory.forget(fact_id)
         except HostingError as error:
             return f"It was not forgotten: {error.detail}"
-        return "Forgotten." if was_known else f"Nothing is known under the id {fact_id[:80]!r}."
+        return "Forgotten." if was_known else f"Nothing is known under the id {fact_id[:80]!r} any more."
 
     return remember, forget
 

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import shutil
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
+from hosting.names import new_id
 from tests.support.grouped_app import grouped_app
 from tests.support.running_host import ROOT
 
@@ -19,35 +21,49 @@ TEA = "Drinks tea without milk."
 
 
 @pytest.mark.behaviour("memory.once")
-async def test_a_killed_run_remembers_once_and_is_given_the_same_as_before(tmp_path: Path) -> None:
-    """The call that was cut short is made again and finds its fact, which is given to the next run too."""
+async def test_a_killed_run_remembers_and_forgets_once_and_is_given_the_same_as_before(tmp_path: Path) -> None:
+    """The call that was cut short is made again and finds what it did, which the next run is given too."""
     shutil.copy(Path(__file__).parent / "memory_app" / "function_app.py", tmp_path)
     shutil.copy(ROOT / "host.json", tmp_path)
-    remembered, goes_on = tmp_path / "remembered.txt", tmp_path / "goes_on"
+    done, goes_on = tmp_path / "remembered.txt", tmp_path / "goes_on"
     environ = {
         "AGENT_LOG": f"sqlite:{tmp_path / 'log.sqlite'}",
-        "REMEMBERED": str(remembered),
+        "REMEMBERED": str(done),
         "GOES_ON": str(goes_on),
     }
     with grouped_app(tmp_path, log=environ) as app:
         one, two = app.http
-        agent = f"{two.origin}/api/agents/Clerk"
-        async with httpx.AsyncClient(timeout=GUARD_SECONDS) as http:
-            body = {"message": f"remember {TEA}", "thread_id": "t"}
-            begun = asyncio.ensure_future(http.post(f"{one.origin}/api/agents/Clerk/run", json=body))
-            while not remembered.exists():  # noqa: ASYNC110 - another process writes
-                await asyncio.sleep(0.05)
-            one.kill()
-            await asyncio.gather(begun, return_exceptions=True)
-            goes_on.touch()
-            while (run := (await http.get(f"{agent}/threads/t/runs")).json()["runs"][0])["ended_at"] is None:  # noqa: ASYNC110
-                await asyncio.sleep(0.05)
-            outcome = (await http.get(f"{agent}/threads/t/runs/{run['run_id']}")).json()
-            facts = (await http.get(f"{agent}/memory")).json()["facts"]
-            later = (await http.post(f"{agent}/run", json={"message": "hello", "thread_id": "u"})).json()
+        async with httpx.AsyncClient(base_url=f"{two.origin}/api/agents/Clerk/", timeout=GUARD_SECONDS) as http:
+
+            async def killed_in(message: str) -> dict[str, Any]:
+                """Return how a run ended whose process was killed behind its call of the store."""
+                done.write_text("")
+                goes_on.unlink(missing_ok=True)
+                thread_id = new_id()
+                body = {"message": message, "thread_id": thread_id}
+                begun = asyncio.ensure_future(http.post(f"{one.origin}/api/agents/Clerk/run", json=body))
+                while not done.read_text():  # noqa: ASYNC110 - another process writes
+                    await asyncio.sleep(0.05)
+                one.kill()
+                await asyncio.gather(begun, return_exceptions=True)
+                goes_on.touch()
+                while (run := (await http.get(f"threads/{thread_id}/runs")).json()["runs"][0])["ended_at"] is None:  # noqa: ASYNC110
+                    await asyncio.sleep(0.05)
+                assert (run["status"], run["attempts"]) == ("success", 2), run
+                return dict((await http.get(f"threads/{thread_id}/runs/{run['run_id']}")).json())
+
+            remembered = await killed_in(f"remember {TEA}")
+            calls = done.read_text().splitlines()
+            facts = (await http.get("memory")).json()["facts"]
+            later = (await http.post("run", json={"message": "hello", "thread_id": "u"})).json()
+            one.start()
+            forgotten = await killed_in(f"forget {facts[0]['fact_id']}")
+            forgot = done.read_text().splitlines()
+            left = (await http.get("memory")).json()["facts"]
 
     [fact] = facts
-    assert (run["status"], run["attempts"]) == ("success", 2), (run, outcome)
-    assert outcome["response"] == f"told: Remembered as {fact['fact_id']}."
-    assert remembered.read_text().split() == [fact["fact_id"]] * 2
+    assert remembered["response"] == f"told: Remembered as {fact['fact_id']}."
+    assert calls == [f"remember {fact['fact_id']}"] * 2
     assert f"- {TEA} (id {fact['fact_id']})" in later["response"]
+    assert (forgot, left) == (["forget True", "forget False"], [])
+    assert forgotten["response"] == f"told: Nothing is known under the id '{fact['fact_id']}' any more."

@@ -64,7 +64,7 @@ async def test_what_a_run_forgets_is_gone(app: OwnedApp) -> None:
     again = await app.say("ann", f"forget {fact['fact_id']}")
 
     assert (said["response"], await remembered(app)) == ("told: Forgotten.", [])
-    assert again["response"] == f"told: Nothing is known under the id '{fact['fact_id']}'."
+    assert again["response"] == f"told: Nothing is known under the id '{fact['fact_id']}' any more."
 
 
 @pytest.mark.behaviour("memory.routes")
