@@ -60,6 +60,8 @@ def parse_fork(call: RawRequest, agent: str, owner: str, most_bytes: int) -> For
     """Return the fork that a request wants; raise a `HostingError` of `errors.REQUEST_ERRORS` otherwise."""
     fields = FORK.read(call, most_bytes)
     at, named = fields.get("at"), fields.get("thread_id")
+    if isinstance(at, float) and at.is_integer():  # to JSON 7.0 is the integer 7
+        at = int(at)
     before = fields.get("before") is not None and read_flag("before", fields["before"])
     if at is None and before:
         raise InvalidFieldError("The field 'before' says before what in 'at'. Send an entry's position or a run's id.")

@@ -73,6 +73,15 @@ async def test_a_fork_is_found_by_its_id_and_by_its_key(owned: OwnedApp) -> None
     ]
 
 
+@pytest.mark.behaviour("fork.at")
+async def test_a_position_is_an_integer_however_a_client_writes_it(owned: OwnedApp) -> None:
+    """To JSON 2.0 is one, and some clients have no other numbers."""
+    first, again = await fork(owned, thread_id="f", at=2), await fork(owned, thread_id="f", at=2.0)
+
+    assert (first.status_code, again.status_code, again.headers["idempotency-replayed"]) == (201, 201, "true")
+    assert again.json()["forked_from"]["entries"] == 2
+
+
 @pytest.mark.behaviour("fork.owner")
 async def test_nobody_but_its_owner_forks_a_thread(owned: OwnedApp) -> None:
     """To others it is not there; who may read or run it may not, nor may an administrator."""
