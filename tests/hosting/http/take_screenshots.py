@@ -10,7 +10,10 @@ import shutil
 import sys
 import tempfile
 from datetime import datetime, timedelta, timezone
+from itertools import product
 from pathlib import Path
+
+from playwright.async_api import Page
 
 from hosting.http.operations import REASONS
 from tests.hosting.http.browsed_page import ask, browsed, ended, sharing_browser
@@ -25,6 +28,7 @@ SHOWN = {
     ("timeline", "light", False): "page-timeline.png",
     ("figures", "light", False): "page-figures.png",
     ("operations", "light", False): "page-operations.png",
+    ("graph", "light", False): "page-graph.png",
 }
 
 
@@ -76,15 +80,31 @@ def a_busy_hour() -> dict[str, object]:
     }
 
 
+async def keep(page: Page, folder: Path, name: str, theme: str, *, is_phone: bool) -> None:
+    """Take one view, and have it among the pictures if it is one of those."""
+    await page.wait_for_timeout(300)  # for what slides and fades
+    path = folder / f"{name}-{theme}{'-phone' if is_phone else ''}.png"
+    await page.screenshot(path=path)
+    if shown := SHOWN.get((name, theme, is_phone)):
+        shutil.copyfile(path, PICTURES / shown)
+
+
+async def take_graph(origin: str, folder: Path, theme: str, *, is_phone: bool) -> None:
+    """Have a workflow ask a person, and take its graph."""
+    async with browsed(origin, "Failed to load resource", is_phone=is_phone, theme=theme) as browser:
+        page = await browser.open("#/Refunds/order-A-17")
+        await ask(page, "My order A-17 came late. I would like my money back.")
+        await page.locator(".graph [data-state=waiting]").first.wait_for(state="attached")
+        await page.locator("#waiting", has_text="1").wait_for(state="attached")
+        await page.evaluate("scrollTo(0, 0)")
+        await keep(page, folder, "graph", theme, is_phone=is_phone)
+
+
 async def take(origin: str, folder: Path, theme: str, *, is_phone: bool) -> None:
     """Play the story in one look, and take each view."""
 
     async def shot(name: str) -> None:
-        await page.wait_for_timeout(300)  # for what slides and fades
-        path = folder / f"{name}-{theme}{'-phone' if is_phone else ''}.png"
-        await page.screenshot(path=path)
-        if shown := SHOWN.get((name, theme, is_phone)):
-            shutil.copyfile(path, PICTURES / shown)
+        await keep(page, folder, name, theme, is_phone=is_phone)
 
     async with browsed(origin, "Failed to load resource", is_phone=is_phone, theme=theme) as browser:
         page = await browser.open("#/support")
@@ -155,11 +175,13 @@ async def main(folder: Path) -> None:
     PICTURES.mkdir(exist_ok=True)
     with tempfile.TemporaryDirectory() as temporary:
         app = Path(shutil.copytree(APP, Path(temporary) / "app"))
-        with RunningHost(app) as host:
+        flow = Path(shutil.copytree(APP, Path(temporary) / "flow"))
+        (flow / "refunds.py").replace(flow / "function_app.py")
+        with RunningHost(app) as host, RunningHost(flow) as of_workflow:
             async with sharing_browser():
-                for theme in ("light", "dark"):
-                    for is_phone in (False, True):
-                        await take(host.origin, folder, theme, is_phone=is_phone)
+                for theme, is_phone in product(("light", "dark"), (False, True)):
+                    await take(host.origin, folder, theme, is_phone=is_phone)
+                    await take_graph(of_workflow.origin, folder, theme, is_phone=is_phone)
 
 
 if __name__ == "__main__":
