@@ -51,6 +51,34 @@ async def key_reused(trial: Trial) -> None:
         raise Broken(f"the other message was answered: {second} {end}, first {first}")
 
 
+async def key_broken(trial: Trial) -> None:
+    """Break the connection of a slow request that waits for its answer, and send it again under its key."""
+    thread, message, key = await trial.service.new_thread(), trial.message(trial.slow), uuid.uuid4().hex
+    waiting = await unanswered(trial, thread, message, key)
+    waiting.cancel()
+    await asyncio.wait({waiting})
+
+    await expect_one(trial, thread, message, key)
+
+
+async def unanswered(trial: Trial, thread: str, message: str, key: str) -> asyncio.Future[tuple[Run, End]]:
+    """Return a request that waits for the answer of a slow run."""
+    waiting = asyncio.ensure_future(trial.service.ask(thread, message, key))
+    await asyncio.wait({waiting}, timeout=2 * trial.open_seconds)
+    if waiting.done():
+        raise NotTried(f"the run of --slow ended too soon: {waiting.result()}")
+    return waiting
+
+
+async def expect_one(trial: Trial, thread: str, message: str, key: str) -> None:
+    """Send a request whose first try got no answer twice more: both have one answer, and the conversation has it."""
+    first, second = [await trial.service.ask(thread, message, key) for _ in range(2)]
+
+    expect(first == second, f"sent again it is {first}, and then {second}")
+    expect(first[1].status == "completed", f"the run ended as {first[1]}")
+    await _expect_once(trial, thread, message)
+
+
 async def stream_resumed(trial: Trial) -> None:
     """Read two pieces of a run's stream, close the connection, and read on with the last id."""
     run = await trial.service.start(await trial.service.new_thread(), trial.message(trial.slow))
@@ -259,6 +287,7 @@ CHECKS = tuple(
         ("key.again", "A request that is sent again under its key gets the first answer.", key_again),
         ("key.at-once", "Requests under one key at the same moment are one run.", key_at_once),
         ("key.reused", "A key that comes with another request is refused.", key_reused),
+        ("key.broken", "A request whose connection broke is one run when it is sent again under its key.", key_broken),
         ("stream.resumed", "A stream that broke is resumed without loss and without doubling.", stream_resumed),
         ("stream.again", "The stream of an ended run can be read again, and ends where it ended.", stream_again),
         ("order.kept", "The runs of a thread come one after another, in the order of their requests.", order_kept),

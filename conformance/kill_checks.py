@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import asyncio
 import uuid
 from contextlib import suppress
 
 import httpx
 
-from conformance.checks import expect, expect_in_order
-from conformance.port import End, Refused, Run
-from conformance.trial import Check, NotTried, Reader, Trial
+from conformance.checks import expect, expect_in_order, expect_one, unanswered
+from conformance.port import Refused
+from conformance.trial import Check, Reader, Trial
 
 
 async def kill_running(trial: Trial) -> None:
@@ -38,18 +37,12 @@ async def kill_queued(trial: Trial) -> None:
 async def kill_key(trial: Trial) -> None:
     """Kill the service while a request waits for its answer, and send the request again under its key."""
     thread, message, key = await trial.service.new_thread(), trial.message(trial.slow), uuid.uuid4().hex
-    waiting = asyncio.ensure_future(trial.service.ask(thread, message, key))
-    await asyncio.wait({waiting}, timeout=2 * trial.open_seconds)
-    if waiting.done():
-        raise NotTried(f"the run of --slow ended too soon to be killed: {waiting.result()}")
+    waiting = await unanswered(trial, thread, message, key)
     await trial.killed()
     with suppress(httpx.TransportError, Refused):
         await waiting
-    answers: list[tuple[Run, End]] = [await trial.service.ask(thread, message, key) for _ in range(2)]
-    turns = await trial.turns(thread)
 
-    expect(answers[0] == answers[1], f"sent again it is {answers[0]}, and then {answers[1]}")
-    expect([sent for sent, _ in turns] == [message], f"the conversation has {turns}")
+    await expect_one(trial, thread, message, key)
 
 
 async def kill_stream(trial: Trial) -> None:

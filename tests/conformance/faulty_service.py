@@ -22,6 +22,7 @@ FAULTS = {
     "keys are forgotten": "key.again",
     "keys are stored behind the run": "key.at-once",
     "keys do not know their request": "key.reused",
+    "a broken connection ends its run": "key.broken",
     "resuming leaves a piece out": "stream.resumed",
     "resuming sends all again": "stream.resumed",
     "streams are gone with their run": "stream.again",
@@ -223,7 +224,9 @@ class FaultyService:
         if key:
             self.keys[owner, key] = (body["message"], run.id)
         if body.get("wait_for_response", True):
-            await _until(lambda: run.status not in OPEN)
+            ends_with_it = self.has("a broken connection ends its run")
+            await _until(lambda: run.status not in OPEN or (ends_with_it and request.transport is None))
+            run.status = "cancelled" if request.transport is None and ends_with_it else run.status
         return self._shown(run)
 
     def _shown(self, run: Run) -> web.Response:

@@ -53,7 +53,7 @@ async def tried(app: str, folder: Path, adapter: str, path: str) -> list[Result]
         await asyncio.to_thread(killed.host.__exit__)
 
 
-KEYS = {"key.again", "key.at-once", "key.reused", "kill.key"}
+KEYS = {"key.again", "key.at-once", "key.reused", "key.broken", "kill.key"}
 STREAMS = {"stream.resumed", "stream.again", "kill.stream"}
 DELETING = {"delete.gone", "delete.running", "delete.again", "owners.change"}
 
