@@ -32,6 +32,12 @@ def test_the_page_lists_exactly_the_codes_and_statuses_of_the_errors() -> None:
     assert set(ROWS) == served | {("run_pending", "")}
 
 
+@pytest.mark.behaviour("docs.error-codes")
+def test_the_codes_stand_by_status() -> None:
+    """Whoever looks one up finds it; that of no HTTP answer is the last."""
+    assert sorted(ROWS, key=lambda row: (row[1] or "last", row[0])) == ROWS
+
+
 @pytest.mark.behaviour("docs.fields-and-routes")
 @pytest.mark.parametrize("name", sorted({*FIELDS, *THREAD_ID_HEADERS, WAIT_HEADER}))
 def test_the_page_names_every_field_and_header(name: str) -> None:
