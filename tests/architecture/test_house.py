@@ -1,5 +1,6 @@
 """Who may import whom: the floors of hosting/, and the walls between the packages."""
 
+import re
 import sys
 from collections.abc import Iterable
 from graphlib import TopologicalSorter
@@ -8,6 +9,7 @@ import pytest
 
 from tests.architecture.house import FILES, FLOORS, ROOMS, Arrow, arrows
 from tests.architecture.imports import ROOT, import_graph, imports_of, module_name, product_files
+from tests.support.pages import page
 
 FRAMEWORK_READERS = {
     "hosting.runner.agent_runner",
@@ -68,6 +70,15 @@ def test_the_house_has_at_most_nine_rooms_on_eight_floors_and_nothing_besides() 
 
     assert (rooms, files) == (ROOMS, FILES)
     assert (len(ROOMS), len(FLOORS)) <= (9, 8)
+
+
+@pytest.mark.behaviour("hosting.import-levels")
+def test_the_page_draws_the_house_as_it_is() -> None:
+    """Each floor of docs/architecture.md, by its number, has the rooms and files that stand on it."""
+    drawn = re.findall(r'subgraph f(\d) \["[^"]*"\]\n(.*?)\n    end', page("docs/architecture.md"), re.DOTALL)
+    floors = {int(number): set(re.findall(r"\b[a-z_]+\b", re.sub(r"\w+\[", "", text))) for number, text in drawn}
+
+    assert floors == {number: set(names) for number, names in enumerate(FLOORS)}
 
 
 @pytest.mark.behaviour("hosting.import-levels")
