@@ -20,13 +20,16 @@ _POLL_SECONDS = 0.3
 _KILLED_EXIT_CODE = 137
 _DRAIN_SECONDS = 15.0
 _SUFFIXES = frozenset({".py", ".json", ".toml", ".txt", ".md", ".yaml", ".yml"})
-_SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages"})
+_SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages", "tests"})
 
 Snapshot = Mapping[Path, tuple[int, int]]
 
 
 def snapshot(folder: Path) -> Snapshot:
-    """Return time and size of each file that an edit may change; hidden folders and installed packages are left out."""
+    """Return time and size of each file that an edit may change; hidden folders, packages and tests are left out.
+
+    An app imports none of its tests, and who edits one while a run is at work would stop that run.
+    """
     found: dict[Path, tuple[int, int]] = {}
     for path in _files(folder):
         try:

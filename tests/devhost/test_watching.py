@@ -71,11 +71,17 @@ def test_a_waiting_orchestration_goes_on_in_the_edited_app(tmp_path: Path) -> No
     assert status["output"] == "ended in the second"
 
 
-def test_what_the_host_and_tools_write_themselves_is_no_edit(tmp_path: Path) -> None:
-    """Hidden folders, caches, virtual environments and data files."""
+def test_what_no_app_loads_is_no_edit(tmp_path: Path) -> None:
+    """Hidden folders, caches, virtual environments, data files and tests."""
     folder = make_app(tmp_path, "")
     before = snapshot(folder)
-    for name in (".devhost/keys.json", "__pycache__/function_app.pyc", "venv/lib/module.py", "notes.log"):
+    for name in (
+        ".devhost/keys.json",
+        "__pycache__/function_app.pyc",
+        "venv/lib/module.py",
+        "notes.log",
+        "tests/test_app.py",
+    ):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text("x")
     (folder / "venv" / "pyvenv.cfg").write_text("")

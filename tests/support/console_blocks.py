@@ -60,9 +60,9 @@ def masked(line: str) -> str:
     return line.rstrip()
 
 
-async def typed(step: Step, origin: str, guard_seconds: float = 30, to: tuple[str, str] = ("", "")) -> tuple[str, ...]:
-    """What a shell prints for the step's command, sent to the host at `origin`; `to`: a name and what stands for it."""
-    command = step.command.replace("http://localhost:7071", origin).replace(*to)
+async def typed(step: Step, origin: str, guard_seconds: float = 30) -> tuple[str, ...]:
+    """What a shell prints for the step's command, sent to the host at `origin`."""
+    command = step.command.replace("http://localhost:7071", origin)
     process = await asyncio.create_subprocess_shell(
         command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT
     )
