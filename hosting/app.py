@@ -104,7 +104,7 @@ class AgentFunctionApp(df.DFApp):
     `enable_page` serves the page for a browser at `ui/`; None is where the app is developed only.
     `wires` names other protocols whose clients are served too, such as "responses" (docs/responses.md).
     `budget` is how much each run, thread or owner in a day may use of its agent's model, and `limit` how many requests
-    and tokens of a caller an agent takes in a minute, and how many of its runs a process has at once (docs/hosting.md).
+    and tokens of a caller an agent takes in a minute, and how many of its runs a process has at once (docs/budgets.md).
     `webhook` is the address that is notified of each run's end (docs/webhooks.md).
     `principal` says who sends a request, and each caller then has threads of their own (docs/security.md).
     """

@@ -15,6 +15,7 @@ BEHAVIOURS = {
     "docs.tools": "The tools of docs/tools.md do what it says of them.",
     "docs.workflows": "The first app of docs/workflows.md is one, and answers.",
     "docs.hosting": "The app of docs/hosting.md serves its two agents, and an update there replaces the whole library.",
+    "docs.budgets": "The apps of docs/budgets.md start, and an owner reads of a day what it shows.",
     "docs.glossary": "The ids that docs/glossary.md calls the same are the same.",
     "docs.cited-pages": "Each page that the code, its tests or this manifest cite exists.",
     "docs.words": "Pages and messages have one word for each thing, and none of a private dialect.",

@@ -1,4 +1,4 @@
-"""`budget`, over HTTP: how much of its model a run or a thread may use (hosting.md)."""
+"""`budget`, over HTTP: how much of its model a run or a thread may use (budgets.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Budget(cost=..., prices=...)`, over HTTP: what model calls cost, by the prices that the app gives (hosting.md)."""
+"""`Budget(cost=..., prices=...)`, over HTTP: what model calls cost, by the prices that the app gives (budgets.md)."""
 
 from __future__ import annotations
 

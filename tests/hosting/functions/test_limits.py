@@ -1,4 +1,4 @@
-"""`limit`, over HTTP and by the other doors: requests of a caller in a minute, and runs at once (hosting.md)."""
+"""`limit`, over HTTP and by the other doors: requests of a caller in a minute, and runs at once (budgets.md)."""
 
 from __future__ import annotations
 

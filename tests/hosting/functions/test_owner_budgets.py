@@ -1,4 +1,4 @@
-"""`Budget(per="owner/day")`, over HTTP: how much of an agent's model each owner may use in a day (hosting.md)."""
+"""`Budget(per="owner/day")`, over HTTP: how much of an agent's model each owner may use in a day (budgets.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`Limit(tokens_per_minute=...)`, over HTTP: what the runs of a caller may use of a model in a minute (hosting.md)."""
+"""`Limit(tokens_per_minute=...)`, over HTTP: what the runs of a caller may use of a model in a minute (budgets.md)."""
 
 from __future__ import annotations
 
