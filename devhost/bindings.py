@@ -1,4 +1,4 @@
-"""What a function is bound to, read from its raw binding JSON (host contract 1.3)."""
+"""What a function is bound to, read from its raw binding JSON."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ class DurableTrigger:
 
 @dataclass(frozen=True)
 class McpTrigger:
-    """A tool, resource or prompt of MCP; `properties` is the binding's whole JSON object (host contract 5.4, 5.7)."""
+    """A tool, resource or prompt of MCP; `properties` is the binding's whole JSON object."""
 
     kind: McpKind
     name: str

@@ -195,7 +195,7 @@ def _set_up_logging(settings: HostSettings, *, verbose: bool) -> AppLog:
 
 
 def _describe_host_to_app(address: Address) -> None:
-    """Set the variables that the real host sets for its worker (host contract 2.6)."""
+    """Set the variables that the real host sets for its worker."""
     host_name = address.origin.removeprefix("http://")
     os.environ.update({"WEBSITE_HOSTNAME": host_name, "AzureWebJobsScriptRoot": str(Path.cwd())})
     os.environ.setdefault("AZURE_FUNCTIONS_ENVIRONMENT", "Development")

@@ -1,4 +1,4 @@
-"""The SDK's own converters between the texts on the wire and Python values (host contract 1.5).
+"""The SDK's own converters between the texts on the wire and Python values.
 
 They call `from_json` and `to_json` of the app's own classes, which may raise what they like.
 """

@@ -26,7 +26,7 @@ class AppLoadError(HostError):
 
 
 class FunctionLoadError(HostError):
-    """A function's bindings and its Python signature do not fit (host contract 1.4)."""
+    """A function's bindings and its Python signature do not fit."""
 
     def __init__(self, function_name: str, reason: str, place: str | None = None) -> None:
         """`place` is file and line of the function, given by whoever knows where it was written."""
@@ -36,7 +36,7 @@ class FunctionLoadError(HostError):
 
 
 class RouteError(HostError):
-    """A route template cannot be read (host contract 2.1)."""
+    """A route template cannot be read."""
 
 
 class AddressError(HostError):

@@ -1,4 +1,4 @@
-"""Calls the app's functions: sync ones in the worker's thread pool, async ones on the loop (host contract 1.5, 1.7)."""
+"""Calls the app's functions: sync ones in the worker's thread pool, async ones on the loop."""
 
 from __future__ import annotations
 

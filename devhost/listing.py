@@ -17,7 +17,7 @@ _PARAMETER = re.compile(r"\{\*{0,2}([^=?{}]+)(?:=[^{}?]*)?\??\}")
 
 
 def describe_functions(app: HostedApp, origin: str, *, is_whole: bool = True) -> Iterable[str]:
-    """Return the lines of the function list, in Core Tools' shape, which tools parse (host contract 2.5).
+    """Return the lines of the function list, in Core Tools' shape, which tools parse.
 
     Unless `is_whole`, what the app calls details is counted only. A function that does not run is listed all the same.
     """

@@ -13,7 +13,7 @@ FunctionNames = Mapping[DurableKind, Mapping[str, str]]
 class FunctionFailedError(Exception):
     """The app's function raised, timed out or answered something that its binding cannot carry.
 
-    `message` is what the real worker puts on the wire, "TypeName: text" (host contract 1.7); `stack` is the Python
+    `message` is what the real worker puts on the wire, "TypeName: text"; `stack` is the Python
     traceback. Neither is meant for the callers of the app: hosts log them. `is_exit` says that what was raised is no
     `Exception`, a cancellation or an exit: nothing between the code that raised it and the host has caught it.
     """
@@ -60,7 +60,7 @@ def is_missing(names: FunctionNames, kind: DurableKind, name: str) -> bool:
 
 
 def missing_function(names: FunctionNames, kind: DurableKind, name: str) -> str:
-    """Return the real host's sentence, with the functions of that kind that there are (host contract 3.6, 3.8)."""
+    """Return the real host's sentence, with the functions of that kind that there are."""
     known = ", ".join(f"'{declared}'" for declared in names[kind].values())
     hint = f"The following are the known {kind} functions: {known}." if known else f"There are no {kind} functions."
     return f"The function '{name}' doesn't exist, is disabled, or is not an {kind} function. Additional info: {hint}"

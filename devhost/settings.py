@@ -35,7 +35,7 @@ _DURATION = re.compile(r"(?:(\d+)\.)?(\d{1,2}):(\d{2}):(\d{2})")
 
 @dataclass(frozen=True)
 class McpServerSettings:
-    """How the MCP endpoint presents itself (host contract 5.1)."""
+    """How the MCP endpoint presents itself."""
 
     name: str = "Azure Functions MCP server"
     version: str = "1.0.0"

@@ -1,4 +1,4 @@
-"""Check a function's Python signature against its bindings, as the worker does at indexing (host contract 1.4)."""
+"""Check a function's Python signature against its bindings, as the worker does at indexing."""
 
 from __future__ import annotations
 

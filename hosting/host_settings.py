@@ -1,6 +1,6 @@
 """What the app finds around it: values of host.json, and what is refused or named as missing where it runs.
 
-A value of host.json is read as the host reads it, with the app setting that overrides it (host contract 6.1). What is
+A value of host.json is read as the host reads it, with the app setting that overrides it. What is
 meant for a developer's machine is refused in production, by a sentence that says what to set instead; stores are
 refused where they are chosen. A worker setting that is missing is only named: the worker starts without it, and what
 fails then names no setting.

@@ -1,4 +1,4 @@
-"""Names of agents, threads and what is registered for them, and the one alphabet of ids (http-api.md section 1)."""
+"""Names of agents, threads and what is registered for them, and the one alphabet of ids."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def id_pattern(most: int = MAX_ID_LENGTH) -> str:
 _ID = re.compile(id_pattern())
 MAX_STORED_ID_LENGTH = 512
 _STORED_ID = re.compile(rf"(?!\.{{1,2}}\Z)[^/\\?#\x00-\x1f\x7f-\x9f\ud800-\udfff]{{1,{MAX_STORED_ID_LENGTH}}}")
-"""What the engine takes in an entity's key (host contract 4.3.5), and so other packages as the id of a thread."""
+"""What the engine takes in an entity's key, and so other packages as the id of a thread."""
 
 
 def new_id() -> str:

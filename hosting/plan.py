@@ -173,7 +173,7 @@ class Plan:
     def known(self, name: str) -> AgentPlan:
         """Return the agent of that name; raises `UnknownAgentError`.
 
-        Check it before each call: on the real host a call to a missing entity never ends (host contract 0.5, 21).
+        Check it before each call: on the real host a call to a missing entity never ends.
         """
         planned = self.find(name)
         if planned is None:

@@ -1,4 +1,4 @@
-"""Activities: one invocation of the app's function, or of the engine's own for HTTP requests (host contract 3.13).
+"""Activities: one invocation of the app's function, or of the engine's own for HTTP requests.
 
 `call_http` is the activity `BuiltIn::HttpActivity`. Whatever the server answers is the result, a 202 with its Location
 too: the SDK does not know the ids that polling would take. Only a request that gets no answer fails.

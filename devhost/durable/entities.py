@@ -1,7 +1,7 @@
 """Entities: one batch of operations of one entity, from the call of the app to the step.
 
 The state is an opaque text that nobody here reads. Effects of a batch are kept as a whole: the new state, a reply to
-each caller in the order of the operations, and the signals that the entity sent (host contract 3.15).
+each caller in the order of the operations, and the signals that the entity sent.
 
 What an operation raises, the SDK answers for that operation. A cancellation or an exit passes it, and fails the call of
 the whole batch: that would fail again, and hold up the entity for ever. So the operations are then called one by one,

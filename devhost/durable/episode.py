@@ -7,7 +7,7 @@ the episode's part of the history, and outgoing messages. The history of one epi
 
     OrchestratorStarted, [ExecutionStarted], events, scheduling events, [ExecutionCompleted], OrchestratorCompleted
 
-(host contract B.2). What always holds:
+What always holds:
 
 - An event is received once: the step that appends it also consumes its message.
 - A request is carried out once: its scheduling event confirms it in every later replay.
@@ -156,7 +156,7 @@ def open_episode(
     """Return the episode that these events begin."""
     new = (events.OrchestratorStarted(timestamp=now), *inbox)
     if orchestration.is_continued:
-        # The episode that continued as new had ended its part of the history already (host contract 3.7).
+        # The episode that continued as new had ended its part of the history already.
         new = (*new, events.OrchestratorCompleted(timestamp=now))
     return Episode(_fold_status(orchestration, inbox), past, new, now)
 
@@ -277,7 +277,7 @@ class Ending:
         return EpisodeOutcome(self._instance, self._closed_history(), tuple(self._outgoing))
 
     def fail(self, error: str) -> EpisodeOutcome:
-        """End the instance with what its code raised (host contract 3.8)."""
+        """End the instance with what its code raised."""
         return self.fail_with(f"Orchestrator function '{self._instance.name}' failed: {error}", error)
 
     def fail_with(self, reason: str, error: str | None = None) -> EpisodeOutcome:

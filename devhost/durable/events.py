@@ -1,4 +1,4 @@
-"""The events of a history: as values, and as JSON, key for key in the recorded order (host contract 3.4).
+"""The events of a history: as values, and as JSON, key for key in the recorded order.
 
 An event is a fact that never changes. Whether it was played already is no part of it: that depends on the episode that
 reads it.
@@ -163,7 +163,7 @@ class TimerCreated(Retriable):
 
 @dataclass(frozen=True, kw_only=True)
 class TimerFired(Event):
-    """A timer ran out; `timestamp` is when it was set, as on the real host (host contract 3.11)."""
+    """A timer ran out; `timestamp` is when it was set, as on the real host."""
 
     timer_id: int
     fire_at: datetime
@@ -171,7 +171,7 @@ class TimerFired(Event):
 
 @dataclass(frozen=True, kw_only=True)
 class EventSent(Event):
-    """A message to an entity; `input` is the text of a RequestMessage (host contract 3.9)."""
+    """A message to an entity; `input` is the text of a RequestMessage."""
 
     instance_id: str
     name: str

@@ -200,7 +200,7 @@ def length(text: str | None) -> str:
 
 
 def open_work(history: Sequence[events.Event]) -> list[str]:
-    """Return a phrase for each request that has not ended, in the order of asking (host contract 3.4).
+    """Return a phrase for each request that has not ended, in the order of asking.
 
     External events are not among them: a wait for one leaves no event in the history.
     """

@@ -49,7 +49,7 @@ def all_of(promises: Sequence[Promise]) -> Promise:
     """Return a promise that is kept when all are, and fails as soon as one fails.
 
     Fail-fast is what the SDK does. The real host waits for all of them, loses count of the ids when a retry is among
-    them, and hangs (host contract 3.10).
+    them, and hangs.
     """
     together = Promise()
     left = len(promises)

@@ -31,7 +31,7 @@ _LONG_AGO = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 
 class Status(Enum):
-    """An orchestration's runtime status, by its name on the wire; `number` is the protocol's (host contract 4.3.2)."""
+    """An orchestration's runtime status, by its name on the wire; `number` is the protocol's."""
 
     RUNNING = "Running"
     COMPLETED = "Completed"
@@ -147,7 +147,7 @@ class EventMessage:
 
 @dataclass(frozen=True)
 class Operation:
-    """An operation for an entity; `input` is JSON text (host contract 3.15). A caller waits when it is no signal."""
+    """An operation for an entity; `input` is JSON text. A caller waits when it is no signal."""
 
     id: str
     name: str

@@ -1,4 +1,4 @@
-"""The action interpreter: follows an orchestrator's actions over its history and says what is new (host contract 3.6).
+"""The action interpreter: follows an orchestrator's actions over its history and says what is new.
 
 The SDK answers with everything it ever asked for and names no ids. Both sides count: every activity, timer,
 sub-orchestration and entity message takes the next number at the moment it is asked for, and history refers to it. So
@@ -130,7 +130,7 @@ class Replay:
 
     @property
     def has_open_work(self) -> bool:
-        """Say whether an activity, a timer or a sub-orchestration is still to end (host contract 3.7)."""
+        """Say whether an activity, a timer or a sub-orchestration is still to end."""
         return not self._open.keys() <= self._cancelled_timers
 
     def feed(self, event: events.Event) -> None:
@@ -241,7 +241,7 @@ class Replay:
             if not has_failed:
                 return
             is_last = attempt + 1 == retry.max_attempts
-            # The SDK learns of the last failure only from one more timer, which fires at once (host contract 3.10).
+            # The SDK learns of the last failure only from one more timer, which fires at once.
             yield self._set_timer(self._now() + (timedelta() if is_last else _interval(retry, attempt)), first)
         raise ProgramFailedError
 
@@ -307,10 +307,10 @@ class Replay:
         key = event.name.lower()
         waiting = self._waiting.get(key)
         if isinstance(self.result, Continued) or (self._continue_input is not None and not waiting):
-            # Raised after continue-as-new was called: it is for the next execution (host contract 3.7).
+            # Raised after continue-as-new was called: it is for the next execution.
             self.carried.append(event)
         elif waiting:
-            # The latest waiter is served first, in host and SDK (host contract 3.12).
+            # The latest waiter is served first, in host and SDK.
             waiting.pop().settle()
         else:
             self._early_events[key] = self._early_events.get(key, 0) + 1

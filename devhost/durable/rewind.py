@@ -1,4 +1,4 @@
-"""A failed instance's history as if its failures had not happened (host contract 4.3.4).
+"""A failed instance's history as if its failures had not happened.
 
 The failed ends, and the requests that they ended, become events without a meaning, in place and under their ids; so
 the orchestrator, run again, asks for them again and gets the results that it had got. A sub-orchestration that failed

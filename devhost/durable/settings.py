@@ -1,4 +1,4 @@
-"""The engine's limits and names, read once from `extensions.durableTask` of host.json (host contract 6.2)."""
+"""The engine's limits and names, read once from `extensions.durableTask` of host.json."""
 
 from __future__ import annotations
 

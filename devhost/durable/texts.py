@@ -1,4 +1,4 @@
-"""JSON and times as the host writes them (host contract 1.5, 3.4).
+"""JSON and times as the host writes them.
 
 An entity's envelope carries its whole state as one string in each direction; msgspec passes those three times faster
 than `json`, and is asked first.
@@ -80,7 +80,7 @@ def format_utc(moment: datetime, zone: str = "Z") -> str:
 
 
 def format_seconds(moment: datetime) -> str:
-    """Return the time cut to whole seconds, as status answers show it (host contract 4.3.2)."""
+    """Return the time cut to whole seconds, as status answers show it."""
     return f"{plain_utc(moment, 'seconds')}Z"
 
 

@@ -1,4 +1,4 @@
-"""The texts with which the app's functions are called, and those of entity messages (host contract 3.2, 3.9, 3.15)."""
+"""The texts with which the app's functions are called, and those of entity messages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def orchestrator_payload(instance: Orchestration, past: Sequence[Event], new: Se
     """Return an orchestration trigger's text.
 
     The two timer durations are null, so that the SDK never cuts a long timer into pieces: those cannot be cancelled
-    inside `task_any`, and one machine's store needs none (host contract 3.5, 3.11).
+    inside `task_any`, and one machine's store needs none.
     """
     history = _past(past)
     history += [show_event(event) for event in new]
@@ -42,7 +42,7 @@ def orchestrator_payload(instance: Orchestration, past: Sequence[Event], new: Se
 def _past(past: Sequence[Event]) -> list[dict[str, object]]:
     history = [show_event(event, is_past=True) for event in past]
     for wire, event, following in zip(history, past, past[1:], strict=False):
-        # Continue-as-new left one that no episode ended with; the real host marks it as played (host contract 3.7).
+        # Continue-as-new left one that no episode ended with; the real host marks it as played.
         if isinstance(event, OrchestratorCompleted) and not isinstance(following, OrchestratorStarted):
             wire["IsPlayed"] = True
     return history

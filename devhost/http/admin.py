@@ -1,4 +1,4 @@
-"""The built-in endpoints that tools ask: pages, status, ping, the list of functions (host contract 2.5)."""
+"""The built-in endpoints that tools ask: pages, status, ping, the list of functions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The host as one ASGI app: who answers a request, for which key, with how large a body (host contract 2.1 to 2.4).
+"""The host as one ASGI app: who answers a request, for which key, with how large a body.
 
 The host's own endpoints come before the app's functions. Paths are compared without case and without 405s, which
 Starlette's own router cannot.

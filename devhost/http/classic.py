@@ -1,4 +1,4 @@
-"""Functions on `azure.functions.HttpRequest` and `HttpResponse` (host contract 1.6 and 2.3)."""
+"""Functions on `azure.functions.HttpRequest` and `HttpResponse`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Functions on the FastAPI extension's types: Starlette requests in, responses and streams out (host contract 1.7).
+"""Functions on the FastAPI extension's types: Starlette requests in, responses and streams out.
 
 On the real host these requests pass through the worker's own web server, which is why they carry forwarding headers,
 and why a failed function is answered with a text and not, as in classic mode, with nothing.

@@ -1,4 +1,4 @@
-"""Keys, asked for with `--auth` only: who may call what (host contract 2.2).
+"""Keys, asked for with `--auth` only: who may call what.
 
 The master key opens everything, a host key opens every function, a function's own key opens that function, and an
 extension's system key opens its webhook. They are made once and kept in `.devhost/keys.json`.

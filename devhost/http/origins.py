@@ -1,4 +1,4 @@
-"""Which machines and pages may call the host, and the CORS headers of its responses (host contract 2.6).
+"""Which machines and pages may call the host, and the CORS headers of its responses.
 
 The host asks for no key, so a page in the developer's browser could drive it: by a name that it lets point to 127.0.0.1
 (DNS rebinding), by posting across origins, or by a form that no preflight precedes. A browser cannot hide either: it

@@ -1,4 +1,4 @@
-"""Route templates as ASP.NET Core reads them, compiled to regular expressions (host contract 2.1).
+"""Route templates as ASP.NET Core reads them, compiled to regular expressions.
 
 A template is cut into tokens, literal texts and parameters, and these into segments at the slashes of the literals. A
 whole segment that is optional, has a default or is a catch-all may be absent with its slash. An optional parameter at

@@ -1,4 +1,4 @@
-"""All that the app offers over MCP: tools, resources, prompts, as they are listed and found (host contract 5.4, 5.7).
+"""All that the app offers over MCP: tools, resources, prompts, as they are listed and found.
 
 A declaration that cannot be used is refused at start-up, by `FunctionLoadError`.
 """

@@ -1,4 +1,4 @@
-"""The MCP server over streamable HTTP, stateless, answering each call with one event (host contract 5.2, 5.3).
+"""The MCP server over streamable HTTP, stateless, answering each call with one event.
 
 What the extension keeps of a session stands in the client's `Mcp-Session-Id` header: a client id and the id of the host
 instance, open text without keys. Any host's will do, as nothing is kept here.

@@ -1,4 +1,4 @@
-"""JSON-RPC messages as the MCP extension reads and writes them (host contract 5.3)."""
+"""JSON-RPC messages as the MCP extension reads and writes them."""
 
 from __future__ import annotations
 

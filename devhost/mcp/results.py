@@ -1,4 +1,4 @@
-"""What a function answered, as the result of the MCP method that called it (host contract 5.5, 5.7).
+"""What a function answered, as the result of the MCP method that called it.
 
 A function with result schema answers an envelope, whose contents are JSON texts. One that cannot be used raises
 `ValueError` or `TypeError`.

@@ -1,4 +1,4 @@
-"""What the MCP server answers to each method, without its transport (host contract 5.3 to 5.7)."""
+"""What the MCP server answers to each method, without its transport."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class McpServer:
 
 
 def _trigger_text(members: Mapping[str, object], caller: Caller) -> str:
-    """Return the text that the function's trigger receives; members without value are left out (host contract 5.5)."""
+    """Return the text that the function's trigger receives; members without value are left out."""
     transport: dict[str, object] = {"name": "http-streamable"}
     context = {name: value for name, value in members.items() if value is not None}
     if caller.session_id is not None:

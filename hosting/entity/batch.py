@@ -1,4 +1,4 @@
-"""The entity batch protocol of Durable Functions, as texts and values (host contract 3.15).
+"""The entity batch protocol of Durable Functions, as texts and values.
 
 Inputs travel as JSON text inside JSON text and are read as plain JSON, so that no caller's dict reaches the SDK's
 object constructor. Reading never raises on what a caller sent: an operation whose input cannot be

@@ -6,7 +6,7 @@ do with it. The signal names the run and nothing else: the callback gets what th
 for a run that was deleted. It is received by an entity without state under one of a few keys, so callbacks that hang
 hold no more than so many of the host's executions and no run's. A callback that failed was called; one that could not
 be is delivered again. A webhook that was not taken is signalled for again when it is due, by the timer of
-`WebhookSweep`: an entity cannot signal for later (host contract 3.15).
+`WebhookSweep`: an entity cannot signal for later.
 """
 
 from __future__ import annotations

@@ -90,7 +90,7 @@ class ThreadEntity:
         }
 
     async def handle(self, payload: str) -> str:
-        """Answer one batch of the host (host contract 3.15). Raises only to have the batch delivered again."""
+        """Answer one batch of the host. Raises only to have the batch delivered again."""
         started_at = self._clocks.wall()
         return write_answer(*await self.answer(parse_batch(payload)), started_at)
 

@@ -3,7 +3,7 @@
 The only file that names the SDK's methods. Two of the SDK's offers are not used. Its decorator for entities is
 synchronous and would hold a worker thread for each run; ours is a generic trigger that speaks the batch protocol. Its
 retry around an entity call would run the agent again for an outcome that is recorded, and on the real host `task_all`
-with retries loses track (host contract 0.5, 21 and 23).
+with retries loses track.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ class DurableClient:
         changed_until: float | None = None,
         changed_from: float | None = None,
     ) -> EntityPage:
-        """Return a page by the documented HTTP API, because the SDK has no method for it (host contract 4.3.5).
+        """Return a page by the documented HTTP API, because the SDK has no method for it.
 
         Without `fetchState` the engine leaves deleted entities out by itself.
         """

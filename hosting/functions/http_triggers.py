@@ -1,4 +1,4 @@
-"""The HTTP triggers (http-api.md sections 2 and 3): `http-<agent>` starts runs, all other routes are shared by agents.
+"""The HTTP triggers: `http-<agent>` starts runs, all other routes are shared by agents.
 
 Each handler parses its request, calls one verb of the service, and replies; what it raises becomes a problem in
 `answering`.

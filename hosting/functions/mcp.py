@@ -1,4 +1,4 @@
-"""The MCP tool trigger `mcptool-<agent>`: an agent as a tool with a conversation (http-api.md section 7)."""
+"""The MCP tool trigger `mcptool-<agent>`: an agent as a tool with a conversation (docs/mcp.md)."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ class ServedTool:
 
 
 def _headers(context: dict[str, Any]) -> dict[str, str]:
-    """Return the headers of the client's transport by name in lower case (host contract 5.3); repeated ones joined."""
+    """Return the headers of the client's transport by name in lower case; repeated ones joined."""
     found: dict[str, str] = {}
     headers = ((context.get("transport") or {}).get("properties") or {}).get("headers") or {}
     for name, value in headers.items():

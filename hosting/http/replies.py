@@ -1,4 +1,4 @@
-"""Replies to callers: projections of a run or a thread's view (http-api.md sections 2 to 4).
+"""Replies to callers: projections of a run or a thread's view.
 
 Free of any web framework. The types of the bodies are those from which the OpenAPI document is made.
 """

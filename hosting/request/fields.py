@@ -1,6 +1,6 @@
 """The fields of a request and of an answer to an approval, over HTTP and as an orchestration carries them.
 
-The tables have once how each is read and what the OpenAPI document has of it (http-api.md sections 2 and 3). A field
+The tables have once how each is read and what the OpenAPI document has of it. A field
 that is null counts as absent. What is refused raises a `HostingError` that names the field.
 """
 

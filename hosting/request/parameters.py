@@ -1,7 +1,7 @@
 """The parameters of a request next to its body: which part of a list or of a stream it wants.
 
 Each `Parameter` says once how a value is read and refused, and what the OpenAPI document says of it. Lists take
-`limit`, `before`, `after`, `order` and `cursor` (http-api.md section 3). A run's events are also read by the Durable
+`limit`, `before`, `after`, `order` and `cursor`. A run's events are also read by the Durable
 Streams protocol: `offset`, `live`, `cursor`. An offset is the position of the last event that the reader has, with
 leading zeros, so that offsets sort as text (durable-streams PROTOCOL.md 1.0, sections 5.6 to 5.8, 8 and 10.1).
 """

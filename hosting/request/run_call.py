@@ -1,4 +1,4 @@
-"""A caller's HTTP request, parsed and checked before anything is started (http-api.md sections 1 to 3).
+"""A caller's HTTP request, parsed and checked before anything is started.
 
 `parse_run` and `parse_decision` read the body, the query and the headers together: which form the body has and which
 the answer gets, the thread, and whether the caller waits. What they refuse raises a `HostingError` of

@@ -208,7 +208,7 @@ MARGIN_SECONDS = ENDING_SECONDS + PATIENCE_SECONDS
 """Between a run's limit and the function's: its end, and a log that is away before its agent starts."""
 
 DEFAULT_FUNCTION_TIMEOUT_SECONDS = 1800.0
-"""Where host.json says nothing: the Flex Consumption plan's (host contract 6.1)."""
+"""Where host.json says nothing: the Flex Consumption plan's."""
 
 _DURATION = re.compile(r"(?:(\d+)\.)?(\d{1,2}):(\d{2}):(\d{2})\Z")
 

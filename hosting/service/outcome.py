@@ -1,4 +1,4 @@
-"""What a run ended in, as JSON: the same over HTTP, as an entity's answer and as a tool result (http-api.md section 2).
+"""What a run ended in, as JSON: the same over HTTP, as an entity's answer and as a tool result.
 
 The types of these bodies are here, too; those that HTTP alone has are in `http.bodies`.
 """

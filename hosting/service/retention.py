@@ -4,8 +4,7 @@ Trimming. Events go by age once a committed document holds what they say. The en
 of the document that it was given: that one is committed, the one that it returns may never be. `Trimmed` is an event
 first, so that a reader knows what may be missing; then the store removes it. A process that dies in between leaves
 events that nobody reads: the next check finds `Trimmed` and removes them. Complete runs go, with their rows. A check
-costs a read of the events, so a thread in use is checked once in many events, and an idle one by the sweep
-(thread-log.md rule 6).
+costs a read of the events, so a thread in use is checked once in many events, and an idle one by the sweep.
 
 Expiry. An agent may have a time to live, counted from the last successful turn. The turn itself writes the time, from
 its event, so a turn applied twice gives one document. Other packages read and write the same property. A time that

@@ -259,7 +259,7 @@ class Threads:
     async def purge_instances(self, address: Address, client: EntityClient) -> bool:
         """Purge what the receipt of the thread's deletion names; return whether there is a receipt and nothing pending.
 
-        One at a time and by id, never in bulk (host contract 0.5, 26). An instance that runs is left alone. Raises
+        One at a time and by id, never in bulk. An instance that runs is left alone. Raises
         `LogUnavailableError`; an engine that cannot be reached leaves instances pending.
         """
         head = await self._log.head(address)

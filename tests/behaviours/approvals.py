@@ -1,4 +1,4 @@
-"""What a person's approval of a tool call promises (thread-log.md rule 11; http-api.md section 3)."""
+"""What a person's approval of a tool call promises."""
 
 BEHAVIOURS = {
     "approvals.asked": "A tool marked as needing approval ends the run, is not called, and stands in the answer.",

@@ -4,7 +4,7 @@ BEHAVIOURS = {
     "docs.error-codes": "Every error code stands in docs/http-api.md with its status, and no other.",
     "docs.commands-work": "Every command of a page exists, and needs no activated environment.",
     "docs.durability": "Each row of what is killed on docs/why-it-is-safe.md and docs/architecture.md is a promise of "
-    "this manifest and links a test that shows it; the latter has one for each rule of the thread's log.",
+    "this manifest and links a test that shows it.",
     "docs.fields-and-routes": "Every field, header and route stands in docs/http-api.md.",
     "docs.observability": "docs/observability.md has the log's line, the loggers, the spans' attributes and a set-up "
     "that works as it stands.",

@@ -3,10 +3,10 @@
 BEHAVIOURS = {
     "hosting.private-doors": "A private name of a package is used in one file, and a version without it fails by name.",
     "hosting.one-name": "A public class or function of hosting/ and state/ has its name alone, or its meaning.",
-    "hosting.import-levels": "A module of hosting/ imports only what stands before it in the levels (design.md 3).",
+    "hosting.import-levels": "A module of hosting/ imports only what stands before it in the levels.",
     "hosting.azure-at-the-edge": "Azure is imported by the triggers and the app alone, agent-framework where agents "
-    "and messages are touched (design.md 3).",
-    "hosting.devhost-apart": "The local host imports nothing of the product, nor the product of it (design.md 3).",
+    "and messages are touched.",
+    "hosting.devhost-apart": "The local host imports nothing of the product, nor the product of it.",
     "hosting.hubs": "Two apps whose task hubs have different names share nothing, also on one account, file or server.",
     "hosting.log-outlives-the-instance": "In production, and on Azure anyway, a threads' log that other instances "
     "cannot read is refused at start-up.",
@@ -29,22 +29,22 @@ BEHAVIOURS = {
     "hosting.one-line-a-tool-call": "A tool call has one line in the log at INFO; the framework's own lines come where "
     "its logger has a level, or the host logs DEBUG.",
     "hosting.unreached-model-named": "A model that cannot be reached is one line in the log, with its address.",
-    "hosting.session-types": "A type in the session that cannot be stored is refused by its name (state.md rule 6).",
-    "hosting.sync-tools-in-threads": "Synchronous tools run in threads, not on the loop of the agents (design.md 4).",
+    "hosting.session-types": "A type in the session that cannot be stored is refused by its name.",
+    "hosting.sync-tools-in-threads": "Synchronous tools run in threads, not on the loop of the agents.",
     "hosting.foreign-text-stays": "Whatever an agent's code raises ends its own run; its text goes to the log and not "
-    "to the caller (http-api.md 4).",
+    "to the caller.",
     "hosting.halves-replaced": "Half of a character from a model or a tool is U+FFFD in what is stored and sent, and "
-    "the run goes on (http-api.md 4).",
-    "hosting.names-who-blocked": "Code that blocks the agents' loop is named in the log, with its time (design.md 4).",
+    "the run goes on.",
+    "hosting.names-who-blocked": "Code that blocks the agents' loop is named in the log, with its time.",
     "hosting.refuses-while-blocked": "While code blocks the agents' loop for longer than its limit, the log says so, "
     "the process is not ready and new runs are refused; outside production by a sentence that names the line.",
     "hosting.names-with-blanks": "An agent's name may have single blanks: its route and its entity have them, its "
     "function and its MCP tool have '_' instead.",
-    "hosting.registers": "Each agent gets an entity and the doors that were asked for (design.md 1).",
+    "hosting.registers": "Each agent gets an entity and the doors that were asked for.",
     "hosting.refusals-at-start-up": "What cannot be hosted, and what is not served yet, is refused at start-up by a "
-    "sentence that says how to mend it (style.md, Types).",
+    "sentence that says how to mend it.",
     "hosting.settings-refused": "A wrong setting is refused at start-up, naming the setting, the value and what it "
-    "must be (style.md, Types).",
+    "must be.",
     "hosting.run-limit-per-agent": "An agent may have a run limit of its own; one that the platform's functionTimeout "
     "would cut is refused at start-up (docs/settings.md).",
     "hosting.spans": "Where OpenTelemetry's SDK is set up, each attempt of a run is a span below its caller's "
@@ -56,15 +56,15 @@ BEHAVIOURS = {
     "hosting.opened-once": "What agents hold open is opened once in a process, on the agents' loop, and closed with it "
     "(docs/observability.md).",
     "hosting.drains": "A process that is asked to end takes no new runs, lets those that run end, and closes what "
-    "agents hold open (thread-log.md rule 12).",
+    "agents hold open.",
     "hosting.one-line-per-run": "Each run has one line in the log at its end: agent, thread, run, outcome, attempts, "
-    "times, tokens (style.md, Logging).",
+    "times, tokens.",
     "hosting.logs-carry-the-invocation": "What an agent, its tools, its middleware and its callbacks log carries the "
-    "id of the invocation that runs it, which Azure needs to keep it, and never another run's (host contract 1.7).",
+    "id of the invocation that runs it, which Azure needs to keep it, and never another run's.",
     "hosting.start-up-told-again": "What is logged while the app is made is logged again by the first invocation of "
     "the process, because Azure drops it before.",
-    "hosting.no-text-in-logs": "No logger of ours says what was asked or answered, at any level (style.md, Logging).",
+    "hosting.no-text-in-logs": "No logger of ours says what was asked or answered, at any level.",
     "hosting.moves-over": "An app of agent-framework-azurefunctions becomes one of ours by its import line: the same "
-    "constructor calls make the same functions, the same requests get the same answers (http-api.md 8, design.md 1).",
-    "hosting.classic-routes": "The user's own classic HTTP routes go on working beside the agents' (design.md 1).",
+    "constructor calls make the same functions, the same requests get the same answers.",
+    "hosting.classic-routes": "The user's own classic HTTP routes go on working beside the agents'.",
 }

@@ -1,24 +1,22 @@
 """What a caller over HTTP is promised (http-api.md)."""
 
 BEHAVIOURS = {
-    "http.answers-200": "A run that is waited for is answered with its text, its ids, its count and its usage "
-    "(http-api.md 2).",
+    "http.answers-200": "A run that is waited for is answered with its text, its ids, its count and its usage.",
     "http.answers-202": "A run that is not waited for, or outlives the wait, is answered 202 with the place where its "
-    "outcome will be (http-api.md 2).",
-    "http.remembers-the-thread": "Requests that name one thread are one conversation (http-api.md 2).",
-    "http.peer-requests": "The requests of clients of other hosts are answered as they expect (http-api.md 8).",
+    "outcome will be.",
+    "http.remembers-the-thread": "Requests that name one thread are one conversation.",
+    "http.peer-requests": "The requests of clients of other hosts are answered as they expect.",
     "http.failed-run": "A failed run is a problem in our words with its ids, is shown by its status route, and is left "
-    "out of what the model sees (http-api.md 2, state.md rule 5).",
-    "http.reads-threads": "A thread tells its times, its size, its messages' number and its use (http-api.md 3).",
-    "http.pages-messages": "A conversation is read page by page, by entries, from either end (http-api.md 3).",
-    "http.reads-what-ended": "A run that has ended is read although its entity has not committed "
-    "(thread-log.md rule 9).",
-    "http.exports-threads": "An export holds everything that is kept about a thread (http-api.md 3).",
-    "http.lists-runs": "A thread's runs are listed with their status, times and use (http-api.md 3).",
+    "out of what the model sees.",
+    "http.reads-threads": "A thread tells its times, its size, its messages' number and its use.",
+    "http.pages-messages": "A conversation is read page by page, by entries, from either end.",
+    "http.reads-what-ended": "A run that has ended is read although its entity has not committed.",
+    "http.exports-threads": "An export holds everything that is kept about a thread.",
+    "http.lists-runs": "A thread's runs are listed with their status, times and use.",
     "http.timeline": "A run's timeline has each attempt, model call and tool with its time and its length, the tokens "
     "of each call, and the words that a later attempt voided (The timeline of a run).",
-    "http.lists-threads": "An agent's threads are listed page by page, in the store's order (http-api.md 3).",
-    "http.lists-agents": "The agents are listed with their endpoints (http-api.md 3).",
+    "http.lists-threads": "An agent's threads are listed page by page, in the store's order.",
+    "http.lists-agents": "The agents are listed with their endpoints.",
     "http.busy": "A request says by `busy`, in its query or its body, what becomes of it while the thread is busy, or "
     "its agent does; a rejected one is 409 with the address of the run in the way (issue 51).",
     "http.budget": "A run that has used up its budget, or its thread's, makes no model call more: it ends as 402 with "
@@ -39,72 +37,59 @@ BEHAVIOURS = {
     "http.cost": "Model calls are priced by the app's own table, exactly; a run or a thread that has cost its budget "
     "makes no call more, and runs, threads and figures say what they cost (issue 51).",
     "http.cancels-runs": "Cancelling is answered 202 and idempotent; a queued run never starts, a running one stops, "
-    "neighbours are untouched (http-api.md 3).",
+    "neighbours are untouched.",
     "http.resets-threads": "A reset is answered 204 once its signal is taken; every run that begins behind it begins "
-    "with an empty conversation (thread-log.md 10).",
-    "http.deletes-threads": "A deleted thread leaves nothing behind; deleting twice is 204 (http-api.md 3).",
-    "http.readiness": "Readiness says whether runs are taken and the log can be used, from what already happened "
-    "(thread-log.md 15).",
-    "http.no-store": "No answer is kept by anybody on the way (http-api.md 1).",
+    "with an empty conversation.",
+    "http.deletes-threads": "A deleted thread leaves nothing behind; deleting twice is 204.",
+    "http.readiness": "Readiness says whether runs are taken and the log can be used, from what already happened.",
+    "http.no-store": "No answer is kept by anybody on the way.",
     "http.retry-after": "A refusal that may not stand for long says when to ask again, as long as its store asks to be "
-    "left alone (thread-log.md 1).",
-    "http.unknown-places": "What is not there is 404, what cannot be asked for 400, by a problem (http-api.md 3).",
+    "left alone.",
+    "http.unknown-places": "What is not there is 404, what cannot be asked for 400, by a problem.",
     "http.full-disk": "On a full disk a turn is answered within 20 s, the process is not ready, and what was promised "
     "is done when there is room (Readiness).",
     "http.local-cause": "On the local host a failed run's answer has its cause, on Azure never (http-api.md).",
-    "http.negotiates": "The answer is JSON or text as Accept prefers, else as the request was (http-api.md 2).",
+    "http.negotiates": "The answer is JSON or text as Accept prefers, else as the request was.",
     "http.json-without-its-type": "A JSON object with a request's fields and without a JSON content type is refused, "
-    "and the header is named (http-api.md 2).",
-    "http.names-the-thread": "Every answer that knows its thread names it in headers, and a problem in its members too "
-    "(http-api.md 1 and 4).",
-    "http.thread-id-spellings": "A thread is named by any of its names in body, query or header; blank is absent "
-    "(http-api.md 1).",
-    "http.location-is-the-callers": "Links are absolute, from what the forwarded headers say the caller used "
-    "(design.md 4).",
+    "and the header is named.",
+    "http.names-the-thread": "Every answer that knows its thread names it in headers, a problem in its members too.",
+    "http.thread-id-spellings": "A thread is named by any of its names in body, query or header; blank is absent.",
+    "http.location-is-the-callers": "Links are absolute, from what the forwarded headers say the caller used.",
     "http.bad-requests-store-nothing": "A bad request is answered by a clear 4xx and leaves neither a run nor a "
-    "conversation behind (http-api.md 1 and 2).",
-    "http.problem-forms": "A refusal is problem+json with code and error, or its sentence for text clients "
-    "(http-api.md 4).",
-    "http.wrong-verb": "Another verb than POST on a run route is 405 with Allow (http-api.md 2).",
-    "http.unknown-runs": "A run is found under its own agent and thread only; else 404 (http-api.md 1 and 3).",
+    "conversation behind.",
+    "http.problem-forms": "A refusal is problem+json with code and error, or its sentence for text clients.",
+    "http.wrong-verb": "Another verb than POST on a run route is 405 with Allow.",
+    "http.unknown-runs": "A run is found under its own agent and thread only; else 404.",
     "http.idempotent": "The same request under the same Idempotency-Key is the same run, with its answer, however "
-    "often and however concurrently it is sent (http-api.md 6).",
+    "often and however concurrently it is sent.",
     "http.idempotent-after-crash": "A request that is sent again after a crash between any two steps of its turn is "
-    "the same run, once (http-api.md 6, thread-log.md rule 1).",
-    "http.idempotency-key-reused": "Another request under a used Idempotency-Key is 409 and disturbs nothing "
-    "(http-api.md 6).",
+    "the same run, once.",
+    "http.idempotency-key-reused": "Another request under a used Idempotency-Key is 409 and disturbs nothing.",
     "http.value": "A run with a response_format is answered with the JSON value of its answer, however often it is "
-    "told; a run without one has none (http-api.md 2).",
-    "http.format-reaches-the-model": "The model is told the wanted format in OpenAI's form, whichever form was sent "
-    "(http-api.md 2).",
+    "told; a run without one has none.",
+    "http.format-reaches-the-model": "The model is told the wanted format in OpenAI's form, whichever form was sent.",
     "http.format-refused": "A model server that refuses json_schema is asked once more with the schema in the "
     "instructions; its answer is checked, and none that it gave is asked for twice.",
     "http.format-is-recorded": "A format is part of what makes requests the same and is kept in the conversation, the "
-    "value with the answer (http-api.md 2 and 6).",
+    "value with the answer.",
     "http.invalid-output": "An answer that does not fit its response_format is a failed run that names the place and "
-    "the rule and quotes nothing (http-api.md 2).",
-    "http.patterns-take-linear-time": "A pattern in a caller's schema cannot hold the process (http-api.md 2).",
-    "http.contents": "Contents are one message with the text before them, reach the model in their order and are kept "
-    "(http-api.md 2).",
-    "http.contents-limits": "A picture or file is taken up to AGENT_MAX_DATA_BYTES (state.md rule 8).",
-    "http.references-are-not-fetched": "No address in a request makes this app connect to it (http-api.md 2).",
+    "the rule and quotes nothing.",
+    "http.patterns-take-linear-time": "A pattern in a caller's schema cannot hold the process.",
+    "http.contents": "Contents are one message with the text before them, reach the model in their order and are kept.",
+    "http.contents-limits": "A picture or file is taken up to AGENT_MAX_DATA_BYTES.",
+    "http.references-are-not-fetched": "No address in a request makes this app connect to it.",
     "http.model-inputs": "What the model of an agent does not take is refused before the run, as the agent, its client "
-    "or the setting declare it (http-api.md 2).",
-    "http.carried-answers-are-text": "The answer of a call is JSON text inside JSON, of which the SDK makes no objects "
-    "(http-api.md 2).",
+    "or the setting declare it.",
+    "http.carried-answers-are-text": "A call's answer is JSON text inside JSON, of which the SDK makes no objects.",
     "http.carried-fields": "A request that an orchestration or another package carries in its call of the entity has "
-    "the same fields; what is not served is refused (http-api.md 2, thread-log.md rule 5).",
-    "http.no-header-injection": "Nothing that a caller sent becomes a header of its own in an answer (http-api.md 1).",
-    "http.slow-bodies": "Callers whose bodies do not come hold up nobody, and nothing of theirs is stored "
-    "(http-api.md 2).",
-    "http.many-threads": "A thousand threads that are created at once are all answered, kept and listed "
-    "(thread-log.md, What is promised).",
+    "the same fields; what is not served is refused.",
+    "http.no-header-injection": "Nothing that a caller sent becomes a header of its own in an answer.",
+    "http.slow-bodies": "Callers whose bodies do not come hold up nobody, and nothing of theirs is stored.",
+    "http.many-threads": "A thousand threads that are created at once are all answered, kept and listed.",
     "http.one-alphabet": "Ids have one alphabet at every door: body, query, header, path, MCP and the calls of "
-    "entities (http-api.md 1, design.md 4).",
-    "http.bounded-parsing": "A body within the limit is read or refused in a moment, whatever it is made of "
-    "(http-api.md 2).",
-    "http.concurrent-runs-kept": "Runs sent at once to one thread are all kept, none twice, one after another "
-    "(thread-log.md, What is promised).",
+    "entities.",
+    "http.bounded-parsing": "A body within the limit is read or refused in a moment, whatever it is made of.",
+    "http.concurrent-runs-kept": "Runs sent at once to one thread are all kept, none twice, one after another.",
     "http.other-sites": "A write that a browser sends for another site's page without asking the host first is refused "
     "(issue 47).",
 }

@@ -1,4 +1,4 @@
-"""What a run does not do twice (thread-log.md, What is promised; docs/durability.md)."""
+"""What a run does not do twice (docs/durability.md)."""
 
 BEHAVIOURS = {
     "journal.records-steps": "Model answers that call tools, and tool calls at their begin and end, are recorded as "

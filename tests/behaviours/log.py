@@ -1,4 +1,4 @@
-"""What a store of threads' logs promises (thread-log.md, Stores): one suite over all of them shows it."""
+"""What a store of threads' logs promises: one suite over all of them shows it."""
 
 BEHAVIOURS = {
     "log.addresses": "Each thread has an address of its own, whatever characters its id has and in whichever letter "

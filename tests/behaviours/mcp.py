@@ -1,26 +1,23 @@
-"""What a caller over MCP is promised (http-api.md section 7, host contract 5.7)."""
+"""What a caller over MCP is promised."""
 
 BEHAVIOURS = {
-    "mcp.answers": "Each agent is a tool that answers in text and in structured content with the ids (http-api.md 7).",
+    "mcp.answers": "Each agent is a tool that answers in text and in structured content with the ids.",
     "mcp.output-schema": "A tool announces the schema of what it gives, with `value` where the agent has a format of "
     "its own, which is checked (docs/mcp.md).",
-    "mcp.continues": "A call that names a thread goes on with its conversation, whichever door began it "
-    "(http-api.md 7).",
-    "mcp.failed-run": "A run that failed, or outlives the wait, is a tool error in our words (http-api.md 7).",
-    "mcp.bad-arguments": "An ill-typed argument or bad thread id is a tool error that names it (http-api.md 7).",
+    "mcp.continues": "A call that names a thread goes on with its conversation, whichever door began it.",
+    "mcp.failed-run": "A run that failed, or outlives the wait, is a tool error in our words.",
+    "mcp.bad-arguments": "An ill-typed argument or bad thread id is a tool error that names it.",
     "mcp.no-way-back": "A tool call has one result: no progress before it, and a client that leaves stops its wait, "
-    "not the run (host contract 5.3, 5.5).",
-    "mcp.names": "A tool's, prompt's or resource's name belongs to one function; a second one is refused at start-up "
-    "(host contract 5.4).",
-    "mcp.key": "A host that asks for keys opens its MCP endpoint to the extension's system key and the master key "
-    "(host contract 5.2).",
+    "not the run.",
+    "mcp.names": "A tool's, prompt's or resource's name belongs to one function; a second one is refused at start-up.",
+    "mcp.key": "A host that asks for keys opens its MCP endpoint to the extension's system key and the master key.",
     "mcp.options": "An agent has its own switch, name and description as a tool; two tools of one name are refused at "
-    "start-up (http-api.md 7).",
+    "start-up.",
     "mcp.page": "The page about MCP shows the arguments, options and results that there are (docs/mcp.md).",
     "mcp.conformance": "The template's app passes the protocol's conformance suite, but for a list with reasons "
     "(docs/mcp.md).",
     "mcp.inspector": "The MCP Inspector's command line works with the template's app, but for a list with reasons "
     "(docs/mcp.md).",
-    "mcp.resources": "The local host lists and reads an app's MCP resources as the extension does (host contract 5.7).",
-    "mcp.prompts": "The local host lists and gives an app's MCP prompts as the extension does (host contract 5.7).",
+    "mcp.resources": "The local host lists and reads an app's MCP resources as the extension does.",
+    "mcp.prompts": "The local host lists and gives an app's MCP prompts as the extension does.",
 }

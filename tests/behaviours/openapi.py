@@ -1,16 +1,16 @@
-"""What the app promises of the document that describes it (http-api.md section 3)."""
+"""What the app promises of the document that describes it."""
 
 BEHAVIOURS = {
     "openapi.true": "Schemathesis finds nothing in any of its phases: every request that the document allows is taken, "
-    "every other refused, every answer is as it says (http-api.md 3).",
+    "every other refused, every answer is as it says.",
     "openapi.exact": "The document has exactly the routes that the app serves, at the address by which it was asked, "
-    "and says which of them ask for a key (http-api.md 3).",
+    "and says which of them ask for a key.",
     "openapi.wires": "The wires that the app names are in the document, with their bodies and refusals, and "
     "schemathesis finds nothing there either.",
     "openapi.limit-headers": "The answers of routes that begin runs have the RateLimit headers where an agent has a "
     "limit, those of the wires too, exactly where they are sent (issue 51).",
-    "openapi.limits": "The document has the limits that the app's settings and agents set (http-api.md 2 and 3).",
+    "openapi.limits": "The document has the limits that the app's settings and agents set.",
     "openapi.generates": "The clients that four generators make of the document fit its types, make a run and "
     "answer an approval (docs/http-api.md).",
-    "openapi.complete": "Every field, header and error code of the contract is in the document (http-api.md 2 to 4).",
+    "openapi.complete": "Every field, header and error code of the contract is in the document.",
 }

@@ -1,4 +1,4 @@
-"""What is promised of an agent's threads together: newest, waiting, figures (architecture.md, The overview)."""
+"""What is promised of an agent's threads together: newest, waiting, figures (docs/http-api.md)."""
 
 BEHAVIOURS = {
     "overview.newest": "Threads are listed by their last change with a title and how they stand, found by a part of "

@@ -4,7 +4,7 @@ BEHAVIOURS = {
     "owners.who": "An app with principal= asks who sends each request before it reads anything of it, over HTTP and "
     "MCP; nobody is 401, health and the description are for all (security.md).",
     "owners.by-construction": "The owner stands in every name, of entity, log, archive, attachment and receipt; no two "
-    "pairs of owner and thread share one (thread-log.md, Head and events).",
+    "pairs of owner and thread share one.",
     "owners.one-404": "Another's thread is answered as one that never was, byte for byte, on every route, and with no "
     "more calls of a store (security.md).",
     "owners.told": "Who asked stands in the run's request, in the stored conversation, in a tool's call and in a "

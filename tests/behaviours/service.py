@@ -1,10 +1,10 @@
-"""What the verbs over the threads' log promise, in one process and in several (thread-log.md, Rules)."""
+"""What the verbs over the threads' log promise, in one process and in several."""
 
 BEHAVIOURS = {
     "service.taken-up-told": "A restarted host says which runs it took up, and a restart says nothing of our own "
     "loggers (observability.md).",
     "service.runs-here": "A run whose caller waits is executed by the process that has the caller, in its turn, and "
-    "goes on when the caller leaves (rules 1, 7, 12).",
+    "goes on when the caller leaves.",
     "service.callers-contexts": "A run has the invocation, the trace and the durable client of its own caller, also "
     "one that is claimed with the end of the run before it.",
     "service.short-waits": "A run whose caller waits for a second or less is not begun in that caller's process, "
@@ -14,50 +14,49 @@ BEHAVIOURS = {
     "service.calls": "A turn of a new or a known thread costs two calls of the log before the answer, one of a "
     "process that is behind four (Budgets).",
     "service.promises": "Whoever is promised an outcome has a signal of its own taken first; where none is taken "
-    "nothing is left but a free key (rule 2).",
-    "service.cancel": "A run is cancelled whichever process holds it (rule 11).",
-    "service.stale": "A holder that was taken over appends nothing more (rule 3).",
-    "service.leave": "A process that is told to stop hands its runs on (rule 12).",
+    "nothing is left but a free key.",
+    "service.cancel": "A run is cancelled whichever process holds it.",
+    "service.stale": "A holder that was taken over appends nothing more.",
+    "service.leave": "A process that is told to stop hands its runs on.",
     "service.callers-leave": "A run whose last caller has left is handed on behind its next step, unless one comes "
-    "back before that; never a tool that is at work (rule 12).",
+    "back before that; never a tool that is at work.",
     "service.given-conversations": "An agent is given what its conversation only refers to, or is run elsewhere or "
-    "later; a request without room in its conversation ends before its agent (rules 8, 15).",
+    "later; a request without room in its conversation ends before its agent.",
     "service.lost-runs": "Nothing waits for ever: a run whose holder is gone, and one that waits for its turn for too "
-    "long, is ended by whoever looks, by that one's own clock (rule 14).",
+    "long, is ended by whoever looks, by that one's own clock.",
     "service.unstorable": "What cannot be stored, or read by this version, ends its run by name and spoils no "
-    "conversation (rules 5, 14).",
+    "conversation.",
     "service.find": "A run is found by its thread and id in any process; one of a deleted thread is gone.",
-    "service.words": "Words are heard at once in the process that holds the run, and logged behind that (rule 13).",
+    "service.words": "Words are heard at once in the process that holds the run, and logged behind that.",
     "service.outage": "A run whose log stays away is let go of, for its entity to finish, and its caller is told at "
-    "once that it goes on (rule 15).",
-    "service.retry": "A failed attempt is made again under a claim of its own (rule 11).",
+    "once that it goes on.",
+    "service.retry": "A failed attempt is made again under a claim of its own.",
     "runner.words": "Words are heard as they come and logged in batches with their offset; what is logged twice, said "
-    "anew or changed at the end stands right (rule 13).",
+    "anew or changed at the end stands right.",
     "runner.steps": "A later attempt is given what an earlier one recorded; words stand before the step that follows "
-    "them, and what nobody knows of goes again; a holder that leaves finishes its step (rules 8, 12, 13).",
+    "them, and what nobody knows of goes again; a holder that leaves finishes its step.",
     "runner.lease": "A holder knows by its own clock when its lease is lost, counted from before the append that "
-    "renewed it (rule 3).",
+    "renewed it.",
     "service.looks": "Runs that a process holds are looked after one by one: what one thread's log says keeps no other "
-    "run from its lease (rule 3).",
-    "service.unreadable": "A run whose stored conversation cannot be read fails by that name (rules 6, 14).",
+    "run from its lease.",
+    "service.unreadable": "A run whose stored conversation cannot be read fails by that name.",
     "service.conversations": "A conversation that is remembered follows its log, and is read again where that was "
-    "trimmed (rule 6).",
+    "trimmed.",
     "service.bounded": "What a process remembers is bounded in bytes; nothing else of an ended run stays (Budgets).",
     "service.refused-leave-nothing": "What a thread refuses is gone with its answer, however large the request was.",
     "service.thread-operations": "The entity applies all ended runs in their order, runs what nobody holds, watches "
-    "what is held elsewhere and sends itself on; delivered twice or overlapping it changes nothing twice (rules 5, 6).",
+    "what is held elsewhere and sends itself on; delivered twice or overlapping it changes nothing twice.",
     "service.temporary": "The thread of a temporary run is deleted by its entity once whoever answers has had a lease "
     "for it.",
-    "service.lost-processes": "A run whose process died is taken over by the entity's own clock, a live one never "
-    "(rule 3).",
+    "service.lost-processes": "A run whose process died is taken over by the entity's own clock, a live one never.",
     "service.versions": "A process that meets a thread on which a newer version works decides nothing there: its "
     "delivery is given back (Rules).",
-    "service.carried": "A request that an operation carries is accepted once (rule 5).",
-    "service.reset": "A reset empties the document, and what began before it leaves nothing behind it (rule 10).",
+    "service.carried": "A request that an operation carries is accepted once.",
+    "service.reset": "A reset empties the document, and what began before it leaves nothing behind it.",
     "service.following": "A run is followed from any process: each event once and in order, words when they come and "
-    "not again when they are logged, the same text at its offsets behind a death (rule 13).",
+    "not again when they are logged, the same text at its offsets behind a death.",
     "service.approvals": "Approvals are listed and answered in any process; the last answer begins the one run that "
-    "goes on, and repeated finds it (rule 11).",
+    "goes on, and repeated finds it.",
     "service.threads": "A thread is read with what the log has and the document lacks, by any process.",
     "service.reading": "Reading a thread takes one look at its head and one at its events, however many runs it has, "
     "and is done again where the thread changed meanwhile; a document of an earlier life counts as none (Budgets, rule "
@@ -65,7 +64,7 @@ BEHAVIOURS = {
     "service.reading-a-run": "Reading a run that has ended reads its own events and none behind its end, however many "
     "runs came after it; of one that asked for approvals, their answers too.",
     "service.retention": "Whole runs of a living thread go with their rows once they are too old and stand in the "
-    "document that was given; what was broken off is finished by the next look (rule 6).",
+    "document that was given; what was broken off is finished by the next look.",
     "service.delete": "A deletion ends open runs, leaves a tombstone and its receipt and nothing else, is finished by "
-    "its next delivery, and takes nothing of a later life (rule 10).",
+    "its next delivery, and takes nothing of a later life.",
 }

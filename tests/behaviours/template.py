@@ -2,18 +2,17 @@
 
 BEHAVIOURS = {
     "template.offline-uses-the-tool": "Asked for the weather in a city, the offline model calls the weather tool and "
-    "answers from its result (design.md 4).",
+    "answers from its result.",
     "template.offline-says-how-to-call": "Asked in plain words for what a tool does, the offline model answers with "
     "the message that calls it (models.md).",
     "template.offline-streams-words": "A streamed answer of the offline model comes in several words over a short time "
     "(models.md).",
     "template.offline-remembers-by-the-conversation": "What the offline model recalls comes from the conversation it "
-    "is sent, and from nowhere else (design.md 4).",
-    "template.offline-is-deterministic": "The same conversation always gets the same answer, streamed or whole "
-    "(design.md 4).",
+    "is sent, and from nowhere else.",
+    "template.offline-is-deterministic": "The same conversation always gets the same answer, streamed or whole.",
     "template.offline-values-bounded": "A response_format for which the offline model would make more than so many "
     "values or characters fails its run at once, by a sentence in the log.",
-    "template.no-settings-no-network": "With no model settings the agents talk to the offline model (design.md 4).",
+    "template.no-settings-no-network": "With no model settings the agents talk to the offline model.",
     "template.readme-survives-a-crash": "The README's run, interrupted while its tool works, is finished after the "
     "next start: the same request gets its response, and the log says that it took two attempts.",
     "template.start-page": "At the address that a start prints, a browser finds a page that streams an answer, and "
@@ -23,10 +22,10 @@ BEHAVIOURS = {
     "template.misspelt-model-setting-named": "A misspelt setting of a model is named at start-up, with the nearest one "
     "there is (models.md).",
     "template.half-set-model-refused": "Model settings that are half set, or name two providers, are refused by a "
-    "sentence that names the setting and the fix (style.md, Types).",
+    "sentence that names the setting and the fix.",
     "template.dev-names-the-python": "dev.py under a Python that cannot run the app names the found and the needed "
-    "version (local-host.md, For whom).",
-    "template.dev-installs-once": "dev.py installs again only when a requirements file changed (design.md 3).",
+    "version.",
+    "template.dev-installs-once": "dev.py installs again only when a requirements file changed.",
     "template.dev-all-cores": "dev.py runs the whole suite on all cores, and tests that are named in one process.",
     "template.dev-room": "dev.py runs the tests of one room of hosting/ with those of the house and the endpoints.",
     "template.dev-keeps-settings": "dev.py writes local.settings.json when there is none, and never over one.",
@@ -34,10 +33,10 @@ BEHAVIOURS = {
     "runs any program as if the environment were activated.",
     "template.dev-explains": "Where something is missing, dev.py says what to do instead of showing a traceback.",
     "template.settings-documented": "Every setting that the code reads stands in local.settings.json.template and in "
-    "the docs (style.md, Documentation).",
+    "the docs.",
     "template.deploys-without-devhost": "What .funcignore leaves is the app and its library, and never the local host, "
-    "the tests or secrets (design.md 1).",
-    "template.readme-runs": "Every console block of the README runs and prints what the README shows (style.md).",
+    "the tests or secrets.",
+    "template.readme-runs": "Every console block of the README runs and prints what the README shows.",
     "template.infra-parses": "Every Bicep file parses, and every module and parameter it names exists.",
     "template.infra-compiles": "infra keeps the compiler's rules that a parser can see: what a deployment must know at "
     "its start it knows, outputs of a module that is a choice say so, and a fixed name is written out.",

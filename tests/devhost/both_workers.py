@@ -94,7 +94,7 @@ class _Protos(type):
 
 
 class Library:
-    """Microsoft's worker library, driven as host contract 7.6 says: without gRPC, with stand-ins for its messages."""
+    """Microsoft's worker library, driven without gRPC, with stand-ins for its messages."""
 
     async def index(self) -> dict[str, Any]:
         import azure_functions_runtime as runtime

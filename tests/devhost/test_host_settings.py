@@ -49,7 +49,7 @@ def test_a_wrong_setting_is_refused_by_its_name_and_value(tmp_path, host, enviro
 
 
 def test_host_json_sets_prefix_timeout_headers_and_mcp_server(tmp_path):
-    """The keys of host contract 6.1 and 5.1 that this host reads."""
+    """The keys of host.json that this host reads."""
     extensions = {
         "http": {"routePrefix": "/v1/", "customHeaders": {"X-A": "1"}},
         "mcp": {"serverName": "S", "serverVersion": "2", "instructions": "I"},

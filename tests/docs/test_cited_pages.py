@@ -1,4 +1,4 @@
-"""The pages that docstrings and the manifest of rules cite: each is one of the clone, or of its specification."""
+"""The pages that docstrings and the manifest of rules cite: each is one of the clone."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ SOURCES = sorted(
     for path in (ROOT / folder).rglob("*.py")
 )
 MANIFEST = sorted((ROOT / "tests" / "behaviours").glob("[!t]*.py"))
-# What the product was written from. It lies beside the clone, not in it; so does the protocol of Durable Streams.
-SPECIFICATION = {"design.md", "http-api.md", "local-host.md", "state.md", "style.md", "thread-log.md", "PROTOCOL.md"}
+ELSEWHERE = {"PROTOCOL.md"}
+"""The protocol of Durable Streams, which its own repository has, with numbers."""
+NUMBERED = re.compile(r"(?<!PROTOCOL)\.md,? (?:sections?|rules?)? ?\d|host contract|\brules? \d")
 PAGE = re.compile(r"[\w./-]*\b[\w-]+\.md\b")
 DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
@@ -36,10 +37,19 @@ def cited(path: Path) -> Iterator[str]:
 
 def is_there(page: str) -> bool:
     """Return whether a reader finds that page."""
-    return page in SPECIFICATION or (ROOT / page).is_file() or (ROOT / "docs" / page).is_file()
+    return page in ELSEWHERE or (ROOT / page).is_file() or (ROOT / "docs" / page).is_file()
 
 
 @pytest.mark.behaviour("docs.cited-pages")
 def test_each_page_that_is_cited_exists() -> None:
     """A page that was renamed or removed leaves its citations behind."""
     assert [(str(path.relative_to(ROOT)), page) for path in SOURCES for page in cited(path) if not is_there(page)] == []
+
+
+@pytest.mark.behaviour("docs.cited-pages")
+def test_nothing_is_cited_by_a_number() -> None:
+    """No page of the clone numbers its parts: a reader would look for them in vain."""
+    sources = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in SOURCES}
+    del sources[Path(__file__).relative_to(ROOT).as_posix()]
+
+    assert {name: found for name, source in sources.items() if (found := NUMBERED.findall(source))} == {}

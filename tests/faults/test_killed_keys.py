@@ -1,4 +1,4 @@
-"""An Idempotency-Key when its process is killed between any two steps of the turn (http-api.md section 6)."""
+"""An Idempotency-Key when its process is killed between any two steps of the turn."""
 
 from __future__ import annotations
 

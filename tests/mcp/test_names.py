@@ -1,4 +1,4 @@
-"""A name over MCP belongs to one function: a second one is refused at start-up (host contract 5.4)."""
+"""A name over MCP belongs to one function: a second one is refused at start-up."""
 
 from __future__ import annotations
 

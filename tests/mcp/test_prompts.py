@@ -1,4 +1,4 @@
-"""MCP prompts on the local host, as recorded from the real one (host contract 5.7)."""
+"""MCP prompts on the local host, as recorded from the real one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""MCP resources on the local host, as recorded from the real one (host contract 5.7)."""
+"""MCP resources on the local host, as recorded from the real one."""
 
 from __future__ import annotations
 

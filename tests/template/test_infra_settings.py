@@ -26,7 +26,7 @@ ROLES = (INFRA / "app" / "rbac.bicep").read_text(encoding="utf-8")
 LIBRARY_SETTINGS = {str(field.alias) for field in Settings.model_fields.values()}
 TEMPLATE = set_values()
 
-# Who reads a setting that is not ours; host contract 6.3 and the libraries' own pages.
+# Who reads a setting that is not ours, by the host's and the libraries' own pages.
 READ_BY_OTHERS = {
     "APPLICATIONINSIGHTS_AUTHENTICATION_STRING": "the host",
     "APPLICATIONINSIGHTS_CONNECTION_STRING": "the host",

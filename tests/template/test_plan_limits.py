@@ -15,9 +15,9 @@ HOST: dict[str, Any] = json.loads((ROOT / "host.json").read_text(encoding="utf-8
 DURABLE: dict[str, Any] = HOST["extensions"]["durableTask"]
 STORAGE: dict[str, Any] = DURABLE["storageProvider"]
 API = (INFRA / "app" / "api.bicep").read_text(encoding="utf-8")
-FRONT_END_IDLE_SECONDS = 230  # host contract 6.5
+FRONT_END_IDLE_SECONDS = 230
 MOST_BUFFERED = 1000  # AzureStorageOptions.ControlQueueBufferThreshold, its page
-LARGEST_BODY_BYTES = 100 * 1024 * 1024  # host contract 6.5
+LARGEST_BODY_BYTES = 100 * 1024 * 1024
 
 
 def seconds(text: str) -> float:
@@ -77,7 +77,7 @@ def test_the_polling_of_the_queues_is_bounded_below_a_seconds_wait() -> None:
 
 
 def test_what_dotnet_alone_can_do_is_not_asked_for() -> None:
-    """Extended sessions are switched off for Python whatever host.json says (host contract 6.2)."""
+    """Extended sessions are switched off for Python whatever host.json says."""
     assert "extendedSessionsEnabled" not in DURABLE
 
 

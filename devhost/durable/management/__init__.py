@@ -1,1 +1,1 @@
-"""The HTTP management API of the durable engine (host contract 4)."""
+"""The HTTP management API of the durable engine."""

@@ -1,4 +1,4 @@
-"""Entities over HTTP: signal, read, list, delete (host contract 4.3.5)."""
+"""Entities over HTTP: signal, read, list, delete."""
 
 from __future__ import annotations
 

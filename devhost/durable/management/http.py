@@ -1,4 +1,4 @@
-"""Requests of the management API as they are read, and its replies as the real host words them (host contract 4.3)."""
+"""Requests of the management API as they are read, and its replies as the real host words them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Orchestrations over HTTP: start, read, signal, stop, forget (host contract 4.3.1 to 4.3.4)."""
+"""Orchestrations over HTTP: start, read, signal, stop, forget."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An instance as the status endpoints show it, its history included (host contract 4.3.2)."""
+"""An instance as the status endpoints show it, its history included."""
 
 from __future__ import annotations
 

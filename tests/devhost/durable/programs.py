@@ -2,7 +2,7 @@
 
 A program is a list of steps, each a JSON list that begins with its kind. Programs are made so that their end does not
 depend on the order of events: what a `task_any` won and what an entity had counted is not looked at. Inside a compound
-that is part of another one nothing fails, because the SDK completes such a compound twice (host contract 3.10).
+that is part of another one nothing fails, because the SDK completes such a compound twice.
 """
 
 from __future__ import annotations

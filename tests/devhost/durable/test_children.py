@@ -1,4 +1,4 @@
-"""Sub-orchestrations when one of the two ends before its time (host contract 3.7)."""
+"""Sub-orchestrations when one of the two ends before its time."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def _raised(name: str = "go") -> events.EventRaised:
 
 
 def test_an_episode_writes_its_history_in_the_order_of_the_protocol() -> None:
-    """Started, what arrived, what was asked for, completed (host contract B.2)."""
+    """Started, what arrived, what was asked for, completed."""
     episodes = Episodes()
     episodes.start(A)
     episodes.play([_completed(0)], done(A, output='"r"'))
@@ -74,7 +74,7 @@ def test_ids_are_given_in_the_order_of_the_children() -> None:
 
 
 def test_a_child_without_an_id_is_named_after_the_execution() -> None:
-    """`<execution id>:<number>`, in decimal (host contract 3.7)."""
+    """`<execution id>:<number>`, in decimal."""
     (start,) = events_of(Episodes().start(CallChild("child", "null", None)))
     assert isinstance(start, events.ExecutionStarted)
     assert (start.instance_id, start.parent) == ("e:0", events.Parent("main", "i", "e", 0))
@@ -94,7 +94,7 @@ def test_a_retry_takes_an_id_for_each_attempt_and_each_timer() -> None:
 
 @pytest.mark.behaviour("engine.retry-ids")
 def test_the_last_failure_sets_one_more_timer_that_fires_at_once() -> None:
-    """Without it the SDK never learns that the retries are over (host contract 3.10)."""
+    """Without it the SDK never learns that the retries are over."""
     episodes = Episodes()
     episodes.start(RETRIED)
     episodes.play([_failed(0)], OrchestratorAnswer((RETRIED,)))
@@ -239,7 +239,7 @@ def test_a_history_that_the_code_does_not_ask_for_fails_the_instance() -> None:
 
 
 def test_a_failure_without_an_answer_is_the_instance_failure() -> None:
-    """The whole text, under the function's name (host contract 3.8)."""
+    """The whole text, under the function's name."""
     episodes = Episodes()
     episodes.play(
         [events.ExecutionStarted(timestamp=START, instance_id="i", execution_id="e", name="main", input=None)],

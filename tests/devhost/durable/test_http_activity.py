@@ -1,4 +1,4 @@
-"""`call_http`: one request of the engine's own, answered as recorded (host contract 3.13)."""
+"""`call_http`: one request of the engine's own, answered as recorded."""
 
 from __future__ import annotations
 

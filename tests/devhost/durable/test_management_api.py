@@ -1,4 +1,4 @@
-"""The management API through ASGI, at both mounts: statuses, headers and bodies as recorded (host contract 4.3)."""
+"""The management API through ASGI, at both mounts: statuses, headers and bodies as recorded."""
 
 from __future__ import annotations
 

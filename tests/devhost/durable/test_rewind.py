@@ -1,4 +1,4 @@
-"""Rewind: a failed instance runs again from what had succeeded (host contract 4.3.4)."""
+"""Rewind: a failed instance runs again from what had succeeded."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The SDK's own durable client against the management API, on a real socket and in one process (host contract 4.4)."""
+"""The SDK's own durable client against the management API, on a real socket and in one process."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The vectors of host contract 3.16: what the real SDK answers, and what the interpreter makes of it."""
+"""Vectors: what the real SDK answers, and what the interpreter makes of it."""
 
 from __future__ import annotations
 

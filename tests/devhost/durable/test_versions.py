@@ -1,4 +1,4 @@
-"""Versions of orchestrations: what runs on this host, and what waits for another (host contract 4.3.1, 6.2)."""
+"""Versions of orchestrations: what runs on this host, and what waits for another."""
 
 from __future__ import annotations
 

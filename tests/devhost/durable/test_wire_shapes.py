@@ -1,4 +1,4 @@
-"""Texts on the wire: keys, their order, and what the real host was seen to write (host contract 3.2, 3.4, 3.9)."""
+"""Texts on the wire: keys, their order, and what the real host was seen to write."""
 
 from __future__ import annotations
 

@@ -289,7 +289,7 @@ async def test_the_timer_of_an_ended_orchestration_is_forgotten() -> None:
 
 
 async def test_an_orchestrator_that_timed_out_is_tried_again() -> None:
-    """The real host abandons such an episode and runs it anew (host contract 3.8)."""
+    """The real host abandons such an episode and runs it anew."""
     clock, functions = ManualClock(), _TimesOut(SdkFunctions(build_app()))
     async with running(functions, clock=clock) as engine:
         await engine.hub.start("chain", "a", None)

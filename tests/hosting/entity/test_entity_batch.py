@@ -1,4 +1,4 @@
-"""The entity batch protocol, read and written (host contract 3.15)."""
+"""The entity batch protocol, read and written."""
 
 import json
 from typing import Any
@@ -9,7 +9,7 @@ from hosting.entity.batch import UNREADABLE, Done, RefusedOperation, parse_batch
 
 
 def batch(**item: Any) -> str:
-    """Return a batch of one operation as the host sends it (host contract 3.15)."""
+    """Return a batch of one operation as the host sends it."""
     return json.dumps({"self": {"name": "dafx-joker", "key": "K"}, "exists": False, "state": None, "batch": [item]})
 
 

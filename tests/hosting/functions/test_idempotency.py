@@ -1,4 +1,4 @@
-"""`Idempotency-Key`: one run for however many requests (http-api.md section 6)."""
+"""`Idempotency-Key`: one run for however many requests."""
 
 import asyncio
 import uuid

@@ -1,4 +1,4 @@
-"""The agent as an MCP tool: the function called directly, and the official client on the local host (http-api.md 7)."""
+"""The agent as an MCP tool: the function called directly, and the official client on the local host."""
 
 import asyncio
 import json

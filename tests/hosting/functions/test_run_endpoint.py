@@ -1,4 +1,4 @@
-"""`POST agents/<name>/run` and the run's status route, as http-api.md sections 1 to 3 and 8 promise them."""
+"""`POST agents/<name>/run` and the run's status route, as docs/http-api.md promises them."""
 
 import uuid
 

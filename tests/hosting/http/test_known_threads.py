@@ -1,4 +1,4 @@
-"""Whatever is answered about a thread names it: in headers, and in a problem's members (http-api.md 1 and 4)."""
+"""Whatever is answered about a thread names it: in headers, and in a problem's members."""
 
 from __future__ import annotations
 

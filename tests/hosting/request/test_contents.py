@@ -1,4 +1,4 @@
-"""Pictures and files in a request: `contents` over HTTP (http-api.md section 2)."""
+"""Pictures and files in a request: `contents` over HTTP."""
 
 import asyncio
 import base64

@@ -39,7 +39,7 @@ def test_the_switch_of_tools_is_written_in_as_many_ways(value: Any, are_run: boo
 
 
 def test_the_header_wins_over_the_query_over_the_body_over_prefer() -> None:
-    """The order of http-api.md section 1."""
+    """The order in which refusals are decided."""
     prefer, query = {"prefer": "respond-async"}, {"waitForResponse": "no"}
     header = {**prefer, "x-ms-wait-for-response": "yes"}
 

@@ -1,4 +1,4 @@
-"""An answer in a wanted format: `response_format` over HTTP gives `value`, or a failed run (http-api.md section 2)."""
+"""An answer in a wanted format: `response_format` over HTTP gives `value`, or a failed run."""
 
 import json
 from typing import Any
