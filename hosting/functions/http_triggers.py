@@ -6,7 +6,6 @@ Each handler parses its request, calls one verb of the service, and replies; wha
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
@@ -200,7 +199,8 @@ def register_lists(served: Served, services: Services) -> None:
         search = SEARCH.read(request.query)
         if SORT.read(request.query) or search is not None:
             wanted = OverviewQuery(limit, cursor, search or "")
-            return newest_reply(await overview.newest(agent.name, request.caller.owner, wanted, request.client))
+            newest = await overview.newest(agent.name, request.caller.owner, wanted, request.client)
+            return newest_reply(newest, services.clocks.wall())
         return threads_reply(await threads.page(agent.name, request.caller.owner, limit, cursor, request.client))
 
     @serves(served, routes.FIGURES)
@@ -250,7 +250,7 @@ def register_threads(served: Served, services: Services, settings: Settings) -> 
     async def export(request: HttpRequest) -> Reply:
         agent, thread_id = request.agent, request.thread_id
         export = await threads.export(request.address, request.client)
-        return json_reply(200, export_fields(agent.name, export, time.time()), thread_headers(thread_id))
+        return json_reply(200, export_fields(agent.name, export, services.clocks.wall()), thread_headers(thread_id))
 
     @serves(served, routes.ERASURE)
     async def erasure(request: HttpRequest) -> Reply:

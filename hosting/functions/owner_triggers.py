@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import asdict, replace
 
 from hosting.functions.answering import HttpRequest, Served, serves
@@ -82,7 +81,7 @@ def register_owners(served: Served, services: Services, wait_seconds: float) -> 
         owner, limit = request.caller.owner, read_limit(request.query)
         agent, _, thread_id = (read_cursor(request.query) or "").partition("~")
         found, last = await owners.export(owner, (agent, thread_id), limit, request.client)
-        now, names = time.time(), served.plan.names
+        now, names = services.clocks.wall(), served.plan.names
         threads = [export_fields(names.get(one.view.address.agent, ""), one, now) for one in found]
         cursor = None if last is None else "~".join(last)
         schedules = (

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Container, Mapping, Sequence
 from urllib.parse import quote
 
@@ -78,20 +77,19 @@ def workflows_reply(plans: Sequence[AgentPlan], base_url: str, *, has_webhooks: 
     return json_reply(200, body)
 
 
-def newest_reply(page: OverviewPage) -> Reply:
+def newest_reply(page: OverviewPage, now: float) -> Reply:
     """Return a page of threads, the newest change first."""
-    threads = [_listed(address.thread_id, head) for address, head in page.threads]
+    threads = [_listed(address.thread_id, head, now) for address, head in page.threads]
     body: ThreadPage = {"threads": threads, "next_cursor": page.cursor}
     return json_reply(200, body)
 
 
-def _listed(thread_id: str, head: Head) -> ListedThread:
-    is_waiting = head.is_waiting_for_approval(time.time())
+def _listed(thread_id: str, head: Head, now: float) -> ListedThread:
     return {
         **thread_ids(thread_id),
         "updated_at": iso(head.changed_at),
         "title": head.title,
-        "status": "waiting" if is_waiting else "running" if head.runs else "idle",
+        "status": "waiting" if head.is_waiting_for_approval(now) else "running" if head.runs else "idle",
     }
 
 

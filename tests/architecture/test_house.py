@@ -98,6 +98,15 @@ def test_an_arrow_up_or_sideways_is_seen() -> None:
     assert str(up).startswith("hosting/stores/redis.py:7: from hosting.http.routes import RUN")
 
 
+def test_the_time_of_day_is_read_by_a_clock_that_was_given() -> None:
+    """Two clocks in one answer would not agree, and a test moves the one."""
+    sources = (ROOT / "hosting").rglob("*.py")
+
+    assert [
+        path.name for path in sources if re.search(r"\btime\.time\(|datetime\.now\(", path.read_text("utf-8"))
+    ] == []
+
+
 @pytest.mark.behaviour("hosting.import-levels")
 def test_the_durable_task_sdk_is_imported_by_the_console_alone() -> None:
     """An app on Functions needs nothing of it."""

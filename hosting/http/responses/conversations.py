@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
@@ -89,7 +88,7 @@ class ConversationVerbs:
             raise NotServedError(names.NOT_SERVED[names.ADD_ITEMS], "items")
         metadata = read_metadata(fields.get("metadata"))
         agent = find_agent(self._plan, metadata.get("agent_id") or metadata.get("entity_id"))
-        now = int(time.time())
+        now = int(self._services.clocks.wall())
         thread_id = f"{now:08x}{new_id()[_SECONDS_LENGTH:]}"
         kept = metadata if metadata.keys() - _AGENT_NAMES else {}
         if kept:
