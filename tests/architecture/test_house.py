@@ -164,6 +164,15 @@ def test_no_product_modules_import_each_other_in_a_circle() -> None:
     assert list(TopologicalSorter(import_graph()).static_order())
 
 
+def test_no_modules_of_the_page_import_each_other_in_a_circle() -> None:
+    """As those of the product: what two of them need stands below both."""
+    modules = (ROOT / "hosting" / "http" / "ui").glob("*.js")
+    imports = {one.name: re.findall(r'^import .* from "\./([\w.]+)"$', one.read_text("utf-8"), re.M) for one in modules}
+
+    assert imports["turn.js"]
+    assert list(TopologicalSorter(imports).static_order())
+
+
 def test_the_product_imports_what_its_requirements_install() -> None:
     """What comes along with a requirement may go; the streaming extension's own two are its public types."""
     allowed = {*OWN, "devhost", *sys.stdlib_module_names, *REQUIRED, *OPTIONAL, *LOCAL, *EXTENSION, *OF_THE_TRIAL}

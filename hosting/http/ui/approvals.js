@@ -1,9 +1,8 @@
 // Tool calls that wait for a person: a card for each, with what is asked, by when, and both answers.
 
 import { paths, read } from "./api.js"
-import { button, el } from "./dom.js"
+import { button, el, valueNode } from "./dom.js"
 import { until } from "./times.js"
-import { valueNode } from "./turn.js"
 
 /** Return the card of one approval, of an agent's thread; `answer(approval, { approved, reason })` sends a decision.
  *

@@ -61,6 +61,12 @@ export const iconButton = (name, says, click, kind = "quiet") =>
 export const button = (says, click, kind = "") =>
   el("button", { type: "button", class: `button ${kind}`, on: { click } }, says)
 
+/** Return a value with its title, as a person reads it. */
+export function valueNode(title, value) {
+  const text = typeof value === "string" ? value : JSON.stringify(value, null, 2)
+  return el("div", {}, el("h4", {}, title), el("pre", { tabIndex: 0 }, text ?? "none"))
+}
+
 /** Return the element of the page that has this id. */
 export const byId = (id) => document.getElementById(id)
 

@@ -1,9 +1,8 @@
 // What a run did, step by step: when each step began, how long it took, and what it used.
 
 import { saidOf } from "./approvals.js"
-import { el, icon } from "./dom.js"
+import { el, icon, valueNode } from "./dom.js"
 import { inFull, length } from "./times.js"
-import { valueNode } from "./turn.js"
 
 const POLL_MS = 1000
 const OPEN = new Set(["accepted", "running", "cancelling"])

@@ -2,7 +2,7 @@
 // come now, come again after a connection was lost, or are told of an entry that is stored.
 
 import { copyButton } from "./dialogs.js"
-import { announce, button, el, icon } from "./dom.js"
+import { announce, button, el, icon, valueNode } from "./dom.js"
 import { show } from "./markdown.js"
 import { timelineButton } from "./timeline.js"
 
@@ -216,12 +216,6 @@ export function decisionContent({ tool, arguments: given }, { approved, reason, 
   if (value !== undefined) return { $type: "text", text: typeof value === "string" ? value : JSON.stringify(value) }
   const call = { name: tool, arguments: given }
   return { content: { type: "function_approval_response", approved, function_call: call, additional_properties: { reason } } }
-}
-
-/** Return a value with its title, as a person reads it. */
-export function valueNode(title, value) {
-  const text = typeof value === "string" ? value : JSON.stringify(value, null, 2)
-  return el("div", {}, el("h4", {}, title), el("pre", { tabIndex: 0 }, text ?? "none"))
 }
 
 function brief(value) {
