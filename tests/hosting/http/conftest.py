@@ -23,7 +23,7 @@ async def shared_browser() -> AsyncIterator[None]:
 
 
 @pytest.fixture(scope="session")
-def page_host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHost]:
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHost]:
     """One local host, whose app sends webhooks, for the tests that leave it alone."""
     environ = {name: value for name, value in WEBHOOKS.items() if name != "AGENT_LOG"}
     app = ROOT / "tests" / "hosting" / "http" / "page_app"

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import http.server
-import shutil
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -58,14 +57,6 @@ TRIES = """
 """
 
 pytestmark = [*IN_A_BROWSER, pytest.mark.behaviour("page.hostile")]
-
-
-@pytest.fixture(scope="module")
-def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHost]:
-    """One local host for all tests."""
-    folder = Path(shutil.copytree(APP, tmp_path_factory.mktemp("page") / "app"))
-    with RunningHost(folder) as host:
-        yield host
 
 
 async def test_nothing_that_is_said_or_stored_becomes_more_than_text(host: RunningHost) -> None:
@@ -132,11 +123,11 @@ async def test_no_step_and_nothing_that_waits_becomes_more_than_text(host: Runni
         async with httpx.AsyncClient(base_url=host.origin) as client:
             body = {"cron": "0 9 * * *", "message": hostile}
             (await client.post("/api/agents/clerk/schedules", json=body)).raise_for_status()
-            (await client.post("/api/agents/clerk/memory", json={"text": hostile})).raise_for_status()
+            (await client.post("/api/agents/writer/memory", json={"text": hostile})).raise_for_status()
         await page.get_by_role("button", name="Schedules").click()
         await page.locator(".cards").get_by_text(hostile).wait_for()
         schedules = await page.evaluate(UNWANTED)
-        await page.get_by_role("button", name="Memory").click()
+        await page.goto(f"{host.origin}/api/ui/#/writer?memory")
         await page.locator(".cards").get_by_text(hostile).wait_for()
         facts = await page.evaluate(UNWANTED)
         await page.get_by_role("button", name="Edit").click()

@@ -17,19 +17,19 @@ REFUSED, LOST = "Failed to load resource: the server responded", "net::ERR"
 pytestmark = [*IN_A_BROWSER, pytest.mark.behaviour("page.schedules")]
 
 
-async def test_an_agents_schedules_are_listed_paused_resumed_and_deleted(page_host: RunningHost) -> None:
+async def test_an_agents_schedules_are_listed_paused_resumed_and_deleted(host: RunningHost) -> None:
     """With their next and their last run; what another program changes is seen without a reload."""
     daily = {"cron": "0 9 * * 1-5", "time_zone": "Europe/Berlin", "message": "Write the report", "thread_id": "reports"}
-    async with httpx.AsyncClient(base_url=f"{page_host.origin}/api/agents/writer/schedules") as client:
+    async with httpx.AsyncClient(base_url=f"{host.origin}/api/agents/writer/schedules") as client:
         first_report = {"message": "the first report", "thread_id": "reports"}
-        (await client.post(f"{page_host.origin}/api/agents/writer/run", json=first_report)).raise_for_status()
+        (await client.post(f"{host.origin}/api/agents/writer/run", json=first_report)).raise_for_status()
         places = [(await client.post("", json=daily)).headers["location"]]
         soon = datetime.now(timezone.utc) + timedelta(seconds=2)  # ahead yet when a slow machine reads it
         once = {"at": soon.isoformat(), "message": "once"}
         places.append((await client.post("", json=once)).headers["location"])
         while (await client.get(places[1])).json()["last_run"] is None:  # noqa: ASYNC110 - the host begins it
             await asyncio.sleep(0.05)
-        async with browsed(page_host.origin) as browser:
+        async with browsed(host.origin) as browser:
             page = await browser.open("#/writer/reports")
             await ended(page)
             await page.clock.install()
@@ -58,11 +58,11 @@ async def test_an_agents_schedules_are_listed_paused_resumed_and_deleted(page_ho
     assert [(one["cron"], one["status"]) for one in left] == [(daily["cron"], "active")]
 
 
-async def test_a_schedule_is_made_by_keys_and_what_is_refused_stands_with_its_field(page_host: RunningHost) -> None:
+async def test_a_schedule_is_made_by_keys_and_what_is_refused_stands_with_its_field(host: RunningHost) -> None:
     """By a cron expression in a time zone on the thread from which one came, and once on new threads."""
-    place = f"{page_host.origin}/api/agents/clerk/schedules"
-    async with browsed(page_host.origin, REFUSED) as browser, httpx.AsyncClient() as client:
-        page = await browser.open("#/clerk/planned?schedules")
+    place = f"{host.origin}/api/agents/assistant/schedules"
+    async with browsed(host.origin, REFUSED) as browser, httpx.AsyncClient() as client:
+        page = await browser.open("#/assistant/planned?schedules")
         opens, cards = page.get_by_role("button", name="New schedule"), page.locator(".cards > li")
         await opens.press("Enter")
         often, cron = page.get_by_label("Runs begin"), page.get_by_label("Cron expression")
@@ -106,7 +106,7 @@ async def test_a_schedule_is_made_by_keys_and_what_is_refused_stands_with_its_fi
     ]
 
 
-async def test_a_schedule_whose_answer_was_lost_is_made_once_and_one_like_it_again(page_host: RunningHost) -> None:
+async def test_a_schedule_whose_answer_was_lost_is_made_once_and_one_like_it_again(host: RunningHost) -> None:
     """What was typed stays until it is known to be taken."""
     tries = list[str]()
 
@@ -117,7 +117,7 @@ async def test_a_schedule_whose_answer_was_lost_is_made_once_and_one_like_it_aga
             tries.append(route.request.headers["idempotency-key"])
         await (route.abort() if is_post and len(tries) == 1 else route.fulfill(response=answer))
 
-    async with browsed(page_host.origin, LOST) as browser:
+    async with browsed(host.origin, LOST) as browser:
         page = await browser.open("#/support?schedules")
         await page.route("**/support/schedules", lose_the_first)
         for number in (1, 2):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -28,13 +27,6 @@ COUNT_DRAWN = """() => {
 }"""
 
 pytestmark = IN_A_BROWSER
-
-
-@pytest.fixture(scope="module")
-def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHost]:
-    """One local host for all of them."""
-    with RunningHost(Path(shutil.copytree(APP, tmp_path_factory.mktemp("views") / "app"))) as host:
-        yield host
 
 
 async def say(host: RunningHost, agent: str, thread: str, message: str) -> dict[str, Any]:

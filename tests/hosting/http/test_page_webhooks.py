@@ -28,21 +28,21 @@ async def receiver() -> AsyncIterator[Receiver]:
         yield opened
 
 
-async def notified(page_host: RunningHost, thread: str, webhook: str) -> str:
+async def notified(host: RunningHost, thread: str, webhook: str) -> str:
     """Have the writer's run end, and return its id."""
     body = {"message": "hello", "thread_id": thread, "webhook": webhook}
-    async with httpx.AsyncClient(base_url=page_host.origin, timeout=20) as client:
+    async with httpx.AsyncClient(base_url=host.origin, timeout=20) as client:
         return str((await client.post("/api/agents/writer/run", json=body)).raise_for_status().json()["run_id"])
 
 
 async def test_a_runs_deliveries_stand_in_its_timeline_and_its_thread_and_are_sent_again_by_keys(
-    page_host: RunningHost, receiver: Receiver
+    host: RunningHost, receiver: Receiver
 ) -> None:
     """With the tries, the last answer and the next try; of the address the host alone."""
     receiver.statuses = [503, 410]
-    waiting = await notified(page_host, "told", f"{receiver.url}/hook?token=secret")
+    waiting = await notified(host, "told", f"{receiver.url}/hook?token=secret")
     first = await receiver.next()
-    async with browsed(page_host.origin, REFUSED) as browser:
+    async with browsed(host.origin, REFUSED) as browser:
         page = await browser.open("#/writer/told")
         await ended(page)
         await page.get_by_role("button", name="Timeline").press("Enter")
@@ -79,12 +79,12 @@ async def test_a_runs_deliveries_stand_in_its_timeline_and_its_thread_and_are_se
     assert "secret" not in text
 
 
-async def test_a_run_without_a_webhook_has_nothing_read_of_it(page_host: RunningHost) -> None:
+async def test_a_run_without_a_webhook_has_nothing_read_of_it(host: RunningHost) -> None:
     """And an agent of an app that sends none has no such view."""
     asked = list[str]()
-    async with httpx.AsyncClient(base_url=page_host.origin, timeout=20) as client:
+    async with httpx.AsyncClient(base_url=host.origin, timeout=20) as client:
         (await client.post("/api/agents/writer/run", json={"message": "hi", "thread_id": "plain"})).raise_for_status()
-    async with browsed(page_host.origin) as browser:
+    async with browsed(host.origin) as browser:
         page = await browser.open("#/writer/plain")
         page.on("request", lambda request: asked.append(request.url))
         await ended(page)
@@ -109,18 +109,18 @@ async def without(route: Route, name: str) -> None:
 
 
 async def test_who_is_no_administrator_sees_a_threads_deliveries_and_sends_none_again(
-    page_host: RunningHost, receiver: Receiver
+    host: RunningHost, receiver: Receiver
 ) -> None:
     """And is told why there is no list of all threads; nobody asks for it."""
-    await notified(page_host, "seen", receiver.url)
+    await notified(host, "seen", receiver.url)
     await receiver.next()
-    async with browsed(page_host.origin) as browser:
+    async with browsed(host.origin) as browser:
         page = await browser.context.new_page()
         await page.route("**/api/agents", lambda route: without(route, "operations_url"))
-        await page.goto(f"{page_host.origin}/api/ui/#/writer/seen?webhooks")
+        await page.goto(f"{host.origin}/api/ui/#/writer/seen?webhooks")
         await expect(page.locator(".cards > li h2")).to_have_text("It was taken: run.completed")
         await expect(page.locator(".cards > li button")).to_have_count(0)
-        await page.goto(f"{page_host.origin}/api/ui/#/writer?webhooks")
+        await page.goto(f"{host.origin}/api/ui/#/writer?webhooks")
         await page.get_by_text("Open a thread first").wait_for()
 
 
@@ -133,18 +133,18 @@ def hostile(state: str, **last: Any) -> dict[str, Any]:
 
 
 @ON_EACH_SCREEN
-async def test_deliveries_are_for_everybody_and_run_nothing(page_host: RunningHost, theme: str, is_phone: bool) -> None:
+async def test_deliveries_are_for_everybody_and_run_nothing(host: RunningHost, theme: str, is_phone: bool) -> None:
     """By axe-core's rules, and nothing is wider than the screen; what is being sent and that there are more is said."""
     page_of_all = {
         "deliveries": [hostile("waiting", problem=HOSTILE), hostile("dead", status=410), hostile("delivered")],
         "next_cursor": "more",
     }
-    async with browsed(page_host.origin, is_phone=is_phone, theme=theme) as browser:
+    async with browsed(host.origin, is_phone=is_phone, theme=theme) as browser:
         page = await browser.open("#/writer")
         await page.get_by_text("Ask writer").wait_for()
         await page.route("**/webhooks?*", lambda route: route.fulfill(json=page_of_all))
         await page.route("**/webhooks/*?*", lambda route: route.fulfill(status=202, json={}))
-        await page.goto(f"{page_host.origin}/api/ui/#/writer?webhooks")
+        await page.goto(f"{host.origin}/api/ui/#/writer?webhooks")
         await page.get_by_text("There are more.").wait_for()
         await expect(page.locator(".cards > li")).to_have_count(3)
         await page.get_by_role("button", name="Send it now").click()
