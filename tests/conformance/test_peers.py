@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
@@ -24,6 +25,24 @@ FOUNDRY_HOSTING = (
     "azure-ai-agentserver-core==2.3.0b2",
     "azure-ai-agentserver-responses==2.4.0b1",
     "azure-ai-agentserver-invocations==1.2.0",
+)
+
+LANGGRAPHS_SERVER = (
+    *("langgraph-api==0.16.7", "langgraph-runtime-inmem==0.36.7", "langgraph-sdk==0.4.14", "langgraph==1.2.24"),
+    *(
+        "langgraph-checkpoint==4.3.2",
+        "langgraph-prebuilt==1.1.3",
+        "langchain-core==1.8.3",
+        "langchain-protocol==0.0.20",
+    ),
+    *("langsmith==0.15.1", "blockbuster==1.5.29", "cloudpickle==3.1.3", "croniter==7.0.0", "distro==1.9.0"),
+    *("forbiddenfruit==0.1.4", "grpcio-health-checking==1.81.1", "jsonpatch==1.48", "jsonpointer==3.12"),
+    *("jsonschema-rs==0.44.1", "orjson==3.13.0", "ormsgpack==1.13.1", "prometheus-client==0.26.0"),
+    *("opentelemetry-exporter-http-transport==0.66b2", "opentelemetry-exporter-otlp-common==0.66b2"),
+    *("opentelemetry-exporter-otlp-proto-common==1.45.2", "opentelemetry-exporter-otlp-proto-http==1.45.2"),
+    *("opentelemetry-exporter-prometheus==0.66b2", "opentelemetry-proto==1.45.2", "requests-toolbelt==1.0.0"),
+    *("structlog==25.5.0", "uuid-utils==0.19.0", "watchfiles==1.3.0", "websockets==17.4", "xxhash==4.1.0"),
+    "zstandard==0.25.0",
 )
 
 pytestmark = [pytest.mark.slow, pytest.mark.behaviour("conformance.fair")]
@@ -93,4 +112,21 @@ async def test_foundrys_hosting_keeps_what_it_offers_but_one_decision(
         **dict.fromkeys((*streams, *cancels, *others, *kept), "passed"),
         **dict.fromkeys(("kill.running", "kill.stream"), "not tried"),
         "approval.once": "failed",
+    }
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="LangGraph's Agent Server needs Python 3.11")
+async def test_langgraphs_server_keeps_what_it_offers_while_it_lives(
+    pytestconfig: pytest.Config, tmp_path: Path
+) -> None:
+    """With an auth handler threads are their owner's. It calls itself in-memory, so it is never killed."""
+    packages = installed(Path(pytestconfig.cache.mkdir("langgraph")), *LANGGRAPHS_SERVER)
+    peer = await asyncio.to_thread(Peer, "tests.conformance.langgraph_peer", packages, tmp_path)
+    streams, cancels = ("stream.resumed", "stream.again"), ("cancel.running", "cancel.queued", "cancel.ended")
+    others = ("delete.gone", "delete.running", "delete.again", "owners.read", "owners.change")
+    killed = ("kill.running", "kill.queued", "kill.stream", "kill.conversation", "kill.approval")
+
+    assert await peer.offered("langgraph", "x-user") == {
+        **dict.fromkeys(("order.kept", "approval.once", *streams, *cancels, *others), "passed"),
+        **dict.fromkeys(killed, "not tried"),
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import json
 import os
 import subprocess
@@ -22,7 +23,7 @@ GUARD_SECONDS = 60
 
 def installed(cache: Path, *packages: str) -> Path:
     """Return a folder with these packages alone, each `name==version`, without what they ask for."""
-    folder = cache / "-".join(package.rpartition("=")[2] for package in packages)
+    folder = cache / hashlib.sha256(" ".join(packages).encode()).hexdigest()[:16]
     with FileLock(cache / "lock"):  # two processes may test at once
         if not (folder / "complete").exists():
             target = ("--quiet", "--no-deps", "--target", str(folder))
