@@ -64,8 +64,9 @@ from hosting.runner.hitl_context import WorkflowHitlContext
 from hosting.runner.hosted_agent import TimeLimit, function_timeout_seconds
 from hosting.service.deliveries import ENTITY
 from hosting.service.overview import OverviewSweep
-from hosting.service.retention import DAY_SECONDS, Sweep, checked_ttl
+from hosting.service.retention import DAY_SECONDS, checked_ttl
 from hosting.service.services import Services
+from hosting.service.sweeps import Sweep
 from hosting.settings import is_developers, is_production, read_settings, report_unknown, with_longest_wait
 from hosting.stores.choice import choose_stores
 from hosting.workflows import HostedWorkflow, WorkflowSource, hosted_workflows

@@ -24,8 +24,9 @@ from hosting.request.run_request import Retry
 from hosting.runner.agent_loop import AgentLoop
 from hosting.runner.callbacks import CallbackCalls, Listeners
 from hosting.runner.hosted_agent import TimeLimit
-from hosting.service.retention import DAY_SECONDS, Sweep, Swept, checked_ttl
+from hosting.service.retention import DAY_SECONDS, checked_ttl
 from hosting.service.services import Services
+from hosting.service.sweeps import Sweep, Swept
 from hosting.settings import read_settings
 from hosting.stores.choice import choose_stores
 

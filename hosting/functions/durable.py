@@ -27,7 +27,7 @@ from hosting.errors import EngineUnavailableError
 from hosting.invocation import begin_invocation
 from hosting.ports import EntityPage, OrchestrationStatus, Purge, utc
 from hosting.service.overview import OverviewSweep
-from hosting.service.retention import Sweep, TombstoneSweep, UploadSweep
+from hosting.service.sweeps import Sweep, TombstoneSweep, UploadSweep
 from hosting.tools import ENGINE, Engine
 
 _SAFE = "@:"

@@ -1,4 +1,4 @@
-"""Removes what is old: events of living threads, expired threads, tombstones and unused uploads.
+"""Removes what is old of a thread: events of living ones, and all of one whose time is up.
 
 Trimming. Events go by age once a committed document holds what they say. The entity trims, and only up to the position
 of the document that it was given: that one is committed, the one that it returns may never be. `Trimmed` is an event
@@ -9,41 +9,17 @@ costs a read of the events, so a thread in use is checked once in many events, a
 Expiry. An agent may have a time to live, counted from the last successful turn. The turn itself writes the time, from
 its event, so a turn applied twice gives one document. Other packages read and write the same property. A time that
 cannot be read never passes.
-
-The sweep decides nothing. It lists the threads that nobody has used for so long, a page at a time, and signals each;
-the entity checks its own document, clock and runs. So a message at the last second wins, and a sweep may be interrupted
-or run twice. A sweep waits a moment for the receipts of those that it signalled to expire, because only a durable
-client can purge the instances that they name. What it does not see by then stays pending until somebody deletes the
-thread again.
-
-Tombstones go when nothing can come late any more: after AGENT_RECEIPT_DAYS no lease, signal or repeated request of that
-life is left. A log cannot be listed by time, attachments can: an erasure first puts the thread's address there, so no
-death leaves a tombstone without one. Only the very tombstone that was read goes. A thread that lives again keeps its
-log.
-
-Uploads come before what refers to them, so a process that dies in between leaves some that are not used. The
-attachments are listed by time; each thread with uploads that became old enough since the last sweep is signalled once
-and checks itself. The moment up to which that was done is stored next to the attachments, so missed moments are made up
-for. The spans of two sweeps overlap by more than clocks differ.
 """
 
 from __future__ import annotations
 
-import asyncio
-import json
-import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Iterable
 from itertools import takewhile
-from typing import Literal
 
 from hosting.errors import ConfigurationError
-from hosting.names import Address, StoreKey, agent_of_key, entity_name
-from hosting.ports import SYSTEM_CLOCKS, Clocks, EntityClient, ObjectStore, read_utc, utc
+from hosting.names import Address
+from hosting.ports import read_utc, utc
 from hosting.runner.thread_log import ThreadLog
-from hosting.service.deletion import TOMBSTONE, UNUSED_SECONDS, tombstones
-from hosting.service.threads import Threads
 from hosting.thread.commands import TrimThread
 from hosting.thread.events import TERMINALS, Accepted, Completed, Deleting, Described, Event, Terminal, Trimmed
 from state.conversation import with_expiration
@@ -52,6 +28,8 @@ from state.models import Conversation
 
 EVENTS_BETWEEN_TRIMS = 256
 DAY_SECONDS = 86_400.0
+LONGEST_TTL_SECONDS = 315_360_000
+"""Ten years."""
 
 
 class Retention:
@@ -102,10 +80,6 @@ def _last_complete_run(events: Iterable[tuple[int, Event]]) -> int:
     return min((first - 1 for first in open_runs.values()), default=last)
 
 
-LONGEST_TTL_SECONDS = 315_360_000
-"""Ten years."""
-
-
 def checked_ttl(agent: str, own_seconds: float | None, default_seconds: float) -> float | None:
     """Return an agent's time to live, None for no end; raises `ConfigurationError` for one that is none."""
     seconds = default_seconds if own_seconds is None else own_seconds
@@ -140,207 +114,3 @@ def is_expired(conversation: Conversation, now: float) -> bool:
     """Return whether the conversation's time is up."""
     at = read_utc(conversation.data.expiration_time_utc or "")
     return at is not None and at <= now
-
-
-logger = logging.getLogger(__name__)
-
-PAGE_SIZE = 100
-MOST_AT_ONCE = 8
-"""Signals under way at one time: each is a call to the engine, which has other work."""
-
-MOST_SECONDS = 120.0
-"""After which a sweep begins no further page; the next one continues."""
-
-RECEIPT_SECONDS = (0.0, 0.5, 2.0)
-"""How long a sweep waits each time before it reads the receipts of those that it signalled."""
-
-Signalled = Literal["expire", "trim"]
-"""What threads are signalled to do: to delete themselves if their time is up, or to remove events that are too old."""
-
-
-@dataclass(frozen=True)
-class _Page:
-    """Threads that nobody has touched for long, and whether there are more."""
-
-    threads: list[Address]
-    is_last: bool
-
-
-@dataclass(frozen=True)
-class Swept:
-    """How many threads a sweep signalled, and whether it came to the end of its lists."""
-
-    signalled: int
-    is_complete: bool
-
-
-class Sweep:
-    """Signals threads of agents that were not touched for so many seconds; `ages` gives those by the agents' names."""
-
-    def __init__(
-        self,
-        operation: Signalled,
-        ages: Callable[[], Mapping[str, float]],
-        threads: Threads,
-        *,
-        clocks: Clocks = SYSTEM_CLOCKS,
-        receipt_seconds: Sequence[float] = RECEIPT_SECONDS,
-    ) -> None:
-        self._operation = operation
-        self._ages = ages
-        self._threads = threads
-        self._clocks = clocks
-        self._receipt_seconds = receipt_seconds
-
-    async def run(self, client: EntityClient) -> Swept:
-        """Sweep once. Raises `EngineUnavailableError` and `LogUnavailableError`; what was signalled goes on."""
-        end = self._clocks.awake() + MOST_SECONDS
-        signalled: list[Address] = []
-        is_complete = True
-        async for page in self._pages(client):
-            is_complete = page.is_last
-            await _gently(partial(_signal, self._operation), page.threads, client)
-            signalled += page.threads
-            if self._clocks.awake() >= end:
-                break
-        if self._operation == "expire":
-            await self._purge(signalled, client)
-        if signalled:
-            ending = "all of them" if is_complete else "the next sweep goes on"
-            logger.info("%d threads were signalled to %s; %s.", len(signalled), self._operation, ending)
-        return Swept(len(signalled), is_complete)
-
-    async def _pages(self, client: EntityClient) -> AsyncIterator[_Page]:
-        ages = list(self._ages().items())
-        for agent, age_seconds in ages:
-            async for page in _listed(client, agent, self._clocks.wall() - age_seconds):
-                yield replace(page, is_last=page.is_last and agent == ages[-1][0])
-
-    async def _purge(self, threads: list[Address], client: EntityClient) -> None:
-        """Purge what the receipts of these threads name; those that were not deleted have none."""
-        for seconds in self._receipt_seconds:
-            if not threads:
-                return
-            await asyncio.sleep(seconds)
-            purged = await _gently(self._threads.purge_instances, threads, client)
-            threads = [one for one, is_over_now in zip(threads, purged, strict=True) if not is_over_now]
-
-
-OVERLAP_SECONDS = UNUSED_SECONDS / 2
-"""By so much the spans of two sweeps over uploads overlap; a sweep that comes sooner has nothing to do."""
-
-
-class UploadSweep:
-    """Signals threads of these agents to erase uploads to which nothing refers, for the app whose hub is `hub`."""
-
-    def __init__(
-        self,
-        attachments: ObjectStore,
-        hub: str,
-        agents: Callable[[], Iterable[str]],
-        *,
-        clocks: Clocks = SYSTEM_CLOCKS,
-    ) -> None:
-        self._attachments = attachments
-        self._hub = hub
-        self._agents = agents
-        self._clocks = clocks
-
-    async def run(self, client: EntityClient) -> Swept:
-        """Sweep once. Raises `EngineUnavailableError` and `AttachmentsUnavailableError`; what was signalled goes on."""
-        end = self._clocks.awake() + MOST_SECONDS
-        marks = await self._attachments.read(self._store_key, [_MARK])  # none before the first sweep
-        until, after = self._clocks.wall() - UNUSED_SECONDS, float(marks.get(_MARK, b"0"))
-        if 0 <= until - after < 2 * OVERLAP_SECONDS:
-            return Swept(0, is_complete=True)
-        if after > until:  # a clock was set back, who knows from where
-            after = 0.0
-        found = await self._attachments.put_between(f"{self._hub}.log", after, until)
-        threads = await self._addresses([thread_id for _, thread_id in found], client)
-        signalled, reached = 0, 0
-        while reached < len(found) and (not reached or self._clocks.awake() < end):
-            page, reached = found[reached : reached + PAGE_SIZE], reached + PAGE_SIZE
-            named = dict.fromkeys(threads[thread_id] for _, thread_id in page if thread_id in threads)
-            await _gently(partial(_signal, "trim"), list(named), client)
-            signalled += len(named)
-        is_complete = reached >= len(found)
-        swept_until = until - OVERLAP_SECONDS if is_complete else found[reached][0]
-        await self._attachments.put(self._store_key, {_MARK: repr(swept_until).encode()})
-        if signalled:
-            logger.info("%d threads were signalled to erase what nothing refers to.", signalled)
-        return Swept(signalled, is_complete)
-
-    async def _addresses(self, thread_ids: Iterable[str], client: EntityClient) -> dict[str, Address]:
-        """Return whose these are, `<key of the address>/<epoch>` each.
-
-        Where a digest stands for a thread id of another package, the engine knows the thread, and lists all.
-        """
-        agents, keys = {agent.lower() for agent in self._agents()}, {one: one.rpartition("/")[0] for one in thread_ids}
-        found = {key: address for key in keys.values() if (address := Address.of_key(key)) is not None}
-        for agent in sorted({agent_of_key(key) for key in keys.values() if key not in found} & agents):
-            async for page in _listed(client, agent):
-                found |= {address.key: address for address in page.threads}
-        return {one: found[key] for one, key in keys.items() if key in found and found[key].agent in agents}
-
-    @property
-    def _store_key(self) -> StoreKey:
-        return StoreKey(f"{self._hub}.swept", "uploads")
-
-
-_MARK = "until"
-
-
-class TombstoneSweep:
-    """Forgets what is left of threads that were erased so many days ago, in the app whose task hub is `hub`."""
-
-    def __init__(self, log: ThreadLog, attachments: ObjectStore, hub: str, days: float) -> None:
-        self._log = log
-        self._attachments = attachments
-        self._tombstones = tombstones(hub)
-        self._kept_seconds = days * DAY_SECONDS
-        self._clocks = log.clocks
-
-    async def run(self, client: EntityClient) -> Swept:
-        """Sweep once; no thread is signalled. Raises `LogUnavailableError` and `AttachmentsUnavailableError`."""
-        end, until = self._clocks.awake() + MOST_SECONDS, self._clocks.wall() - self._kept_seconds
-        forgotten, is_complete = 0, True
-        for _, key in await self._attachments.put_between(self._tombstones, 0.0, until):
-            is_complete = self._clocks.awake() < end
-            if not is_complete:
-                break
-            store_key = StoreKey(self._tombstones, key)
-            for text in (await self._attachments.read(store_key, [TOMBSTONE])).values():
-                forgotten += await self._log.forget(Address(*json.loads(text)))
-            await self._attachments.erase(store_key, before=until)
-        if forgotten:
-            logger.info("%d deleted threads were forgotten, with their receipts.", forgotten)
-        return Swept(0, is_complete)
-
-
-async def _listed(client: EntityClient, agent: str, changed_until: float | None = None) -> AsyncIterator[_Page]:
-    """Yield the agent's threads that the engine has, page by page."""
-    cursor: str | None = None
-    is_begun = False
-    while not is_begun or cursor is not None:
-        is_begun = True
-        page = await client.list(entity_name(agent), PAGE_SIZE, cursor, changed_until)
-        cursor = page.cursor
-        yield _Page([Address.of_entity(agent, key) for key, _ in page.keys], is_last=cursor is None)
-
-
-async def _signal(operation: Signalled, address: Address, client: EntityClient) -> bool:
-    await client.signal(*address.entity, operation, {"logged": True})
-    return True
-
-
-async def _gently(
-    work: Callable[[Address, EntityClient], Awaitable[bool]], threads: list[Address], client: EntityClient
-) -> list[bool]:
-    """Do the work for each thread, a few at once."""
-    gate = asyncio.Semaphore(MOST_AT_ONCE)
-
-    async def one(address: Address) -> bool:
-        async with gate:
-            return await work(address, client)
-
-    return await asyncio.gather(*map(one, threads))

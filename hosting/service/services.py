@@ -39,10 +39,11 @@ from hosting.service.memories import Memories
 from hosting.service.operators_view import OperatorsView
 from hosting.service.overview import Overview
 from hosting.service.owners import Owners
-from hosting.service.retention import Retention, TombstoneSweep, UploadSweep
+from hosting.service.retention import Retention
 from hosting.service.runs import Runs
 from hosting.service.schedules import Schedules
 from hosting.service.sharing import Sharing
+from hosting.service.sweeps import TombstoneSweep, UploadSweep
 from hosting.service.thread_operations import ThreadOperations
 from hosting.service.threads import Threads
 from hosting.service.webhooks import Webhooks

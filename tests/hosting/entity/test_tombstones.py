@@ -10,7 +10,8 @@ import pytest
 from hosting.errors import AttachmentsUnavailableError
 from hosting.names import StoreKey
 from hosting.service.deletion import tombstones
-from hosting.service.retention import DAY_SECONDS, TombstoneSweep
+from hosting.service.retention import DAY_SECONDS
+from hosting.service.sweeps import TombstoneSweep
 from hosting.thread.commands import DeleteThread
 from hosting.thread.head import NEW
 from tests.support.bench import ADDRESS, HUB, Bench

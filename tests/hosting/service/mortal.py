@@ -20,8 +20,8 @@ from hosting.runner.agent_loop import AgentLoop
 from hosting.runner.callbacks import CallbackCalls, Listeners
 from hosting.runner.thread_log import epoch_store_key, store_key
 from hosting.service.forking import Forked
-from hosting.service.retention import UploadSweep
 from hosting.service.services import Services
+from hosting.service.sweeps import UploadSweep
 from hosting.settings import read_settings
 from hosting.stores.archive import Archive
 from hosting.stores.choice import Stores

@@ -21,7 +21,7 @@ from hosting.errors import (
 from hosting.names import Address
 from hosting.service.deletion import UNUSED_SECONDS
 from hosting.service.forking import Forked
-from hosting.service.retention import OVERLAP_SECONDS
+from hosting.service.sweeps import OVERLAP_SECONDS
 from hosting.thread.commands import DeleteThread
 from state.attachments import references
 from state.codec import read

@@ -13,7 +13,7 @@ from hosting.errors import HostingError
 from hosting.names import Address
 from hosting.service.deletion import UNUSED_SECONDS
 from hosting.service.forking import MOST_LENDERS
-from hosting.service.retention import OVERLAP_SECONDS
+from hosting.service.sweeps import OVERLAP_SECONDS
 from state.attachments import references
 from state.codec import read
 from state.extension import host_of

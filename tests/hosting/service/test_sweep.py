@@ -11,17 +11,8 @@ import pytest
 
 from hosting.names import Address
 from hosting.ports import Clocks, EntityPage, iso
-from hosting.service.retention import (
-    DAY_SECONDS,
-    MOST_AT_ONCE,
-    MOST_SECONDS,
-    PAGE_SIZE,
-    Retention,
-    Signalled,
-    Sweep,
-    Swept,
-    is_expired,
-)
+from hosting.service.retention import DAY_SECONDS, Retention, is_expired
+from hosting.service.sweeps import MOST_AT_ONCE, MOST_SECONDS, PAGE_SIZE, Signalled, Sweep, Swept
 from state.codec import read
 from state.extension import host_of
 from tests.hosting.service.process import AGENT, Engine, Process, call

@@ -11,7 +11,7 @@ from hosting.names import Address, StoreKey
 from hosting.ports import Clocks, EntityPage
 from hosting.runner.thread_log import epoch_store_key
 from hosting.service.deletion import UNUSED_SECONDS
-from hosting.service.retention import MOST_SECONDS, OVERLAP_SECONDS, PAGE_SIZE, Swept, UploadSweep
+from hosting.service.sweeps import MOST_SECONDS, OVERLAP_SECONDS, PAGE_SIZE, Swept, UploadSweep
 from hosting.stores.memory import MemoryObjects
 
 pytestmark = pytest.mark.behaviour("erasure.unused-uploads")
