@@ -14,9 +14,8 @@ import pytest
 from playwright.async_api import expect
 
 from tests.hosting.http.browsed_page import IN_A_BROWSER, UNWANTED, a_browser, ask, browsed, ended
-from tests.support.running_host import ROOT, RunningHost
+from tests.support.running_host import RunningHost
 
-APP = ROOT / "tests" / "hosting" / "http" / "page_app"
 REFUSED = "Failed to load resource: the server responded"
 MARKUP = (
     "<script>hacked()</script>",
