@@ -12,11 +12,14 @@ from typing import Any
 
 import pytest
 
+from hosting.errors import LogUnavailableError
 from tests.hosting.http.a2a.wired import Wired
+from tests.support.a2a import message
 from tests.support.receiver import WEBHOOKS, Receiver
 
 pytestmark = pytest.mark.behaviour("a2a.push")
 
+ENDED = "TASK_STATE_COMPLETED"
 CREATE = "CreateTaskPushNotificationConfig"
 APPROVALS = "http://app.example/api/agents/Clerk/threads/t/approvals"
 
@@ -97,7 +100,39 @@ async def test_a_task_that_goes_on_and_ends_while_its_receiver_is_set_notifies_i
     await pushing.host.entities.idle()
     received = await receiver.next()
 
-    assert received.verified()["statusUpdate"]["status"]["state"] == "TASK_STATE_COMPLETED"
+    assert received.verified()["statusUpdate"]["status"]["state"] == ENDED
+    assert receiver.arrived.empty()
+
+
+@pytest.mark.parametrize("name", ["set_receiver", "put"])
+async def test_a_receiver_whose_setting_broke_off_is_notified_once_when_it_is_sent_again(
+    pushing: Wired, receiver: Receiver, name: str
+) -> None:
+    """With the message that begins the task: the run goes on, ends, and the message comes again under its id."""
+    webhooks = pushing.app._services.webhooks
+    assert webhooks is not None
+    owner: Any = webhooks if name == "set_receiver" else webhooks.pushes
+    method = getattr(owner, name)
+
+    async def breaks_off(*given: Any) -> None:
+        await method(*given)
+        raise LogUnavailableError
+
+    config = {"taskPushNotificationConfig": {"url": receiver.url}, "returnImmediately": True}
+    sent = message("say hello", contextId="t", messageId="m")
+    setattr(owner, name, breaks_off)
+    refused = await pushing.refused("SendMessage", message=sent, configuration=config)
+    setattr(owner, name, method)
+    await pushing.host.entities.idle()
+    while (task := (await pushing.result("ListTasks", contextId="t"))["tasks"][0])["status"]["state"] != ENDED:  # noqa: ASYNC110
+        await asyncio.sleep(0.01)
+    await pushing.result("SendMessage", message=sent, configuration=config)
+    received = await receiver.next()
+    await pushing.host.entities.idle()
+
+    assert refused[0] == -32603
+    update = received.verified()["statusUpdate"]
+    assert (update["taskId"], update["status"]["state"]) == (task["id"], ENDED)
     assert receiver.arrived.empty()
 
 
