@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from agent_framework import Agent
@@ -15,7 +16,7 @@ from benchmarks.app.timed_model import TimedClient
 from benchmarks.turns import WrongAnswerError
 from hosting.entity.thread_entity import ThreadEntity
 from hosting.errors import ArchiveUnavailableError
-from hosting.names import Address
+from hosting.names import Address, StoreKey
 from hosting.plan import Plan
 from hosting.ports import EntityPage, Purge
 from hosting.request.parameters import Window
@@ -27,15 +28,15 @@ from hosting.runner.thread_log import epoch_store_key
 from hosting.service.archiving import Archiver, ConversationReader, document_of
 from hosting.service.services import Services
 from hosting.settings import Settings, read_settings
-from hosting.stores.archive import Archive, Volume
+from hosting.stores.archive import Archive, SumsOf, Volume
 from hosting.stores.choice import Stores
 from hosting.stores.memory import MemoryObjects
 from hosting.stores.sqlite import SqliteThreadStore
 from hosting.stores.sqlite_objects import ARCHIVE, SqliteObjects
 from hosting.stores.sqlite_writer import StoreFile
 from state.codec import parse_entry, read
-from state.conversation import message_count, without_oldest
-from state.models import Entries
+from state.conversation import message_count, sums_before, without_oldest
+from state.models import Conversation, Entries
 
 HUB, AGENT, THREAD = "Measured", "timed", "long"
 ADDRESS = Address.of(AGENT, THREAD)
@@ -64,10 +65,10 @@ class CountedArchive(Archive):
         super().__init__(SqliteObjects(StoreFile(ARCHIVE, path, ArchiveUnavailableError)))
         self.calls = 0
 
-    async def put(self, volume: Volume, first: int, entries: Sequence[str]) -> None:
+    async def put(self, volume: Volume, first: int, entries: Sequence[str], sums: SumsOf | None = None) -> None:
         """Count, and put."""
         self.calls += 1
-        await super().put(volume, first, entries)
+        await super().put(volume, first, entries, sums)
 
 
 class ThreadEngine:
@@ -158,7 +159,7 @@ async def long_thread(folder: Path, messages: int) -> AsyncIterator[LongThread]:
     """Make a thread of so many messages in files of the folder."""
     settings, loop = read_settings({}), AgentLoop(tool_threads=1)
     archive, threads = CountedArchive(folder / "archive.sqlite"), SqliteThreadStore(folder / "threads.sqlite", HUB)
-    engine = ThreadEngine(await _made(archive, settings, messages))
+    engine = ThreadEngine(await made_thread(archive, PLACE, settings, messages))
     planned = Plan().add(Agent(client=TimedClient(), name=AGENT), http=False, mcp=False)
     stores = Stores(HUB, threads, archive, MemoryObjects())
     services = Services(stores, settings, loop, Listeners(CallbackCalls(settings.callback_seconds)))
@@ -170,19 +171,27 @@ async def long_thread(folder: Path, messages: int) -> AsyncIterator[LongThread]:
     loop.close()
 
 
-async def _made(archive: CountedArchive, settings: Settings, messages: int) -> str:
+async def made_thread(archive: Archive, place: StoreKey, settings: Settings, messages: int) -> str:
+    """Return the document of a thread of so many messages, whose older ones are put into the archive at `place`."""
     run_ids = [f"{number:032x}" for number in range(messages // 2)]
     texts = [text for run_id in run_ids for text in _turn(run_id)]
-    older = max(0, len(texts) - _NEWEST)
-    for first in range(0, older, _MOVED_AT_ONCE):
-        await archive.put(Volume(PLACE, 0), first + 1, texts[first : min(older, first + _MOVED_AT_ONCE)])
     ledger = {"durableAgentHost": {"applied": run_ids[-256:]}}
     empty = {"schemaVersion": "1.1.0", "data": {"conversationHistory": [], "extensionData": ledger}}
     conversation = read(json.dumps(empty))
-    whole = conversation.data.model_copy(update={"conversation_history": Entries(map(parse_entry, texts))})
-    recent = without_oldest(conversation.model_copy(update={"data": whole}), older)
-    document = await Archiver(archive, settings.document_bytes).shorten(PLACE, document_of(recent))
+    older = max(0, len(texts) - _NEWEST)
+    for first in range(0, older, _MOVED_AT_ONCE):
+        moved = texts[first : min(older, first + _MOVED_AT_ONCE)]
+        conversation = _with(conversation, moved)
+        await archive.put(Volume(place, 0), first + 1, moved, partial(sums_before, conversation))
+        conversation = without_oldest(conversation, len(moved))
+    recent = _with(conversation, texts[older:])
+    document = await Archiver(archive, settings.document_bytes).shorten(place, document_of(recent))
     return document.text
+
+
+def _with(conversation: Conversation, texts: Sequence[str]) -> Conversation:
+    data = conversation.data.model_copy(update={"conversation_history": Entries(map(parse_entry, texts))})
+    return conversation.model_copy(update={"data": data})
 
 
 def _turn(run_id: str) -> tuple[str, str]:

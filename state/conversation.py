@@ -26,7 +26,7 @@ from state.extension import (
     host_of,
     with_extension,
 )
-from state.json_values import from_json_value, parse, to_json_value
+from state.json_values import dump, from_json_value, parse, to_json_value
 from state.models import (
     OURS,
     PLAIN,
@@ -102,6 +102,23 @@ def without_oldest(conversation: Conversation, count: int) -> Conversation:
     entries, host = conversation.data.conversation_history.stored, host_of(conversation)
     archived = _archived(host.archived, entries[:count])
     return with_extension(conversation, {HOST: {**host.members, "archived": archived}}, Entries(entries[count:]))
+
+
+def sums_before(conversation: Conversation, count: int) -> str:
+    """Return what the archived entries and the `count` oldest others sum up to, as JSON text."""
+    entries = conversation.data.conversation_history.stored[:count]
+    return dump(_archived(host_of(conversation).archived, entries))
+
+
+def without_newest(conversation: Conversation, sums: str | None, through: int) -> Conversation:
+    """Return the conversation with no entries but the archived ones that these sums are of, at least `through`.
+
+    The same conversation where the sums are of fewer, or of none.
+    """
+    archived = None if sums is None else parse(sums)
+    if not isinstance(archived, dict) or not through <= count_of(archived.get("entries")):
+        return conversation
+    return with_extension(conversation, {HOST: {**host_of(conversation).members, "archived": archived}}, Entries())
 
 
 def _archived(before: Archived, moved: Sequence[Entry | PlainEntry]) -> dict[str, Any]:

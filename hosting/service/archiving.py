@@ -19,6 +19,7 @@ from __future__ import annotations
 import logging
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
 
 from hosting.errors import ArchiveIncompleteError, ThreadFullError
@@ -29,7 +30,7 @@ from hosting.thread.conversation import request_of
 from hosting.thread.events import Accepted
 from state.attachments import Exchange, external_bytes
 from state.codec import parse_entry, write
-from state.conversation import cuts, without_oldest
+from state.conversation import cuts, sums_before, without_oldest
 from state.extension import host_of
 from state.models import Conversation, Entries, Entry, PlainEntry, RequestEntry, ResponseEntry, entry_text
 
@@ -128,6 +129,11 @@ class ConversationReader:
         recent = self.conversation.data.conversation_history.stored[max(0, first - 1 - count) : max(0, last - count)]
         return [*older, *map(entry_text, recent)]
 
+    async def sums(self, first: int, last: int) -> str | None:
+        """Return the sums over the archived entries before one of these positions, the first that has them."""
+        volume = Volume(self.store_key, host_of(self.conversation).generation)
+        return await self.archive.sums(volume, first, last, lent_to(self.store_key, self.conversation))
+
     async def _archived(self, first: int, last: int) -> list[str]:
         host = host_of(self.conversation)
         lenders = lent_to(self.store_key, self.conversation)
@@ -180,7 +186,8 @@ class Archiver:
         conversation = document.conversation
         volume = Volume(store_key, host_of(conversation).generation)
         texts = conversation.data.conversation_history.derived(entry_text)
-        await self._archive.put(volume, host_of(conversation).archived.entries + 1, texts[:count])
+        archived = host_of(conversation).archived.entries
+        await self._archive.put(volume, archived + 1, texts[:count], partial(sums_before, conversation))
         return document_of(without_oldest(conversation, count))
 
     def cut(self, conversation: Conversation) -> Conversation:

@@ -45,7 +45,7 @@ from hosting.thread.forks import ForkSource, fork_source
 from hosting.thread.head import Head
 from hosting.thread.messages import closing_message
 from state.codec import parse_entry, write
-from state.conversation import forked, session_state, up_to, with_end, with_lenders, with_older
+from state.conversation import forked, session_state, up_to, with_end, with_lenders, with_older, without_newest
 from state.extension import Lender, Pause, host_of
 from state.models import Conversation
 
@@ -221,9 +221,13 @@ class Forking:
         """Return the conversation, which ends there, with as many recent entries as one that has gone on so far.
 
         One that ends before the end has fewer or none by itself. They are brought back from the end of the archive, to
-        which the sums over it go: so this costs what is behind the fork's end, and nothing of what is before.
+        which the sums over it go, or from a segment a little behind the fork's end with which its sums are kept. So
+        this costs nothing of what is before, and little of what is behind.
         """
         is_whole = entries == reader.total
+        if host_of(conversation).archived.entries > entries:
+            sums = await reader.sums(entries + 1, entries + _AT_ONCE)
+            conversation = without_newest(conversation, sums, entries)
         while not is_whole and (archived := host_of(conversation).archived.entries):
             shorter = self._archiver.cut(conversation)
             if archived <= entries and shorter is not conversation:

@@ -4,7 +4,8 @@ Entries are kept in segments, each the consecutive entries that one move brought
 generation and its first and last position name, so that putting it again after a crash replaces it. Where two overlap,
 because what moved after a crash was cut elsewhere, both hold the same entries; only after a backup was restored do they
 not, and then the newer one stands. Bounds keep a segment within one call and one item of every store, and the thousand
-that its first position is in stands in its name, so that a reader lists two thousands, however long the thread is.
+that its first position is in stands in its name, so that a reader lists two thousands, however long the thread is. A
+line behind a segment's entries may say what all entries before it sum up to: that is found at any position as fast.
 
 A volume may lend its entries to a thread that begins with them. A loan is an object next to its segments, so whoever
 erases these has listed it: `erase` has each loan ended first, by somebody who gives the borrower entries of its own.
@@ -58,6 +59,9 @@ class Loan:
         return _loan_name(self.lent.volume, self.borrower)
 
 
+SumsOf = Callable[[int], "str | None"]
+"""Returns one line about all entries before a segment, given how many of those that are put come before it."""
+
 EndLoans = Callable[[Sequence[Loan]], Awaitable[None]]
 """Ends loans: once it returns, each borrower that is alive has entries of its own."""
 
@@ -79,16 +83,18 @@ class Archive:
     def __init__(self, objects: ObjectStore) -> None:
         self._objects = objects
 
-    async def put(self, volume: Volume, first: int, entries: Sequence[str]) -> None:
+    async def put(self, volume: Volume, first: int, entries: Sequence[str], sums: SumsOf | None = None) -> None:
         """Keep entries, each as JSON text, under the positions from `first` on, and replace what those positions hold.
 
-        Once this returns they are kept, whatever happens to this process.
+        With what the `sums` say of each segment. Once this returns they are kept, whatever happens to this process.
         """
         objects: dict[str, bytes] = {}
+        at = first
         for lines in _cut(entries):
-            segment = _Segment(volume.generation, first, first + len(lines) - 1)
-            objects[segment.name] = "\n".join(lines).encode(errors="surrogatepass")
-            first = segment.last + 1
+            segment = _Segment(volume.generation, at, at + len(lines) - 1)
+            line = None if sums is None else sums(at - first)
+            objects[segment.name] = "\n".join(lines if line is None else [*lines, line]).encode(errors="surrogatepass")
+            at = segment.last + 1
         await self._objects.put(volume.thread, objects)
 
     async def read(self, volume: Volume, first: int, last: int, lenders: Sequence[Lent] = ()) -> list[str]:
@@ -113,19 +119,39 @@ class Archive:
 
     async def present(self, volume: Volume, first: int, last: int) -> dict[int, str]:
         """Return those of the entries from position `first` to `last` that the volume itself has."""
+        covering = await self._covering(volume, first, last)
+        bodies = await self._objects.read(volume.thread, [one.name for one in covering])
+        found: dict[int, str] = {}
+        for segment in covering:
+            if segment.name in bodies:
+                found.update(enumerate(segment.lines(bodies[segment.name])[: segment.count], start=segment.first))
+        return {position: text for position, text in found.items() if first <= position <= last}
+
+    async def sums(self, volume: Volume, first: int, last: int, lenders: Sequence[Lent] = ()) -> str | None:
+        """Return the line about all entries before the first segment that begins within these positions and has one.
+
+        None where no segment that begins there has a line, of the volume or of its lenders.
+        """
+        for one in (Lent(volume, last), *lenders):
+            begins: dict[int, _Segment] = {}
+            for segment in await self._covering(one.volume, first, min(last, one.through)):
+                begins = {at: older for at, older in begins.items() if not segment.first <= at <= segment.last}
+                begins[segment.first] = segment
+            for at in sorted(begins):
+                bodies = await self._objects.read(one.volume.thread, [begins[at].name]) if at >= first else {}
+                for body in bodies.values():
+                    if lines := begins[at].lines(body)[begins[at].count :]:
+                        return lines[0]
+        return None
+
+    async def _covering(self, volume: Volume, first: int, last: int) -> list[_Segment]:
+        """Return the segments with entries of these positions, in the order in which they were put."""
         thousands = range(max(0, first - MOST_ENTRIES + 1) // MOST_ENTRIES, last // MOST_ENTRIES + 1)
         prefixes = (_thousand(volume.generation, number) for number in thousands)
         listed = await asyncio.gather(*(self._objects.names(volume.thread, prefix) for prefix in prefixes))
         put_at = {name: moment for names in listed for name, moment in names.items()}
         in_order_of_put = map(_Segment.parse, sorted(put_at, key=put_at.__getitem__))
-        covering = [one for one in in_order_of_put if one.first <= last and one.last >= first]
-        bodies = await self._objects.read(volume.thread, [one.name for one in covering])
-        found: dict[int, str] = {}
-        for segment in covering:
-            if segment.name in bodies:
-                lines = bodies[segment.name].decode(errors="surrogatepass").split("\n")
-                found.update(enumerate(lines, start=segment.first))
-        return {position: text for position, text in found.items() if first <= position <= last}
+        return [one for one in in_order_of_put if one.first <= last and one.last >= first]
 
     async def lend(self, loan: Loan) -> None:
         """Keep that the loan is made. It holds only if the lender was not asked to erase before this returned."""
@@ -158,7 +184,7 @@ class Archive:
         await self._objects.erase(
             store_key, None if before is None else [*(one.name for one in named), *(one.name for one in loans)]
         )
-        return sum(one.last - one.first + 1 for one in named)
+        return sum(one.count for one in named)
 
     async def _loans(self, store_key: StoreKey, names: Iterable[str]) -> list[Loan]:
         """Return the loans that those of these objects are which lie with a thread."""
@@ -183,7 +209,7 @@ class Archive:
 class _Segment:
     """Consecutive entries in one object, by the positions of the first and the last. The object's name holds all that.
 
-    The object holds them as JSON lines.
+    The object holds them as JSON lines, and one more where there is one about the entries before them.
     """
 
     generation: int
@@ -194,6 +220,14 @@ class _Segment:
     def parse(cls, name: str) -> _Segment:
         generation, _, first, last = map(int, name.split("-"))
         return cls(generation, first, last)
+
+    @property
+    def count(self) -> int:
+        return self.last - self.first + 1
+
+    @staticmethod
+    def lines(body: bytes) -> list[str]:
+        return body.decode(errors="surrogatepass").split("\n")
 
     @property
     def name(self) -> str:

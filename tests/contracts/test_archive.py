@@ -9,7 +9,7 @@ import pytest
 
 from hosting.errors import ArchiveIncompleteError
 from hosting.names import Address, StoreKey
-from hosting.stores.archive import Archive, Lent, Loan, Volume
+from hosting.stores.archive import MOST_ENTRIES, Archive, Lent, Loan, Volume
 from hosting.stores.memory import MemoryObjects
 from tests.contracts.objects import FACTORIES
 
@@ -257,3 +257,57 @@ async def test_what_is_given_back_while_it_is_read_is_read_all_the_same() -> Non
     await archive.put(VOLUME, 1, entries(1, 6))
 
     assert await archive.read(BORROWER, 1, 6, [LENT]) == entries(1, 6)
+
+
+async def said(archive: Archive, first: int, last: int, *lenders: Lent, volume: Volume = VOLUME) -> str | None:
+    """Return what is said of the first segment that begins there."""
+    return await archive.sums(volume, first, last, lenders)
+
+
+@pytest.mark.behaviour("archive.counts-all")
+async def test_what_is_before_a_segment_is_said_with_it(open_archive: OpenArchive) -> None:
+    """By the first of those that begin within the positions that says it; and it is no entry, whichever is put last."""
+    archive = open_archive()
+    await archive.put(VOLUME, 4, entries(4, 6))
+    await archive.put(VOLUME, 1, entries(1, 3), lambda before: f'"{before}"')
+    await archive.put(VOLUME, 7, entries(7, 9), lambda before: f'"{6 + before}"')
+
+    assert await archive.read(VOLUME, 1, 9) == entries(1, 9)
+    asked = [(1, 9), (2, 9), (4, 6), (7, 7), (8, 9), (10, 20)]
+    assert [await said(archive, *one) for one in asked] == ['"0"', '"6"', None, '"6"', None, None]
+    assert await said(archive, 2, 9, volume=Volume(PLACE, 1)) is None
+
+
+@pytest.mark.behaviour("archive.counts-all")
+async def test_each_segment_of_a_move_says_what_is_before_it(open_archive: OpenArchive) -> None:
+    """One move may be several."""
+    archive = open_archive()
+    await archive.put(VOLUME, 11, entries(11, 10 + 2 * MOST_ENTRIES), lambda before: f'"{10 + before}"')
+
+    assert await said(archive, 12, 12 + MOST_ENTRIES) == f'"{10 + MOST_ENTRIES}"'
+
+
+@pytest.mark.behaviour("archive.counts-all")
+async def test_only_a_segment_that_stands_says_what_is_before_it(open_archive: OpenArchive) -> None:
+    """Not one whose beginning a newer one has replaced, after a backup was restored."""
+    archive = open_archive()
+    await archive.put(VOLUME, 1, entries(1, 4), lambda _: '"old 0"')
+    await archive.put(VOLUME, 5, entries(5, 8), lambda _: '"old 4"')
+    await archive.put(VOLUME, 9, entries(9, 12), lambda _: '"old 8"')
+    await archive.put(VOLUME, 1, entries(1, 6, "new"), lambda _: '"new 0"')
+    await archive.put(VOLUME, 7, entries(7, 9, "new"), lambda _: '"new 6"')
+
+    assert [await said(archive, at, 12) for at in (1, 2, 5, 8, 9)] == ['"new 0"', '"new 6"', '"new 6"', None, None]
+
+
+@pytest.mark.behaviour("archive.counts-all")
+async def test_what_is_before_borrowed_entries_say_its_lenders(open_archive: OpenArchive) -> None:
+    """Up to what they lend."""
+    archive, fork = open_archive(), Volume(StoreKey("joker", "fork"), 7)
+    for first in (1, 4, 7):
+        await archive.put(VOLUME, first, entries(first, first + 2), lambda _, first=first: f'"origin {first}"')
+    await archive.put(fork, 6, entries(6, 8), lambda _: '"fork 6"')
+    lent = Lent(VOLUME, 5)
+
+    assert [await said(archive, at, 9, lent, volume=fork) for at in (2, 5, 7)] == ['"fork 6"', '"fork 6"', None]
+    assert [await said(archive, at, 5, lent, volume=fork) for at in (2, 5)] == ['"origin 4"', None]

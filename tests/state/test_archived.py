@@ -12,9 +12,11 @@ from state.conversation import (
     append_turn,
     message_count,
     reset,
+    sums_before,
     with_generation,
     with_lenders,
     with_older,
+    without_newest,
     without_oldest,
 )
 from state.extension import NOTHING, Archived, Lender, host_of, with_extension
@@ -73,6 +75,20 @@ def test_what_is_put_back_of_the_archived_entries_is_not_counted_as_archived_any
     back = with_older(without_oldest(conversation, 6), newest)
 
     assert json.loads(write(back)) == json.loads(write(without_oldest(conversation, 2)))
+
+
+@pytest.mark.behaviour("archive.counts-all")
+def test_a_conversation_may_end_at_archived_entries_whose_sums_are_known() -> None:
+    """It is the one that had these archived and no others; sums of fewer than are wanted, or of none, are not taken."""
+    conversation = talk(4)
+    moved = without_oldest(conversation, 6)
+
+    ended = without_newest(moved, sums_before(without_oldest(conversation, 2), 2), through=3)
+
+    assert host_of(ended).archived == host_of(without_oldest(conversation, 4)).archived
+    assert (message_count(ended), len(ended.data.conversation_history)) == (4, 0)
+    for sums in (None, sums_before(conversation, 2), "[]", '"4"'):
+        assert without_newest(moved, sums, through=3) is moved
 
 
 def test_a_reset_forgets_that_anything_was_archived() -> None:

@@ -21,7 +21,7 @@ from hosting.runner.held_run import read_run
 from hosting.runner.thread_log import epoch_store_key
 from hosting.service.services import Services
 from hosting.settings import read_settings
-from hosting.stores.archive import Archive, EndLoans, Lent, Volume, no_loans
+from hosting.stores.archive import Archive, EndLoans, Lent, SumsOf, Volume, no_loans
 from hosting.stores.choice import Stores
 from hosting.stores.memory import MemoryObjects, MemoryThreadStore
 from hosting.thread.commands import AcceptRun, Change, ResetThread
@@ -45,10 +45,10 @@ class ArmedArchive(Archive):
         self.loses_answers = False
         self.puts: list[tuple[int, int]] = []
 
-    async def put(self, volume: Volume, first: int, entries: Sequence[str]) -> None:
+    async def put(self, volume: Volume, first: int, entries: Sequence[str], sums: SumsOf | None = None) -> None:
         self._refuse_when_down()
         self.puts.append((first, first + len(entries) - 1))
-        await super().put(volume, first, entries)
+        await super().put(volume, first, entries, sums)
         if self.loses_answers:
             raise ArchiveUnavailableError("the answer is lost")
 
