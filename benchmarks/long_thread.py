@@ -19,6 +19,7 @@ from hosting.errors import ArchiveUnavailableError
 from hosting.names import Address, StoreKey
 from hosting.plan import Plan
 from hosting.ports import EntityPage, Purge
+from hosting.request.fork_call import ForkCall, ForkPoint
 from hosting.request.parameters import Window
 from hosting.request.run_call import StartRun, Wait
 from hosting.request.run_request import RunRequest
@@ -146,6 +147,15 @@ class LongThread:
         seconds = time.perf_counter() - began
         if [position for position, _ in entries] != list(range(after + 1, after + 51)[: len(entries)]) or not entries:
             raise WrongAnswerError(f"A page after {after} of a long thread is not the page that was asked for.")
+        return seconds
+
+    async def fork(self, entries: int) -> float:
+        """Return the seconds that a fork with so many entries takes; raises as `Forking.fork` does."""
+        wanted = ForkCall(ForkPoint(entries, before=False), None, None)
+        began = time.perf_counter()
+        await self._services.forking.fork(ADDRESS, wanted, self._engine)
+        seconds = time.perf_counter() - began
+        self._engine.signals.clear()  # the engine is of this thread alone
         return seconds
 
     @property

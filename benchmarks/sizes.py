@@ -40,6 +40,8 @@ class Sizes:
     thread_warm_up: int = 30
     thread_turns: int = 150
     thread_pages: int = 30
+    forked_messages: tuple[int, ...] = (100, 10_000, 100_000)
+    forks: int = 30
     orchestrations: int = 400
     signals: int = 500
     waiting_instances: int = 10_000
@@ -78,6 +80,8 @@ QUICK = Sizes(
     thread_warm_up=2,
     thread_turns=40,
     thread_pages=3,
+    forked_messages=(100, 1000, 26_000),
+    forks=3,
     orchestrations=10,
     signals=10,
     waiting_instances=100,
