@@ -33,6 +33,7 @@ LATE_SECONDS = 600.0
 """A tick that is later than this was missed. A process that died is replaced sooner."""
 LONGEST_AHEAD_SECONDS = 10 * 366 * 86_400.0
 UTC = "UTC"
+_OF_NO_PLACE = {"localtime", "Factory"}
 MOST_CHARACTERS = 100
 _FIELDS = 5
 _FIRST_SPAN_SECONDS, _SPAN_FACTOR = 3600.0, 8
@@ -134,9 +135,8 @@ def _moment(text: str, time_zone: str) -> float:
     if _TIME.fullmatch(text):
         try:
             found = datetime.fromisoformat(_without_fraction(text))
-            return math.floor(
-                (found if found.tzinfo else found.replace(tzinfo=zoneinfo.ZoneInfo(time_zone))).timestamp()
-            )
+            local = found if found.tzinfo else found.replace(tzinfo=zoneinfo.ZoneInfo(time_zone))
+            return math.floor(local.astimezone(timezone.utc).timestamp())  # one that UTC has too: it is shown so
         except (ValueError, OverflowError):
             pass
     raise InvalidFieldError(
@@ -152,5 +152,8 @@ def _without_fraction(text: str) -> str:
 
 @lru_cache(maxsize=1)
 def _zones() -> frozenset[str]:
-    """Return the names of all time zones, which takes a look at each of their files."""
-    return frozenset(zoneinfo.available_timezones() | {UTC})
+    """Return the names of all time zones, which takes a look at each of their files.
+
+    Not those that are none of a place: another machine's `localtime` is another zone.
+    """
+    return frozenset(zoneinfo.available_timezones() - _OF_NO_PLACE | {UTC})
