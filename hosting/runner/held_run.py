@@ -29,14 +29,15 @@ from hosting.thread.events import (
     Delta,
     Failed,
     ModelResult,
+    NoAnswer,
     Step,
     Terminal,
     ToolResult,
     ToolStarted,
 )
-from hosting.thread.head import NOTHING, RECORDED_COUNTS, Head, TokenTotals
+from hosting.thread.head import NOTHING, RECORDED_COUNTS, Head, TokenTotals, usage_of_steps
 from hosting.thread.rows import ApprovalRow, DeletedRow, RunRow
-from hosting.thread.run import Run, fold_run, out_of_budget, superseded, text_so_far, unanswered, under_way
+from hosting.thread.run import Run, fold_run, instead_of, out_of_budget, superseded, text_so_far, unanswered, under_way
 from state.conversation import response_text
 from state.models import ResponseEntry
 
@@ -183,10 +184,13 @@ class HeldRun:
 
     def unanswered(self, terminal: Terminal, error: HostingError) -> Terminal:
         """Return the end of this run whose own was refused; of one that was interrupted, with its answer's text."""
-        if not isinstance(error, RunSupersededError):
-            return unanswered(self.run_id, terminal.at, error)
-        answer = terminal.response if isinstance(terminal, Completed) else None
-        return self.superseded(terminal.at, response_text(answer) if isinstance(answer, ResponseEntry) else "")
+        if isinstance(error, RunSupersededError):
+            answer = terminal.response if isinstance(terminal, Completed) else None
+            words = response_text(answer) if isinstance(answer, ResponseEntry) else ""
+            ended: NoAnswer = self.superseded(terminal.at, words)
+        else:
+            ended = unanswered(self.run_id, terminal.at, error)
+        return instead_of(terminal, ended, usage_of_steps(self.run.steps, terminal).stored())
 
     async def append(self, *steps: Step) -> None:
         """Append steps from the agent's loop, in one write; return once they are in the log.

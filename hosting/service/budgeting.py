@@ -10,7 +10,7 @@ from hosting.budgets import BudgetState, Used
 from hosting.plan import AgentPlan
 from hosting.runner.owner_days import OwnerDays
 from hosting.thread.events import ModelResult
-from hosting.thread.head import NOTHING, RECORDED_COUNTS, Head, run_usage
+from hosting.thread.head import Head, usage_of_steps
 from hosting.thread.run import Run
 
 
@@ -51,12 +51,6 @@ def budget_of_run(agent: AgentPlan, run: Run) -> BudgetState | None:
     """Return what is left of the budget that the run has for itself; None where it has none."""
     if agent.budget is None or agent.budget.per != "run":
         return None
-    own, within, cost = NOTHING, NOTHING, 0
-    for step in run.steps:
-        if isinstance(step, ModelResult):
-            counts = step.response.get("usage_details")
-            own = own if step.within else own.plus(counts, RECORDED_COUNTS)
-            within = within.plus(counts, RECORDED_COUNTS) if step.within else within
-            cost += step.cost
-    tokens = run_usage(own, within, run.terminal).all_tokens
+    cost = sum(step.cost for step in run.steps if isinstance(step, ModelResult))
+    tokens = usage_of_steps(run.steps, run.terminal).all_tokens
     return agent.budget.state(Used(tokens, (run.terminal and run.terminal.cost) or cost))

@@ -28,9 +28,9 @@ from hosting.thread.draft import (
     signal_failed,
 )
 from hosting.thread.forks import fork_source
-from hosting.thread.head import Head
+from hosting.thread.head import Head, run_usage
 from hosting.thread.rows import ApprovalRow, DeletedRow, RowChange
-from hosting.thread.run import cancellation, unanswered
+from hosting.thread.run import cancellation, instead_of, unanswered
 
 MOST_LOST = 3
 MOST_OPEN_RUNS = 200
@@ -177,7 +177,9 @@ def _end(head: Head, command: commands.EndRun) -> commands.Outcome:
     if head.claim is None or head.claim.token != command.token:
         return commands.Stale()
     if (wish := head.runs[0].cancelled) == "rollback":
-        terminal = unanswered(terminal.run_id, terminal.at, cancellation(wish))
+        used = run_usage(head.spent, head.spent_within, terminal)
+        taken_back = unanswered(terminal.run_id, terminal.at, cancellation(wish))
+        terminal = instead_of(terminal, taken_back, used.stored())
     approvals = terminal.approvals if isinstance(terminal, events.Completed) else ()
     if approvals and wish == "interrupt":
         return commands.Refused(cancellation(wish))

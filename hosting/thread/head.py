@@ -264,6 +264,17 @@ def run_usage(spent: TokenTotals, spent_within: TokenTotals, end: events.Termina
     return counted if counted.all_tokens > recorded.all_tokens else recorded
 
 
+def usage_of_steps(steps: Iterable[events.Step], end: events.Terminal | None) -> TokenTotals:
+    """Return the same of a run by its steps."""
+    own = within = NOTHING
+    for step in steps:
+        if isinstance(step, events.ModelResult):
+            counts = step.response.get("usage_details")
+            own = own if step.within else own.plus(counts, RECORDED_COUNTS)
+            within = within.plus(counts, RECORDED_COUNTS) if step.within else within
+    return run_usage(own, within, end)
+
+
 def _completed(head: Head, event: events.Completed) -> Head:
     waiting = None
     first = head.runs[0].first

@@ -184,6 +184,12 @@ def superseded(run_id: str, at: float, words: str = "") -> events.Cancelled:
     return events.Cancelled(at=at, run_id=run_id, code=error.code, detail=error.detail, entry=entry)
 
 
+def instead_of(answer: events.Terminal, ended: events.NoAnswer, usage: dict[str, int]) -> events.NoAnswer:
+    """Return the end that a run has instead of that answer, with what was used for it: its model was called."""
+    entry = {**ended.entry, "usage": usage} if usage else ended.entry
+    return ended.model_copy(update={"entry": entry, "cost": answer.cost, "model": answer.model})
+
+
 def out_of_budget(
     run_id: str, at: float, error: errors.BudgetExceededError, words: str, usage: dict[str, int]
 ) -> events.Failed:

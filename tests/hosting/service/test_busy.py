@@ -25,7 +25,8 @@ class AskingAgent(EchoAgent):
 
     async def _answer(self, texts: list[str]) -> AgentResponse[Any]:
         answer = await super()._answer(texts)
-        return AgentResponse(messages=[Message("assistant", ["May I?"]), *answer.messages])
+        asking = [Message("assistant", ["May I?"]), *answer.messages]
+        return AgentResponse(messages=asking, usage_details={"total_token_count": 40})
 
 
 async def speaking(process: Process, message: str = "first") -> Run:
@@ -156,6 +157,7 @@ async def test_a_late_answer_that_asks_for_approvals_leaves_its_text_and_does_no
     assert code_of(first) == "run_superseded"
     assert isinstance(second.terminal, Completed)
     assert other.agent.turns == [["first", "May I?", "second"]]
+    assert (await one.log.head(ADDRESS)).used.tokens == 40
     for process in (one, other):
         process.loop.close()
 

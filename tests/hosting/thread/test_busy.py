@@ -348,6 +348,22 @@ def test_a_late_answer_of_a_run_that_was_rolled_back_is_dropped() -> None:
 
 
 @pytest.mark.behaviour("thread.busy-rolls-back")
+def test_what_a_late_answer_used_counts_also_where_the_answer_is_dropped() -> None:
+    """Its model was called: a thread's budget is not spent twice by taking runs back."""
+    thread = working()
+    late = answered("r1", "Done")
+    used = {"inputTokenCount": 30, "outputTokenCount": 10, "totalTokenCount": 40}
+    terminal = late.terminal.model_copy(update={"entry": {**late.terminal.entry, "usage": used}, "cost": 7})
+    thread.do(busy("rollback"))
+
+    thread.do(replace(late, terminal=terminal))
+
+    assert code_of(thread) == "run_rolled_back"
+    assert thread.head.used == (40, 7)
+    assert texts(thread) == ["Hello from r0", "Hi"]
+
+
+@pytest.mark.behaviour("thread.busy-rolls-back")
 def test_nothing_of_a_run_that_was_rolled_back_stays_in_the_conversation() -> None:
     """No entry, so nobody who reads the conversation sees that there was one; its run is found by its id."""
     thread = working()
