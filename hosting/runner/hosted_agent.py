@@ -114,8 +114,8 @@ class HostedAgent:
                     if isinstance(outcome, AgentFailure) and isinstance(outcome.error, BudgetExceededError):
                         ended = held.out_of_budget(ended.at, outcome.error)
                     spending = None if attempt.recorder is None else attempt.recorder.spending
-                    if spending is not None and spending.used.cost:
-                        ended = ended.model_copy(update={"cost": spending.used.cost, "model": spending.model})
+                    if spending is not None:
+                        ended = spending.counted_in(ended)
                     record_outcome(span, ended)
                     if isinstance(ended, Completed):
                         return ended

@@ -9,7 +9,7 @@ runs of other threads spend it too. A limit of tokens is asked by requests only 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Coroutine, Iterable
+from collections.abc import Coroutine, Iterable, Mapping
 from typing import Any, TypeVar
 
 from agent_framework import ChatContext, ChatResponse
@@ -20,7 +20,8 @@ from hosting.principal import owner_of
 from hosting.runner.framework import agents_within
 from hosting.runner.owner_days import OwnerDays
 from hosting.runner.owner_minutes import OwnerMinutes
-from hosting.thread.events import ModelResult
+from hosting.thread.events import Completed, ModelResult, Terminal
+from hosting.thread.head import NOTHING, RECORDED_COUNTS
 from hosting.thread.run import Run
 
 T = TypeVar("T")
@@ -51,11 +52,10 @@ class Spending:
         self._caller, self._minutes = owner_of(run.accepted.principal), minutes
         self._loop = asyncio.get_running_loop()
         self.model = ""
-        self.used = UNUSED
+        self.used, self._counts = UNUSED, NOTHING
         for step in run.steps:
             if isinstance(step, ModelResult):
-                tokens = counted_tokens(step.response.get("usage_details"))
-                self.used = self.used.plus(Used(tokens, step.cost))
+                self._add(step.response.get("usage_details"), step.cost)
 
     @property
     def has_budget(self) -> bool:
@@ -85,14 +85,26 @@ class Spending:
             if price is None:
                 raise UnpricedModelError.of(self.model)
             cost = price.of(answer.usage_details)
-        used = Used(counted_tokens(answer.usage_details), cost)
-        self.used = self.used.plus(used)
+        used = self._add(answer.usage_details, cost)
         # A run that is cancelled now has had the answer all the same.
         if self._days is not None:
             await asyncio.shield(self._on_log(self._days.add(self._owner, used)))
         if self._minutes is not None and used.tokens:
             await asyncio.shield(self._on_log(self._minutes.add(self._caller, used.tokens)))
         return cost
+
+    def counted_in(self, ended: Terminal) -> Terminal:
+        """Return the end of the run with what it cost; one without an answer has the calls that no record has."""
+        if self.used.cost:
+            ended = ended.model_copy(update={"cost": self.used.cost, "model": self.model})
+        if isinstance(ended, Completed) or not (usage := self._counts.stored()):
+            return ended
+        return ended.model_copy(update={"entry": {**ended.entry, "usage": usage}})
+
+    def _add(self, counts: Mapping[str, Any] | None, cost: int) -> Used:
+        used = Used(counted_tokens(counts), cost)
+        self.used, self._counts = self.used.plus(used), self._counts.plus(counts, RECORDED_COUNTS)
+        return used
 
     def _on_log(self, call: Coroutine[Any, Any, T]) -> asyncio.Future[T]:
         return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(call, self._loop))

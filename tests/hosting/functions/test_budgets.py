@@ -6,14 +6,23 @@ import asyncio
 from typing import Any
 
 import pytest
-from agent_framework import Agent, AgentExecutor, ChatResponse, Content, Message, Workflow, WorkflowBuilder
+from agent_framework import (
+    Agent,
+    AgentExecutor,
+    ChatResponse,
+    Content,
+    ContextProvider,
+    Message,
+    Workflow,
+    WorkflowBuilder,
+)
 
 from hosting.app import Budget, Price
 from hosting.errors import ConfigurationError
 from tests.support.app.scripted import scripted_agent
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.made_app import app_of, ask, served
-from tests.support.spender import CALLS, USED, Held, Spender, priced, spender
+from tests.support.spender import CALLS, USED, Held, Spender, priced, spender, step
 
 THREADS = "/api/agents/Joker/threads"
 
@@ -65,6 +74,29 @@ async def test_all_runs_of_a_thread_share_its_budget() -> None:
     assert second.json()["budget"] == {"per": "thread", "tokens": 100, "used_tokens": 120, "left_tokens": 0}
     assert shown["budget"] == third.json()["budget"] == second.json()["budget"]
     assert CALLS == ["0", "9", "9", "0"]
+
+
+class _Failing(ContextProvider):
+    """Fails after the model has answered."""
+
+    async def after_run(self, **given: Any) -> None:
+        raise RuntimeError("The store of my own is away.")
+
+
+@pytest.mark.behaviour("http.budget")
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+async def test_a_run_that_fails_after_its_models_answer_has_used_it(streamed: bool) -> None:
+    """No answer is recorded, and its call counts: who has runs fail spends no more than others."""
+    agent = Agent(client=Spender(), name="Joker", tools=[step], context_providers=[_Failing("failing")])
+    async with served(app_of(agent, budget=Budget(tokens=100, per="thread"))) as (_, http):
+        for message in ("0", "1", "0"):
+            await ask(http, message, thread_id="t", **({"stream": True} if streamed else {}))
+        thread, runs = [(await http.get(f"{THREADS}/t{which}")).json() for which in ("", "/runs")]
+
+    assert [run["code"] for run in runs["runs"]] == ["budget_exceeded", "run_failed", "run_failed"]
+    assert [run["usage"].get("total_token_count") for run in runs["runs"]] == [None, 80, 40]
+    assert thread["budget"]["used_tokens"] == 120
+    assert CALLS == ["0", "1", "1"]
 
 
 @pytest.mark.behaviour("http.budget")
