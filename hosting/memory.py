@@ -42,6 +42,7 @@ _AROUND_FACT = 40
 _ID_LENGTH = 32
 _SHORTEST_WORD = 3
 _NOTHING = "Nothing is known of this person yet."
+_TOO_MUCH = "More is known of this person than there is room for here."
 _KNOWN = "What is known of this person, each with its id:"
 _HOW = (
     "Call remember with one short sentence when the person mentions something that will matter in later conversations, "
@@ -126,11 +127,12 @@ class OwnerMemory(ContextProvider):
         if memory is None:
             return
         asked = " ".join(message.text for message in context.input_messages)
-        facts = await memory.facts()
+        facts, nothing = await memory.facts(), _NOTHING
         if len(fitting(facts, self.max_tokens)) < len(facts):
             alike = None if self._embedder is None else await _alike(self._embedder, memory, facts, asked)
             facts = fitting(facts, self.max_tokens, alike or shared_words(facts, asked))
-        known = "\n".join([_KNOWN, *(f"- {fact.text} (id {fact.id})" for fact in facts)]) if facts else _NOTHING
+            nothing = _TOO_MUCH
+        known = "\n".join([_KNOWN, *(f"- {fact.text} (id {fact.id})" for fact in facts)]) if facts else nothing
         context.extend_instructions(self.source_id, f"{known}\n{_HOW}")
         context.extend_tools(self.source_id, list(_tools(memory)))
 
@@ -218,16 +220,15 @@ def shared_words(facts: Sequence[Fact], message: str) -> list[float]:
 def fitting(facts: Sequence[Fact], max_tokens: int, scores: Sequence[float] = ()) -> list[Fact]:
     """Return the facts that the model is given, the oldest first: all, or as many as fit, those of a high score first.
 
-    Of facts with the same score the newest come first.
+    Of facts with the same score the newest come first. One that is too long leaves its room to those after it.
     """
     ranked = sorted(range(len(facts)), key=lambda number: (scores[number] if scores else 0.0, number), reverse=True)
     left = max_tokens * _CHARACTERS_OF_TOKEN
     kept: list[int] = []
     for number in ranked:
-        left -= len(facts[number].text) + _AROUND_FACT
-        if left < 0:
-            break
-        kept.append(number)
+        if (room := len(facts[number].text) + _AROUND_FACT) <= left:
+            left -= room
+            kept.append(number)
     return [facts[number] for number in sorted(kept)]
 
 

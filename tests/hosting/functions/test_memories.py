@@ -147,6 +147,22 @@ async def test_of_a_memory_that_is_too_large_the_model_is_given_what_the_message
     assert other["response"].count("Visited city") < 20
 
 
+@pytest.mark.behaviour("memory.given")
+async def test_a_fact_that_is_too_long_keeps_no_other_from_the_model() -> None:
+    """And where none fits, the model does not take the person for a stranger."""
+    app = OwnedApp(signed_in, agent=rememberer(max_tokens=60))
+    async with app.http:
+        await app.ask("ann", "POST", MEMORY, json={"text": "x" * LONGEST_FACT})
+        none_fits = await app.say("ann", "hello")
+        for text in (TEA, "y" * LONGEST_FACT):
+            await app.ask("ann", "POST", MEMORY, json={"text": text})
+        one_fits = await app.say("ann", "hello")
+
+    assert "Nothing is known" not in none_fits["response"]
+    assert "More is known of this person than there is room for here." in none_fits["response"]
+    assert TEA in one_fits["response"]
+
+
 @asynccontextmanager
 async def with_cities(embeddings: Meanings) -> AsyncIterator[OwnedApp]:
     """Serve an app that knows of a terrier and twenty cities, more than its model is given."""
