@@ -5,6 +5,7 @@ The entities' operations are delivered when a test says so, by a process of its 
 
 from __future__ import annotations
 
+import copy
 import json
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -118,16 +119,35 @@ class Engine:
         return "deleted"
 
 
+class Clock:
+    """Stands until a test moves it."""
+
+    def __init__(self) -> None:
+        self.now = 1_000_000.0
+
+    def __call__(self) -> float:
+        """Return the time."""
+        return self.now
+
+
 class World:
     """What outlives processes, by a clock that a test moves; recent entries have little room, so most are archived."""
 
     def __init__(self) -> None:
-        self.now = 1_000_000.0
+        self.clock = Clock()
         self.threads = SharedMemory()
-        self.archive, self.attachments = MemoryObjects(lambda: self.now), MemoryObjects(lambda: self.now)
+        self.archive, self.attachments = MemoryObjects(self.clock), MemoryObjects(self.clock)
         self.engine = Engine()
         self.loop = AgentLoop(2)
         self.settings = read_settings({"AGENT_RECENT_BYTES": "2048", "AGENT_ATTACHMENT_BYTES": "4096"})
+
+    def again(self) -> World:
+        """Return another world in which everything stands as it stands here now; its agents run on the same loop."""
+        other = copy.copy(self)
+        other.threads = SharedMemory()
+        lasting = (self.clock, self.threads.threads, self.archive, self.attachments, self.engine)
+        other.clock, other.threads.threads, other.archive, other.attachments, other.engine = copy.deepcopy(lasting)
+        return other
 
     def process(self, life: Life | None = None) -> MortalProcess:
         """Return another process of the app."""
@@ -161,7 +181,7 @@ class MortalProcess:
         chosen = Stores(HUB, log, Archive(stores[0]), stores[1])
         listeners = Listeners(CallbackCalls(world.settings.callback_seconds))
         self.services = Services(chosen, world.settings, world.loop, listeners, patience_seconds=0.1)
-        self.services.log.clocks = Clocks(lambda: world.now, lambda: 0.0)
+        self.services.log.clocks = Clocks(world.clock, lambda: 0.0)
         planned = AgentPlan(AGENT, self.agent, http=False, tool=None)
         self.services.hold(planned, world.settings.run_timeout_seconds)
         self.entity = ThreadEntity(planned, self.services)
@@ -174,7 +194,7 @@ class MortalProcess:
     async def say(self, message: str, address: Address = ORIGIN, contents: tuple[Any, ...] = ()) -> str:
         """Take one whole turn and return its run's id."""
         accepted = Accepted(
-            at=self._world.now,
+            at=self._world.clock(),
             run_id=new_id(),
             agent=AGENT,
             thread_id=address.thread_id,

@@ -203,7 +203,7 @@ async def test_a_thread_that_is_being_deleted_is_not_forked_nor_forked_to(world:
     process, _ = await spoken(world)
     await process.say("hi", FORK)
     for address in (ORIGIN, FORK):
-        await process.services.log.execute(address, DeleteThread(world.now))
+        await process.services.log.execute(address, DeleteThread(world.clock.now))
 
     with pytest.raises(ThreadDeletingError):
         await process.fork()
@@ -261,7 +261,7 @@ async def test_whatever_call_a_process_dies_at_a_fork_is_whole_or_there_is_none(
             assert (await world.process().fork(thread_id, at=runs[-2])).entries == 2 * TURNS - 2
         elif (await world.kept(address))[1]:  # the mark goes only once a signal was taken, which no death takes back
             world.engine.signals.clear()
-        world.now += LATER
+        world.clock.now += LATER
         await world.process().sweep()
         archived, beside, position = await world.kept(address)
         if position:
@@ -288,7 +288,7 @@ async def test_a_fork_without_an_archive_whose_process_died_before_its_signal_ge
             await world.process(Life(ends, is_done=True)).fork("fork")
     before = sorted(world.engine.documents)
 
-    world.now += LATER
+    world.clock.now += LATER
     await world.process().sweep()
 
     assert (before, sorted(world.engine.documents)) == (["origin"], ["fork", "origin"])
@@ -308,7 +308,7 @@ async def test_what_was_put_for_nothing_goes_from_a_thread_that_lives(world: Wor
     await process.deliver_all()
     twice = await world.loans(ORIGIN)
 
-    world.now += LATER
+    world.clock.now += LATER
     await process.sweep()
 
     assert (twice, await world.loans(ORIGIN), (await world.kept(FORK))[:2]) == (2, 1, (0, 0))

@@ -89,7 +89,7 @@ async def assert_whole(process: MortalProcess, address: Address, before: Entries
 async def swept(world: World) -> None:
     """Sweep over uploads when they are old, twice: what one sweep has a thread upload, the next finds."""
     for _ in range(2):
-        world.now += LATER
+        world.clock.now += LATER
         await world.process().sweep()
 
 
@@ -147,60 +147,61 @@ async def test_what_a_fork_has_lost_does_not_come_back_with_its_origins_end(
 @pytest.mark.parametrize("is_done", [False, True], ids=["before a call", "after it"])
 @pytest.mark.parametrize("act", [delete_origin, reset_origin])
 async def test_whatever_call_a_process_dies_at_that_erases_an_origin_its_fork_is_whole(
-    act: Act, *, is_done: bool
+    world: World, act: Act, *, is_done: bool
 ) -> None:
     """Then, and when another process has finished it; nothing of the origin is left."""
+    _, before = await forked(world)
     for ends in itertools.count(1):
-        world = World()
-        process, before = await forked(world)
+        again = world.again()
+        process = again.process()
         try:
-            await act(world.process(Life(ends, is_done=is_done)))
+            await act(again.process(Life(ends, is_done=is_done)))
         except DiedError:
             await assert_whole(process, FORK, before)
             await act(process)
         else:
-            world.loop.close()
             break
         await assert_whole(process, FORK, before)
-        assert (await world.kept(ORIGIN))[:2] == NOTHING
+        assert (await again.kept(ORIGIN))[:2] == NOTHING
         await process.delete(FORK)
-        await swept(world)
-        assert (await world.kept(FORK))[:2] == NOTHING
-        world.loop.close()
+        await swept(again)
+        assert (await again.kept(FORK))[:2] == NOTHING
 
     assert ends > 15
 
 
 @pytest.mark.behaviour("fork.killed")
 @pytest.mark.parametrize("act", [delete_origin, reset_origin, delete_fork])
-async def test_whenever_another_process_erases_a_thread_a_fork_of_it_is_whole_or_there_is_none(act: Act) -> None:
+async def test_whenever_another_process_erases_a_thread_a_fork_of_it_is_whole_or_there_is_none(
+    world: World, act: Act
+) -> None:
     """Between any two calls of the process that makes it."""
     outcomes: set[str] = set()
+    _, before = await spoken(world)
     for at in itertools.count(1):
-        world = World()
-        process, before = await spoken(world)
+        again = world.again()
+        process = again.process()
         life = Interrupted(at, lambda: act(process))  # noqa: B023 - it is called in this round
         try:
-            await world.process(life).fork("fork")
+            await again.process(life).fork("fork")
         except HostingError as error:
             outcomes.add(type(error).__name__)
         await process.deliver_all()
-        await swept(world)
-        position = (await world.kept(FORK))[2]
-        if position and FORK.thread_id in world.engine.documents and act is not delete_fork:
+        await swept(again)
+        position = (await again.kept(FORK))[2]
+        if position and FORK.thread_id in again.engine.documents and act is not delete_fork:
             outcomes.add("whole")
             found = await process.entries(FORK)
             assert found in (before, [])  # it may have been reset before it was read
             outcomes.add("empty" if not found else "full")
         elif not position:
-            assert (await world.kept(FORK))[:2] == NOTHING
-            assert await world.loans(ORIGIN) == 0
+            assert (await again.kept(FORK))[:2] == NOTHING
+            assert await again.loans(ORIGIN) == 0
         if act is not delete_fork and at <= life.calls:
-            assert (await world.kept(ORIGIN))[:2] == NOTHING
+            assert (await again.kept(ORIGIN))[:2] == NOTHING
         await process.delete(FORK) if position else None
-        await swept(world)
-        assert (await world.kept(FORK))[:2] == NOTHING
-        world.loop.close()
+        await swept(again)
+        assert (await again.kept(FORK))[:2] == NOTHING
         if at > life.calls:
             break
 
@@ -211,14 +212,14 @@ async def test_whenever_another_process_erases_a_thread_a_fork_of_it_is_whole_or
 
 @pytest.mark.behaviour("fork.whole")
 @pytest.mark.parametrize("act", [delete_origin, reset_origin])
-async def test_a_fork_is_read_whole_while_its_origin_gives_it_copies(act: Act) -> None:
+async def test_a_fork_is_read_whole_while_its_origin_gives_it_copies(world: World, act: Act) -> None:
     """Between any two calls of the process that reads or exports it."""
+    _, before = await forked(world)
     for at in itertools.count(1):
-        world = World()
-        process, before = await forked(world)
+        again = world.again()
+        process = again.process()
         life = Interrupted(at, lambda: act(process))  # noqa: B023 - it is called in this round
-        await assert_whole(world.process(life), FORK, before)
-        world.loop.close()
+        await assert_whole(again.process(life), FORK, before)
         if at > life.calls:
             break
 
@@ -228,20 +229,21 @@ async def test_a_fork_is_read_whole_while_its_origin_gives_it_copies(act: Act) -
 @pytest.mark.behaviour("fork.alone")
 @pytest.mark.parametrize("meanwhile", [delete_fork, reset_fork])
 @pytest.mark.parametrize("act", [delete_origin, reset_origin])
-async def test_what_a_fork_loses_while_its_origin_gives_it_copies_is_gone(meanwhile: Act, act: Act) -> None:
+async def test_what_a_fork_loses_while_its_origin_gives_it_copies_is_gone(
+    world: World, meanwhile: Act, act: Act
+) -> None:
     """Between any two calls of the process that erases the origin; what comes too late goes with the sweep."""
+    await forked(world)
     for at in itertools.count(1):
-        world = World()
-        process, _ = await forked(world)
+        again = world.again()
+        process = again.process()
         life = Interrupted(at, lambda: meanwhile(process))  # noqa: B023 - it is called in this round
-        await act(world.process(life))
+        await act(again.process(life))
         if at > life.calls:
-            world.loop.close()
             break
-        await swept(world)
-        assert (await world.kept(FORK))[:2] == NOTHING, at
-        assert (await world.kept(ORIGIN))[:2] == NOTHING
-        world.loop.close()
+        await swept(again)
+        assert (await again.kept(FORK))[:2] == NOTHING, at
+        assert (await again.kept(ORIGIN))[:2] == NOTHING
 
     assert at > 15
 
