@@ -3,8 +3,8 @@
 Theory. A schema comes from outside, so nothing in it may reach out or run away. References name a schema of the same
 document, which makes one walk over its parts see all that can ever be used; the walk refuses by name what is not
 served. What is accepted means what `jsonschema` makes of it. References alone can double the work at each step, so
-every keyword checks the time. Patterns are RE2's: Python's own may take for ever, and hold every other thread
-meanwhile. Nothing is fetched: the registry is empty.
+every keyword checks the time, or counts. Patterns are RE2's: Python's own may take for ever, and hold every other
+thread meanwhile. Nothing is fetched: the registry is empty.
 
 Importing this module takes a tenth of a second: import it where a request has a schema.
 """
@@ -58,7 +58,7 @@ MAX_SCHEMA_DEPTH: Final = 32
 MAX_SCHEMA_PARTS: Final = 1_000
 MAX_PATTERN_STEPS: Final = 10_000
 """Of all patterns of a schema as RE2 compiles them, about a microsecond each: an address has 20, `\\\\pL` has 1,200."""
-_TRIAL_SECONDS: Final = 0.05
+_MAX_TRIAL_STEPS: Final = 10_000
 _TOP_ONLY: Final = ("$schema", "$id")
 _NOT_SERVED: Final = {
     "patternProperties": "Name the properties, or use additionalProperties.",
@@ -148,8 +148,8 @@ class UncheckableError(Exception):
     """A check that has no result; `str(error)` says why."""
 
 
-class _TooSlowError(Exception):
-    """The time of a check is over."""
+class _TooLongError(Exception):
+    """The time or the steps of a check are over."""
 
 
 def value_fault(schema: Schema, value: Any, seconds: float) -> str | None:
@@ -158,10 +158,27 @@ def value_fault(schema: Schema, value: Any, seconds: float) -> str | None:
     A name in the path that the schema does not have is the value's own and shown as `*`. Raises `UncheckableError` when
     the check takes longer than `seconds` or does not end.
     """
+    deadline = time.thread_time() + seconds
+    return _fault(schema, value, lambda _: time.thread_time() > deadline, f"longer than {seconds:g} s")
+
+
+class _Steps:
+    """Counts the keywords that a check meets, one with a long rule as several: the library's errors hold its text."""
+
+    def __init__(self) -> None:
+        self._left = _MAX_TRIAL_STEPS
+
+    def __call__(self, rule: Any) -> bool:
+        """Return whether this rule is one too many."""
+        self._left -= 1 + len(repr(rule)) // 256
+        return self._left < 0
+
+
+def _fault(schema: Schema, value: Any, is_over: Callable[[Any], bool], limit: str) -> str | None:
     try:
-        error = best_match(_checker(schema, time.thread_time() + seconds).iter_errors(value))
-    except _TooSlowError:
-        raise UncheckableError(f"checking it takes longer than {seconds:g} s") from None
+        error = best_match(_checker(schema, is_over).iter_errors(value))
+    except _TooLongError:
+        raise UncheckableError(f"checking it takes {limit}") from None
     except RecursionError:
         raise UncheckableError("checking it does not end") from None
     except ArithmeticError:
@@ -182,19 +199,19 @@ def value_fault(schema: Schema, value: Any, seconds: float) -> str | None:
     return f"at {path} the rule {error.validator or 'false'!r} is broken"
 
 
-def _checker(schema: Schema, deadline: float) -> Any:
+def _checker(schema: Schema, is_over: Callable[[Any], bool]) -> Any:
     """Return what checks values, without the top's own names: `$schema` would bring the unguarded dialect back."""
     dialect = dialect_of(schema)
     keywords: dict[str, Keyword] = {**dialect.VALIDATORS, "pattern": _pattern, "uniqueItems": _unique_items}
-    guarded = {name: _guarded(keyword, deadline) for name, keyword in keywords.items()}
+    guarded = {name: _guarded(keyword, is_over) for name, keyword in keywords.items()}
     nameless = {name: value for name, value in schema.items() if name not in _TOP_ONLY}
     return validators.extend(dialect, guarded)(nameless, registry=Registry())
 
 
-def _guarded(keyword: Keyword, deadline: float) -> Keyword:
+def _guarded(keyword: Keyword, is_over: Callable[[Any], bool]) -> Keyword:
     def guarded(validator: Any, rule: Any, value: Any, schema: Any) -> Errors | None:
-        if time.thread_time() > deadline:
-            raise _TooSlowError
+        if is_over(rule):
+            raise _TooLongError
         return keyword(validator, rule, value, schema)
 
     return guarded
@@ -241,8 +258,8 @@ def _check_text(text: str) -> None:
     if is_deeper_than(schema, MAX_SCHEMA_DEPTH):
         raise BadSchemaError(f"is nested deeper than {MAX_SCHEMA_DEPTH} levels. Give parts a name in $defs.")
     _check_parts(schema)
-    try:
-        value_fault(schema, None, _TRIAL_SECONDS)
+    try:  # by steps: a pause of the machine can use up any time, and the same schema would be right or wrong
+        _fault(schema, None, _Steps(), f"more than {_MAX_TRIAL_STEPS:,} steps")
     except UncheckableError as error:
         raise BadSchemaError(f"cannot be used: {error}. Send a simpler schema.") from None
 

@@ -74,6 +74,8 @@ BEHAVIOURS = {
     "value with the answer.",
     "http.invalid-output": "An answer that does not fit its response_format is a failed run that names the place and "
     "the rule and quotes nothing.",
+    "http.schemas-by-steps": "Whether a caller's schema is taken hangs on the schema alone, not on how busy the machine"
+    " is.",
     "http.patterns-take-linear-time": "A pattern in a caller's schema cannot hold the process.",
     "http.contents": "Contents are one message with the text before them, reach the model in their order and are kept.",
     "http.contents-limits": "A picture or file is taken up to AGENT_MAX_DATA_BYTES.",

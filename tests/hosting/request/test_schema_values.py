@@ -1,12 +1,14 @@
 """Values checked against schemas, in bounded time."""
 
 import asyncio
+import itertools
+import time
 from typing import Any
 
 import pytest
 from referencing.exceptions import Unresolvable
 
-from hosting.request.json_schema import UncheckableError, value_fault
+from hosting.request.json_schema import UncheckableError, check_schema, value_fault
 
 TWICE = {"properties": {"next": {"allOf": [{"$ref": "#"}, {"$ref": "#"}]}}}
 
@@ -24,6 +26,15 @@ def test_a_check_that_doubles_at_each_level_ends_when_its_time_is_over() -> None
     """Such a schema looks harmless until the answer is deep."""
     with pytest.raises(UncheckableError, match=r"takes longer than 0\.05 s"):
         value_fault(TWICE, nested(60), 0.05)
+
+
+@pytest.mark.behaviour("http.schemas-by-steps")
+def test_a_machine_that_pauses_refuses_no_schema(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether a schema is taken hangs on the schema alone: its trial counts, and asks no clock."""
+    seconds = itertools.count(1.0, 1.0)
+    monkeypatch.setattr(time, "thread_time", lambda: next(seconds))
+
+    check_schema({"anyOf": [{"enum": [f"paused {number}" for number in range(2000)]}, {"type": "null"}]})
 
 
 def test_a_deep_value_of_a_schema_that_holds_itself_is_checked() -> None:
