@@ -74,10 +74,8 @@ def room_of(module: str) -> str:
 def arrows() -> Iterator[Arrow]:
     """Iterate over the imports that leave a room, also those inside functions and for type checking only."""
     for path in sorted((ROOT / "hosting").rglob("*.py")):
-        source = path.read_text(encoding="utf-8")
         start = path.relative_to(ROOT / "hosting").parts[0].removesuffix(".py")
-        for node in ast.walk(ast.parse(source)):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Import | ast.ImportFrom):
-                text = ast.get_source_segment(source, node) or ""
                 for end in {room_of(name) for name in names_of(node) if name.startswith("hosting.")} - {start}:
-                    yield Arrow(path, node.lineno, " ".join(text.split()), start, end)
+                    yield Arrow(path, node.lineno, ast.unparse(node), start, end)

@@ -30,6 +30,8 @@ def cited(path: Path) -> Iterator[str]:
     if path in MANIFEST:
         yield from PAGE.findall(source)
         return
+    if ".md" not in source:
+        return
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, DOCUMENTED):
             yield from PAGE.findall(ast.get_docstring(node) or "")
