@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 import json
+from http.client import HTTPException, InvalidURL
 from typing import Any
-from urllib.error import HTTPError, URLError
+from urllib.error import HTTPError
 from urllib.request import Request, urlopen
 
 INTERRUPTED = 130
@@ -46,8 +47,9 @@ def _header(text: str) -> tuple[str, str]:
 
 def sent(request: Request) -> tuple[int, Any]:
     """Return the status and the JSON of an answer; raises `RefusedError` for any that is no success."""
-    if not request.full_url.startswith(("http://", "https://")):
-        raise ValueError(f"--url is {request.full_url[:80]!r}: it must begin with http:// or https://.")
+    url = request.full_url
+    if not url.startswith(("http://", "https://")):
+        raise ValueError(f"--url is {url[:80]!r}: it must begin with http:// or https://.")
     try:
         with urlopen(request, timeout=_SECONDS) as answer:
             text = answer.read()
@@ -58,5 +60,21 @@ def sent(request: Request) -> tuple[int, Any]:
             raise RefusedError(str(json.loads(text)["detail"])) from None
         except (ValueError, KeyError, TypeError):
             raise RefusedError(f"The app answered {error.code} {error.reason}.") from None
-    except URLError as error:
-        raise RefusedError(f"The app cannot be reached: {error.reason}.") from None
+    except InvalidURL:
+        raise ValueError(f"--url is {url[:80]!r}: its port must be a number, as in http://localhost:7071.") from None
+    except (OSError, HTTPException) as error:
+        raise RefusedError(f"The app cannot be reached: {getattr(error, 'reason', error)}.") from None
+    except ValueError:
+        raise _other_service(url) from None
+
+
+def page_of(request: Request, *fields: str) -> dict[str, Any]:
+    """Return an answer that has these fields; raises `RefusedError` for any other."""
+    _, page = sent(request)
+    if not isinstance(page, dict) or not page.keys() >= set(fields):
+        raise _other_service(request.full_url)
+    return page
+
+
+def _other_service(url: str) -> RefusedError:
+    return RefusedError(f"What answers at {url[:200]} is no app of this kind. Give its address as --url.")

@@ -11,13 +11,15 @@ import argparse
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import Any
 from urllib.parse import quote, urlencode
 from urllib.request import Request
 
-from hosting.app_requests import INTERRUPTED, RefusedError, add_options, headers_of, sent
+from hosting.app_requests import INTERRUPTED, RefusedError, add_options, headers_of, page_of, sent
 
 Found = dict[str, Any]
+_MOST_WATCHED_SECONDS = 3600
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -26,13 +28,13 @@ def main(arguments: Sequence[str]) -> int:
     try:
         headers, app = headers_of(options), f"{options.url.rstrip('/')}/api"
         where = f"{app}/operations?{urlencode({'hours': options.hours})}"
-        page = _read(where, headers)
+        page = _look(where, headers)
         for line in _summary(page):
             print(line)
         stuck = page["stuck"]
         if any(one["code"] == "silent" for one in stuck):
             time.sleep(options.watch)
-            later = [_seen(one) for one in _read(where, headers)["stuck"]]
+            later = [_seen(one) for one in _look(where, headers)["stuck"]]
             stuck = [one for one in stuck if _seen(one) in later]
         return max([_shown(app, one, headers, repairs=options.repair) for one in stuck], default=0)
     except (RefusedError, ValueError) as error:
@@ -50,18 +52,24 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--repair", action="store_true", help="ask again for what is stuck")
     parser.add_argument(
         "--watch",
-        type=float,
+        type=_watched,
         default=30.0,
         metavar="SECONDS",
-        help="how long runs that say nothing are watched for a sign of life (default: %(default)s)",
+        help="how long runs that say nothing are watched for a sign of life, at most 3600 (default: %(default)s)",
     )
     add_options(parser)
     return parser
 
 
-def _read(where: str, headers: Mapping[str, str]) -> Found:
-    _, page = sent(Request(where, headers=dict(headers)))
-    return dict(page)
+def _watched(text: str) -> float:
+    with suppress(ValueError):
+        if 0 <= (seconds := float(text)) <= _MOST_WATCHED_SECONDS:
+            return seconds
+    raise argparse.ArgumentTypeError(f"{text[:40]!r} is no number of seconds from 0 to {_MOST_WATCHED_SECONDS:,}")
+
+
+def _look(where: str, headers: Mapping[str, str]) -> Found:
+    return page_of(Request(where, headers=dict(headers)), "agents", "complete", "looked_at", "stuck")
 
 
 def _summary(page: Found) -> Iterator[str]:

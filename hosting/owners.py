@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import quote, urlencode
 from urllib.request import Request
 
-from hosting.app_requests import INTERRUPTED, RefusedError, add_options, headers_of, sent
+from hosting.app_requests import INTERRUPTED, RefusedError, add_options, headers_of, page_of, sent
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -51,7 +51,7 @@ def _threads(app: str, headers: Mapping[str, str]) -> Iterator[str]:
     cursor: str | None = ""
     while cursor is not None:
         query = urlencode({"owner": "app", "limit": 200, **({"cursor": cursor} if cursor else {})})
-        _, page = sent(Request(f"{app}?{query}", headers=dict(headers)))
+        page = page_of(Request(f"{app}?{query}", headers=dict(headers)), "threads", "next_cursor")
         found += [thread["thread_id"] for thread in page["threads"]]
         cursor = page["next_cursor"]
     return iter(found)

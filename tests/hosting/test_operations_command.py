@@ -7,6 +7,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, ClassVar
@@ -16,6 +17,7 @@ import pytest
 
 from hosting.names import Address
 from hosting.operations import main
+from hosting.owners import main as assign
 from hosting.principal import Principal
 from hosting.thread.commands import AcceptRun, DeleteThread
 from tests.support.known_callers import ISSUER, app_of_known_callers, left_behind
@@ -103,13 +105,16 @@ def test_what_cannot_be_asked_is_a_sentence_and_an_exit_code(
 
 
 class Looks(BaseHTTPRequestHandler):
-    """An app that answers each look with the next of these pages."""
+    """An app that answers each look with the next of these pages, and not at all where one is None."""
 
-    pages: ClassVar[list[dict[str, Any]]] = []
+    pages: ClassVar[list[Any]] = []
 
     def do_GET(self) -> None:
         """Answer, as the last one does from then on."""
-        page = json.dumps(self.pages.pop(0) if len(self.pages) > 1 else self.pages[0]).encode()
+        found = self.pages.pop(0) if len(self.pages) > 1 else self.pages[0]
+        if found is None:
+            return
+        page = found if isinstance(found, bytes) else json.dumps(found).encode()
         self.send_response(200)
         self.send_header("content-length", str(len(page)))
         self.end_headers()
@@ -126,15 +131,74 @@ def seen(**by_run: str) -> dict[str, Any]:
     return {"agents": [], "complete": False, "looked_at": 500, "stuck": stuck}
 
 
-def test_a_run_that_shows_a_sign_of_life_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:
-    """Of those that say nothing; what was not looked at is said too."""
-    Looks.pages = [seen(dead="a", alive="b"), seen(dead="a", alive="c", new="d")]
+@contextmanager
+def answering(*pages: object) -> Iterator[str]:
+    """Yield the address of an app that answers each look with the next of these."""
+    Looks.pages = list(pages)
     with ThreadingHTTPServer(("127.0.0.1", 0), Looks) as server:
         serving = threading.Thread(target=server.serve_forever, args=(0.01,))
         serving.start()
-        code = main(["--url", f"http://127.0.0.1:{server.server_port}", "--watch", "0"])
-        server.shutdown()
-        serving.join()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}"
+        finally:
+            server.shutdown()
+            serving.join()
+
+
+@pytest.mark.parametrize(
+    ("page", "sentence"),
+    [
+        ({"status": "ok"}, "is no app of this kind"),
+        ([], "is no app of this kind"),
+        (b"<html>", "is no app of this kind"),
+        (b"", "is no app of this kind"),
+        (None, "The app cannot be reached: Remote end closed"),
+    ],
+    ids=["other JSON", "a list", "a page", "nothing", "no answer"],
+)
+def test_another_service_at_the_address_is_named(
+    page: object, sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Whatever it answers, by one sentence; the other command says the same."""
+    with answering(page) as origin:
+        codes = [
+            main(["--url", origin]),
+            assign(["assign", "a", "--all", "--issuer", "i", "--id", "x", "--url", origin]),
+        ]
+
+    lines = capsys.readouterr().err.splitlines()
+    assert codes == [1, 1]
+    assert [sentence in line for line in lines] == [True, True]
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--url", "http://localhost:port"], "--url is 'http://localhost:port"),
+        (["--url", "localhost:7071"], "it must begin with http"),
+    ],
+)
+def test_an_address_that_is_none_is_refused(
+    options: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before anything is sent, with its value."""
+    assert main(options) == 1
+    assert sentence in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("watched", ["-1", "nan", "inf", "3601", "soon"])
+def test_a_time_to_watch_that_is_none_is_refused(watched: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """With its value, and what to give."""
+    with pytest.raises(SystemExit):
+        main([f"--watch={watched}"])
+
+    assert f"{watched!r} is no number of seconds from 0 to 3,600" in capsys.readouterr().err
+
+
+def test_a_run_that_shows_a_sign_of_life_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of those that say nothing; what was not looked at is said too."""
+    with answering(seen(dead="a", alive="b"), seen(dead="a", alive="c", new="d")) as origin:
+        code = main(["--url", origin, "--watch", "0"])
 
     assert code == 1
     assert capsys.readouterr().out.splitlines() == [
