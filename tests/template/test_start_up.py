@@ -29,7 +29,7 @@ async def test_a_start_shows_the_model_the_agents_and_a_request_that_asks_one(tm
         "Functions:",
         "",
         f"\thttp-assistant: [POST] {origin}/api/agents/assistant/run",
-        "\t36 more with --verbose",
+        "\t37 more with --verbose",
         "",
         f"MCP: {origin}/runtime/webhooks/mcp (tools: assistant)",
         "",

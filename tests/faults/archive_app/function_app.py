@@ -12,7 +12,7 @@ from scripted import scripted_agent
 
 import hosting.app
 from hosting.stores import choice
-from hosting.stores.archive import Volume
+from hosting.stores.archive import SumsOf, Volume
 
 POINT, _, COUNT = os.environ.get("KILL_AT", "").partition(":")
 
@@ -28,11 +28,11 @@ class KilledArchive:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._archive, name)
 
-    async def put(self, volume: Volume, first: int, entries: Sequence[str]) -> None:
+    async def put(self, volume: Volume, first: int, entries: Sequence[str], sums: SumsOf | None = None) -> None:
         """Put the entries, unless this is the time to die."""
         KilledArchive.left -= 1
         die_at("before")
-        await self._archive.put(volume, first, entries)
+        await self._archive.put(volume, first, entries, sums)
         die_at("after")
 
 
