@@ -130,6 +130,7 @@ async def test_only_an_owners_day_costs_who_looks_a_call_of_the_store(
     app = app_of(spender(), budget=budget, environ={"AGENT_LOG": f"sqlite:{tmp_path / 'log.sqlite'}"})
     async with _processes(app) as (http,):
         await _ask(http, "0", "t")
+        await _read(http, f"{THREADS}/t/messages")  # the first read may look once whether there is something newer
         calls, counts = made[0].log.readiness.calls, [0]
         for path in (f"{THREADS}/t/messages", f"{THREADS}/t", "/api/agents/Joker/budget"):
             before = calls.total()
