@@ -19,5 +19,6 @@ BEHAVIOURS = {
     "docs.glossary": "The ids that docs/glossary.md calls the same are the same.",
     "docs.cited-pages": "Each page that the code, its tests or this manifest cite exists.",
     "docs.words": "Pages and messages have one word for each thing, and none of a private dialect.",
-    "docs.examples-run": "The requests at the top of docs/http-api.md and docs/streaming.md get what these pages show.",
+    "docs.examples-run": "The requests at the top of docs/http-api.md, docs/streaming.md and docs/forks.md get what "
+    "these pages show.",
 }
