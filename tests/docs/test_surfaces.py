@@ -1,0 +1,55 @@
+"""What docs/README.md says of the surfaces, compared with what each of them has."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from hosting.functions.mcp import output_schema
+from hosting.http.openapi import EVERY_ROUTE
+from hosting.http.page import FOLDER
+from hosting.request.run_call import FIELDS
+from tests.support.app.scripted import scripted_agent
+from tests.support.flows import text_flow
+from tests.support.made_app import app_of, triggers
+from tests.support.pages import page, part
+
+TABLE = part(page("docs/README.md"), "## What you reach where")
+ROWS = [tuple(cell.strip() for cell in row.split("|")[1:5]) for row in TABLE.splitlines() if row.startswith("| ")][2:]
+PAGE = "\n".join(script.read_text(encoding="utf-8") for script in sorted(FOLDER.glob("*.js")))
+
+
+def names(column: int) -> set[str]:
+    """Return what stands in backquotes in a column."""
+    return {name for row in ROWS for name in re.findall(r"`([^`]+)`", row[column])}
+
+
+@pytest.mark.behaviour("docs.surfaces")
+def test_the_routes_and_fields_of_the_table_are_those_of_http() -> None:
+    """Of which the OpenAPI document has each, as its own tests hold."""
+    assert names(1) - {str(route) for route in EVERY_ROUTE} - {*FIELDS, "Idempotency-Key"} == set()
+
+
+@pytest.mark.behaviour("docs.surfaces")
+def test_an_mcp_tool_has_the_arguments_and_results_of_the_table_and_no_others() -> None:
+    """And the tools are the agents and workflows, whatever else the app has."""
+    app = app_of(scripted_agent("Joker"), workflow=text_flow, enable_mcp_tool_trigger=True)
+    tools = [one for one in triggers(app).values() if one["type"] == "mcpToolTrigger"]
+    taken = {one["propertyName"] for tool in tools for one in json.loads(tool["toolProperties"])}
+    given = output_schema(app._plan.known("Joker"))["properties"].keys() - {"response", "thread_id", "run_id", "code"}
+
+    assert sorted(tool["toolName"] for tool in tools) == sorted(app._plan.by_name())
+    assert names(2) == taken | given | {"value"}  # which an agent with a format of its own has
+
+
+@pytest.mark.behaviour("docs.surfaces")
+def test_the_page_asks_the_routes_of_which_the_table_says_so() -> None:
+    """Each found by the last word of its path; a field may be sent by another name of the code."""
+    told = {path: row[3] == "yes" for row in ROWS for path in re.findall(r"`[A-Z]+ ([^`]+)`", row[1])}
+    words = {path: [part for part in path.split("/") if "{" not in part][-1] for path in told}
+    asked = {path: re.search(rf"[/\"`]{word}\b", PAGE) is not None for path, word in words.items()}
+
+    assert len(told) > 20
+    assert asked == told
