@@ -69,11 +69,12 @@ TARGET_OPTIONS = {
 # Two test processes for each core: most tests wait for processes that they start, or for a time that is promised. More
 # than four would each start emulators and hosts of their own; six took longer than four.
 ON_ALL_CORES = [f"--numprocesses={min(4, 2 * (os.cpu_count() or 1))}", "--dist=worksteal"]
+# Quick tests wait for nothing, and each process imports and collects for itself.
+ONE_ON_EACH_CORE = [f"--numprocesses={min(4, os.cpu_count() or 1)}", "--dist=worksteal"]
 
 # With --room beside the room's own tests: the house, and the endpoints, called in this process.
 BESIDE_A_ROOM = ("tests/architecture", "tests/hosting/functions")
-# Lets tests/support/seeds.py know that this run explores.
-EXPLORES = "AGENTS_TEST_EXPLORE"
+EXPLORES = "AGENTS_TEST_EXPLORE"  # which tests/support/seeds.py reads
 
 NO_NETWORK = "The package index cannot be reached: no network, or a proxy is needed (set HTTPS_PROXY)."
 EXPLANATIONS = {
@@ -130,9 +131,7 @@ def command_line() -> argparse.ArgumentParser:
     test_command.add_argument("--model", action="store_true", help="only the tests with a real model")
     test_command.add_argument("--room", metavar="NAME", help="only what belongs to that folder of hosting/")
     test_command.add_argument("--wheel", action="store_true", help="where the library is installed, as a wheel")
-    explored = (
-        "only what chooses at random, with new seeds and more examples, again and again for so long; once without"
-    )
+    explored = "only what chooses at random, with new seeds and more examples, for so long; once without"
     test_command.add_argument("--explore", metavar="MINUTES", nargs="?", type=float, const=0.0, help=explored)
     for option, (_, meaning) in TARGET_OPTIONS.items():
         test_command.add_argument(f"--{option}", help=meaning)
@@ -228,14 +227,15 @@ def chosen_tests(options: argparse.Namespace, arguments: list[str]) -> list[str]
         return ["tests/azure"]
     if options.model:
         return ["-m", "model", "tests/model"]
+    processes = ONE_ON_EACH_CORE if options.room is not None or "not slow" in arguments else ON_ALL_CORES
     if options.room is not None:
         rooms = sorted(
             path.name for path in (ROOT / "tests" / "hosting").iterdir() if path.is_dir() and path.name[0] != "_"
         )
         if options.room not in rooms:
             raise SetupError(f"--room is {options.room}: hosting/ has {', '.join(rooms)}.")
-        return [*ON_ALL_CORES, "-m", "not slow", *dict.fromkeys([f"tests/hosting/{options.room}", *BESIDE_A_ROOM])]
-    return [] if any(argument.startswith("tests") for argument in arguments) else ON_ALL_CORES
+        return [*processes, "-m", "not slow", *dict.fromkeys([f"tests/hosting/{options.room}", *BESIDE_A_ROOM])]
+    return [] if any(argument.startswith("tests") for argument in arguments) else processes
 
 
 def docs(options: argparse.Namespace, rest: list[str]) -> NoReturn:

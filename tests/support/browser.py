@@ -33,7 +33,7 @@ class PageGoneError(Exception):
 class Page:
     """An open page."""
 
-    def __init__(self, socket: aiohttp.ClientWebSocketResponse) -> None:
+    def __init__(self, socket: aiohttp.ClientWebSocketResponse[bool]) -> None:
         self._socket = socket
 
     async def evaluate(self, expression: str) -> Any:

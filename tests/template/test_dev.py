@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dev import HOST_OPTIONS, ON_ALL_CORES
+from dev import HOST_OPTIONS, ON_ALL_CORES, ONE_ON_EACH_CORE
 from tests.support.interpreters import interpreter
 from tests.support.running_host import run_command
 from tests.template.checkout import HOST, PYTHON, Checkout, new_checkout
@@ -149,14 +149,15 @@ def test_a_url_chooses_the_tests_of_endpoints_and_hands_them_the_host_and_the_re
 @pytest.mark.parametrize(
     ("arguments", "before"),
     [
-        (["-m", "not slow"], ON_ALL_CORES),
+        (["-x"], ON_ALL_CORES),
+        (["-m", "not slow"], ONE_ON_EACH_CORE),
         (["tests/agents", "-x"], []),
     ],
 )
 def test_the_whole_suite_runs_on_all_cores_and_tests_that_are_named_in_one_process(
     checkout: Checkout, arguments: list[str], before: list[str]
 ) -> None:
-    """Few tests are done before several processes have started, and a debugger wants one."""
+    """A few are done before several processes have started, and a debugger wants one; quick ones wait for nothing."""
     write_pytest(checkout)
     finished = checkout.dev("test", *arguments)
 
@@ -180,8 +181,9 @@ def test_a_room_has_its_tests_the_houses_and_those_of_endpoints(checkout: Checko
 
     finished, refused = (checkout.dev("test", "--room", name, "-x") for name in ("runner", "cellar"))
 
-    assert json.loads(finished.stdout.splitlines()[-1])["arguments"][2:] == [
-        *("-m", "not slow", "tests/hosting/runner", "tests/architecture", "tests/hosting/functions", "-x")
+    assert json.loads(finished.stdout.splitlines()[-1])["arguments"] == [
+        *ONE_ON_EACH_CORE,
+        *("-m", "not slow", "tests/hosting/runner", "tests/architecture", "tests/hosting/functions", "-x"),
     ]
     assert refused.stderr == "dev.py: --room is cellar: hosting/ has runner, thread.\n"
 

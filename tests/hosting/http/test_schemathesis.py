@@ -13,12 +13,12 @@ import pytest
 from tests.support.carriers import APP
 from tests.support.receiver import SECRET
 from tests.support.running_host import RunningHost, host_environment
+from tests.support.seeds import repeated
 
 HERE = Path(__file__).resolve().parent
 KEYS = {"master": "m", "host": "h", "functions": {}, "system": {}}
 KEY = ("--header", f"x-functions-key: {KEYS['host']}")
 MOST_SECONDS = 240
-
 
 WIRES = "^/(openai|a2a|ag-ui)/"
 PARTS = {
@@ -47,7 +47,7 @@ def test_schemathesis_finds_nothing(tmp_path: Path, part: str, seed: int) -> Non
         environ["AGENT_WEBHOOK_SECRET"] = SECRET
     with RunningHost(folder, "--port", "0", "--auth", environ=environ) as host:
         ended = subprocess.run(
-            [*schemathesis(), "run", f"{host.origin}/api/openapi.json", *KEY, "--seed", str(seed), *PARTS[part]],
+            [*schemathesis(seed), f"{host.origin}/api/openapi.json", *KEY, *PARTS[part]],
             cwd=tmp_path,
             env=host_environment({"SCHEMATHESIS_HOOKS": "tests.hosting.http.schemathesis_hooks"}),
             capture_output=True,
@@ -60,8 +60,9 @@ def test_schemathesis_finds_nothing(tmp_path: Path, part: str, seed: int) -> Non
     assert all(f"✅  {phase}" in ended.stdout for phase in ("Coverage", "Fuzzing", "Stateful")), ended.stdout
 
 
-def schemathesis() -> list[str]:
-    """Return the command with its configuration, bounded."""
+def schemathesis(seed: int) -> list[str]:
+    """Return the command that tries a document, with its configuration, bounded."""
     start = "import sys; from schemathesis.cli import schemathesis; sys.exit(schemathesis())"
     options = ["--config-file", str(HERE / "schemathesis.toml"), "--no-color"]
-    return [sys.executable, "-c", start, *options]
+    tried = ["--seed", str(seed), "--max-examples", str(repeated(in_the_gate=10, exploring=30))]
+    return [sys.executable, "-c", start, *options, "run", *tried]
