@@ -118,16 +118,10 @@ class Budget:
             raise ConfigurationError(f"per of a Budget is {str(self.per)[:80]!r}. Give one of {', '.join(_PERS)}.")
         if cost is not None and _millionths("cost of a Budget", cost) == 0:
             raise ConfigurationError("cost of a Budget is 0, so no model call could begin. Give more, or leave it out.")
+        _check_prices(self.prices)
         if (cost is None) is not (not self.prices):
             given, missing = ("prices", "cost") if cost is None else ("a cost", "prices")
             raise ConfigurationError(f"A Budget has {given} and no {missing}. Give both, or neither of them.")
-        prices: Mapping[Any, Any] = self.prices
-        for model, price in prices.items():
-            if not isinstance(price, Price):
-                shown, kind = str(model)[:80], type(price).__name__
-                raise ConfigurationError(
-                    f"The price of model {shown!r} is a {kind}. Give Price(input=..., output=...)."
-                )
 
     @property
     def most_cost(self) -> int | None:
@@ -179,6 +173,22 @@ def checked_budget(agent: str, budget: Budget | None) -> Budget | None:
             f"budget of agent {agent!r} is a {type(budget).__name__}. Give Budget(tokens=...) or leave it out."
         )
     return budget
+
+
+def _check_prices(prices: object) -> None:
+    if not isinstance(prices, Mapping):
+        raise ConfigurationError(
+            f"prices of a Budget is {str(prices)[:80]!r}, which is no mapping. Give "
+            "{'name of the model': Price(input=..., output=...)}."
+        )
+    for model, price in prices.items():
+        if not isinstance(model, str) or not model.strip():
+            raise ConfigurationError(
+                f"prices of a Budget has a price of {str(model)[:80]!r}, which is no model's name. Give names as texts."
+            )
+        if not isinstance(price, Price):
+            shown, kind = model[:80], type(price).__name__
+            raise ConfigurationError(f"The price of model {shown!r} is a {kind}. Give Price(input=..., output=...).")
 
 
 def counted_tokens(usage: Mapping[str, Any] | None) -> int:

@@ -92,7 +92,7 @@ class OwnerMemory(ContextProvider):
     `max_tokens` is about how much of it the model is given, by four characters a token. `embeddings` finds those that
     are like the message where there are more. In an app that knows no owners all callers are one, so that what one of
     them says is known to the next: `shared=True` says that this is meant.
-    Raises `ConfigurationError` for a number of tokens that is none, and a client without `get_embeddings`.
+    Raises `ConfigurationError` for an option that is none, such as a client without `get_embeddings`.
     """
 
     def __init__(
@@ -103,6 +103,12 @@ class OwnerMemory(ContextProvider):
         shared: bool = False,
         embeddings: SupportsGetEmbeddings[Any, Any, Any] | None = None,
     ) -> None:
+        if not isinstance(source_id, str) or not source_id.strip():
+            raise ConfigurationError(
+                f"source_id of OwnerMemory is {source_id!r:.80}. Give a name as a text, or leave it out."
+            )
+        if not isinstance(shared, bool):
+            raise ConfigurationError(f"shared of OwnerMemory is {shared!r:.80}. Give True or False.")
         if type(max_tokens) is not int or max_tokens < 1:
             raise ConfigurationError(f"max_tokens of OwnerMemory is {max_tokens!r:.80}. Give a whole number from 1 on.")
         super().__init__(source_id)

@@ -220,6 +220,9 @@ def _calling_inner(model: str | None = None) -> Spender:
     [
         (lambda: Budget(tokens=0), "tokens of a Budget is '0'"),
         (lambda: Budget(tokens=True), "tokens of a Budget is 'True'"),
+        (lambda: Budget(tokens=-5), "tokens of a Budget is '-5'. Give a whole number above 0."),
+        (lambda: Budget(tokens=float("nan")), "tokens of a Budget is 'nan'"),  # type: ignore[arg-type]
+        (lambda: Budget(tokens=5, per=["run"]), "per of a Budget is"),  # type: ignore[arg-type]
         (lambda: Budget(tokens=5, per="day"), "per of a Budget is 'day'. Give one of run, thread, owner/day."),  # type: ignore[arg-type]
         (lambda: app_of(spender(), budget=5), r"budget of agent 'Joker' is a int. Give Budget\(tokens=...\)"),
         (lambda: app_of(scripted_agent("Joker"), budget=Budget(tokens=5)), "its model calls cannot be counted"),

@@ -134,6 +134,10 @@ def _workflow() -> Workflow:
         (lambda: Budget(cost=1), "has a cost and no prices"),
         (lambda: Budget(tokens=1, prices=A_CALL), "has prices and no cost"),
         (lambda: Budget(cost=1, prices={"small": 5}), r"The price of model 'small' is a int. Give Price\("),  # type: ignore[dict-item]
+        (lambda: Budget(cost=1, prices=5), "prices of a Budget is '5', which is no mapping. Give {'name of the model'"),  # type: ignore[arg-type]
+        (lambda: Budget(tokens=1, prices=None), "prices of a Budget is 'None', which is no mapping"),  # type: ignore[arg-type]
+        (lambda: Budget(cost=1, prices=[("small", Price(1, 2))]), "which is no mapping"),  # type: ignore[arg-type]
+        (lambda: Budget(cost=1, prices={7: Price(1, 2)}), "has a price of '7', which is no model's name"),  # type: ignore[dict-item]
         (lambda: Price(input=-1, output=1), "input of a Price is '-1'"),
         (
             lambda: app_of(spender(client=priced("other")), budget=Budget(cost=1, prices=A_CALL)),

@@ -299,6 +299,7 @@ async def test_the_document_has_the_headers_of_a_limit_exactly_where_they_are_se
         (lambda: Limit(requests_per_minute=0), "requests_per_minute of a Limit is '0'. Give 1 to 1,000,000."),
         (lambda: Limit(runs_at_once=True), "runs_at_once of a Limit is 'True'"),
         (lambda: Limit(runs_at_once=2.5), "runs_at_once of a Limit is '2.5'"),  # type: ignore[arg-type]
+        (lambda: Limit(tokens_per_minute=-1), "tokens_per_minute of a Limit is '-1'. Give 1 to 1,000,000,000."),
         (lambda: app_of(scripted_agent("Joker"), limit=60), r"limit of agent 'Joker' is a int. Give Limit\("),
     ],
 )
