@@ -4,28 +4,34 @@ Theory. What a model's answer used is added to the owner's head (`hosting.runner
 is recorded. So a call counts that was made, also where its process dies before anybody has the answer, and one that is
 made again for that counts again. Not counted is an answer whose process dies before it is added.
 
-A day is one of UTC, by the clock of the process that asks. The first call of another day begins at nothing, in place of
-what was before. It never goes back, so clocks that differ give nobody a day twice.
+A day is one of UTC, by the clock of the process that asks, and counts under its own name. So a process whose clock is
+wrong spends another day and takes nothing from the one that the others count, and no day is given to anybody twice,
+however clocks differ. The head keeps the days that were counted last, not the newest by name: those of a clock that is
+ahead would drive out the right one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from hosting.budgets import Used
+from pydantic import Field
+
+from hosting.budgets import UNUSED, Used
 from hosting.names import new_id
 from hosting.ports import iso
 from hosting.runner.owner_heads import OwnerHead, OwnerHeads
 from hosting.runner.thread_log import ThreadLog
 from hosting.stores.contract import ThreadStore
 
+_KEPT_DAYS = 8
+"""Today, those that clocks around midnight are still or already in, and room for clocks that are wrong."""
 
-class _Day(OwnerHead):
-    """What was used in a `day`, such as 2026-01-31."""
 
-    day: str = ""
-    tokens: int = 0
-    cost: int = 0
+class _Days(OwnerHead):
+    """What was used in each of these `days`, by names such as 2026-01-31; the one that was counted last comes last."""
+
+    days: Mapping[str, Used] = Field(default_factory=dict)
 
 
 class OwnerDays:
@@ -35,32 +41,28 @@ class OwnerDays:
     """
 
     def __init__(self, agent: str, log: ThreadLog, store: ThreadStore) -> None:
-        self._heads = OwnerHeads(("budget", "day"), agent, _Day, log, store)
+        self._heads = OwnerHeads(("budget", "day"), agent, _Days, log, store)
         self._clocks = log.clocks
 
     async def used(self, owner: str) -> tuple[str, Used]:
         """Return when the next day begins (RFC 3339, UTC), and what the owner used in this one, in all processes."""
-        day = self._today(await self._heads.read(owner))
-        next_day = datetime.fromisoformat(f"{day.day}T00:00:00+00:00") + timedelta(days=1)
-        return next_day.strftime("%Y-%m-%dT%H:%M:%SZ"), Used(day.tokens, day.cost)
+        known, today = await self._heads.read(owner), self._today()
+        next_day = datetime.fromisoformat(f"{today}T00:00:00+00:00") + timedelta(days=1)
+        return next_day.strftime("%Y-%m-%dT%H:%M:%SZ"), known.days.get(today, UNUSED)
 
     async def add(self, owner: str, used: Used) -> None:
         """Count what one call used, once."""
         counted = new_id()
 
-        def more(known: _Day) -> _Day | None:
+        def more(known: _Days) -> _Days | None:
             if counted in known.counted:
                 return None
-            day = self._today(known)
-            return _Day(
-                day=day.day,
-                tokens=day.tokens + used.tokens,
-                cost=day.cost + used.cost,
-                counted=known.counting(counted),
-            )
+            today = self._today()
+            others = [day for day in known.days.items() if day[0] != today]
+            days = [*others, (today, known.days.get(today, UNUSED).plus(used))]
+            return _Days(days=dict(days[-_KEPT_DAYS:]), counted=known.counting(counted))
 
         await self._heads.change(owner, more)
 
-    def _today(self, known: _Day) -> _Day:
-        today = iso(self._clocks.wall())[: len("2026-01-31")]
-        return known if known.day >= today else _Day(day=today)
+    def _today(self) -> str:
+        return iso(self._clocks.wall())[: len("2026-01-31")]

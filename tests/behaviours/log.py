@@ -30,7 +30,8 @@ BEHAVIOURS = {
     "log.reads-again": "A read that fails is tried again within the log's patience, some times: one failed call is no "
     "outage.",
     "log.owner-days": "What an owner uses in a day is counted once for each call, at one place for all processes, "
-    "whatever becomes of the store's answers, and begins anew at midnight (issue 51).",
+    "whatever becomes of the store's answers, and begins anew at midnight; a process whose clock is wrong begins no "
+    "day for the others (issue 51).",
     "log.owner-minutes": "A caller's requests in a minute are counted once, at one place for all processes: no 60 "
     "seconds have more than the limit, and a refusal asks no store (issue 51).",
     "log.owner-tokens": "What a caller's runs use in a minute is counted once for each call, at one place for all "

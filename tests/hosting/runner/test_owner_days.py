@@ -8,6 +8,7 @@ import pytest
 
 from hosting.budgets import UNUSED, Used
 from hosting.errors import LogUnavailableError
+from hosting.names import Address
 from hosting.ports import Clocks
 from hosting.runner.owner_days import OwnerDays
 from hosting.runner.thread_log import ThreadLog
@@ -77,16 +78,49 @@ async def test_a_count_that_cannot_be_kept_is_an_outage(desk: Desk) -> None:
 
 @pytest.mark.behaviour("log.owner-days")
 async def test_a_day_ends_at_midnight_of_utc_and_clocks_that_differ_give_none_twice(desk: Desk) -> None:
-    """A process whose clock is behind counts for the day that has begun elsewhere."""
+    """A process whose clock is behind still counts for the day that has ended elsewhere."""
     await desk.days.add("ada", CALL)
     desk.others_now += 2 * HOUR
     renewed = await desk.others.used("ada")
-    before = await desk.days.used("ada")
     await desk.others.add("ada", CALL)
     await desk.days.add("ada", CALL)
+    before = await desk.days.used("ada")
+    desk.now += 2 * HOUR
 
-    assert (before, renewed) == (("2026-01-02T00:00:00Z", CALL), ("2026-01-03T00:00:00Z", UNUSED))
-    assert await desk.days.used("ada") == await desk.others.used("ada") == ("2026-01-03T00:00:00Z", Used(80, 10))
+    assert (before, renewed) == (("2026-01-02T00:00:00Z", Used(80, 10)), ("2026-01-03T00:00:00Z", UNUSED))
+    assert await desk.days.used("ada") == await desk.others.used("ada") == ("2026-01-03T00:00:00Z", CALL)
+
+
+@pytest.mark.behaviour("log.owner-days")
+@pytest.mark.parametrize("days", [5, -5, 1, 40_000], ids=["ahead", "behind", "a day", "a century"])
+async def test_a_process_whose_clock_is_wrong_begins_no_day_for_the_others(desk: Desk, days: int) -> None:
+    """Whatever it counts, and wherever it dies; a day that it has spent is spent once that day comes."""
+    await desk.others.add("ada", CALL)
+    desk.now += days * 24 * HOUR
+    counting = asyncio.ensure_future(desk.days.add("ada", CALL))
+    async with desk.store.holding("append"):
+        counting.cancel()  # it dies here, and does not know that its call counts
+    of_others = await desk.others.used("ada")
+    await desk.others.add("ada", CALL)
+    still = await desk.others.used("ada")
+    desk.others_now = desk.now
+
+    assert (of_others, still) == (("2026-01-02T00:00:00Z", CALL), ("2026-01-02T00:00:00Z", Used(80, 10)))
+    assert (await desk.others.used("ada"))[1] == CALL
+
+
+@pytest.mark.behaviour("log.owner-days")
+async def test_the_days_that_are_kept_are_those_that_were_counted_last(desk: Desk) -> None:
+    """A clock that runs away from day to day takes the right one from nobody, and a head does not grow by the days."""
+    for _ in range(100):
+        await desk.others.add("ada", CALL)
+        desk.now += 24 * HOUR
+        await desk.days.add("ada", CALL)
+    head = await desk.store.head(Address.of("Joker.budget", "day", "ada"))
+
+    assert (await desk.others.used("ada"))[1] == Used(4000, 500)
+    assert head is not None
+    assert len(head.payload) < 2000
 
 
 @pytest.mark.behaviour("log.owner-days")
