@@ -141,14 +141,12 @@ class AgentFunctionApp(df.DFApp):
         self._settings = with_longest_wait(read_settings(environ), max_poll_retries, poll_interval_seconds)
         self.enable_health_check, self.enable_http_endpoints = enable_health_check, enable_http_endpoints
         self.enable_mcp_tool_trigger, self.default_callback = enable_mcp_tool_trigger, default_callback
-        folder, requires_key = app_folder(environ), self.auth_level is not func.AuthLevel.ANONYMOUS
-        scheme = getattr(checked_resolver(principal), "sign_in_scheme", None)
-        self._plan = Plan(has_owners=principal is not None, requires_key=requires_key, sign_in_scheme=scheme)
-        self._ttls, self._budget, self._limit, self._webhook = dict[str, float](), budget, limit, webhook
+        folder, self._ttls = app_folder(environ), dict[str, float]()
+        self._plan = self._make_plan(principal, budget, limit, webhook)
         report_missing(environ)
         report_unknown(environ)
         self._safeguards = Safeguards(self._settings, folder, environ)
-        self._safeguards.check_http(is_anonymous=not requires_key)
+        self._safeguards.check_http(is_anonymous=not self._plan.requires_key)
         self._services = self._make_services(folder, environ)
         access = Access(principal, self._settings.admin_role, self._services.sharing)
         hosted = hosted_workflows(workflow, workflows)
@@ -157,9 +155,22 @@ class AgentFunctionApp(df.DFApp):
         self._has_page = not is_production(environ) if enable_page is None else enable_page
         self._register_shared(hosted, lists_agents=health_lists_agents)
         self._wire_functions = register_wires(self._served, wires, self._services)
-        given: list[SupportsAgentRun | HostedWorkflow] = [*(agents or ()), *hosted]
-        for one in given:
-            self._add(one, http=isinstance(one, HostedWorkflow) or None)
+        for agent in agents or ():
+            self._host(self._plan.add(agent, http=enable_http_endpoints, mcp=enable_mcp_tool_trigger))
+        for flow in hosted:
+            self._host(self._plan.add(flow, http=True, mcp=enable_mcp_tool_trigger))
+
+    def _make_plan(
+        self, principal: PrincipalResolver | None, budget: Budget | None, limit: Limit | None, webhook: str | None
+    ) -> Plan:
+        return Plan(
+            has_owners=principal is not None,
+            requires_key=self.auth_level is not func.AuthLevel.ANONYMOUS,
+            sign_in_scheme=getattr(checked_resolver(principal), "sign_in_scheme", None),
+            budget=budget,
+            limit=limit,
+            webhook=webhook,
+        )
 
     def _make_services(self, folder: Path, environ: Mapping[str, str]) -> Services:
         settings = self._settings
@@ -302,49 +313,29 @@ class AgentFunctionApp(df.DFApp):
     ) -> None:
         """Register one more agent; None means as the constructor or settings say, and the tool has the agent's name."""
         _refuse("add_agent", unknown)
-        self._add(
+        planned = self._plan.add(
             agent,
-            callback=callback,
-            http=enable_http_endpoint,
-            mcp=enable_mcp_tool_trigger,
-            tool=(mcp_tool_name, mcp_tool_description),
-            run_timeout_seconds=run_timeout_seconds,
-            ttl_seconds=ttl_seconds,
-            retry=retry,
+            http=self.enable_http_endpoints if enable_http_endpoint is None else enable_http_endpoint,
+            mcp=self.enable_mcp_tool_trigger if enable_mcp_tool_trigger is None else enable_mcp_tool_trigger,
+            tool_name=mcp_tool_name,
+            tool_description=mcp_tool_description,
             busy=busy,
             budget=budget,
             limit=limit,
             webhook=webhook,
         )
+        self._host(planned, callback, run_timeout_seconds, ttl_seconds, retry)
 
-    def _add(
+    def _host(
         self,
-        agent: SupportsAgentRun | HostedWorkflow,
-        *,
+        planned: AgentPlan,
         callback: AgentResponseCallbackProtocol | None = None,
-        http: bool | None = None,
-        mcp: bool | None = None,
-        tool: tuple[str | None, str | None] = (None, None),
         run_timeout_seconds: float | None = None,
         ttl_seconds: float | None = None,
         retry: Retry | None = None,
-        busy: Busy = "queue",
-        budget: Budget | None = None,
-        limit: Limit | None = None,
-        webhook: str | None = None,
     ) -> None:
-        planned = self._plan.add(
-            agent,
-            http=self.enable_http_endpoints if http is None else http,
-            mcp=self.enable_mcp_tool_trigger if mcp is None else mcp,
-            tool_name=tool[0],
-            tool_description=tool[1],
-            busy=busy,
-            budget=self._budget if budget is None else budget,
-            limit=self._limit if limit is None else limit,
-            webhook=self._webhook if webhook is None else webhook,
-        )
-        self._safeguards.check_agent(agent, planned.name, is_tool=planned.tool is not None)
+        """Register what an agent, or a workflow, has of its own: its entity, and its route and tool if it has them."""
+        self._safeguards.check_agent(planned.agent, planned.name, is_tool=planned.tool is not None)
         seconds = self._time_limit.of(planned.name, run_timeout_seconds)
         ttl = checked_ttl(planned.name, ttl_seconds, self._settings.thread_ttl_seconds)
         if callback := callback or self.default_callback:

@@ -84,13 +84,16 @@ class Plan:
 
     Where threads have owners (`has_owners`), their names leave room for one. `requires_key` says whether requests need
     a function key, and `sign_in_scheme` by which scheme of the header Authorization callers sign in; None where that
-    is not known.
+    is not known. `budget`, `limit` and `webhook` are those of agents that have none of their own.
     """
 
     agents: dict[str, AgentPlan] = field(default_factory=dict)
     has_owners: bool = False
     requires_key: bool = True
     sign_in_scheme: str | None = None
+    budget: Budget | None = None
+    limit: Limit | None = None
+    webhook: str | None = None
 
     def add(
         self,
@@ -129,9 +132,9 @@ class Plan:
             None,
             workflow,
             busy,
-            checked_budget(name, budget),
-            webhook,
-            checked_limit(name, limit),
+            checked_budget(name, self.budget if budget is None else budget),
+            self.webhook if webhook is None else webhook,
+            checked_limit(name, self.limit if limit is None else limit),
         )
         if mcp:
             planned = replace(planned, tool=self._tool(planned, tool_name, tool_description))
