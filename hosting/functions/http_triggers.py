@@ -20,7 +20,15 @@ from hosting.http.bodies import AgentBudget
 from hosting.http.deliveries import NOT_TAKEN
 from hosting.http.openapi import ServedApp, openapi_document
 from hosting.http.operations import OPERATIONS, operations_reply
-from hosting.http.overview_replies import agents_reply, figures_reply, newest_reply, waiting_reply, workflows_reply
+from hosting.http.overview_replies import (
+    agents_reply,
+    figures_reply,
+    health_reply,
+    newest_reply,
+    threads_reply,
+    waiting_reply,
+    workflows_reply,
+)
 from hosting.http.page import FUNCTION as PAGE_FUNCTION
 from hosting.http.page import ROUTE as PAGE_ROUTE
 from hosting.http.page import Page
@@ -30,25 +38,26 @@ from hosting.http.replies import (
     answered_reply,
     approvals_reply,
     cancel_reply,
-    deleting_reply,
-    done_reply,
-    erasure_fields,
-    export_fields,
-    health_reply,
     json_reply,
-    messages_reply,
     run_headers,
     run_reply,
     run_url,
     runs_reply,
     status_reply,
     thread_headers,
-    threads_reply,
     timeline_reply,
 )
 from hosting.http.route import Route
 from hosting.http.streams import Streams
-from hosting.http.thread_replies import fork_reply, thread_reply
+from hosting.http.thread_replies import (
+    deleting_reply,
+    done_reply,
+    erasure_fields,
+    export_fields,
+    fork_reply,
+    messages_reply,
+    thread_reply,
+)
 from hosting.plan import AgentPlan
 from hosting.request.contents import Limits, limits_of
 from hosting.request.fork_call import parse_fork

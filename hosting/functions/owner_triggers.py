@@ -9,18 +9,9 @@ from hosting.functions.http_triggers import Starting
 from hosting.http import owner_routes
 from hosting.http.memory_routes import fact_fields
 from hosting.http.owner_bodies import ShownFact
-from hosting.http.replies import (
-    Reply,
-    Streamed,
-    done_reply,
-    export_fields,
-    grant_fields,
-    grants_reply,
-    json_reply,
-    owner_erasure_reply,
-    thread_headers,
-)
+from hosting.http.replies import Reply, Streamed, json_reply, thread_headers
 from hosting.http.schedule_routes import schedule_fields
+from hosting.http.thread_replies import done_reply, export_fields, grant_fields, grants_reply, owner_erasure_reply
 from hosting.request.contents import limits_of
 from hosting.request.owner_call import parse_grant, parse_owner
 from hosting.request.parameters import read_cursor, read_limit

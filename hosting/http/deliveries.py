@@ -6,17 +6,20 @@ Theory. What an administrator lists of all owners' threads names each owner, by 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from urllib.parse import urlsplit
 
 from typing_extensions import TypedDict
 
 from hosting import errors
 from hosting.http.bodies import ShownDelivery
-from hosting.http.replies import Reply, delivery_fields, json_reply, thread_headers
+from hosting.http.replies import Reply, json_reply, thread_headers, thread_ids
 from hosting.http.route import LOG, ResponseSpec, Route, ok
 from hosting.http.routes import THREAD_PATH, of_workflow, read_of_thread
 from hosting.names import Address
+from hosting.ports import iso
 from hosting.request.parameters import CURSOR, LIMIT, OF_RUN
 from hosting.service.deliveries import Delivery, DeliveryPage
+from hosting.service.webhooks import next_try
 
 
 class ShownDeliveries(TypedDict):
@@ -57,6 +60,26 @@ AGAIN = Route(
 WEBHOOK_ROUTES = (NOT_TAKEN, OF_THREAD, AGAIN)
 WORKFLOW_WEBHOOK_ROUTES = tuple(same for route in WEBHOOK_ROUTES if (same := of_workflow(route)) is not None)
 """What an app has that sends webhooks."""
+
+
+def delivery_fields(address: Address, delivery: Delivery) -> ShownDelivery:
+    """Return what came of a delivery.
+
+    Of the address only the host is shown: the rest may be the receiver's secret, and who may read a thread is not
+    always who named the address.
+    """
+    return {
+        **thread_ids(address.thread_id),
+        "run_id": delivery.run_id,
+        "correlation_id": delivery.run_id,
+        "owner": address.owner,
+        "receiver": delivery.target,
+        "host": urlsplit(delivery.url).netloc,
+        "event": delivery.event,
+        "state": delivery.state,
+        "next_try_at": None if (at := next_try(address, delivery)) is None else iso(at),
+        "tries": [{"at": iso(one.at), "status": one.status, "problem": one.problem} for one in delivery.tries],
+    }
 
 
 def deliveries_reply(page: DeliveryPage, headers: Mapping[str, str] | None = None) -> Reply:

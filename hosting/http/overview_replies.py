@@ -1,13 +1,14 @@
-"""Replies about many threads: the newest, what waits for approval, figures by day; and the agents and workflows."""
+"""Replies about many threads: all, the newest, what waits for approval, figures by day; and about agents and app."""
 
 from __future__ import annotations
 
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from urllib.parse import quote
 
 from hosting.budgets import cost_text
 from hosting.http.bodies import (
     AgentList,
+    HealthyAgent,
     ListedAgent,
     ListedThread,
     ListedWorkflow,
@@ -18,7 +19,7 @@ from hosting.http.bodies import (
 )
 from hosting.http.replies import Reply, json_reply, thread_ids
 from hosting.plan import AgentPlan
-from hosting.ports import iso
+from hosting.ports import EntityPage, iso
 from hosting.service.figures import Day, DayFigures, Figures
 from hosting.service.outcome import approval_fields
 from hosting.service.overview import AgentFigures, OverviewPage
@@ -74,6 +75,31 @@ def workflows_reply(plans: Sequence[AgentPlan], base_url: str, *, has_webhooks: 
         if plan.workflow is not None
     ]
     body: WorkflowList = {"workflows": listed}
+    return json_reply(200, body)
+
+
+def health_reply(agents: Iterable[AgentPlan] | None) -> Reply:
+    """Return that the app runs, and its agents where they are given."""
+    if agents is None:
+        return json_reply(200, {"status": "healthy"})
+    listed = [
+        HealthyAgent(
+            name=each.name,
+            type=type(each.agent).__name__,
+            http_endpoint_enabled=each.http,
+            mcp_tool_enabled=each.tool is not None,
+        )
+        for each in agents
+    ]
+    return json_reply(200, {"status": "healthy", "agents": listed, "agent_count": len(listed)})
+
+
+def threads_reply(page: EntityPage) -> Reply:
+    """Return a page of threads, in the store's order."""
+    threads: list[ListedThread] = [
+        {"thread_id": key, "session_id": key, "updated_at": changed} for key, changed in page.keys
+    ]
+    body: ThreadPage = {"threads": threads, "next_cursor": page.cursor}
     return json_reply(200, body)
 
 

@@ -1,20 +1,54 @@
-"""How one thread is shown: what it is, and one that was just made as a fork of another."""
+"""How one thread is shown: what it is and says, who shares it, all that is kept of it, and what a deletion left."""
 
 from __future__ import annotations
 
+import json
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
 from hosting.budgets import BudgetState, cost_text
-from hosting.http.bodies import Fork, Thread
+from hosting.http.bodies import (
+    DeletionUnderWay,
+    Erasure,
+    Export,
+    Fork,
+    GrantList,
+    Messages,
+    ShownEntry,
+    ShownGrant,
+    Thread,
+)
+from hosting.http.deliveries import delivery_fields
+from hosting.http.owner_bodies import OwnerErasure
+from hosting.http.refusals import RETRY_AFTER_SECONDS
 from hosting.http.replies import Reply, json_reply, thread_headers, thread_ids
+from hosting.names import Address
 from hosting.plan import AgentPlan
 from hosting.ports import iso
 from hosting.service.archiving import size_bytes
+from hosting.service.deletion import Receipt
 from hosting.service.forking import Forked
 from hosting.service.outcome import USAGE_NAMES, Usage
-from hosting.service.threads import ThreadView
+from hosting.service.owners import ErasedOwner
+from hosting.service.sharing import grant_id
+from hosting.service.threads import MessagesPage, ThreadExport, ThreadView
 from hosting.thread.forks import fork_source
+from hosting.thread.head import Grant
+from state.codec import entry_value, write
 from state.conversation import exchanges, message_count
 from state.extension import host_of
-from state.models import ResponseEntry
+from state.models import ResponseEntry, unsent_messages
+
+_ShownName = Literal["messages", "status", "response_type", "response_schema", "usage"]
+_SHOWN: Mapping[str, _ShownName] = {
+    "messages": "messages",
+    "status": "status",
+    "responseType": "response_type",
+    "responseSchema": "response_schema",
+    "usage": "usage",
+}
+"""What a reader sees of a stored entry, besides what identifies it."""
 
 
 def thread_reply(agent: AgentPlan, view: ThreadView, limit_bytes: int, budget: BudgetState | None) -> Reply:
@@ -57,3 +91,109 @@ def fork_reply(agent: str, forked: Forked, url: str) -> Reply:
     }
     headers = {**thread_headers(forked.thread_id), "location": url}
     return json_reply(201, body, headers | ({"idempotency-replayed": "true"} if forked.replayed else {}))
+
+
+def messages_reply(thread_id: str, page: MessagesPage) -> Reply:
+    """Return a window of the conversation: entries with their position, messages in stored form."""
+    entries: list[ShownEntry] = []
+    for position, entry in page.entries:
+        stored = entry_value(entry)
+        shown: ShownEntry = {
+            "position": position,
+            "type": stored["$type"],
+            "run_id": stored.get("correlationId"),
+            "created_at": stored.get("createdAt"),
+        }
+        for stored_name, name in _SHOWN.items():
+            if stored_name in stored:
+                shown[name] = stored[stored_name]
+        if unsent := unsent_messages(entry):
+            shown["messages"] = [*shown["messages"], *unsent]
+        entries.append(shown)
+    body: Messages = {**thread_ids(thread_id), "entries": entries, "has_more": page.has_more}
+    return json_reply(200, body, thread_headers(thread_id))
+
+
+def grants_reply(address: Address, grants: Sequence[Grant], base_url: str) -> Reply:
+    """Return with whom a thread is shared."""
+    shown = [grant_fields(address, grant, base_url) for grant in grants]
+    body: GrantList = {**thread_ids(address.thread_id), "grants": shown}
+    return json_reply(200, body, thread_headers(address.thread_id))
+
+
+def grant_fields(address: Address, grant: Grant, base_url: str) -> ShownGrant:
+    """Return a grant as the thread's owner sees it."""
+    name = grant_id(address, grant)
+    return {
+        "grant": name,
+        "issuer": grant.principal.issuer,
+        "id": grant.principal.id,
+        "access": grant.access,
+        "granted_at": iso(grant.at),
+        "url": f"{base_url}/shared/{name}",
+    }
+
+
+def export_fields(agent: str, export: ThreadExport, now: float) -> Export:
+    """Return everything that is kept about the thread, as JSON values."""
+    return {
+        "agent": agent,
+        **thread_ids(export.view.address.thread_id),
+        "exported_at": iso(now),
+        "metadata": dict(export.metadata),
+        "conversation": None if export.view.text is None else json.loads(write(export.conversation)),
+        "attachments": [
+            {"sha256": name, "size_bytes": len(content), "base64": b64encode(content).decode()}
+            for name, content in sorted(export.attachments.items())
+        ],
+        "runs": [
+            {
+                "accepted": run.accepted.model_dump(mode="json"),
+                "attempts": run.attempts,
+                "steps": [step.model_dump(mode="json") for step in run.steps],
+                "outcome": None if run.terminal is None else run.terminal.model_dump(mode="json"),
+                "answers": [answer.model_dump(mode="json") for answer in run.answers],
+            }
+            for run in reversed(export.view.runs)
+        ],
+        "webhooks": [delivery_fields(export.view.address, delivery) for delivery in export.webhooks],
+        "receivers": [{"id": one.id, "url": one.url} for one in export.receivers],
+    }
+
+
+def done_reply(thread_id: str) -> Reply:
+    """Return that an operation on the thread is done, without a body."""
+    return Reply(204, "", "application/json", thread_headers(thread_id))
+
+
+def deleting_reply(thread_id: str) -> Reply:
+    """Return that a deletion is under way; it continues without the caller."""
+    body: DeletionUnderWay = {"status": "accepted", "operation": "delete", **thread_ids(thread_id)}
+    return json_reply(202, body, {**thread_headers(thread_id), "retry-after": str(RETRY_AFTER_SECONDS)})
+
+
+def erasure_fields(agent: str, address: Address, receipt: Receipt) -> Erasure:
+    """Return the receipt of a thread's deletion."""
+    return {
+        "agent": agent,
+        **thread_ids(address.thread_id),
+        "deleted_at": iso(receipt.deleted_at),
+        "reason": receipt.reason,
+        "document": {"size_bytes": receipt.document_bytes, "sha256": receipt.sha256},
+        "runs": receipt.runs,
+        "archived_entries": receipt.archived_entries,
+        "attachments": list(receipt.attachments),
+        "webhooks": receipt.webhooks,
+        "instances": [{"id": instance.id, "outcome": instance.outcome} for instance in receipt.instances],
+    }
+
+
+def owner_erasure_reply(owner: str, erased: ErasedOwner, agents: Mapping[str, str]) -> Reply:
+    """Return what is gone of an owner's, and whether all of it is; `agents` has names as they are written."""
+    threads = [erasure_fields(agents.get(one.agent, one.agent), one, receipt) for one, receipt in erased.threads]
+    body: OwnerErasure = {"owner": owner, "status": "deleted" if erased.is_complete else "accepted", "threads": threads}
+    return (
+        json_reply(200, body)
+        if erased.is_complete
+        else json_reply(202, body, {"retry-after": str(RETRY_AFTER_SECONDS)})
+    )
