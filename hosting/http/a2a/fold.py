@@ -68,6 +68,12 @@ class TaskFold:
         return self.state in TERMINAL
 
     @property
+    def current_run_id(self) -> str:
+        """The run that the task is at: the one that began it, or that goes on with it."""
+        assert self.run is not None
+        return self.run.run_id
+
+    @property
     def waits(self) -> bool:
         """Whether it waits for a person."""
         return self.state == INPUT_REQUIRED

@@ -8,7 +8,6 @@ receiver.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
 from typing import Any
 
 from hosting.errors import InvalidFieldError, UnknownRunError
@@ -16,9 +15,9 @@ from hosting.http.a2a.fold import TaskFold
 from hosting.http.a2a.names import UnsupportedOperationError, result_reply
 from hosting.http.a2a.push import OfReceivers, task_update
 from hosting.http.a2a.requests import Call
+from hosting.http.a2a.tasks import Tasks
 from hosting.http.replies import Reply
 from hosting.http.wire import WireRequest
-from hosting.names import Address
 from hosting.plan import AgentPlan
 from hosting.service.deliveries import WebhookOrder
 from hosting.service.push_configs import MOST_CONFIGS, PushConfig
@@ -26,17 +25,15 @@ from hosting.service.services import Services
 from hosting.service.webhooks import Webhooks
 from hosting.webhooks import begun_by
 
-Find = Callable[[WireRequest, AgentPlan, str], Awaitable[tuple[TaskFold, Address]]]
-
 
 class Receivers:
-    """The receivers of the tasks of one app, each found by `find`."""
+    """The receivers of the tasks of one app."""
 
-    def __init__(self, services: Services, webhooks: Webhooks, find: Find) -> None:
+    def __init__(self, services: Services, webhooks: Webhooks, tasks: Tasks) -> None:
         self._services = services
         self._webhooks = webhooks
         self._configs = webhooks.pushes
-        self._find = find
+        self._tasks = tasks
         webhooks.task_update = task_update
         self.methods = {
             "CreateTaskPushNotificationConfig": self._create,
@@ -58,7 +55,7 @@ class Receivers:
         if config.id not in there and len(there) >= MOST_CONFIGS:
             raise InvalidFieldError(f"The task has {MOST_CONFIGS} receivers. Delete one first.")
         await self._configs.put(fold.address, epoch, begun, config)
-        fold, _ = await self._find(request, agent, fold.id)
+        fold = await self._tasks.find(request, agent, fold.id)
         assert fold.run is not None
         if fold.run.terminal is not None:
             await WebhookOrder(fold.address, fold.run.run_id, "request").signal(request.client)
@@ -66,12 +63,12 @@ class Receivers:
 
     async def _create(self, request: WireRequest, agent: AgentPlan, call: Call, wanted: OfReceivers) -> Reply:
         assert wanted.config is not None
-        fold, _ = await self._find(request, agent, wanted.task_id)
+        fold = await self._tasks.find(request, agent, wanted.task_id)
         kept = await self.keep(request, agent, fold, wanted.config)
         return result_reply(call.id, _shown(fold.id, kept))
 
     async def _get(self, request: WireRequest, agent: AgentPlan, call: Call, wanted: OfReceivers) -> Reply:
-        fold, _ = await self._find(request, agent, wanted.task_id)
+        fold = await self._tasks.find(request, agent, wanted.task_id)
         begun, epoch = await self._task(fold)
         found = await self._configs.of_task(fold.address, epoch, begun)
         config = found.get(_id(wanted.config_id, fold, begun))
@@ -80,14 +77,14 @@ class Receivers:
         return result_reply(call.id, _shown(fold.id, config))
 
     async def _list(self, request: WireRequest, agent: AgentPlan, call: Call, wanted: OfReceivers) -> Reply:
-        fold, _ = await self._find(request, agent, wanted.task_id)
+        fold = await self._tasks.find(request, agent, wanted.task_id)
         begun, epoch = await self._task(fold)
         found = await self._configs.of_task(fold.address, epoch, begun)
         configs = [_shown(fold.id, config) for config in found.values()]
         return result_reply(call.id, {"configs": configs, "nextPageToken": ""})
 
     async def _delete(self, request: WireRequest, agent: AgentPlan, call: Call, wanted: OfReceivers) -> Reply:
-        fold, _ = await self._find(request, agent, wanted.task_id)
+        fold = await self._tasks.find(request, agent, wanted.task_id)
         begun, epoch = await self._task(fold)
         await self._configs.erase(fold.address, epoch, begun, _id(wanted.config_id, fold, begun))
         return result_reply(call.id, {})
