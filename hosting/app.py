@@ -18,6 +18,7 @@ from hosting.entity.thread_entity import ThreadEntity
 from hosting.errors import ConfigurationError
 from hosting.functions.access import Access
 from hosting.functions.answering import Served
+from hosting.functions.app_triggers import register_health, register_openapi, register_page
 from hosting.functions.durable import (
     RETENTION_FUNCTION,
     RETENTION_SCHEDULE,
@@ -31,10 +32,7 @@ from hosting.functions.durable import (
 from hosting.functions.http_triggers import (
     register_agent,
     register_approvals,
-    register_health,
     register_lists,
-    register_openapi,
-    register_page,
     register_runs,
     register_threads,
 )

@@ -40,7 +40,7 @@ from hosting.http.replies import (
     thread_ids,
 )
 from hosting.http.route import Route
-from hosting.http.routes import of_workflow
+from hosting.http.workflow_routes import of_workflow
 from hosting.invocation import Invocation, current_invocation, mark_task
 from hosting.names import Address, is_id, may_be_stored
 from hosting.plan import AgentPlan, Kind, Plan

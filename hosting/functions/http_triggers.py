@@ -6,32 +6,24 @@ Each handler parses its request, calls one verb of the service, and replies; wha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
-import azure.functions as func
 from azurefunctions.extensions.http.fastapi import Request, Response
 
 from hosting.errors import ForkRefusedError, HostingError, MethodNotAllowedError
 from hosting.functions.answering import HttpRequest, Served, joined, kind_of, respond, serves
-from hosting.http import memory_routes, routes
+from hosting.http import routes, workflow_routes
 from hosting.http.bodies import AgentBudget
-from hosting.http.deliveries import NOT_TAKEN
-from hosting.http.openapi import ServedApp, openapi_document
 from hosting.http.operations import OPERATIONS, operations_reply
 from hosting.http.overview_replies import (
     agents_reply,
     figures_reply,
-    health_reply,
     newest_reply,
     threads_reply,
     waiting_reply,
     workflows_reply,
 )
-from hosting.http.page import FUNCTION as PAGE_FUNCTION
-from hosting.http.page import ROUTE as PAGE_ROUTE
-from hosting.http.page import Page
 from hosting.http.replies import (
     Reply,
     Streamed,
@@ -80,7 +72,6 @@ from hosting.service.overview import OverviewQuery
 from hosting.service.runs import SHORT_WAIT_SECONDS
 from hosting.service.services import Services
 from hosting.settings import Settings
-from hosting.stores.connection import StoreReadiness
 
 NO_AGENT_FUNCTION = "http_unknown_agent"
 NO_WORKFLOW_FUNCTION = "http_unknown_workflow"
@@ -123,7 +114,7 @@ class Starting:
 def register_agent(served: Served, agent: AgentPlan, services: Services, settings: Settings) -> None:
     """Register `POST agents/<name>/run` of one agent as the function `http-<name>`."""
     starting, limits = Starting(services, settings), limits_of(agent.agent, settings)
-    route = routes.run_route if agent.workflow is None else routes.workflow_run_route
+    route = routes.run_route if agent.workflow is None else workflow_routes.workflow_run_route
     serves(served, route(agent.name), agent.name)(partial(starting.reply, agent=agent, limits=limits))
 
 
@@ -167,7 +158,7 @@ def register_runs(served: Served, services: Services) -> None:
 
     _register_unknown(served, routes.RUN, NO_AGENT_FUNCTION)
     if served.has_workflows:
-        _register_unknown(served, routes.WORKFLOW_RUN, NO_WORKFLOW_FUNCTION)
+        _register_unknown(served, workflow_routes.WORKFLOW_RUN, NO_WORKFLOW_FUNCTION)
 
 
 def _register_unknown(served: Served, route: Route, function: str) -> None:
@@ -197,7 +188,7 @@ def register_lists(served: Served, services: Services) -> None:
 
     if served.has_workflows:
 
-        @serves(served, routes.WORKFLOWS)
+        @serves(served, workflow_routes.WORKFLOWS)
         async def workflows(request: HttpRequest) -> Reply:
             plans = list(served.plan.agents.values())
             return workflows_reply(plans, request.base_url, has_webhooks=has_webhooks)
@@ -334,58 +325,3 @@ def register_approvals(served: Served, services: Services, settings: Settings) -
         run = await runs.wait_as(wanted.wait, recorded.resumed, request.client)
         headers = {"Preference-Applied": wanted.wait.applied} if wanted.wait.applied else {}
         return run_reply(run, wanted.form, url, headers)
-
-
-def register_health(
-    served: Served, readiness: StoreReadiness, admits: Sequence[Callable[[], None]], *, lists_agents: bool
-) -> None:
-    """Register `GET health`, that the app runs, and `GET health/ready`, that it admits runs and can use its log.
-
-    `lists_agents`: the first names the agents, to whoever asks.
-    """
-
-    @serves(served, routes.HEALTH)
-    async def health(request: HttpRequest) -> Reply:
-        return health_reply(served.plan.agents.values() if lists_agents else None)
-
-    @serves(served, routes.READY)
-    async def ready(request: HttpRequest) -> Reply:
-        for admit in admits:
-            admit()
-        await readiness.check()
-        return json_reply(200, {"status": "ready"})
-
-
-def register_openapi(served: Served, settings: Settings, *, has_health: bool) -> None:
-    """Register `GET openapi.json`; agents that are added later are in the document too."""
-
-    @serves(served, routes.OPENAPI)
-    async def describe(request: HttpRequest) -> Reply:
-        described = ServedApp(
-            {each.name: limits_of(each.agent, settings) for each in served.plan.served_of("agent")},
-            has_health,
-            served.plan.requires_key,
-            has_owners=served.access.resolver is not None,
-            has_orchestrations=routes.ORCHESTRATION in served.routes,
-            has_schedules=settings.schedules > 0,
-            has_memory=memory_routes.FACTS in served.routes,
-            workflows={each.name: limits_of(each.agent, settings) for each in served.plan.served_of("workflow")},
-            wires=tuple(served.wires),
-            has_webhooks=NOT_TAKEN in served.routes,
-            limited=frozenset(each.name for each in served.plan.agents.values() if each.limit is not None),
-        )
-        return json_reply(200, openapi_document(described, request.base_url))
-
-
-def register_page(served: Served) -> None:
-    """Register `GET ui/...`, the page for a browser: no key, for it holds nothing."""
-    page = Page()
-
-    async def reply(req: Request) -> Reply:
-        return page.reply(req.url.path, req.path_params.get("path") or "", req.headers)
-
-    async def show(req: Request) -> Response:
-        return await respond(req, reply(req))
-
-    trigger = served.app.route(route=PAGE_ROUTE, methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
-    served.app.function_name(PAGE_FUNCTION)(trigger(show))

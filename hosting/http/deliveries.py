@@ -14,7 +14,8 @@ from hosting import errors
 from hosting.http.bodies import ShownDelivery
 from hosting.http.replies import Reply, json_reply, thread_headers, thread_ids
 from hosting.http.route import LOG, ResponseSpec, Route, ok
-from hosting.http.routes import THREAD_PATH, of_workflow, read_of_thread
+from hosting.http.routes import THREAD_PATH, read_of_thread
+from hosting.http.workflow_routes import of_workflow
 from hosting.names import Address
 from hosting.ports import iso
 from hosting.request.parameters import CURSOR, LIMIT, OF_RUN

@@ -45,13 +45,11 @@ from hosting.http.routes import (
     RETRY_AFTER,
     ROUTES,
     RUN,
-    WORKFLOW_ROUTES,
-    WORKFLOW_RUN,
     run_route,
-    workflow_run_route,
 )
 from hosting.http.schedule_routes import SCHEDULE_ROUTES, SCHEDULE_WORKFLOW_ROUTES
 from hosting.http.wire_document import wire_paths
+from hosting.http.workflow_routes import WORKFLOW_ROUTES, WORKFLOW_RUN, workflow_run_route
 from hosting.names import APP, OWNER_LENGTH
 from hosting.request.contents import Limits
 from hosting.request.parameters import (

@@ -12,6 +12,7 @@ from hosting import errors
 from hosting.http import bodies, owner_bodies, routes
 from hosting.http.route import LOG, STORES, ResponseSpec, Route, ok
 from hosting.http.routes import THREAD_PATH, read_of_thread
+from hosting.http.workflow_routes import of_workflow
 from hosting.request.owner_call import GRANT, OWNER
 from hosting.request.parameters import CURSOR, LIMIT
 
@@ -85,6 +86,6 @@ BY_ADMINISTRATORS = ("GET", "HEAD", "DELETE")
 """What an administrator may do with the threads of another: read them, and delete them."""
 
 _OWNED_THREADS = (GRANTS, SHARE, WITHDRAW, ASSIGN)
-OWNED_WORKFLOW_ROUTES = tuple(same for route in _OWNED_THREADS if (same := routes.of_workflow(route)) is not None)
+OWNED_WORKFLOW_ROUTES = tuple(same for route in _OWNED_THREADS if (same := of_workflow(route)) is not None)
 OWNED_ROUTES = (ME, MY_EXPORT, ERASE_ME, GRANTS, SHARE, WITHDRAW, ASSIGN, *SHARED_ROUTES)
 """What an app has besides that knows the caller."""

@@ -32,7 +32,7 @@ from hosting.request.parameters import (
     STREAM_CURSOR,
     Parameter,
 )
-from hosting.request.run_call import DECISION, KEY_PARAMETER, RUN_PARAMETERS, WAIT_PARAMETERS, WORKFLOW_ANSWER
+from hosting.request.run_call import DECISION, KEY_PARAMETER, RUN_PARAMETERS, WAIT_PARAMETERS
 from hosting.service.figures import Figures
 from hosting.service.outcome import CompletedRun, EndedRun
 
@@ -353,37 +353,7 @@ ORCHESTRATION = Route(
 )
 """Served where the app wants it (`AgentFunctionApp.orchestration_status_route`)."""
 
-WORKFLOWS = Route("http_workflows", "GET", "workflows", "List the workflows", ok(bodies.WorkflowList))
-_OF_AGENT = "agents/{name}/"
-_OF_WORKFLOW = "workflows/{name}/"
-
-
-def of_workflow(route: Route) -> Route | None:
-    """Return the same route of a workflow; None for one that workflows do not have."""
-    if not (route.path.startswith(_OF_AGENT) and route.is_for_workflows):
-        return None
-    path = route.path.replace(_OF_AGENT, _OF_WORKFLOW, 1)
-    body = WORKFLOW_ANSWER if route.body is DECISION else route.body
-    same = replace(route, function=route.function.replace("http_", "http_workflow_"), path=path, body=body)
-    if route is FORK:
-        return replace(same, description="Refuse to fork a thread", answers=(), refusals=(errors.ForkRefusedError,))
-    return same
-
-
-def workflow_run_route(workflow: str) -> Route:
-    """Return the route that runs this workflow."""
-    path = WORKFLOW_RUN.path.format(name=workflow)
-    return replace(WORKFLOW_RUN, function=http_function(workflow), path=path)
-
-
 _APP_ROUTES = (HEALTH, READY, OPENAPI, AGENTS)
 _THREAD_ROUTES = (THREADS, FIGURES, BUDGET, THREAD, DELETE_THREAD, RUNS, MESSAGES, RESET, FORK, EXPORT, ERASURE)
 _RUN_ROUTES = (STATUS, TIMELINE, EVENTS, EVENTS_TAIL, CANCEL)
 ROUTES = (*_APP_ROUTES, RUN, *_THREAD_ROUTES, *_RUN_ROUTES, APPROVALS, WAITING, ANSWER_APPROVAL)
-WORKFLOW_RUN = replace(RUN, path=f"{_OF_WORKFLOW}run", description="Run the workflow", body="run")
-WORKFLOW_ROUTES = (
-    WORKFLOWS,
-    WORKFLOW_RUN,
-    *(same for route in ROUTES if route is not RUN and (same := of_workflow(route)) is not None),
-)
-"""What an app with workflows has besides: a workflow's threads and runs have the routes of an agent's."""

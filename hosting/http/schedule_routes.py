@@ -8,7 +8,8 @@ from hosting import errors
 from hosting.http.bodies import ScheduleList, ShownSchedule
 from hosting.http.replies import Reply, json_reply
 from hosting.http.route import STORES, Header, ResponseSpec, Route, ok
-from hosting.http.routes import RUN, of_workflow
+from hosting.http.routes import RUN
+from hosting.http.workflow_routes import of_workflow
 from hosting.ports import iso
 from hosting.request.schedule_call import SCHEDULE_PARAMETERS
 from hosting.service.schedule import Schedule
