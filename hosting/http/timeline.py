@@ -200,11 +200,13 @@ class _Timeline:
             case Accepted() | CancelRequested():
                 self._step(event.kind, event.at)
             case Claimed():
+                self._cost += event.unrecorded.get("cost", 0)
                 self._leave_attempt(event.at, event.failed or "lost")
                 self._void(self._kept, event.at)
                 self._attempt = self._step("attempt", event.at, attempt=event.attempt, holder=event.holder)
                 self._ready_at = {"": event.at}
             case Released():
+                self._cost += event.unrecorded.get("cost", 0)
                 self._leave_attempt(event.at, "released")
             case Delta():
                 self._void(event.offset, event.at)

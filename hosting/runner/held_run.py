@@ -19,7 +19,7 @@ from hosting.request.run_request import Superstep
 from hosting.runner.agent_loop import Stop
 from hosting.runner.thread_log import Decided, ThreadLog
 from hosting.stores.contract import MOST_POSITION
-from hosting.thread.commands import Change, Command, RecordSteps, RetryRun
+from hosting.thread.commands import Change, Command, RecordSteps, ReleaseRun, RetryRun
 from hosting.thread.events import (
     Cancelled,
     CancelReason,
@@ -35,7 +35,7 @@ from hosting.thread.events import (
     ToolResult,
     ToolStarted,
 )
-from hosting.thread.head import NOTHING, RECORDED_COUNTS, Head, TokenTotals, usage_of_steps
+from hosting.thread.head import NOTHING, Head, TokenTotals, usage_of_steps
 from hosting.thread.rows import ApprovalRow, DeletedRow, RunRow
 from hosting.thread.run import Run, fold_run, instead_of, out_of_budget, superseded, text_so_far, unanswered, under_way
 from state.conversation import response_text
@@ -70,7 +70,8 @@ class HeldRun:
     Recorded by earlier attempts: `models`, by the call within which the agent works ("" for the agent that runs) and
     the number of the model call, counted from 1; `started` and `results`, by the key of the tool call. `take_deltas`
     returns the deltas that wait to be logged; `unlogged` are those that may not be in the log although they were
-    appended. `on_append` is called with every append, on the log's loop.
+    appended. `on_append` is called with every append, on the log's loop. `counted` returns what all model calls of the
+    run used, as this attempt knows it, if anybody counts them.
 
     `superstep` is that of a workflow which is under way, and `on_superstep` is called with it whenever it has changed.
 
@@ -109,6 +110,7 @@ class HeldRun:
         self.is_over = asyncio.Event()
         self.lost_by: Exception | None = None
         self.take_deltas: Callable[[], tuple[Delta, ...]] = tuple
+        self.counted: Callable[[], TokenTotals] = lambda: NOTHING
         self.unlogged: tuple[Delta, ...] = ()
         self.on_superstep: Callable[[Superstep], None] = lambda superstep: None
         self._log = log
@@ -174,13 +176,10 @@ class HeldRun:
 
     def out_of_budget(self, at: float, error: BudgetExceededError) -> Failed:
         """Return the end of this run, which used up its budget, with its text, logged or not."""
-        run, usage = self.run, NOTHING
+        run = self.run
         for delta in self.unlogged:
             run = run.after(run.last, delta)
-        for step in run.steps:
-            if isinstance(step, ModelResult):
-                usage = usage.plus(step.response.get("usage_details"), RECORDED_COUNTS)
-        return out_of_budget(self.run_id, at, error, text_so_far(run), usage.stored())
+        return out_of_budget(self.run_id, at, error, text_so_far(run))
 
     def unanswered(self, terminal: Terminal, error: HostingError) -> Terminal:
         """Return the end of this run whose own was refused; of one that was interrupted, with its answer's text."""
@@ -190,7 +189,15 @@ class HeldRun:
             ended: NoAnswer = self.superseded(terminal.at, words)
         else:
             ended = unanswered(self.run_id, terminal.at, error)
-        return instead_of(terminal, ended, usage_of_steps(self.run.steps, terminal).stored())
+        return instead_of(terminal, ended, usage_of_steps(self.run.steps, self.run.unrecorded, terminal).stored())
+
+    def release(self) -> ReleaseRun:
+        """Return what gives the run up, whose signal was taken."""
+        return ReleaseRun(self.clocks.wall(), self.token, signalled=True, unrecorded=self._unrecorded())
+
+    def _unrecorded(self) -> dict[str, int]:
+        """Return what model calls used that no event of the run has; empty where nobody counts them."""
+        return self.counted().beyond(self.run.recorded)
 
     async def append(self, *steps: Step) -> None:
         """Append steps from the agent's loop, in one write; return once they are in the log.
@@ -243,7 +250,7 @@ class HeldRun:
     async def retry(self, new_token: str, failed: str) -> None:
         """Go on in another attempt, under a new token; raises as `append` does, also where the run ends by it."""
         await self.append_on_loop()
-        retry = RetryRun(self.clocks.wall(), self.token, new_token, failed)
+        retry = RetryRun(self.clocks.wall(), self.token, new_token, failed, self._unrecorded())
         self._tokens.add(new_token)
         self.token = new_token  # a renewal that comes meanwhile is appended after this, and needs the new one
         try:

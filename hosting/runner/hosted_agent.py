@@ -128,6 +128,8 @@ class HostedAgent:
         accepted, agent, steps = held.run.accepted, self._runner.journaled, None
         request = accepted.request
         spending = None if self._spending is None else self._spending(held.run, held.used_before.used)
+        if spending is not None:
+            held.counted = spending.counts
         recorder = StepRecorder(held, self._settings.interrupted_tools == "tell", spending=spending)
         if agent is not None and (request.enable_tool_calls or spending is not None):
             steps = AgentSteps(agent, recorder)

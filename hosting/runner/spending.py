@@ -21,7 +21,7 @@ from hosting.runner.framework import agents_within
 from hosting.runner.owner_days import OwnerDays
 from hosting.runner.owner_minutes import OwnerMinutes
 from hosting.thread.events import Completed, ModelResult, Terminal
-from hosting.thread.head import NOTHING, RECORDED_COUNTS
+from hosting.thread.head import NOTHING, RECORDED_COUNTS, TokenTotals
 from hosting.thread.run import Run
 
 T = TypeVar("T")
@@ -56,6 +56,7 @@ class Spending:
         for step in run.steps:
             if isinstance(step, ModelResult):
                 self._add(step.response.get("usage_details"), step.cost)
+        self.used, self._counts = self.used.plus(run.unrecorded.used), run.recorded
 
     @property
     def has_budget(self) -> bool:
@@ -93,6 +94,10 @@ class Spending:
             await asyncio.shield(self._on_log(self._minutes.add(self._caller, used.tokens)))
         return cost
 
+    def counts(self) -> TokenTotals:
+        """Return what all model calls of the run used, recorded or not."""
+        return self._counts
+
     def counted_in(self, ended: Terminal) -> Terminal:
         """Return the end of the run with what it cost; one without an answer has the calls that no record has."""
         if self.used.cost:
@@ -103,7 +108,8 @@ class Spending:
 
     def _add(self, counts: Mapping[str, Any] | None, cost: int) -> Used:
         used = Used(counted_tokens(counts), cost)
-        self.used, self._counts = self.used.plus(used), self._counts.plus(counts, RECORDED_COUNTS)
+        self.used = self.used.plus(used)
+        self._counts = self._counts.plus(counts, RECORDED_COUNTS).with_all({"cost": cost})
         return used
 
     def _on_log(self, call: Coroutine[Any, Any, T]) -> asyncio.Future[T]:

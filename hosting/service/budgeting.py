@@ -6,11 +6,10 @@ what is left here is what the next model call finds, but for what is in flight. 
 
 from __future__ import annotations
 
-from hosting.budgets import BudgetState, Used
+from hosting.budgets import BudgetState
 from hosting.plan import AgentPlan
 from hosting.runner.owner_days import OwnerDays
-from hosting.thread.events import ModelResult
-from hosting.thread.head import Head, usage_of_steps
+from hosting.thread.head import Head
 from hosting.thread.run import Run
 
 
@@ -51,6 +50,4 @@ def budget_of_run(agent: AgentPlan, run: Run) -> BudgetState | None:
     """Return what is left of the budget that the run has for itself; None where it has none."""
     if agent.budget is None or agent.budget.per != "run":
         return None
-    cost = sum(step.cost for step in run.steps if isinstance(step, ModelResult))
-    tokens = usage_of_steps(run.steps, run.terminal).all_tokens
-    return agent.budget.state(Used(tokens, (run.terminal and run.terminal.cost) or cost))
+    return agent.budget.state(run.used)

@@ -40,7 +40,7 @@ from hosting.thread.commands import ClaimRun, ClaimTerms, EndRun, Refused, Relea
 from hosting.thread.conversation import Snapshot
 from hosting.thread.events import Accepted, Claimed, Holder, Terminal
 from hosting.thread.head import Head
-from hosting.thread.run import fold_run, unanswered
+from hosting.thread.run import cancellation, fold_run, unanswered
 from state.models import Conversation
 
 logger = logging.getLogger(__name__)
@@ -312,7 +312,7 @@ class HeldRuns:
     async def _end(self, held: HeldRun, terminal: Terminal) -> None:
         """Append the end, and begin the next run if its caller waits here. Release a draining run that was stopped."""
         if held.cancelled == "interrupt" and terminal.kind == "cancelled":
-            terminal = held.superseded(terminal.at)
+            terminal = held.unanswered(terminal, cancellation("interrupt"))
         elif held.is_draining and terminal.kind == "cancelled":
             await self._release(held)
             return
@@ -339,7 +339,7 @@ class HeldRuns:
 
     async def _release(self, held: HeldRun) -> None:
         """Release the run, whose signal was taken: its entity continues at once."""
-        await self._let_go(held, ReleaseRun(self._log.clocks.wall(), held.token, signalled=True))
+        await self._let_go(held, held.release())
 
     async def _let_go(self, held: HeldRun, command: ReleaseRun | SignalFailed) -> None:
         try:

@@ -89,12 +89,16 @@ class ClaimRun(Command):
 
 @dataclass(frozen=True)
 class RetryRun(Command):
-    """Claim one's own run again as the next attempt, because this one `failed` with that code."""
+    """Claim one's own run again as the next attempt, because this one `failed` with that code.
+
+    `unrecorded` is what its model calls used that no event has.
+    """
 
     at: float
     token: str
     new_token: str
     failed: str
+    unrecorded: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -107,11 +111,15 @@ class RecordSteps(Command):
 
 @dataclass(frozen=True)
 class ReleaseRun(Command):
-    """Give up one's claim, so that the entity continues. `signalled`: its signal was taken."""
+    """Give up one's claim, so that the entity continues. `signalled`: its signal was taken.
+
+    `unrecorded` is what model calls of this attempt used that no event has.
+    """
 
     at: float
     token: str
     signalled: bool
+    unrecorded: dict[str, int] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -28,7 +28,7 @@ from hosting.thread.draft import (
     signal_failed,
 )
 from hosting.thread.forks import fork_source
-from hosting.thread.head import Head, run_usage
+from hosting.thread.head import NOTHING, Head, run_usage
 from hosting.thread.rows import ApprovalRow, DeletedRow, RowChange
 from hosting.thread.run import cancellation, instead_of, unanswered
 
@@ -127,13 +127,13 @@ def _claim(head: Head, command: commands.ClaimRun) -> commands.Outcome:
         ending = crashed if run.cancelled is None else cancellation(run.cancelled)
     if ending is None:
         return Draft(head).claim(command.at, command.terms).change(run.id)
-    return _end_unanswered(head, command.at, ending)
+    return _end_unanswered(Draft(head), command.at, ending)
 
 
-def _end_unanswered(head: Head, at: float, error: errors.HostingError) -> commands.Outcome:
+def _end_unanswered(draft: Draft, at: float, error: errors.HostingError) -> commands.Outcome:
     """End the next run with `error`, and those after it that may not be claimed."""
-    run = head.runs[0]
-    return Draft(head).end(unanswered(run.id, at, error)).end_in_turn(at).change(run.id)
+    run = draft.head.runs[0]
+    return draft.end(unanswered(run.id, at, error)).end_in_turn(at).change(run.id)
 
 
 def _retry(head: Head, command: commands.RetryRun) -> commands.Outcome:
@@ -142,7 +142,10 @@ def _retry(head: Head, command: commands.RetryRun) -> commands.Outcome:
         return commands.Stale()
     ending = end_without_agent(head.runs[0])
     if ending is not None:
-        return _end_unanswered(head, command.at, ending)
+        lost, draft = command.unrecorded, Draft(head)
+        if lost:
+            draft.add(events.Released(at=command.at, run_id=claim.run_id, signalled=False, unrecorded=lost))
+        return _end_unanswered(draft, command.at, ending)
     claimed = events.Claimed(
         at=command.at,
         run_id=claim.run_id,
@@ -153,6 +156,7 @@ def _retry(head: Head, command: commands.RetryRun) -> commands.Outcome:
         deadline=claim.deadline,
         void_after=head.runs[0].settled,
         failed=command.failed,
+        unrecorded=command.unrecorded,
     )
     return Draft(head).add(claimed).change(claim.run_id)
 
@@ -168,7 +172,9 @@ def _release(head: Head, command: commands.ReleaseRun) -> commands.Outcome:
     claim = head.claim
     if claim is None or claim.token != command.token:
         return commands.Stale()
-    released = events.Released(at=command.at, run_id=claim.run_id, signalled=command.signalled)
+    released = events.Released(
+        at=command.at, run_id=claim.run_id, signalled=command.signalled, unrecorded=command.unrecorded
+    )
     return Draft(head).add(released).end_in_turn(command.at).change(released.run_id)
 
 
@@ -177,7 +183,7 @@ def _end(head: Head, command: commands.EndRun) -> commands.Outcome:
     if head.claim is None or head.claim.token != command.token:
         return commands.Stale()
     if (wish := head.runs[0].cancelled) == "rollback":
-        used = run_usage(head.spent, head.spent_within, terminal)
+        used = run_usage(head.spent, head.spent_within, head.unrecorded or NOTHING, terminal)
         taken_back = unanswered(terminal.run_id, terminal.at, cancellation(wish))
         terminal = instead_of(terminal, taken_back, used.stored())
     approvals = terminal.approvals if isinstance(terminal, events.Completed) else ()
@@ -222,7 +228,7 @@ def _expire(head: Head, command: commands.ExpireRun) -> commands.Outcome:
     if claim is None or claim.run_id != command.run_id or command.idle_append != head.append_id:
         return commands.Unchanged(command.run_id)
     lost = errors.RunLostError("The run was not ended within its time; its process or its signal was lost.")
-    return _end_unanswered(head, command.at, end_without_agent(head.runs[0]) or lost)
+    return _end_unanswered(Draft(head), command.at, end_without_agent(head.runs[0]) or lost)
 
 
 def _answer(head: Head, command: commands.AnswerApproval) -> commands.Outcome:

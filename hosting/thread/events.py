@@ -78,7 +78,8 @@ class Claimed(RunEvent):
     """One holder, known by its fencing `token`, runs the agent until `deadline`; `attempt` counts from 1.
 
     Its lease is renewed by each of its appends. Text after position `void_after` is void: it came from a model
-    call that had not ended. `failed` is the code of the attempt before, where that ended so and is tried again.
+    call that had not ended. `failed` is the code of the attempt before, where that ended so and is tried again, and
+    `unrecorded` what model calls of it used that no event has: tokens, and their `cost`, by the head's names.
     """
 
     kind: Literal["claimed"] = "claimed"
@@ -89,13 +90,18 @@ class Claimed(RunEvent):
     deadline: float
     void_after: int = 0
     failed: str | None = None
+    unrecorded: dict[str, int] = Field(default_factory=dict, exclude_if=not_)
 
 
 class Released(RunEvent):
-    """The holder released the run, which somebody else continues with. `signalled`: its signal had been taken."""
+    """The holder released the run, which somebody else continues with. `signalled`: its signal had been taken.
+
+    `unrecorded` as of an attempt that is tried again.
+    """
 
     kind: Literal["released"] = "released"
     signalled: bool
+    unrecorded: dict[str, int] = Field(default_factory=dict, exclude_if=not_)
 
 
 class Delta(RunEvent):

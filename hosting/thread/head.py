@@ -59,6 +59,15 @@ class TokenTotals(HeadPart):
         }
         return _with(self, **added) if added else self
 
+    def with_all(self, counts: Mapping[str, int]) -> TokenTotals:
+        """Return these and others, tokens and cost, by the same names."""
+        return _with(self.plus(counts, _OWN_NAMES), cost=self.cost + counts.get("cost", 0))
+
+    def beyond(self, recorded: TokenTotals) -> dict[str, int]:
+        """Return what these have more than those, by name, with the cost; empty where that is nothing."""
+        more = {name: count - getattr(recorded, name) for name, count in self.model_dump().items()}
+        return {name: count for name, count in more.items() if count > 0}
+
     def stored(self) -> dict[str, int]:
         """Return the counts as an entry of a conversation has them."""
         return {key: count for name, key in _TOKEN_COUNTS.items() if (count := getattr(self, name))}
@@ -101,9 +110,9 @@ class Head(HeadPart):
     `described` that of the newest `described`; 0 where there is none, or an older version of the code appended it.
     `epoch` rises by one when the thread is deleted and when a run begins it again: it is even while the thread lives
     and odd under a tombstone. `usage` is of the runs that have ended; `spent` is what the recorded model calls of the
-    first of the open runs used so far, and `spent_within` those of agents that are its tools. `append_id` is of the
-    append that wrote it. `temporary`: the thread has one run, and is to go once that is answered. `has_receivers`: one
-    of its tasks has had a receiver.
+    first of the open runs used so far, `spent_within` those of agents that are its tools, and `unrecorded` what its
+    attempts that failed or were released used besides. `append_id` is of the append that wrote it. `temporary`: the
+    thread has one run, and is to go once that is answered. `has_receivers`: one of its tasks has had a receiver.
     """
 
     v: int = VERSION
@@ -120,6 +129,7 @@ class Head(HeadPart):
     usage: TokenTotals = NOTHING
     spent: TokenTotals = NOTHING
     spent_within: TokenTotals = NOTHING
+    unrecorded: TokenTotals | None = Field(default=None, exclude_if=not_)
     changed_at: float = 0.0
     title: str = ""
     newest: int = 0
@@ -133,7 +143,8 @@ class Head(HeadPart):
     @property
     def used(self) -> Used:
         """All that the thread's runs have used, with what is recorded of one that has not ended."""
-        return self.usage.used.plus(self.spent.used).plus(self.spent_within.used)
+        used = self.usage.used.plus(self.spent.used).plus(self.spent_within.used)
+        return used if self.unrecorded is None else used.plus(self.unrecorded.used)
 
     @property
     def next_run(self) -> OpenRun | None:
@@ -217,12 +228,16 @@ def _claimed(head: Head, event: events.Claimed) -> Head:
         failures=run.failures + (event.failed is not None),
         signalled=run.signalled or event.holder == "entity",
     )
-    return _with(changed, claim=claim)
+    return _with(_with_unrecorded(changed, event) if event.unrecorded else changed, claim=claim)
 
 
 def _released(head: Head, event: events.Released) -> Head:
     changed = _with_run(head, event.run_id, signalled=True) if event.signalled else head
-    return _with(changed, claim=None)
+    return _with(_with_unrecorded(changed, event) if event.unrecorded else changed, claim=None)
+
+
+def _with_unrecorded(head: Head, event: events.Claimed | events.Released) -> Head:
+    return _with(head, unrecorded=(head.unrecorded or NOTHING).with_all(event.unrecorded))
 
 
 def _step(head: Head, event: events.Step) -> Head:
@@ -242,29 +257,36 @@ def _model_result(head: Head, event: events.ModelResult | events.Checkpointed) -
 def _ended(head: Head, event: events.Terminal) -> Head:
     """It is the first of the open runs that ends, so nobody holds another one."""
     runs = tuple(run for run in head.runs if run.id != event.run_id)
-    cost = event.cost or head.spent.cost + head.spent_within.cost
+    unrecorded = head.unrecorded or NOTHING
+    cost = event.cost or head.spent.cost + head.spent_within.cost + unrecorded.cost
     usage = _with(head.usage, cost=head.usage.cost + cost) if cost else head.usage
-    if head.spent == head.spent_within == NOTHING:
+    if head.spent == head.spent_within == unrecorded == NOTHING:
         return _with(head, runs=runs, claim=None, usage=usage.plus(event.entry.get("usage"), _TOKEN_COUNTS))
-    used = usage.plus(run_usage(head.spent, head.spent_within, event).model_dump(), _OWN_NAMES)
-    return _with(head, runs=runs, claim=None, usage=used, spent=NOTHING, spent_within=NOTHING)
+    used = usage.plus(run_usage(head.spent, head.spent_within, unrecorded, event).model_dump(), _OWN_NAMES)
+    return _with(head, runs=runs, claim=None, usage=used, spent=NOTHING, spent_within=NOTHING, unrecorded=None)
 
 
-def run_usage(spent: TokenTotals, spent_within: TokenTotals, end: events.Terminal | None) -> TokenTotals:
+def run_usage(
+    spent: TokenTotals, spent_within: TokenTotals, unrecorded: TokenTotals, end: events.Terminal | None
+) -> TokenTotals:
     """Return what a run has used whose recorded calls used so much, those of agents that are tools `spent_within`.
 
-    An answer counts the calls of the agent that ran, not those of agents that were its tools. A workflow, which makes
-    no call of its own, counts some of its executors'. A run without an answer has used what is recorded.
+    An answer counts the calls of the agent that ran, not those of agents that were its tools, nor what is `unrecorded`
+    of attempts before it. A workflow, which makes no call of its own, counts some of its executors'. A run without an
+    answer counts all that its last holder knew, and has used what is recorded at least.
     """
     counted = NOTHING.plus(None if end is None else end.entry.get("usage"), _TOKEN_COUNTS)
-    within = spent_within.model_dump()
-    if isinstance(end, events.Completed) and spent != NOTHING:
-        return counted.plus(within, _OWN_NAMES)
+    within, besides = spent_within.model_dump(), unrecorded.model_dump()
     recorded = spent.plus(within, _OWN_NAMES)
-    return counted if counted.all_tokens > recorded.all_tokens else recorded
+    if not isinstance(end, events.Completed):
+        recorded = recorded.plus(besides, _OWN_NAMES)
+        return counted if counted.all_tokens > recorded.all_tokens else recorded
+    if spent != NOTHING:
+        recorded = counted.plus(within, _OWN_NAMES)
+    return (counted if counted.all_tokens > recorded.all_tokens else recorded).plus(besides, _OWN_NAMES)
 
 
-def usage_of_steps(steps: Iterable[events.Step], end: events.Terminal | None) -> TokenTotals:
+def usage_of_steps(steps: Iterable[events.Step], unrecorded: TokenTotals, end: events.Terminal | None) -> TokenTotals:
     """Return the same of a run by its steps."""
     own = within = NOTHING
     for step in steps:
@@ -272,7 +294,7 @@ def usage_of_steps(steps: Iterable[events.Step], end: events.Terminal | None) ->
             counts = step.response.get("usage_details")
             own = own if step.within else own.plus(counts, RECORDED_COUNTS)
             within = within.plus(counts, RECORDED_COUNTS) if step.within else within
-    return run_usage(own, within, end)
+    return run_usage(own, within, unrecorded, end)
 
 
 def _completed(head: Head, event: events.Completed) -> Head:
@@ -350,7 +372,14 @@ _FOLDS: dict[type[Any], Callable[[Head, Any], Head]] = {
     events.Described: lambda head, _: _with(head, described=head.position),
     events.ReceiverSet: lambda head, _: _with(head, has_receivers=True),
     events.Deleting: lambda head, _: _with(
-        head, state="deleting", runs=(), claim=None, waiting=None, spent=NOTHING, spent_within=NOTHING
+        head,
+        state="deleting",
+        runs=(),
+        claim=None,
+        waiting=None,
+        spent=NOTHING,
+        spent_within=NOTHING,
+        unrecorded=None,
     ),
     events.Deleted: _deleted,
     events.InstancesRecorded: lambda head, _: head,

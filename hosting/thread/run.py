@@ -10,11 +10,12 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from hosting import errors
-from hosting.budgets import BudgetState
+from hosting.budgets import BudgetState, Used
 from hosting.names import Address
 from hosting.ports import iso
 from hosting.request.run_request import PendingApproval, Superstep
 from hosting.thread import events
+from hosting.thread.head import NOTHING, RECORDED_COUNTS, TokenTotals, usage_of_steps
 from state.codec import read_entry
 from state.convert import stored_failure, stored_words
 from state.errors import MalformedError
@@ -31,8 +32,8 @@ class Run:
     `first` and `last` are the positions of its first event and of its newest.
     `end` is that of the event that ended it, 0 while there is none: answers to its approvals may stand after.
     `failures` counts the attempts that failed and were made again. `text` is the agent's text so far; as much of
-    it as `stable` characters is known to every later attempt. `is_deleted`: its thread went, before the run had an end
-    of its own.
+    it as `stable` characters is known to every later attempt. `unrecorded` is what attempts that failed or were
+    released used without a step. `is_deleted`: its thread went, before the run had an end of its own.
     """
 
     address: Address
@@ -45,6 +46,7 @@ class Run:
     text: str = ""
     stable: int = 0
     steps: tuple[events.ModelResult | events.ToolStarted | events.ToolResult, ...] = ()
+    unrecorded: TokenTotals = NOTHING
     terminal: events.Terminal | None = None
     answers: tuple[events.ApprovalAnswered, ...] = ()
     is_deleted: bool = False
@@ -81,6 +83,22 @@ class Run:
         return self.end or self.last
 
     @property
+    def used(self) -> Used:
+        """What it has used so far, or in all once it has ended."""
+        tokens = usage_of_steps(self.steps, self.unrecorded, self.terminal).all_tokens
+        return Used(tokens, (self.terminal and self.terminal.cost) or self.recorded.cost)
+
+    @property
+    def recorded(self) -> TokenTotals:
+        """What its model calls have used that stands in an event, those of agents that are its tools among them."""
+        total = self.unrecorded
+        for step in self.steps:
+            if isinstance(step, events.ModelResult):
+                counted = total.plus(step.response.get("usage_details"), RECORDED_COUNTS)
+                total = counted.with_all({"cost": step.cost})
+        return total
+
+    @property
     def requested_approvals(self) -> tuple[PendingApproval, ...]:
         """The approvals that it requested, decided or not; nothing for a run that has not completed."""
         return self.terminal.approvals if isinstance(self.terminal, events.Completed) else ()
@@ -105,6 +123,10 @@ class Run:
                 is_ending = self.cancelled is not None  # an interrupted run, claimed to be ended with its text
                 changes |= {"claim": event, "text": self.text if is_ending else self.text[: self.stable]}
                 changes["failures"] = self.failures + (event.failed is not None)
+                if event.unrecorded:
+                    changes["unrecorded"] = self.unrecorded.with_all(event.unrecorded)
+            case events.Released() if event.unrecorded:
+                changes["unrecorded"] = self.unrecorded.with_all(event.unrecorded)
             case events.ModelResult():
                 changes |= {"steps": (*self.steps, event), "stable": len(self.text)}
             case events.Checkpointed():
@@ -190,9 +212,7 @@ def instead_of(answer: events.Terminal, ended: events.NoAnswer, usage: dict[str,
     return ended.model_copy(update={"entry": entry, "cost": answer.cost, "model": answer.model})
 
 
-def out_of_budget(
-    run_id: str, at: float, error: errors.BudgetExceededError, words: str, usage: dict[str, int]
-) -> events.Failed:
+def out_of_budget(run_id: str, at: float, error: errors.BudgetExceededError, words: str) -> events.Failed:
     """Return the end of a run that used up its budget, with its text, which the conversation keeps."""
     entry = stored_words(run_id=run_id, created_at=iso(at), text=words[:LONGEST_KEPT])
     return events.Failed(
@@ -202,7 +222,7 @@ def out_of_budget(
         code=error.code,
         detail=error.detail,
         budget=cast(BudgetState, error.budget),
-        entry={**entry, "usage": usage} if usage else entry,
+        entry=entry,
     )
 
 

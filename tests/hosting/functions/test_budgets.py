@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -19,6 +21,7 @@ from agent_framework import (
 
 from hosting.app import Budget, Price
 from hosting.errors import ConfigurationError
+from hosting.request.run_request import Retry
 from tests.support.app.scripted import scripted_agent
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.made_app import app_of, ask, served
@@ -97,6 +100,102 @@ async def test_a_run_that_fails_after_its_models_answer_has_used_it(streamed: bo
     assert [run["usage"].get("total_token_count") for run in runs["runs"]] == [None, 80, 40]
     assert thread["budget"]["used_tokens"] == 120
     assert CALLS == ["0", "1", "1"]
+
+
+class _FailingFirst(ContextProvider):
+    """Fails after the model has answered, in the first attempts of a run."""
+
+    def __init__(self, times: int) -> None:
+        super().__init__("failing")
+        self.times = times
+
+    async def after_run(self, **given: Any) -> None:
+        self.times -= 1
+        if self.times >= 0:
+            raise RuntimeError("The store of my own is away.")
+
+
+@pytest.mark.behaviour("http.budget-retried")
+@pytest.mark.parametrize("message", ["0", "1"], ids=["no step", "a step"])
+@pytest.mark.parametrize("per", ["run", "thread"])
+async def test_what_the_model_used_in_an_attempt_that_is_tried_again_counts(message: str, per: Any) -> None:
+    """Its answer is dropped and asked for anew: both were paid. The run says so, its thread, and what is left."""
+    model, prices = priced("small"), {"small": Price(input="100000", output="200000.10")}
+    agent = Agent(client=model, name="Joker", tools=[step], context_providers=[_FailingFirst(2)])
+    app, retry = app_of(), Retry(attempts=3, first_pause_seconds=0)
+    app.add_agent(agent, retry=retry, budget=Budget(tokens=500, cost=500, prices=prices, per=per))
+    async with served(app) as (_, http):
+        await ask(http, message, thread_id="t", stream=per == "thread")
+        listed = (await http.get(f"{THREADS}/t/runs")).json()["runs"][0]
+        run = (await http.get(f"{THREADS}/t/runs/{listed['run_id']}")).json()
+        steps = (await http.get(f"{THREADS}/t/runs/{listed['run_id']}/timeline")).json()["steps"]
+        thread = (await http.get(f"{THREADS}/t")).json()
+
+    calls = 3 + int(message)
+    cost = f"{5 * calls}.00000{calls}"
+    assert (listed["status"], listed["attempts"], len(CALLS)) == ("success", 3, calls)
+    budget = (run if per == "run" else thread)["budget"]
+    assert (budget["used_tokens"], budget["used_cost"]) == (40 * calls, cost)
+    assert run["cost"] == thread["cost"] == cost
+    assert {one["cost"] for one in steps if one["kind"] == "model_call"} == {"5.000001"}
+
+
+@pytest.mark.behaviour("http.budget-retried")
+@pytest.mark.parametrize("per", ["run", "thread"])
+async def test_attempts_that_are_tried_again_spend_one_budget(per: Any) -> None:
+    """No attempt begins a model call once those before it have used the budget up."""
+    agent = Agent(client=Spender(), name="Joker", tools=[step], context_providers=[_FailingFirst(9)])
+    app = app_of()
+    app.add_agent(agent, retry=Retry(attempts=9, first_pause_seconds=0), budget=Budget(tokens=100, per=per))
+    async with served(app) as (_, http):
+        refused = await ask(http, "0", thread_id="t")
+
+    assert (refused.status_code, refused.json()["budget"]["used_tokens"]) == (402, 120)
+    assert len(CALLS) == 3
+
+
+class _Waiting(ContextProvider):
+    """Waits after the model has answered."""
+
+    def __init__(self) -> None:
+        super().__init__("waiting")
+        self.begun = threading.Event()
+
+    async def after_run(self, **given: Any) -> None:
+        self.begun.set()
+        await asyncio.Event().wait()
+
+
+@pytest.mark.behaviour("http.budget")
+@pytest.mark.parametrize("busy", ["interrupt", "rollback"])
+async def test_a_run_that_another_takes_the_place_of_has_used_its_models_answer(busy: str) -> None:
+    """Whoever takes runs back or interrupts them spends no more than others."""
+    waiting = _Waiting()
+    agent = Agent(client=Spender(), name="Joker", tools=[step], context_providers=[waiting])
+    async with served(app_of(agent, budget=Budget(tokens=40, per="thread"))) as (_, http):
+        first = asyncio.ensure_future(ask(http, "0", thread_id="t"))
+        assert await asyncio.to_thread(waiting.begun.wait, GUARD_SECONDS)
+        second = await ask(http, "0", thread_id="t", busy=busy)
+        await first
+
+    assert (second.status_code, second.json()["budget"]["used_tokens"]) == (402, 40)
+    assert CALLS == ["0"]
+
+
+@pytest.mark.behaviour("http.budget-retried")
+async def test_what_a_process_used_of_a_run_that_it_hands_on_counts(tmp_path: Path) -> None:
+    """Its model had answered when it was stopped, and nothing of that was written."""
+    waiting, environ = _Waiting(), {"AGENT_LOG": f"sqlite:{tmp_path / 'log.sqlite'}"}
+    agent = Agent(client=Spender(), name="Joker", tools=[step], context_providers=[waiting])
+    apps = [app_of(one, budget=Budget(tokens=90, per="thread"), environ=environ) for one in (agent, spender())]
+    async with served(apps[0]) as (_, http), served(apps[1]) as (_, other):
+        asking = asyncio.ensure_future(ask(http, "0", thread_id="t"))
+        assert await asyncio.to_thread(waiting.begun.wait, GUARD_SECONDS)
+        await apps[0]._services.holders.drain(0.0)
+        asking.cancel()
+        thread, runs = [(await other.get(f"{THREADS}/t{which}")).json() for which in ("", "/runs")]
+
+    assert (thread["budget"]["used_tokens"], runs["runs"][0]["status"]) == (40, "running")
 
 
 @pytest.mark.behaviour("http.budget")

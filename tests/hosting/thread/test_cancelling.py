@@ -64,9 +64,10 @@ def test_a_run_that_is_cancelled_is_not_tried_again() -> None:
     thread.do(accept("r1", claimed=True))
     thread.do(CancelRun(NOW, "r1"))
 
-    thread.do(RetryRun(NOW, "token-r1", "t2", "run_failed"))
+    thread.do(RetryRun(NOW, "token-r1", "t2", "run_failed", {"total_tokens": 40, "cost": 7}))
 
     assert thread.last(1) == [("cancelled", "r1")]
+    assert thread.head.used == (40, 7)
 
 
 @pytest.mark.behaviour("thread.cancel")

@@ -56,6 +56,7 @@ from tests.support.threads import (
 
 RUNS = st.sampled_from([f"r{number}" for number in range(6)])
 TOKENS = st.sampled_from([*(f"token-r{number}" for number in range(6)), "e1", "e2", "t"])
+UNRECORDED = st.sampled_from([{}, {"input_tokens": 3, "total_tokens": 5, "cost": 7}])
 APPROVALS = st.sampled_from(["a1", "a2"])
 TIMES = st.sampled_from([NOW, NOW + 60, DEADLINE + 1])
 POSITIONS = st.integers(0, 30)
@@ -115,9 +116,21 @@ COMMANDS = st.one_of(
         POSITIONS,
     ),
     asked(lambda _, at, token, run: ClaimRun(at, terms(token), run_id=run), TIMES, TOKENS, RUNS),
-    asked(lambda _, at, token, new_token: RetryRun(at, token, new_token, "run_failed"), TIMES, TOKENS, TOKENS),
+    asked(
+        lambda _, at, token, new_token, used: RetryRun(at, token, new_token, "run_failed", used),
+        TIMES,
+        TOKENS,
+        TOKENS,
+        UNRECORDED,
+    ),
     asked(lambda state, token: RecordSteps(token, held(state, token)), TOKENS),
-    asked(lambda _, at, token, signalled: ReleaseRun(at, token, signalled), TIMES, TOKENS, st.booleans()),
+    asked(
+        lambda _, at, token, signalled, used: ReleaseRun(at, token, signalled, used),
+        TIMES,
+        TOKENS,
+        st.booleans(),
+        UNRECORDED,
+    ),
     asked(
         ending,
         TOKENS,
