@@ -378,12 +378,12 @@ class BudgetExceededError(RunError, code="budget_exceeded", status=402):
 
 
 class UnpricedModelError(RunError, code="unpriced_model", status=500):
-    """A model answered that has no price, and its agent has a budget of money; the run went no further."""
+    """A model answered, or was to be called, that has no price, and its agent has a budget of money."""
 
     @classmethod
-    def of(cls, model: str) -> UnpricedModelError:
-        """Return the refusal of the model of that name."""
-        return cls(f"Model {model[:80]!r} answered and has no price. Add it to the prices of the agent's budget.")
+    def of(cls, model: str, *, did: str = "answered") -> UnpricedModelError:
+        """Return the refusal of the model of that name, which did that."""
+        return cls(f"Model {model[:80]!r} {did} and has no price. Add it to the prices of the agent's budget.")
 
 
 RUN_ERRORS: tuple[type[HostingError], ...] = tuple(RunError.__subclasses__())

@@ -41,15 +41,18 @@ class Spending:
         budget: Budget | None,
         days: OwnerDays | None,
         minutes: OwnerMinutes | None,
+        unpriced: set[str],
     ) -> None:
         """The runs of the thread that have ended used `used_before`.
 
         `days` are there for a budget of owners' days, and `minutes` where whoever began the run has a limit of tokens.
+        `unpriced` are the models of the agent that answered in this process and have no price.
         """
         self._budget = budget
         self._before = used_before if budget is not None and budget.per == "thread" else UNUSED
         self._owner, self._days = run.address.owner, days
         self._caller, self._minutes = owner_of(run.accepted.principal), minutes
+        self._unpriced = unpriced
         self._loop = asyncio.get_running_loop()
         self.model = ""
         self.used, self._counts = UNUSED, NOTHING
@@ -63,10 +66,19 @@ class Spending:
         """Whether model calls may be refused by what those before them used."""
         return self._budget is not None
 
-    async def check(self) -> None:
-        """Raise `BudgetExceededError` where no model call may begin now, and `LogUnavailableError`."""
+    async def check(self, context: ChatContext) -> None:
+        """Raise `BudgetExceededError` or `UnpricedModelError` where this call may not begin, and `LogUnavailableError`.
+
+        What a model without a price costs is known to nobody, so it is not called where its name is known, or once it
+        has answered in this process.
+        """
         if self._budget is None:
             return
+        if self._budget.prices:
+            if (asked := _asked(context)) is None and self._unpriced:
+                raise UnpricedModelError.of(min(self._unpriced))
+            if asked is not None and self._budget.price(asked) is None:
+                raise UnpricedModelError.of(asked, did="was to be called")
         if self._days is None:
             self._budget.check(self._before.plus(self.used))
             return
@@ -77,21 +89,25 @@ class Spending:
         """Count one answer, and return what it cost, in trillionths of a unit of money.
 
         The price is that of the model which answered, else of the one that was asked: models answer under the names of
-        their versions. Raises `UnpricedModelError` where neither has one, and `LogUnavailableError`.
+        their versions. Raises `UnpricedModelError` where neither has one, once the tokens are counted, and
+        `LogUnavailableError`.
         """
-        asked = (context.options or {}).get("model") or getattr(context.client, "model", None)
-        self.model, cost = str(answer.model or asked or ""), 0
+        asked = _asked(context)
+        self.model, cost, unpriced = str(answer.model or asked or ""), 0, None
         if self._budget is not None and self._budget.prices:
-            price = self._budget.price(answer.model, asked)
-            if price is None:
-                raise UnpricedModelError.of(self.model)
-            cost = price.of(answer.usage_details)
+            if (price := self._budget.price(answer.model, asked)) is not None:
+                cost = price.of(answer.usage_details)
+            else:
+                self._unpriced.add(self.model)
+                unpriced = UnpricedModelError.of(self.model)
         used = self._add(answer.usage_details, cost)
         # A run that is cancelled now has had the answer all the same.
         if self._days is not None:
             await asyncio.shield(self._on_log(self._days.add(self._owner, used)))
         if self._minutes is not None and used.tokens:
             await asyncio.shield(self._on_log(self._minutes.add(self._caller, used.tokens)))
+        if unpriced is not None:
+            raise unpriced
         return cost
 
     def counts(self) -> TokenTotals:
@@ -116,13 +132,21 @@ class Spending:
         return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(call, self._loop))
 
 
+def _asked(context: ChatContext) -> str | None:
+    """Return the name of the model that a call asks, None where only the model knows it."""
+    model = (context.options or {}).get("model") or getattr(context.client, "model", None)
+    return model if isinstance(model, str) and model else None
+
+
 def check_prices(name: str, budget: Budget, agents: Iterable[Any]) -> None:
     """Raise `ConfigurationError` if the model of one of these agents, or of one that is its tool, has no price.
 
     Which model others ask is known when it answers.
     """
-    clients = (getattr(one, "client", None) for agent in agents for one in agents_within(agent))
-    for model in (getattr(client, "model", None) for client in clients):
+    asking = [one for agent in agents for one in agents_within(agent)]
+    chosen = [(getattr(one, "default_options", None) or {}).get("model") for one in asking]
+    for one, own in zip(asking, chosen, strict=True):
+        model = own or getattr(getattr(one, "client", None), "model", None)
         if budget.prices and isinstance(model, str) and budget.price(model) is None:
             raise ConfigurationError(
                 f"The budget of agent {name!r} has no price of its model {model[:80]!r}. Add it to prices: "

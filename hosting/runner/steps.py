@@ -271,7 +271,7 @@ class _ModelCalls(_Calls, ChatMiddleware):
             context.result = replayed_stream(response) if context.stream else response
             return
         if (spending := recorder.spending) is not None:
-            await recorder.spending_says(spending.check())
+            await recorder.spending_says(spending.check(context))
 
         async def record(answer: ChatResponse[Any]) -> None:
             calls = any(content.type == "function_call" for message in answer.messages for content in message.contents)

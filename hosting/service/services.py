@@ -190,7 +190,7 @@ class Services:
             if budget.per == "owner/day":
                 days = OwnerDays(planned.name, self.log, self.stores.threads)
                 self.budgets.add(planned, days)
-        return partial(Spending, budget=budget, days=days, minutes=minutes)
+        return partial(Spending, budget=budget, days=days, minutes=minutes, unpriced=set[str]())
 
     def sweeps(self, agents: Callable[[], Iterable[str]]) -> tuple[UploadSweep, TombstoneSweep]:
         """Return the sweeps over what lies next to the log: uploads and tombstones."""

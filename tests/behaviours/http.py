@@ -36,6 +36,8 @@ BEHAVIOURS = {
     "http.limit-standing": "Every door's answer to a request that a limit counted says how the limits stand, by "
     "headers; no other answer does (issue 51).",
     "http.limit-wires": "A limit counts what comes by any door, and each refuses in its own form (issue 51).",
+    "http.unpriced": "What a model without a price used counts in tokens; it is not called where its name is known, "
+    "and only once in a process where its answer shows it (issue 51).",
     "http.cost": "Model calls are priced by the app's own table, exactly; a run or a thread that has cost its budget "
     "makes no call more, and runs, threads and figures say what they cost (issue 51).",
     "http.cancels-runs": "Cancelling is answered 202 and idempotent; a queued run never starts, a running one stops, "

@@ -112,6 +112,39 @@ async def test_a_model_without_a_price_ends_the_run_by_its_name() -> None:
     assert CALLS == ["1"]
 
 
+@pytest.mark.behaviour("http.unpriced")
+@pytest.mark.parametrize("per", ["thread", "owner/day"])
+async def test_what_a_model_without_a_price_used_counts_and_it_is_not_called_again(per: Any) -> None:
+    """Its tokens are known, and what they cost is known to nobody: one call in a process, and no more."""
+    budget = Budget(tokens=1000, cost=1, prices=A_CALL, per=per)
+    async with served(app_of(spender(client=priced(None, answers_as="unknown")), budget=budget)) as (_, http):
+        answers = [(await ask(http, "0", thread_id="t")).json() for _ in range(3)]
+        runs = (await http.get(f"{THREADS}/t/runs")).json()["runs"]
+        shown = (await http.get(f"{THREADS}/t")).json()["budget"]
+
+    assert [answer["code"] for answer in answers] == ["unpriced_model"] * 3
+    assert [run["usage"].get("total_token_count") for run in runs] == [None, None, 40]
+    assert (shown["used_tokens"], shown["used_cost"]) == (40, "0")
+    assert CALLS == ["0"]
+
+
+@pytest.mark.behaviour("http.unpriced")
+async def test_a_model_that_is_known_to_have_no_price_is_not_called() -> None:
+    """The agent's own choice counts before its client's, at the start and with each call."""
+    chosen = spender(client=priced("other"))
+    chosen.default_options["model"] = "small"
+    async with served(app_of(chosen, budget=Budget(cost=100, prices=A_CALL))) as (_, http):
+        answered = await ask(http, "0", thread_id="t")
+        chosen.default_options["model"] = "third"
+        refused = await ask(http, "0", thread_id="t")
+
+    assert (answered.status_code, refused.status_code, refused.json()["code"]) == (200, 500, "unpriced_model")
+    assert refused.json()["detail"].startswith("Model 'third' was to be called and has no price. Add it to the prices")
+    assert CALLS == ["0"]
+    with pytest.raises(ConfigurationError, match="has no price of its model 'third'"):
+        app_of(chosen, budget=Budget(cost=100, prices={"other": A_CALL["small"]}))
+
+
 def _workflow() -> Workflow:
     return WorkflowBuilder(
         start_executor=AgentExecutor(spender("writer", client=priced("other"))), name="Write"
