@@ -13,6 +13,7 @@ BEHAVIOURS = {
     "mcp.key": "A host that asks for keys opens its MCP endpoint to the extension's system key and the master key.",
     "mcp.options": "An agent has its own switch, name and description as a tool; two tools of one name are refused at "
     "start-up.",
+    "mcp.agent-options": "A tool's runs count for the budget of its agent, and its webhook is notified of their ends.",
     "mcp.page": "The page about MCP shows the arguments, options and results that there are (docs/mcp.md).",
     "mcp.conformance": "The template's app passes the protocol's conformance suite, but for a list with reasons "
     "(docs/mcp.md).",

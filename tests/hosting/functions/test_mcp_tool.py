@@ -16,12 +16,14 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp_types import CallToolResult
 from pydantic import BaseModel
 
-from hosting.app import AgentFunctionApp
+from hosting.app import AgentFunctionApp, Budget
 from hosting.errors import ConfigurationError
 from tests.support.app.scripted import ScriptedClient, scripted_agent
 from tests.support.carriers import GUARD_SECONDS, Api
 from tests.support.direct import DirectHost
+from tests.support.receiver import WEBHOOKS, receiving
 from tests.support.running_host import RunningHost
+from tests.support.spender import spender
 
 IN_MEMORY = {"AGENT_LOG": "memory"}
 
@@ -135,6 +137,26 @@ async def test_a_failed_run_is_a_tool_error_in_our_words(direct_host: DirectHost
     ]
     assert result["structuredContent"]["code"] == "run_failed"
     assert "secret" not in str(result)
+
+
+@pytest.mark.behaviour("mcp.agent-options")
+async def test_a_tools_runs_count_for_its_agents_budget_and_notify_its_webhook() -> None:
+    """As they do whichever door a run comes through."""
+    async with receiving() as receiver:
+        app = AgentFunctionApp(
+            agents=[spender()],
+            enable_mcp_tool_trigger=True,
+            budget=Budget(tokens=80),
+            webhook=receiver.url,
+            environ=WEBHOOKS,
+        )
+        host = DirectHost(app)
+        refused = await host.call_tool("Joker", {"query": "5"})
+        told = (await receiver.next()).verified()
+        await host.entities.idle()
+
+    assert (refused["isError"], refused["structuredContent"]["code"]) == (True, "budget_exceeded")
+    assert (told["type"], told["data"]["run_id"]) == ("run.failed", refused["structuredContent"]["run_id"])
 
 
 @pytest.mark.behaviour("mcp.failed-run")
