@@ -81,7 +81,7 @@ class Starting:
     """Answers requests that start a run."""
 
     def __init__(self, services: Services, settings: Settings) -> None:
-        self._runs = services.runs
+        self._runs, self._budgets = services.runs, services.budgets
         self._streams = Streams(services.following)
         self._settings = settings
 
@@ -108,7 +108,15 @@ class Starting:
             if error.run_id is not None and thread_id is not None:
                 error.run_url = run_url(error.run_id, request.thread_url(agent.name, thread_id))
             raise
-        return run_reply(run, wanted.form, url, headers)
+        budget = None
+        if agent.budget is not None and wanted.form != "text":
+            budget = await self._budgets.of_answer(agent, run, own_day_of(request))
+        return run_reply(run, wanted.form, url, headers, budget)
+
+
+def own_day_of(request: HttpRequest) -> str | None:
+    """Return whose day with an agent the caller may know: their own, and not that of who shares a thread."""
+    return request.caller.owner if request.shared is None else None
 
 
 def register_agent(served: Served, agent: AgentPlan, services: Services, settings: Settings) -> None:
@@ -232,8 +240,7 @@ def register_threads(served: Served, services: Services, settings: Settings) -> 
     @serves(served, routes.THREAD)
     async def read(request: HttpRequest) -> Reply:
         view = await threads.view(request.address, request.client)
-        owner = request.caller.owner if request.shared is None else None  # an owner's day is nobody else's to know
-        budget = await services.budgets.of_thread(request.agent, view.head, owner)
+        budget = await services.budgets.of_thread(request.agent, view.head, own_day_of(request))
         return thread_reply(request.agent, view, settings.state_limit_bytes, budget)
 
     @serves(served, routes.MESSAGES)
@@ -324,4 +331,5 @@ def register_approvals(served: Served, services: Services, settings: Settings) -
             return streams.reply(recorded.resumed, request.client, url)
         run = await runs.wait_as(wanted.wait, recorded.resumed, request.client)
         headers = {"Preference-Applied": wanted.wait.applied} if wanted.wait.applied else {}
-        return run_reply(run, wanted.form, url, headers)
+        budget = await services.budgets.of_answer(request.agent, run, own_day_of(request))
+        return run_reply(run, wanted.form, url, headers, budget)

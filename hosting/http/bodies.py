@@ -48,7 +48,7 @@ class AnsweredApproval(ThreadIds):
 
 
 class PendingRun(RunIds):
-    """A run that has not ended; its end will be at `Location`. Its status has the `budget` of its own, if any."""
+    """A run that has not ended; its end will be at `Location`. `budget` is as in its end."""
 
     status: OpenStatus
     response: str

@@ -97,19 +97,30 @@ def problem_reply(
     return Reply(error.status, body, "application/problem+json", headers or {})
 
 
-def run_reply(run: Run, form: Form, thread_url: str, extra: Mapping[str, str] | None = None) -> Reply:
-    """Return the answer to the request that started the run: 200, 202, or the problem that it ended in."""
+def run_reply(
+    run: Run, form: Form, thread_url: str, extra: Mapping[str, str] | None = None, budget: BudgetState | None = None
+) -> Reply:
+    """Return the answer to the request that started the run: 200, 202, or the problem that it ended in.
+
+    In JSON it says how the `budget` stands.
+    """
     headers = {**run_headers(run), **(extra or {})}
     match run.certain_end:
         case Completed() as end if form == "text":
             text = text_with_decisions(run, end, f"{thread_url}/approvals/<id>")
             return Reply(200, text, "text/plain", headers)
         case Completed() as end:
-            return json_reply(200, completed_fields(run, end), headers)
+            body = completed_fields(run, end)
+            if budget is not None:
+                body["budget"] = budget
+            return json_reply(200, body, headers)
         case None:
-            return _pending_reply(run, form, thread_url, headers)
+            return _pending_reply(run, form, thread_url, headers, budget)
         case end:
-            return problem_reply(run_error(end), form, headers, ids(run.accepted))
+            error = run_error(end)
+            if error.budget is None and budget is not None:
+                error.budget = dict(budget)
+            return problem_reply(error, form, headers, ids(run.accepted))
 
 
 def _pending_reply(

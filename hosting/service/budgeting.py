@@ -7,8 +7,10 @@ what is left here is what the next model call finds, but for what is in flight. 
 from __future__ import annotations
 
 from hosting.budgets import BudgetState
+from hosting.errors import LogUnavailableError, NewerVersionError
 from hosting.plan import AgentPlan
 from hosting.runner.owner_days import OwnerDays
+from hosting.runner.thread_log import ThreadLog
 from hosting.thread.head import Head
 from hosting.thread.run import Run
 
@@ -16,7 +18,8 @@ from hosting.thread.run import Run
 class Budgets:
     """The budgets of all agents of an app, for one event loop."""
 
-    def __init__(self) -> None:
+    def __init__(self, log: ThreadLog) -> None:
+        self._log = log
         self._days: dict[str, OwnerDays] = {}
 
     def add(self, agent: AgentPlan, days: OwnerDays) -> None:
@@ -44,6 +47,24 @@ class Budgets:
             return agent.budget.state(head.used)
         is_of_owner = agent.budget is not None and agent.budget.per == "owner/day"
         return await self.of_owner(agent, owner) if is_of_owner and owner is not None else None
+
+    async def of_answer(self, agent: AgentPlan, run: Run, owner: str | None) -> BudgetState | None:
+        """Return what is left with the answer about a run: of its budget, its thread's, or the day of its `owner`.
+
+        None where none of them is to be shown, and where the store is away: the answer is there all the same. It is one
+        call of the store for a day, and for a thread whose end another process appended.
+        """
+        if agent.budget is None or agent.budget.per == "run":
+            return budget_of_run(agent, run)
+        try:
+            if agent.budget.per == "owner/day":
+                return None if owner is None else await self.of_owner(agent, owner)
+            head = self._log.remembered(run.address)
+            if head is None or head.position < run.last:
+                head = await self._log.head(run.address)
+        except (LogUnavailableError, NewerVersionError):
+            return None
+        return agent.budget.state(head.used)
 
 
 def budget_of_run(agent: AgentPlan, run: Run) -> BudgetState | None:

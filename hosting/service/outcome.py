@@ -51,7 +51,8 @@ class Usage(TypedDict, total=False):
 class Problem(TypedDict):
     """A refusal or a run's bad end (RFC 9457). `code` is stable, `error` repeats `detail`; ids when they are known.
 
-    `budget` is how that stands which a run used up, and `limit` that which a request reached.
+    `budget` is how that of a run stands, its thread's or its owner's day, used up or not, and `limit` is what a request
+    reached.
     """
 
     type: Literal["about:blank"]
@@ -87,8 +88,8 @@ class CompletedRun(RunIds):
     """The agent's answer. `value` when a format was asked for, or a workflow yielded one.
 
     `pending_approvals` are the tool calls that waited for an approval when the run ended. `kept` is false when the
-    conversation lacks the answer. `cost` is a decimal number as text, in the unit of the app's own prices. The run's
-    status has the `budget` of its own, if any.
+    conversation lacks the answer. `cost` is a decimal number as text, in the unit of the app's own prices. `budget` is
+    what is left of the run's own; in the answer to the request that began it, of its thread's or your day's, if any.
     """
 
     status: Literal["success"]

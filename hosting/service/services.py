@@ -132,7 +132,7 @@ class Services:
         stores = self.stores
         self.overview = Overview(stores.threads, self.log)
         self.memories = Memories(stores.threads, self.log)
-        self.budgets = Budgets()
+        self.budgets = Budgets(self.log)
         self.sharing = Sharing(self.log)
         self.retention = Retention(self.log, self.settings.log_days)
         self.operators_view = OperatorsView(self.log, self.holders, self.overview)

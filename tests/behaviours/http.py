@@ -27,6 +27,8 @@ BEHAVIOURS = {
     "begins after the one that used it up, and the 402 says when it renews (issue 51).",
     "http.budget-left": "Who looks before a budget is used up reads what is left of it: of a run's with the run, while "
     "it works too, of a thread's with the thread, and of an owner's day anywhere in the app (issue 51).",
+    "http.budget-answered": "An answer to a request that begins a run says what is left of the budget that applies; "
+    "none costs a call of the store for it but that of an owner's day (issue 51).",
     "http.request-limit": "A caller's requests beyond an agent's limit in a minute, over all processes, are refused "
     "before anything is stored: 429 with when to come again; one that has begun a run never is (issue 51).",
     "http.token-limit": "A caller whose runs have used an agent's tokens of a minute, over all processes, is refused "

@@ -27,6 +27,7 @@ from tests.support.carriers import GUARD_SECONDS
 from tests.support.made_app import app_of, ask, served
 from tests.support.spender import CALLS, USED, Held, Spender, priced, spender, step
 
+RUN = "/api/agents/Joker/run"
 THREADS = "/api/agents/Joker/threads"
 
 
@@ -249,6 +250,42 @@ async def test_a_run_says_what_is_left_of_its_budget_while_it_works_and_when_it_
     assert (ended.status_code, ended.json()["budget"]) == (200, {**budget, "used_tokens": 80, "left_tokens": 20})
     assert failed["budget"] == failed["error"]["budget"] == {**budget, "used_tokens": 120, "left_tokens": 0}
     assert agent == {"agent": "Joker", "budget": budget}
+
+
+@pytest.mark.behaviour("http.budget-answered")
+@pytest.mark.parametrize("per", ["run", "thread"])
+async def test_an_answer_says_what_is_left(per: Any) -> None:
+    """Whatever the run ended in, and while it has not; another thread's has another budget, and a text has none."""
+    model, app = Held(free=1), app_of(spender("Free"))
+    app.add_agent(spender(client=model), budget=Budget(tokens=100, per=per))
+    async with served(app) as (_, http):
+        first = (await ask(http, "0", thread_id="t")).json()
+        pending = await http.post(RUN, json={"message": "0", "thread_id": "t"}, headers={"Prefer": "respond-async"})
+        assert await asyncio.to_thread(model.begun.wait, GUARD_SECONDS)
+        model.goes_on.set()
+        queued = (await ask(http, "0", thread_id="t")).json()
+        shown = (await http.get(f"{THREADS}/t/runs/{first['run_id']}" if per == "run" else f"{THREADS}/t")).json()
+        other = (await ask(http, "0", thread_id="u")).json()
+        free = (await http.post("/api/agents/Free/run", json={"message": "0", "thread_id": "t"})).json()
+
+    budget = {"per": per, "tokens": 100}
+    assert first["budget"] == other["budget"] == {**budget, "used_tokens": 40, "left_tokens": 60}
+    assert pending.status_code == 202
+    assert pending.json()["budget"]["used_tokens"] == (0 if per == "run" else 40)
+    assert queued["budget"]["used_tokens"] == (40 if per == "run" else 120)
+    assert shown["budget"] == (first if per == "run" else queued)["budget"]
+    assert "budget" not in free
+
+
+@pytest.mark.behaviour("http.budget-answered")
+async def test_a_run_that_failed_says_in_its_problem_what_is_left() -> None:
+    """Its model was called."""
+    agent = Agent(client=Spender(), name="Joker", tools=[step], context_providers=[_Failing("failing")])
+    async with served(app_of(agent, budget=Budget(tokens=100, per="thread"))) as (_, http):
+        failed = (await ask(http, "0", thread_id="t")).json()
+
+    left = {"per": "thread", "tokens": 100, "used_tokens": 40, "left_tokens": 60}
+    assert (failed["code"], failed["budget"]) == ("run_failed", left)
 
 
 @pytest.mark.behaviour("http.budget-left")

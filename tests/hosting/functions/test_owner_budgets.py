@@ -7,14 +7,16 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import httpx
 import pytest
 
 import hosting.app
 from hosting.app import AgentFunctionApp, Budget, Price
+from hosting.errors import LogUnavailableError
 from hosting.ports import Clocks
+from hosting.runner.owner_days import OwnerDays
 from hosting.service.services import Services
 from tests.hosting.functions.owned_app import ISSUER, signed_in
 from tests.support.carriers import GUARD_SECONDS
@@ -138,6 +140,57 @@ async def test_only_an_owners_day_costs_who_looks_a_call_of_the_store(
             counts.append(calls.total() - before)
 
     assert (counts[2] - counts[1], counts[3]) == (reads, reads)
+
+
+@pytest.mark.behaviour("http.budget-answered")
+async def test_only_the_answer_of_an_owners_day_costs_a_call_of_the_store(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is left of a run or a thread is known to the process that ended it.
+
+    A day has three for its owner's first call of a model, too: it is asked, found to be new, and counted.
+    """
+    made: list[Services] = []
+    monkeypatch.setattr(
+        hosting.app, "Services", lambda *args, **named: made.append(Services(*args, **named)) or made[-1]
+    )
+    counts = []
+    for number, budget in enumerate((None, Budget(tokens=99), Budget(tokens=99, per="thread"), DAY)):
+        app = app_of(spender(), budget=budget, environ={"AGENT_LOG": f"sqlite:{tmp_path / f'{number}.sqlite'}"})
+        async with _processes(app) as (http,):
+            status, answer = await _ask(http, "0", "t")
+        assert (status, answer.get("budget", {}).get("used_tokens")) == (200, 40 if budget else None)
+        counts.append(made[-1].log.readiness.calls.total())
+
+    assert [count - counts[0] for count in counts] == [0, 0, 0, 3 + 1]
+
+
+@pytest.mark.behaviour("http.budget-answered")
+async def test_an_answer_says_what_is_left_of_the_day_to_its_owner_alone(tmp_path: Path) -> None:
+    """A guest of the thread spends of it, and is not told; where it cannot be read the answer comes without it."""
+    guest = {"issuer": ISSUER, "id": "bob", "access": "run"}
+    app = _app(f"sqlite:{tmp_path / 'log.sqlite'}", Budget(tokens=100, per="owner/day"))
+    async with _processes(app) as (http,):
+        _, answer = await _ask(http, "0", "t")
+        shared = await http.post(f"{THREADS}/t/grants", json=guest, headers={"x-user": "ada"})
+        url = f"/api/shared/{shared.json()['grant']}/run"
+        of_guest = await http.post(url, json={"message": "0"}, headers={"x-user": "bob"})
+        after = await _read(http, "/api/agents/Joker/budget")
+        app._services.budgets._days["Joker"] = cast(OwnerDays, _Away())
+        without = await _ask(http, "0", "t")
+
+    assert (without[0], "budget" in without[1]) == (200, False)
+    left = {"per": "owner/day", "tokens": 100, "used_tokens": 40, "left_tokens": 60}
+    assert answer["budget"] == {**left, "renews_at": "2026-01-02T00:00:00Z"}
+    assert (of_guest.status_code, "budget" in of_guest.json()) == (200, False)
+    assert after["budget"]["used_tokens"] == 80
+
+
+class _Away:
+    """Days whose store is away."""
+
+    async def used(self, owner: str) -> Any:
+        raise LogUnavailableError("The log cannot be reached. Try again.")
 
 
 async def _read(http: httpx.AsyncClient, path: str, user: str = "ada") -> Any:
