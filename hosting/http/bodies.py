@@ -12,8 +12,6 @@ from typing import Any, Literal
 from typing_extensions import NotRequired, TypedDict
 
 from hosting.budgets import BudgetState
-from hosting.names import Busy
-from hosting.schedules import Missed
 from hosting.service.outcome import Approval, OpenStatus, RunIds, RunStatus, ThreadIds, Usage
 from hosting.workflows import WorkflowGraph
 
@@ -312,40 +310,6 @@ class GrantList(ThreadIds):
     """With whom a thread is shared, the first grant first."""
 
     grants: list[ShownGrant]
-
-
-class ScheduledRun(TypedDict):
-    """The run of a tick, or the `code` of why none began. `at` is the tick (RFC 3339)."""
-
-    at: str
-    thread_id: str | None
-    run_id: str | None
-    code: str | None
-
-
-class ShownSchedule(TypedDict):
-    """A schedule; times are RFC 3339. What a `request` does not have is as in a run without it."""
-
-    schedule_id: str
-    agent: str
-    status: Literal["active", "paused", "ended"]
-    cron: str | None
-    at: str | None
-    time_zone: str
-    missed: Missed
-    request: dict[str, Any]
-    thread_id: str | None
-    busy: Busy | None
-    created_at: str
-    next_run_at: str | None
-    last_run: ScheduledRun | None
-    last_missed_at: str | None
-
-
-class ScheduleList(TypedDict):
-    """The caller's schedules with an agent, the oldest first."""
-
-    schedules: list[ShownSchedule]
 
 
 class OrchestrationState(TypedDict):

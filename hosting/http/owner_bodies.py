@@ -6,7 +6,8 @@ from typing import Literal
 
 from typing_extensions import TypedDict
 
-from hosting.http.bodies import Erasure, Export, ShownSchedule
+from hosting.http.bodies import Erasure, Export
+from hosting.http.schedule_routes import ShownSchedule
 
 
 class Me(TypedDict):

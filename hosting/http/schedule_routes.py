@@ -3,17 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any, Literal
+
+from typing_extensions import TypedDict
 
 from hosting import errors
-from hosting.http.bodies import ScheduleList, ShownSchedule
 from hosting.http.replies import Reply, json_reply
 from hosting.http.route import STORES, Header, ResponseSpec, Route, ok
 from hosting.http.routes import RUN
 from hosting.http.workflow_routes import of_workflow
+from hosting.names import Busy
 from hosting.ports import iso
 from hosting.request.schedule_call import SCHEDULE_PARAMETERS
+from hosting.schedules import Missed
 from hosting.service.schedule import Schedule
 from hosting.service.schedules import ScheduleName
+
+
+class ScheduledRun(TypedDict):
+    """The run of a tick, or the `code` of why none began. `at` is the tick (RFC 3339)."""
+
+    at: str
+    thread_id: str | None
+    run_id: str | None
+    code: str | None
+
+
+class ShownSchedule(TypedDict):
+    """A schedule; times are RFC 3339. What a `request` does not have is as in a run without it."""
+
+    schedule_id: str
+    agent: str
+    status: Literal["active", "paused", "ended"]
+    cron: str | None
+    at: str | None
+    time_zone: str
+    missed: Missed
+    request: dict[str, Any]
+    thread_id: str | None
+    busy: Busy | None
+    created_at: str
+    next_run_at: str | None
+    last_run: ScheduledRun | None
+    last_missed_at: str | None
+
+
+class ScheduleList(TypedDict):
+    """The caller's schedules with an agent, the oldest first."""
+
+    schedules: list[ShownSchedule]
+
 
 _PATH = "agents/{name}/schedules"
 _ONE = f"{_PATH}/{{schedule_id}}"

@@ -8,13 +8,12 @@ from pathlib import Path
 import pytest
 
 from hosting.errors import REQUEST_ERRORS, RUN_ERRORS
-from hosting.http.bodies import ShownSchedule
 from hosting.http.memory_routes import MEMORY_ROUTES
 from hosting.http.operations import OPERATIONS, REASONS, AgentOperations, Operations, StuckThread
 from hosting.http.owner_bodies import ShownFact
 from hosting.http.owner_routes import OWNED_ROUTES, SHARED_ROUTES
 from hosting.http.routes import ORCHESTRATION, ROUTES
-from hosting.http.schedule_routes import SCHEDULE_ROUTES
+from hosting.http.schedule_routes import SCHEDULE_ROUTES, ShownSchedule
 from hosting.request.run_call import FIELDS, THREAD_ID_HEADERS, WAIT_HEADER
 from hosting.request.schedule_call import SCHEDULE_MEMBERS
 
