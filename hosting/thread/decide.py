@@ -1,4 +1,4 @@
-"""One rule for each command to a thread, decided on the head alone.
+"""One rule for each command to a thread, decided on the head alone: here those about its runs.
 
 Theory. `decide(head, command)` has no side effect and reads nothing else, so it is the same in every process and over
 every store. The caller appends the result to the very head that was decided on; if another append came first, it
@@ -27,17 +27,15 @@ from hosting.thread.draft import (
     refuse_while_deleting,
     signal_failed,
 )
-from hosting.thread.forks import fork_source
 from hosting.thread.head import NOTHING, Head, run_usage
 from hosting.thread.rows import ApprovalRow, DeletedRow, RowChange
 from hosting.thread.run import cancellation, instead_of, unanswered
+from hosting.thread.thread_rules import THREAD_RULES
 
 MOST_LOST = 3
 MOST_OPEN_RUNS = 200
 MOST_APPROVALS = 40
-MOST_GRANTS = 16
-"""How many processes may be lost to a run; how many runs a head holds, how many approvals one append can, and with how
-many principals a thread is shared, which stand in its head."""
+"""How many processes may be lost to a run; how many runs a head holds, and how many approvals one append can."""
 
 
 def decide(head: Head, command: commands.Command) -> commands.Outcome:
@@ -266,112 +264,6 @@ def _answer(head: Head, command: commands.AnswerApproval) -> commands.Outcome:
     return draft.change(resumed_by or "", signal=is_last)
 
 
-def _reset(head: Head, command: commands.ResetThread) -> commands.Outcome:
-    if head.state == "deleting":
-        return refuse_while_deleting()
-    if head.state == "deleted":
-        return commands.Unchanged()
-    return Draft(head).add(events.Reset(at=command.at)).change(signal=True)
-
-
-def _import(head: Head, command: commands.ImportThread) -> commands.Outcome:
-    is_empty = head.position == 0 or head.state == "deleted"
-    has_import = head.imported is not None and max(head.imported.position, head.described) == head.position
-    epoch = head.epoch + 1 if head.state == "deleted" else head.epoch
-    if not (is_empty or (has_import and head.state == "open")) or epoch != command.epoch:
-        return commands.Refused(errors.ThreadChangedError("That owner has a thread of this id already."))
-    imported = events.Imported(at=command.at, text=command.text, source=command.source)
-    described = events.Described(at=command.at, metadata=dict(command.metadata))
-    return Draft(head).add(imported, *([described] if command.metadata else [])).change(signal=True)
-
-
-def _fork(head: Head, command: commands.ForkThread) -> commands.Outcome:
-    if head.state == "deleting":
-        return refuse_while_deleting()
-    if (found := fork_source(head)) is not None and found.is_of_same_request(command.source):
-        return commands.Unchanged(signal=True)
-    epoch = head.epoch + 1 if head.state == "deleted" else head.epoch
-    if (head.position and head.state == "open") or epoch != command.epoch:
-        return commands.Refused(errors.ThreadExistsError("Another thread has this id. Send another, or none."))
-    imported = events.Imported(at=command.at, text=command.text, source=command.source.text, title=command.title)
-    return Draft(head).add(imported).change(signal=True)
-
-
-def _share(head: Head, command: commands.ShareThread) -> commands.Outcome:
-    if (refusal := _unless_open(head, command.epoch)) is not None:
-        return refusal
-    if len(head.grants) >= MOST_GRANTS:
-        return commands.Refused(
-            errors.TooManyGrantsError(
-                f"The thread is shared with {MOST_GRANTS} already. Withdraw a grant that is not needed."
-            )
-        )
-    granted = events.Granted(at=command.at, id=command.id, principal=command.principal, access=command.access)
-    return Draft(head).add(granted).change()
-
-
-def _withdraw(head: Head, command: commands.WithdrawGrant) -> commands.Outcome:
-    if not any(grant.id == command.id for grant in head.grants):
-        return commands.Unchanged()
-    return Draft(head).add(events.Withdrawn(at=command.at, id=command.id)).change()
-
-
-def _describe(head: Head, command: commands.DescribeThread) -> commands.Outcome:
-    if (refusal := _unless_open(head, command.epoch)) is not None:
-        return refusal
-    return Draft(head).add(events.Described(at=command.at, metadata=dict(command.metadata))).change(signal=True)
-
-
-def _set_receiver(head: Head, command: commands.SetReceiver) -> commands.Outcome:
-    if (refusal := _unless_open(head, command.epoch)) is not None:
-        return refusal
-    return commands.Unchanged() if head.has_receivers else Draft(head).add(events.ReceiverSet(at=command.at)).change()
-
-
-def _unless_open(head: Head, epoch: int) -> commands.Refused | None:
-    """Return why nothing is added to the thread of that epoch, or None."""
-    if head.state == "deleting":
-        return refuse_while_deleting()
-    if head.state == "deleted" or head.epoch != epoch:
-        return commands.Refused(errors.ThreadDeletedError("The thread was deleted meanwhile."))
-    return None
-
-
-def _delete(head: Head, command: commands.DeleteThread) -> commands.Outcome:
-    if head.state != "open":
-        return commands.Unchanged(signal=head.state == "deleting")
-    has_moved = command.position is not None and command.position != head.position
-    if has_moved or (command.reason != "asked" and head.runs):
-        return commands.Unchanged()
-    return Draft(head).add(events.Deleting(at=command.at, reason=command.reason)).change(signal=True)
-
-
-def _finish_delete(head: Head, command: commands.FinishDelete) -> commands.Outcome:
-    if head.state != "deleting":
-        return commands.Unchanged()
-    return Draft(head).add(events.Deleted(at=command.at, receipt=dict(command.receipt))).change()
-
-
-def _record_instances(head: Head, command: commands.RecordInstances) -> commands.Outcome:
-    if head.state != "deleted" or head.epoch != command.epoch:
-        return commands.Unchanged()
-    return Draft(head).add(events.InstancesRecorded(at=command.at, instances=command.instances)).change()
-
-
-def _trim(head: Head, command: commands.TrimThread) -> commands.Outcome:
-    """Trim nothing that an open run, or one whose approvals wait, is answered from."""
-    needed = [run.since or run.first for run in head.runs[:1]] + ([head.waiting.first] if head.waiting else [])
-    through = min([command.through, head.position, *(first - 1 for first in needed)])
-    if through <= head.trimmed or head.state != "open":
-        return commands.Unchanged()
-    draft = Draft(head).add(events.Trimmed(at=command.at, through=through))
-    if 0 < head.described <= through:
-        if command.metadata is None:
-            return commands.Unchanged()
-        draft.add(events.Described(at=command.at, metadata=dict(command.metadata)))
-    return draft.change()
-
-
 _RULES: dict[type[commands.Command], Callable[[Head, Any], commands.Outcome]] = {
     commands.AcceptRun: _accept,
     commands.AttachToRun: attach,
@@ -384,15 +276,5 @@ _RULES: dict[type[commands.Command], Callable[[Head, Any], commands.Outcome]] = 
     commands.ExpireRun: _expire,
     commands.SignalFailed: signal_failed,
     commands.AnswerApproval: _answer,
-    commands.ResetThread: _reset,
-    commands.ImportThread: _import,
-    commands.ForkThread: _fork,
-    commands.ShareThread: _share,
-    commands.WithdrawGrant: _withdraw,
-    commands.DescribeThread: _describe,
-    commands.SetReceiver: _set_receiver,
-    commands.DeleteThread: _delete,
-    commands.FinishDelete: _finish_delete,
-    commands.RecordInstances: _record_instances,
-    commands.TrimThread: _trim,
+    **THREAD_RULES,
 }

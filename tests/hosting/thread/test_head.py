@@ -36,10 +36,11 @@ from hosting.thread.commands import (
     SignalFailed,
     TrimThread,
 )
-from hosting.thread.decide import MOST_APPROVALS, MOST_GRANTS, MOST_OPEN_RUNS, decide
+from hosting.thread.decide import MOST_APPROVALS, MOST_OPEN_RUNS, decide
 from hosting.thread.draft import Draft
 from hosting.thread.head import NEW, Head, fold
 from hosting.thread.run import unanswered
+from hosting.thread.thread_rules import MOST_GRANTS
 from tests.support.seeds import repeated
 from tests.support.threads import (
     DEADLINE,
