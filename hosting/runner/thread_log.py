@@ -5,9 +5,8 @@ first, take the head that it left and decide again (`ThreadLog.execute`). A head
 read, and is never believed by itself: an append proves it, and whatever is not an append is decided on a head that was
 read. An append with an unknown outcome is repeated as it was, until the store says what came of it.
 
-What is too large for the log lies in the store of attachments, under the thread's epoch, and stands in the log by
-reference. It is put before the append: a reference leads somewhere from the moment it can be read. What a conflict or a
-crash leaves behind belongs to nobody.
+What is too large for the log stands in it by reference (`hosting.runner.references`). It is put before the append: a
+reference leads somewhere from the moment it can be read. What a conflict or a crash leaves behind belongs to nobody.
 """
 
 from __future__ import annotations
@@ -17,17 +16,16 @@ import contextlib
 import hashlib
 import logging
 import math
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 from weakref import WeakValueDictionary
-
-from pydantic import BaseModel, ValidationError
 
 from hosting.errors import AttachmentsUnavailableError, LogUnavailableError
 from hosting.names import Address, StoreKey, new_id
 from hosting.ports import SYSTEM_CLOCKS, Clocks, ObjectStore
 from hosting.runner.recent import Recent
+from hosting.runner.references import MOST_INLINE_BYTES, Reference, names_by_epoch, reference_in
 from hosting.stores.connection import StoreReadiness, Verb
 from hosting.stores.contract import (
     MOST_APPEND_BYTES,
@@ -37,7 +35,6 @@ from hosting.stores.contract import (
     AppendOutcome,
     Conflict,
     Row,
-    StoredEvent,
     StoredHead,
     ThreadStore,
     Unknown,
@@ -50,8 +47,6 @@ from hosting.thread.head import NEW, Head
 
 logger = logging.getLogger(__name__)
 
-MOST_INLINE_BYTES = 64 * 1024
-"""An event above this stands in the log by reference."""
 PATIENCE_SECONDS = 10.0
 FIRST_PAUSE_SECONDS = 0.05
 FRESH_SECONDS = 3600.0
@@ -88,14 +83,6 @@ class Decided:
         """The events that were appended, with their positions; none unless the outcome is a `Change`."""
         events = self.outcome.events if isinstance(self.outcome, Change) else ()
         return list(enumerate(events, start=self.head.position - len(events) + 1))
-
-
-class _Reference(BaseModel):
-    """What stands in the log for an event that lies in the store of attachments."""
-
-    elsewhere: str
-    epoch: int
-    bytes: int
 
 
 @dataclass(frozen=True)
@@ -232,7 +219,7 @@ class ThreadLog:
         last = through if head is None else head.position
         stored = await self.retried("read", lambda: self._store.events(address, after, last))
         bodies: dict[str, bytes] = {}
-        for epoch, names in _names_by_epoch(stored).items():
+        for epoch, names in names_by_epoch(stored).items():
             with self._as_log("read"):
                 found = await self._attachments.read(epoch_store_key(self._hub, address, epoch), names)
             if missing := names - found.keys():
@@ -241,7 +228,7 @@ class ThreadLog:
             bodies |= found
         return [
             (one.position, events.decode(bodies[reference.elsewhere] if reference else one.payload))
-            for one, reference in ((one, _reference(one.payload)) for one in stored)
+            for one, reference in ((one, reference_in(one.payload)) for one in stored)
         ]
 
     async def row(self, address: Address, kind: type[RowT], key: str, head: Head) -> RowT | rows.DeletedRow | None:
@@ -258,7 +245,7 @@ class ThreadLog:
 
     async def trim(self, address: Address, head: Head) -> None:
         """Remove the events that the head says are trimmed, and all that belongs to them; raises as `forget` does."""
-        for epoch, names in _names_by_epoch(await self._store.events(address, 0, head.trimmed)).items():
+        for epoch, names in names_by_epoch(await self._store.events(address, 0, head.trimmed)).items():
             with self._as_log("append"):
                 await self._attachments.erase(epoch_store_key(self._hub, address, epoch), names)
         await self._store.trim(address, head.trimmed, head.trimmed)
@@ -278,7 +265,7 @@ class ThreadLog:
 
     async def attachment_hashes(self, address: Address, epoch: int) -> set[str]:
         """Return which of the attachments of that epoch the thread's events stand in. Raises `LogUnavailableError`."""
-        return _names_by_epoch(await self.retried("read", lambda: self._store.events(address, 0))).get(epoch, set())
+        return names_by_epoch(await self.retried("read", lambda: self._store.events(address, 0))).get(epoch, set())
 
     async def close(self) -> None:
         """Let go of the store."""
@@ -303,7 +290,7 @@ class ThreadLog:
         uploads: dict[str, bytes] = {}
         for at, payload in enumerate(payloads):
             if len(payload) > most:
-                reference = _Reference(
+                reference = Reference(
                     elsewhere=hashlib.sha256(payload).hexdigest(), epoch=changed.epoch, bytes=len(payload)
                 )
                 uploads[reference.elsewhere] = payload
@@ -379,22 +366,3 @@ def store_key(hub: str, address: Address) -> StoreKey:
 def epoch_store_key(hub: str, address: Address, epoch: int) -> StoreKey:
     """Return where the archive and the attachments of one epoch of a thread lie: under the hub's name and the epoch."""
     return StoreKey(f"{hub}.log", f"{address.key}/{epoch}")
-
-
-def _reference(payload: bytes) -> _Reference | None:
-    """Return the reference that stands there in place of an event, or None."""
-    if not payload.startswith(b'{"elsewhere":'):
-        return None
-    try:
-        return _Reference.model_validate_json(payload)
-    except ValidationError:
-        return None
-
-
-def _names_by_epoch(stored: Iterable[StoredEvent]) -> dict[int, set[str]]:
-    """Return under which names those of these events that stand there by reference lie, by the epoch of the append."""
-    names: dict[int, set[str]] = {}
-    for one in stored:
-        if (reference := _reference(one.payload)) is not None:
-            names.setdefault(reference.epoch, set()).add(reference.elsewhere)
-    return names

@@ -17,7 +17,8 @@ import pytest
 from hosting.host_settings import task_hub
 from hosting.http.streams import Frames
 from hosting.names import Address
-from hosting.runner.thread_log import MOST_INLINE_BYTES, ThreadLog
+from hosting.runner.references import MOST_INLINE_BYTES
+from hosting.runner.thread_log import ThreadLog
 from hosting.service.broadcast import LoggedEvent
 from hosting.settings import read_settings
 from hosting.stores.choice import choose_attachments, choose_thread_store

@@ -11,7 +11,7 @@ from hosting.errors import ThreadDeletedError, UnknownThreadError
 from hosting.names import Address
 from hosting.request.parameters import Window
 from hosting.request.run_request import Decision
-from hosting.runner.thread_log import MOST_INLINE_BYTES
+from hosting.runner.references import MOST_INLINE_BYTES
 from hosting.service.threads import MessagesPage, ThreadView
 from hosting.stores.archive import Volume
 from hosting.tail import tail
