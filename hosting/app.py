@@ -18,7 +18,7 @@ from hosting.entity.thread_entity import ThreadEntity
 from hosting.errors import ConfigurationError
 from hosting.functions.access import Access
 from hosting.functions.answering import Served
-from hosting.functions.app_triggers import register_health, register_openapi, register_page
+from hosting.functions.app_triggers import register_health, register_openapi, register_page, register_unknown
 from hosting.functions.durable import (
     RETENTION_FUNCTION,
     RETENTION_SCHEDULE,
@@ -206,6 +206,7 @@ class AgentFunctionApp(df.DFApp):
             register_grants(served, services, settings)
             register_owners(served, services, settings.wait_seconds)
         self._notices.add_webhooks(served, services)
+        register_unknown(served)
         register_openapi(served, settings, has_health=self.enable_health_check)
         age_seconds = settings.log_days * DAY_SECONDS
         trimming = Sweep("trim", lambda: dict.fromkeys(plan.by_name(), age_seconds), services.threads)

@@ -128,6 +128,10 @@ class MethodNotAllowedError(RequestError, code="method_not_allowed", status=405)
     """The route exists, but not for this verb."""
 
 
+class UnknownRouteError(RequestError, code="unknown_route", status=404):
+    """The app has no such route for this verb, below those of agents or workflows."""
+
+
 class UnknownRunError(RequestError, code="unknown_run", status=404):
     """No run of that id on that thread of that agent."""
 

@@ -1,4 +1,4 @@
-"""The HTTP triggers about the app itself: its health, its OpenAPI document, and its page. None asks for an agent."""
+"""The HTTP triggers about the app itself: its health, its OpenAPI document, its page, and what it does not serve."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from collections.abc import Callable, Sequence
 import azure.functions as func
 from azurefunctions.extensions.http.fastapi import Request, Response
 
-from hosting.functions.answering import HttpRequest, Served, respond, serves
-from hosting.http import memory_routes, routes
+from hosting.errors import HostingError, MethodNotAllowedError, UnknownRouteError
+from hosting.functions.answering import HttpRequest, Served, joined, respond, serves
+from hosting.http import memory_routes, routes, schedule_routes, workflow_routes
 from hosting.http.deliveries import NOT_TAKEN
 from hosting.http.openapi import ServedApp, openapi_document
 from hosting.http.overview_replies import health_reply
@@ -16,9 +17,59 @@ from hosting.http.page import FUNCTION as PAGE_FUNCTION
 from hosting.http.page import ROUTE as PAGE_ROUTE
 from hosting.http.page import Page
 from hosting.http.replies import Reply, json_reply
+from hosting.plan import Kind
 from hosting.request.contents import limits_of
 from hosting.settings import Settings
 from hosting.stores.connection import StoreReadiness
+
+UNKNOWN_FUNCTIONS: dict[Kind, str] = {"agent": "z_unknown_agent", "workflow": "z_unknown_workflow"}
+"""The host tries functions by their names, in capitals: these are the last, so that they get what all others leave."""
+_NO_WEBHOOKS = "This app sends no webhooks: it has no AGENT_WEBHOOK_SECRET. GET the run for its end instead."
+_NO_SCHEDULES = "This app takes no schedules: AGENT_SCHEDULES is 0. Begin the runs yourself."
+_NO_MEMORY = "No agent of this app has a memory of its callers: none has an OwnerMemory. Do without it."
+
+
+def register_unknown(served: Served) -> None:
+    """Register the answers to what is asked below `agents` and `workflows` and no other function serves.
+
+    The host's own is an empty 404, from which nobody learns that the app lacks what another one has.
+    """
+    for kind, function in UNKNOWN_FUNCTIONS.items():
+        _register_unknown(served, kind, function)
+
+
+def _register_unknown(served: Served, kind: Kind, function: str) -> None:
+    route = routes.RUN if kind == "agent" else workflow_routes.WORKFLOW_RUN
+
+    async def refuse(req: Request) -> Reply:
+        headers, query = joined(req.headers.items()), joined(req.query_params.multi_items())
+        name, _, rest = (req.path_params.get("path") or "").partition("/")
+        await served.access.of(route, None, headers, query, {"name": name})
+        raise _unserved(served, kind, req.method, name, rest)
+
+    async def unknown(req: Request) -> Response:
+        return await respond(req, refuse(req))
+
+    served.app.function_name(function)(served.app.route(route=f"{kind}s/{{*path}}")(unknown))
+
+
+def _unserved(served: Served, kind: Kind, method: str, name: str, rest: str) -> HostingError:
+    """Return why a request is not served; raises `UnknownAgentError` for one of no agent."""
+    if kind == "workflow" and not served.has_workflows:
+        return UnknownRouteError("This app has no workflows. GET agents lists what it has.")
+    path = f"{kind}s/{served.plan.served(name, kind).name}/{rest}" if name else f"{kind}s"
+    parts = rest.split("/")
+    if parts == ["run"]:
+        return MethodNotAllowedError(f"{method} is not served here. Send POST {path}.")
+    lacks = {
+        "memory": (memory_routes.FACTS, _NO_MEMORY),
+        "webhooks": (NOT_TAKEN, _NO_WEBHOOKS),
+        "schedules": (schedule_routes.LIST, _NO_SCHEDULES),
+    }
+    for route, sentence in (lacks[part] for part in parts if part in lacks):
+        if route not in served.routes:
+            return UnknownRouteError(sentence)
+    return UnknownRouteError(f"{method} {path[:120]!r} is no route of this app. GET openapi.json has all.")
 
 
 def register_health(

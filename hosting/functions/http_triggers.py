@@ -9,10 +9,8 @@ from __future__ import annotations
 from dataclasses import replace
 from functools import partial
 
-from azurefunctions.extensions.http.fastapi import Request, Response
-
-from hosting.errors import ForkRefusedError, HostingError, MethodNotAllowedError
-from hosting.functions.answering import HttpRequest, Served, joined, kind_of, respond, serves
+from hosting.errors import ForkRefusedError, HostingError
+from hosting.functions.answering import HttpRequest, Served, serves
 from hosting.http import routes, workflow_routes
 from hosting.http.bodies import AgentBudget
 from hosting.http.operations import OPERATIONS, operations_reply
@@ -39,7 +37,6 @@ from hosting.http.replies import (
     thread_headers,
     timeline_reply,
 )
-from hosting.http.route import Route
 from hosting.http.streams import Streams
 from hosting.http.thread_replies import (
     deleting_reply,
@@ -72,9 +69,6 @@ from hosting.service.overview import OverviewQuery
 from hosting.service.runs import SHORT_WAIT_SECONDS
 from hosting.service.services import Services
 from hosting.settings import Settings
-
-NO_AGENT_FUNCTION = "http_unknown_agent"
-NO_WORKFLOW_FUNCTION = "http_unknown_workflow"
 
 
 class Starting:
@@ -127,7 +121,7 @@ def register_agent(served: Served, agent: AgentPlan, services: Services, setting
 
 
 def register_runs(served: Served, services: Services) -> None:
-    """Register the run's status, event and cancel routes, and the answer to `run` routes that no agent has."""
+    """Register the run's status, event and cancel routes."""
     runs, streams = services.runs, Streams(services.following)
 
     @serves(served, routes.STATUS)
@@ -163,25 +157,6 @@ def register_runs(served: Served, services: Services) -> None:
     async def cancel(request: HttpRequest) -> Reply:
         run = await runs.cancel(request.address, request.run_id, request.client)
         return cancel_reply(run)
-
-    _register_unknown(served, routes.RUN, NO_AGENT_FUNCTION)
-    if served.has_workflows:
-        _register_unknown(served, workflow_routes.WORKFLOW_RUN, NO_WORKFLOW_FUNCTION)
-
-
-def _register_unknown(served: Served, route: Route, function: str) -> None:
-    """Register the answer to `run` routes that no agent, or no workflow, has."""
-
-    async def refuse(req: Request) -> Reply:
-        headers, query = joined(req.headers.items()), joined(req.query_params.multi_items())
-        await served.access.of(route, None, headers, query, req.path_params)
-        agent = served.plan.served(req.path_params["name"], kind_of(route))
-        raise MethodNotAllowedError(f"{req.method} is not served here. Send POST {agent.kind}s/{agent.name}/run.")
-
-    async def no_such_run_route(req: Request) -> Response:
-        return await respond(req, refuse(req))
-
-    served.app.function_name(function)(served.app.route(route=route.path)(no_such_run_route))
 
 
 def register_lists(served: Served, services: Services) -> None:

@@ -24,7 +24,7 @@ from azurefunctions.extensions.http.fastapi import Request, Response
 
 from hosting.errors import ConfigurationError
 from hosting.functions.answering import joined
-from hosting.functions.http_triggers import NO_AGENT_FUNCTION, NO_WORKFLOW_FUNCTION
+from hosting.functions.app_triggers import UNKNOWN_FUNCTIONS
 from hosting.functions.schedule_triggers import TICK
 from hosting.http.openapi import EVERY_ROUTE
 from hosting.http.page import FUNCTION as PAGE_FUNCTION
@@ -32,8 +32,7 @@ from hosting.invocation import begin_invocation, carried
 from hosting.service.schedules import CLOCK
 
 SHARED_FUNCTIONS = {
-    NO_AGENT_FUNCTION,
-    NO_WORKFLOW_FUNCTION,
+    *UNKNOWN_FUNCTIONS.values(),
     PAGE_FUNCTION,
     CLOCK,
     TICK,
@@ -143,14 +142,17 @@ class _IndexedRoute:
 def refuse_taken_routes(functions: Iterable[Any], ours: Collection[str]) -> None:
     """Raise `ConfigurationError` for a function of the user's that takes requests of ours, or would get none.
 
-    `ours` has the names of the library's own functions. A route that only gets what ours leave is the user's choice.
+    `ours` has the names of the library's own functions. A route that only gets what ours leave is the user's choice;
+    those of ours that get what all others leave are to be the last.
     """
     found = (_served(function) for function in functions)
     served = sorted((each for each in found if each is not None), key=lambda each: each.name.upper())
     for mine in (each for each in served if each.name in ours):
         for theirs in (each for each in served if each.name not in ours):
             comes_first = theirs.name.upper() < mine.name.upper()
-            if theirs.meets(mine) and (comes_first or mine.covers(theirs)):
+            is_last = mine.name in UNKNOWN_FUNCTIONS.values()
+            takes = not comes_first if is_last else comes_first or mine.covers(theirs)
+            if theirs.meets(mine) and takes:
                 raise ConfigurationError(
                     f"The route {theirs.route!r} of your function {theirs.name!r} ({theirs.defined_at}) meets "
                     f"{mine.route!r} of this library's function {mine.name!r}: only one of them would answer. Give "

@@ -17,6 +17,8 @@ BEHAVIOURS = {
     "of each call, and the words that a later attempt voided (The timeline of a run).",
     "http.lists-threads": "An agent's threads are listed page by page, in the store's order.",
     "http.lists-agents": "The agents are listed with their endpoints.",
+    "http.unknown-routes": "What is asked below `agents` and `workflows` and is no route of the app is refused in a "
+    "sentence, which says what the app lacks: a memory, webhooks, schedules or workflows.",
     "http.busy": "A request says by `busy`, in its query or its body, what becomes of it while the thread is busy, or "
     "its agent does; a rejected one is 409 with the address of the run in the way (issue 51).",
     "http.budget": "A run that has used up its budget, or its thread's, makes no model call more: it ends as 402 with "

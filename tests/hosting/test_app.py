@@ -29,7 +29,8 @@ def test_each_agent_gets_an_entity_and_the_doors_that_were_asked_for() -> None:
 
     assert {name: trigger["type"] for name, trigger in triggers(app).items()} == {
         **dict.fromkeys(SHARED, "httpTrigger"),
-        "http_unknown_agent": "httpTrigger",
+        "z_unknown_agent": "httpTrigger",
+        "z_unknown_workflow": "httpTrigger",
         "http_page": "httpTrigger",
         "dafx-one": "entityTrigger",
         "http-one": "httpTrigger",
@@ -50,7 +51,8 @@ def test_routes_ask_for_the_level_that_the_app_was_given_and_health_for_none() -
 
     assert levels == {
         **dict.fromkeys(SHARED, "ADMIN"),
-        "http_unknown_agent": "ADMIN",
+        "z_unknown_agent": "ADMIN",
+        "z_unknown_workflow": "ADMIN",
         "http-one": "ADMIN",
         "health_check": "ANONYMOUS",
         "health_ready": "ANONYMOUS",

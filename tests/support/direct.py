@@ -135,10 +135,11 @@ class DirectHost:
             }
         )
         routes = [
-            self._route(prefix, self.functions[name].get_user_function(), binding)
+            self._route(f"{prefix}/{path}", self.functions[name].get_user_function(), binding)
             for name in sorted(bindings, key=str.upper)
             for binding in bindings[name]
             if binding["type"] == "httpTrigger"
+            for path in dict.fromkeys((binding["route"], binding["route"].removesuffix("/{*path}")))  # also empty
         ]
         self.asgi = Starlette(routes=routes)
 
@@ -152,7 +153,7 @@ class DirectHost:
         assert envelope["type"] == "call_tool_result"
         return dict(json.loads(envelope["content"]))
 
-    def _route(self, prefix: str, handler: Any, binding: dict[str, Any]) -> Route:
+    def _route(self, path: str, handler: Any, binding: dict[str, Any]) -> Route:
         durable = getattr(handler, "client_function", None)
 
         async def endpoint(request: Request) -> Response:
@@ -161,7 +162,6 @@ class DirectHost:
             return await handler(req=request)  # type: ignore[no-any-return]
 
         methods = binding.get("methods") or ["GET", "POST", "PUT", "DELETE", "PATCH"]
-        path = binding["route"].replace("{*path}", "{path:path}")
-        route = Route(f"{prefix}/{path}", endpoint, methods=methods)
+        route = Route(path.replace("{*path}", "{path:path}"), endpoint, methods=methods)
         route.methods = set(methods)  # Starlette answers HEAD by GET's route; the host by that of HEAD, or with 404
         return route

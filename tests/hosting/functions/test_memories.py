@@ -353,10 +353,10 @@ async def test_of_the_agents_those_that_remember_have_the_address_of_their_memor
 
 @pytest.mark.behaviour("memory.cost")
 async def test_an_app_without_a_memory_has_no_routes_of_one() -> None:
-    """The host serves as many functions as before."""
+    """It says so, and the host serves no function for them."""
     app = OwnedApp()
     async with app.http:
         answer = await app.ask("ann", "GET", MEMORY)
         [listed] = (await app.ask("ann", "GET", "/api/agents")).json()["agents"]
 
-    assert (answer.status_code, listed["memory_url"]) == (404, None)
+    assert (answer.status_code, answer.json()["code"], listed["memory_url"]) == (404, "unknown_route", None)

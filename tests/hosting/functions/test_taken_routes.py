@@ -33,7 +33,8 @@ def indexed(name: str, route: str, methods: list[str] | None) -> None:
         ("mine", "agents", ["GET"], "http_agents"),
         ("mine", "Agents/{who}/threads", None, "http_threads"),
         ("mine", "agents/joker/run", ["POST"], "http-Joker"),
-        ("mine", "agents/bob/run", ["GET"], "http_unknown_agent"),
+        ("z_zzz", "agents/bob/run", ["GET"], "z_unknown_agent"),
+        ("z_zzz", "workflows", None, "z_unknown_workflow"),
         ("all", "{*path}", None, "health_check"),
         ("a_run", "agents/{name}/{verb}", ["POST"], "http-Joker"),
         ("health", "health", ["GET"], "health_check"),
@@ -61,6 +62,8 @@ def test_a_route_that_would_take_our_requests_or_get_none_is_refused(
         ("zoo", "{*path}", None),
         ("z_run", "agents/{name}/{verb}", ["POST"]),
         ("mine", "agents/{name}", None),
+        ("mine", "agents/bob/run", ["GET"]),
+        ("mine", "workflows/{id}", None),
     ],
 )
 def test_a_route_that_leaves_ours_alone_is_the_users_choice(name: str, route: str, methods: list[str] | None) -> None:

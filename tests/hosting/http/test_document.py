@@ -13,7 +13,14 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from hosting.app import AgentFunctionApp, Limit
-from hosting.errors import REQUEST_ERRORS, RUN_ERRORS, ForkRefusedError, MethodNotAllowedError, RunIdReusedError
+from hosting.errors import (
+    REQUEST_ERRORS,
+    RUN_ERRORS,
+    ForkRefusedError,
+    MethodNotAllowedError,
+    RunIdReusedError,
+    UnknownRouteError,
+)
 from hosting.functions.wires import WIRES
 from hosting.http.a2a.names import CARD, RPC
 from hosting.http.ag_ui.names import RUN
@@ -59,8 +66,8 @@ def operations(document: dict[str, Any]) -> dict[str, dict[str, Any]]:
     }
 
 
-NO_ROUTES = {"http_unknown_agent", "http_unknown_workflow", "http_page"}
-"""No part of the contract: the answer to `run` routes that nobody has, and what a browser shows."""
+NO_ROUTES = {"z_unknown_agent", "z_unknown_workflow", "http_page"}
+"""No part of the contract: the answer to routes that nobody has, and what a browser shows."""
 
 
 def triggers(host: DirectHost) -> dict[str, str]:
@@ -167,7 +174,7 @@ def test_what_asks_for_a_key_says_so(level: func.AuthLevel) -> None:
         for bindings in host.bindings.values()
         for binding in bindings
         if binding["type"] == "httpTrigger" and binding["authLevel"].lower() != "anonymous"
-    } - {"agents/{name}/run"}
+    } - {"agents/{*path}", "workflows/{*path}"}
 
     described = operations(asyncio.run(ask(host)))
 
@@ -226,7 +233,7 @@ def test_contents_are_only_in_the_body_of_a_workflow_that_takes_messages() -> No
 
 @pytest.mark.behaviour("openapi.complete")
 def test_every_field_header_and_code_of_the_contract_is_in_it() -> None:
-    """405 belongs to verbs that are no operation; the rest is a refusal of one of the routes."""
+    """405 and `unknown_route` belong to what is no operation; the rest is a refusal of one of the routes."""
     run = operations(document_of("Joker"))["POST /agents/Joker/run"]
     schema = run["requestBody"]["content"]["application/json"]["schema"]
     app = make_app("Joker", principal=lambda request: None, environ=WEBHOOKS)
@@ -244,6 +251,7 @@ def test_every_field_header_and_code_of_the_contract_is_in_it() -> None:
     assert codes == {error.code for error in (*REQUEST_ERRORS, *RUN_ERRORS)} - {
         ForkRefusedError.code,  # of workflows, which this app has none of
         MethodNotAllowedError.code,
+        UnknownRouteError.code,
         RunIdReusedError.code,
     }
 
