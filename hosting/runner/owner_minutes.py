@@ -12,7 +12,8 @@ Others only add to a head, and what leaves it does so by the time. So a head tha
 form the store has it, and a refusal costs no call of the store.
 
 Times are those of the process that asks. Seconds that lie more than a minute ahead of them count for nothing, so that
-no process with a wrong clock locks anybody out.
+no process with a wrong clock locks anybody out. They stay in the head: to drop what lies outside one's own minute would
+take from all others what they counted. A head keeps the seconds that were counted last, twice as many as a minute has.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ from hosting.runner.thread_log import ThreadLog
 from hosting.stores.contract import ThreadStore
 
 Seconds = Mapping[int, int]
-"""How many came in which second since 1970."""
+"""How many came in which second since 1970, in the order in which they were counted last."""
+_KEPT_SECONDS = 2 * (WINDOW_SECONDS + 1)
 
 
 class _Minute(OwnerHead):
@@ -80,13 +82,8 @@ class OwnerMinutes:
         await self._heads.change(owner, more)
 
     def _adding(self, known: _Minute, counted: str, *, requests: int = 0, tokens: int = 0) -> _Minute:
-        now = self._clocks.wall()
-        second = int(now)
-        sent, used = _within(known.seconds, now), _within(known.tokens, now)
-        if requests:
-            sent[second] = sent.get(second, 0) + requests
-        if tokens:
-            used[second] = used.get(second, 0) + tokens
+        second = int(self._clocks.wall())
+        sent, used = _and(known.seconds, second, requests), _and(known.tokens, second, tokens)
         return _Minute(seconds=sent, tokens=used, counted=known.counting(counted))
 
     def _check(self, known: _Minute) -> None:
@@ -108,6 +105,14 @@ class OwnerMinutes:
         if self._most_tokens is not None:
             found.append(_standing("tokens", self._most_tokens, _within(known.tokens, now), now))
         return tuple(found)
+
+
+def _and(seconds: Seconds, second: int, more: int) -> Seconds:
+    """Return the seconds with so many more in this one."""
+    if not more:
+        return seconds
+    others = [one for one in seconds.items() if one[0] != second]
+    return dict([*others, (second, seconds.get(second, 0) + more)][-_KEPT_SECONDS:])
 
 
 def _within(seconds: Seconds, now: float) -> dict[int, int]:

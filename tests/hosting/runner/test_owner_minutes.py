@@ -116,6 +116,28 @@ async def test_a_request_costs_one_append_and_none_is_taken_that_cannot_be_count
 
 
 @pytest.mark.behaviour("log.owner-minutes")
+@pytest.mark.parametrize("ahead", [600.0, -600.0, 90.0], ids=["ahead", "behind", "a little"])
+async def test_a_clock_that_is_wrong_does_not_void_the_limit_of_the_others(ahead: float) -> None:
+    """Who asks both by turns gets the limit of each, in every minute, and no more."""
+    desk = Desk(requests=7, tokens=40)
+    desk.ahead = ahead
+    times: dict[bool, list[float]] = {False: [], True: []}
+    for step in range(600):
+        desk.now = NOON + step * 0.37
+        if await taken((desk.minutes, desk.others)[step % 2]):
+            times[step % 2 == 1].append(desk.now)
+    await desk.minutes.add("bob", 40)
+    for _ in range(5):
+        await desk.others.add("bob", 1)
+
+    busiest = [
+        max(sum(begin <= at < begin + 60 for at in taken_at) for begin in taken_at) for taken_at in times.values()
+    ]
+    assert busiest == [7, 7]
+    assert not await taken(desk.minutes, "bob")
+
+
+@pytest.mark.behaviour("log.owner-minutes")
 async def test_a_clock_that_is_wrong_locks_nobody_out() -> None:
     """What a process an hour ahead has counted counts for nothing where the time is right."""
     desk = Desk(1)
