@@ -15,6 +15,7 @@ from tests.contracts.thread_stores import Threads
 THREADS = (Address("joker", "one"), Address("joker", "two"))
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("log.compare-and-append")
 @pytest.mark.behaviour("log.stale-never-writes")
 def test_a_store_does_what_the_model_does(threads: Threads) -> None:

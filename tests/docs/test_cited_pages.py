@@ -42,6 +42,7 @@ def is_there(page: str) -> bool:
     return page in ELSEWHERE or (ROOT / page).is_file() or (ROOT / "docs" / page).is_file()
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("docs.cited-pages")
 def test_each_page_that_is_cited_exists() -> None:
     """A page that was renamed or removed leaves its citations behind."""

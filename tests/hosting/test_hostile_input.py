@@ -33,6 +33,7 @@ def patterns_of(module: str, source: str) -> Iterator[str]:
             yield f"{module}.line {node.lineno}"
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("http.bounded-parsing")
 @pytest.mark.parametrize("name", list(PARSERS))
 def test_twice_the_input_costs_no_more_than_three_times(name: str) -> None:
@@ -56,6 +57,7 @@ def test_a_pattern_by_itself_is_linear_too(name: str) -> None:
     assert {given: ratio for given, ratio in grown.items() if ratio > MOST_GROWTH} == {}
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("http.bounded-parsing")
 def test_every_pattern_is_in_the_table_or_reached_by_no_foreign_bytes() -> None:
     """A new one has its place in one of the two, and a removed one has none."""

@@ -31,6 +31,7 @@ def of_a_clone(template: Path) -> re.Pattern[str]:
     return re.compile(rf"(?<![\w./-])(?:{'|'.join(names)})(?![\w-])")
 
 
+@pytest.mark.slow
 def test_what_wheels_print_names_nothing_that_only_a_clone_has(staged: Path) -> None:
     """No page of docs/, no sample, no file of requirements."""
     absent = of_a_clone(staged / "durable_agent_host" / "durable_agent_host" / "template")

@@ -78,6 +78,7 @@ DATA = stored(
 DOCUMENTS = stored({"schemaVersion": st.sampled_from(["1.0.0", "1.1.0", "1.9.2"]), "data": DATA}, {})
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("state.keeps-the-unknown")
 @FUZZED
 @given(DOCUMENTS, st.booleans())
@@ -91,6 +92,7 @@ def test_any_document_of_the_schema_round_trips(document: dict[str, Any], spaced
     show(conversation)
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("state.refuses-by-name")
 @FUZZED
 @given(
@@ -105,6 +107,7 @@ def test_any_text_is_read_or_refused_by_name(text: str) -> None:
     assert isinstance(outcome, str) or write(outcome)
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("state.refuses-by-name")
 @FUZZED
 @given(st.data())

@@ -404,6 +404,7 @@ def odd_contents(draw: st.DrawFn) -> Content:
     return Content(kind, **fields, additional_properties=draw(st.dictionaries(st.text(max_size=4), VALUES, max_size=2)))  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("state.portable")
 @settings(max_examples=repeated(300, exploring=3000))
 @given(st.lists(odd_contents(), min_size=1, max_size=3))

@@ -67,6 +67,7 @@ def test_the_template_has_the_settings_of_the_model_first_and_the_library_s_comm
     assert {heading: names for heading, names in tables.items() if heading in commented_groups()} == commented_groups()
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("template.settings-documented")
 def test_no_page_names_a_setting_that_does_nothing() -> None:
     """In a table or a sentence: one that neither the code reads by its name, nor the library by its member."""
@@ -89,6 +90,7 @@ def test_a_table_in_docs_has_a_row_for_every_setting() -> None:
     assert settings_in_code() - set(re.findall(r"^\| `(\w+)` \|", pages, re.MULTILINE)) == set()
 
 
+@pytest.mark.slow
 def test_no_setting_is_read_past_the_names_that_this_test_knows() -> None:
     """A literal in an environment read is one of the settings above, not a name from nowhere."""
     known = settings_in_code() | PLATFORM | SET_BY_HOSTS

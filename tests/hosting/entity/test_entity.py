@@ -251,6 +251,7 @@ ORDERS = JSON_VALUES | st.fixed_dictionaries(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("turn.never-raises")
 @limits(
     max_examples=repeated(150, exploring=1500),

@@ -290,6 +290,7 @@ class Heard:
         self.updates += 1
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("service.bounded")
 @pytest.mark.parametrize("times", [40, pytest.param(1000, marks=pytest.mark.explore)])
 async def test_nothing_of_many_runs_stays_but_their_conversations(times: int) -> None:
