@@ -7,31 +7,67 @@ app that cannot be imported, is waited for: the next edit starts it again.
 
 from __future__ import annotations
 
+import contextlib
+import fnmatch
 import gc
+import json
 import os
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 _POLL_SECONDS = 0.3
 _KILLED_EXIT_CODE = 137
 _DRAIN_SECONDS = 15.0
-_SUFFIXES = frozenset({".py", ".json", ".toml", ".txt", ".md", ".yaml", ".yml"})
 _SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages", "tests"})
+_SETTINGS = ("host.json", "local.settings.json")
 
 Snapshot = Mapping[Path, tuple[int, int]]
 
 
-def snapshot(folder: Path) -> Snapshot:
-    """Return time and size of each file that an edit may change; hidden folders, packages and tests are left out.
+@dataclass(frozen=True)
+class _Watched:
+    """What an app says of its files: patterns of `.funcignore`, and files and folders of host.json's `watch...`."""
 
-    An app imports none of its tests, and who edits one while a run is at work would stop that run.
+    ignored: tuple[str, ...]
+    files: frozenset[str]
+    folders: frozenset[str]
+
+    @classmethod
+    def by(cls, folder: Path) -> _Watched:
+        """Return what holds now. What cannot be read says nothing: the app's start has the sentence about it."""
+        lines, host = list[str](), None
+        with contextlib.suppress(OSError, ValueError):
+            lines = (folder / ".funcignore").read_text(encoding="utf-8-sig").splitlines()
+        with contextlib.suppress(OSError, ValueError):
+            host = json.loads((folder / "host.json").read_text(encoding="utf-8-sig"))
+        named = [host.get(key) if isinstance(host, dict) else None for key in ("watchFiles", "watchDirectories")]
+        files, folders = (
+            frozenset(one for one in names if isinstance(one, str)) if isinstance(names, list) else frozenset[str]()
+            for names in named
+        )
+        # A line that takes something back (`!name`) is left out with its comments: rather one start too many.
+        ignored = tuple(line.strip().strip("/") for line in lines if line.strip() and line[0] not in "#!")
+        return cls(ignored, files, folders)
+
+    def leaves_out(self, path: str) -> bool:
+        """Return whether a pattern of `.funcignore` fits the path in the app's folder, or its last name."""
+        name = path.rpartition("/")[2]
+        return any(fnmatch.fnmatchcase(path if "/" in one else name, one) for one in self.ignored)
+
+
+def snapshot(folder: Path) -> Snapshot:
+    """Return time and size of each file that an edit may change: the app's Python, its settings, what host.json names.
+
+    Other files are data. An agent's tools may write some while a run is at work, which a new start would stop. What
+    `.funcignore` leaves out is no part of the app, nor are hidden folders, packages and tests: nothing imports them.
     """
     found: dict[Path, tuple[int, int]] = {}
-    for path in _files(folder):
+    for path in (*(folder / name for name in _SETTINGS), *_files(folder, _Watched.by(folder))):
         try:
             status = path.stat()
         except OSError:
@@ -40,17 +76,22 @@ def snapshot(folder: Path) -> Snapshot:
     return found
 
 
-def _files(folder: Path) -> Iterator[Path]:
+def _files(folder: Path, watched: _Watched, below: str = "", *, takes_all: bool = False) -> Iterator[Path]:
+    """Yield what is watched in a folder, which is `below` in the app's; `takes_all` in one that host.json names."""
     try:
         entries = sorted(folder.iterdir())
     except OSError:
         return
     for entry in entries:
+        path = f"{below}{entry.name}"
         if entry.name.startswith(".") or entry.name in _SKIPPED or (entry / "pyvenv.cfg").exists():
             continue
+        is_named = takes_all or path in watched.folders or entry.name in watched.files
+        if not is_named and watched.leaves_out(path):
+            continue
         if entry.is_dir():
-            yield from _files(entry)
-        elif entry.suffix in _SUFFIXES:
+            yield from _files(entry, watched, f"{path}/", takes_all=takes_all or path in watched.folders)
+        elif is_named or entry.suffix == ".py":
             yield entry
 
 

@@ -89,7 +89,8 @@ BEHAVIOURS = {
     "devhost.keys-command": "`keys` prints the keys, which are made once.",
     "devhost.run-by-hand": "POST /admin/functions/{name} runs a timer now.",
     "devhost.watch": "With --watch an edit starts the app again and loses no durable work; an app that cannot be "
-    "imported is explained and started again at the next edit; who kills it kills the app.",
+    "imported is explained and started again at the next edit; who kills it kills the app. A file of data that a tool "
+    "writes is no edit.",
     "devhost.loud-functions": "A function that writes 100 MB of log holds up nobody and ends.",
     "devhost.exiting-functions": "A function that ends the program ends its own call only.",
     "devhost.isolated-functions": "Whatever a function raises, a cancellation or an exit included, fails its own call; "

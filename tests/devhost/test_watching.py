@@ -71,21 +71,49 @@ def test_a_waiting_orchestration_goes_on_in_the_edited_app(tmp_path: Path) -> No
     assert status["output"] == "ended in the second"
 
 
-def test_what_no_app_loads_is_no_edit(tmp_path: Path) -> None:
-    """Hidden folders, caches, virtual environments, data files and tests."""
-    folder = make_app(tmp_path, "")
+def is_edit(folder: Path, name: str, text: str = "x") -> bool:
+    """Return whether to write such a file of the app is an edit of it."""
     before = snapshot(folder)
-    for name in (
-        ".devhost/keys.json",
-        "__pycache__/function_app.pyc",
-        "venv/lib/module.py",
-        "notes.log",
-        "tests/test_app.py",
-    ):
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text("x")
-    (folder / "venv" / "pyvenv.cfg").write_text("")
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(text, encoding="utf-8")
+    return snapshot(folder) != before
 
-    assert snapshot(folder) == before
-    (folder / "host.json").write_text(json.dumps({"version": "2.0", "x": 1}))
-    assert snapshot(folder) != before
+
+@pytest.mark.behaviour("devhost.watch")
+def test_what_no_app_loads_is_no_edit(tmp_path: Path) -> None:
+    """Hidden folders, caches, virtual environments, tests, and what an agent's tool writes while it runs."""
+    folder = make_app(tmp_path, "")
+    (folder / "venv").mkdir()
+    (folder / "venv" / "pyvenv.cfg").write_text("")
+    left = [".devhost/keys.json", "__pycache__/function_app.pyc", "venv/lib/module.py", "tests/test_app.py"]
+    left += ["notes.log", "notes.txt", "answers.json", "todo.md", "kept/facts.sqlite", "agents/report.yaml"]
+    source = ["agents/new.py", "host.json", "local.settings.json"]
+
+    assert [name for name in [*left, *source] if is_edit(folder, name, "{ }")] == source
+
+
+@pytest.mark.behaviour("devhost.watch")
+def test_what_is_not_deployed_is_no_edit(tmp_path: Path) -> None:
+    """As the patterns of .funcignore say it, of a name anywhere or of a path; host.json and its like stay watched."""
+    folder = make_app(tmp_path, "")
+    lines = ["# not deployed", "local.settings.json", "/scratch/", "*_try.py", "agents/old*.py", "!agents/old.py", ""]
+    (folder / ".funcignore").write_text("\n".join(lines))
+    left = ["scratch/sketch.py", "agents/first_try.py", "agents/old.py"]
+    source = ["old.py", "agents/scratch.py", "local.settings.json"]
+
+    assert [name for name in [*left, *source] if is_edit(folder, name, "{ }")] == source
+
+
+@pytest.mark.behaviour("devhost.watch")
+def test_data_that_host_json_names_is_watched(tmp_path: Path) -> None:
+    """A file by its name, and all of a folder, as the Functions host has them; names that are none say nothing."""
+    folder = make_app(tmp_path, "")
+    host = {"version": "2.0", "watchFiles": ["prompt.md", 1], "watchDirectories": ["prompts"]}
+    (folder / "host.json").write_text(json.dumps(host))
+    named = ["prompt.md", "agents/prompt.md", "prompts/de/long.txt"]
+
+    assert [name for name in [*named, "other.md"] if is_edit(folder, name)] == named
+    (folder / "host.json").write_text('{"watchFiles": "prompt.md"}')
+    assert not is_edit(folder, "prompt.md", "again")
+    (folder / "host.json").write_text("[")
+    assert is_edit(folder, "function_app.py", "again")
