@@ -234,7 +234,8 @@ def _operation(route: Route, agent: str | None, app: ServedApp) -> Schema:
         schema = json_object(
             route.body.members, required=list(route.body.required), **({"oneOf": either} if either else {})
         )
-        operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": schema}}}
+        content = {"application/json": {"schema": schema}}
+        operation["requestBody"] = {"required": not route.body.is_optional, "content": content}
     if requires_key:
         operation["security"] = [{name: []} for name in _KEYS]
     return operation

@@ -216,8 +216,15 @@ class JsonBody:
     example: str
     either: tuple[str, ...] = ()
 
+    @property
+    def is_optional(self) -> bool:
+        """Whether no body at all is the object without members, which the route takes."""
+        return not self.required and not self.either
+
     def read(self, call: RawRequest, most_bytes: int) -> dict[str, Any]:
         """Return the members that a request sent; raise a `HostingError` of `errors.REQUEST_ERRORS` otherwise."""
+        if self.is_optional and not call.body:
+            return {}
         if body_form(call, most_bytes) != "json":
             raise UnsupportedMediaTypeError(f"The body of this request is JSON. Send application/json: {self.example}.")
         return json_fields(call.body, self.members.keys())
