@@ -204,16 +204,20 @@ class Schedules:
     async def delete(self, name: ScheduleName, client: ClockClient) -> None:
         """Remove a schedule; nothing of it begins afterwards. Again changes nothing.
 
-        A tick that is begun has its run first. Raises `LogUnavailableError`, `NewerVersionError`, and what keeps that
-        run from being started; then it is there as before.
+        A tick that is begun has its run first. It is paused and its clock is ended before it goes: who dies in between
+        leaves it to the next who deletes it, and no clock of which nobody knows. Raises `LogUnavailableError`,
+        `NewerVersionError`, and what keeps that run from being started; then it is there, at most paused.
         """
         while (stored := await self._store.head(name.address)) is not None:
             schedule = decode(stored.payload)
             if schedule.begun is not None:
                 await self._finish(name, schedule.begun, client)
-            elif await self._store.forget(name.address, stored):
+            elif not schedule.paused:
+                await self._appended(name, stored, schedule.model_copy(update={"paused": True}))
+            else:
                 await self._stop(name, schedule, client)
-                return
+                if await self._store.forget(name.address, stored):
+                    return
 
     async def of_owner(self, owner: str, client: ClockClient) -> list[tuple[ScheduleName, Schedule]]:
         """Return an owner's schedules with all agents of the app; raises as `of_agent` does."""

@@ -1,4 +1,4 @@
-"""An app whose process dies around its n-th append, by itself: the n-th write of its log, and which side of it."""
+"""An app whose process dies around its n-th append, by itself, or around the removal of a log: on which side of it."""
 
 from __future__ import annotations
 
@@ -43,6 +43,14 @@ class KillingStore:
 
     async def append(self, *arguments, **named):
         return await self._write(self._store.append(*arguments, **named))
+
+    async def forget(self, *arguments):
+        if os.environ.get("KILL") == "before forget":
+            os.kill(os.getpid(), signal.SIGKILL)
+        is_gone = await self._store.forget(*arguments)
+        if os.environ.get("KILL") == "after forget":
+            os.kill(os.getpid(), signal.SIGKILL)
+        return is_gone
 
 
 def note(what):

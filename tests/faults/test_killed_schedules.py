@@ -1,10 +1,13 @@
-"""A schedule whose process is killed at its tick, and one whose clock runs in two processes: its tick has one run."""
+"""A schedule whose process is killed at a tick, a pause or a deletion; one whose clock runs in two processes."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import json
 import sys
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
@@ -25,11 +28,7 @@ pytestmark = [
 
 AHEAD_SECONDS = 2
 ENGINE = "/runtime/webhooks/durabletask"
-
-
-def soon() -> str:
-    """Return the time of a tick that comes when its schedule has been made."""
-    return (datetime.now(timezone.utc) + timedelta(seconds=AHEAD_SECONDS)).isoformat()
+THREADS = "/api/agents/Clerk/threads"
 
 
 async def until(ask: Callable[[], Awaitable[Any]]) -> Any:
@@ -43,10 +42,13 @@ async def until(ask: Callable[[], Awaitable[Any]]) -> Any:
     return await asyncio.wait_for(asked(), 3 * GUARD_SECONDS)
 
 
-async def made(host: RunningHost, agent: str, message: str) -> str:
-    """Make a schedule that runs once on the thread `t`, and return its path."""
+async def made(
+    host: RunningHost, agent: str, message: str, thread_id: str = "t", ahead_seconds: float = AHEAD_SECONDS
+) -> str:
+    """Make a schedule that runs once on the thread, so long after it has been made, and return its path."""
+    at = datetime.now(timezone.utc) + timedelta(seconds=ahead_seconds)
     async with httpx.AsyncClient(base_url=host.origin) as http:
-        body = {"at": soon(), "message": message, "thread_id": "t"}
+        body = {"at": at.isoformat(), "message": message, "thread_id": thread_id}
         answer = await http.post(f"/api/agents/{agent}/schedules", json=body)
         assert answer.status_code == 201, answer.text
         return httpx.URL(answer.headers["location"]).path
@@ -113,3 +115,102 @@ async def test_a_tick_whose_clock_runs_in_two_processes_has_one_run(tmp_path: Pa
 
                 await until(slept)
                 await ended_run(other, "Joker", place)
+
+
+@dataclass(frozen=True)
+class Change:
+    """A request that changes a schedule, the point at which its host is killed, and whether it counted by then."""
+
+    verb: str
+    kill: str
+    counts: bool
+
+    @property
+    def thread(self) -> str:
+        """The thread of its schedule's runs."""
+        return f"{self.verb}-{self.kill.replace(' ', '-')}"
+
+    async def send(self, http: httpx.AsyncClient, place: str) -> httpx.Response:
+        """Send it."""
+        return await (http.delete(place) if self.verb == "delete" else http.post(f"{place}/pause"))
+
+
+CHANGES = (
+    Change("pause", "before 1", counts=False),
+    Change("pause", "after 1", counts=True),
+    Change("delete", "before 1", counts=False),
+    Change("delete", "after 1", counts=True),
+    Change("delete", "after forget", counts=True),
+)
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """One schedule, the clock that it had when it was made, and the host that dies over it."""
+
+    change: Change
+    place: str
+    clock: dict[str, Any]
+    host: RunningHost
+
+
+async def clock_of(http: httpx.AsyncClient, place: str) -> dict[str, Any]:
+    """Return the clock of the schedule, as the engine has it; empty where it has none."""
+    listed = (await http.get(f"{ENGINE}/instances")).json()
+    named = f'"{place.rpartition("/")[2]}"'
+    return next((dict(one) for one in listed if named in json.dumps(one["input"]).replace("\\", "")), {})
+
+
+async def changed_by_the_dying(schedule: Schedule) -> None:
+    """Send the change to its host, which dies of it without an answer."""
+    async with httpx.AsyncClient(base_url=schedule.host.origin) as http:
+        with contextlib.suppress(httpx.TransportError):
+            await schedule.change.send(http, schedule.place)
+    assert await until_dead(schedule.host) == -9
+
+
+async def runs_after_its_tick(http: httpx.AsyncClient, schedule: Schedule) -> list[dict[str, Any]]:
+    """Return the runs of the schedule's thread, once its clock has woken and done what it does."""
+
+    async def woken() -> bool:
+        clock = await clock_of(http, schedule.place)
+        return not clock or clock["runtimeStatus"] == "Completed" or clock["input"] != schedule.clock["input"]
+
+    async def ended() -> Any:
+        answer = await http.get(f"{THREADS}/{schedule.change.thread}/runs")
+        runs = [] if answer.status_code == 404 else answer.json()["runs"]
+        return (runs,) if all(run["ended_at"] for run in runs) else None
+
+    await until(woken)
+    (runs,) = await until(ended)
+    return list(runs)
+
+
+@pytest.mark.behaviour("schedules.paused")
+@pytest.mark.behaviour("schedules.deleted")
+async def test_what_a_killed_host_paused_or_deleted_starts_no_run_in_the_other(tmp_path: Path) -> None:
+    """What had counted holds, what had not is as before: one run. The same request ends it, and no clock is left.
+
+    The hosts that die listen for HTTP alone, so the clocks wake in the host that lives.
+    """
+    app = ClerksApp(tmp_path, {"AGENT_LOG": "sqlite:.agents/log.sqlite"})
+    with contextlib.ExitStack() as hosts:
+        living = hosts.enter_context(app.host())
+        dying = [hosts.enter_context(app.host(KILL=one.kill, FUNCTIONS_TARGET_GROUP="http")) for one in CHANGES]
+        async with httpx.AsyncClient(base_url=living.origin) as http:
+            places = [await made(living, "Clerk", "call look 1", change.thread, ahead_seconds=4) for change in CHANGES]
+            clocks = [await clock_of(http, place) for place in places]
+            schedules = list(map(Schedule, CHANGES, places, clocks, dying))
+            await asyncio.gather(*map(changed_by_the_dying, schedules))
+            there = [(await http.get(place)).status_code for place in places]
+            runs = [await runs_after_its_tick(http, one) for one in schedules]
+            again = [(await one.change.send(http, one.place)).status_code for one in schedules]
+            left = [await clock_of(http, place) for place in places]
+
+    assert there == [200, 200, 200, 200, 404]
+    assert [[run["status"] for run in each] for each in runs] == [
+        [] if change.counts else ["success"] for change in CHANGES
+    ]
+    assert again == [200, 200, 204, 204, 204]
+    assert left == [{}] * len(CHANGES)
+    assert app.notes() == ["look", "look"]
