@@ -27,7 +27,8 @@ def main(arguments: Sequence[str]) -> int:
     options = _parser().parse_args(arguments)
     try:
         headers, app = headers_of(options), f"{options.url.rstrip('/')}/api"
-        where = f"{app}/operations?{urlencode({'hours': options.hours})}"
+        asked = {"hours": options.hours, **({} if options.owner is None else {"owner": options.owner})}
+        where = f"{app}/operations?{urlencode(asked)}"
         page = _look(where, headers)
         for line in _summary(page):
             print(line)
@@ -49,6 +50,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--hours", type=int, default=1, help="look at threads that changed since (default: %(default)s)"
     )
+    parser.add_argument("--owner", help="look at this owner's threads alone, and at all of them that have open runs")
     parser.add_argument("--repair", action="store_true", help="ask again for what is stuck")
     parser.add_argument(
         "--watch",

@@ -5,6 +5,9 @@ about once a minute while it waits or works. So a look asks the engine which ent
 and reads those threads' heads: these say what is queued, who works, and since when. What this process holds or waits
 for is looked at besides. So what is not found is a run that another process began within the last minute, on a thread
 that did not change before. What is found is bounded, the newest change first, and a look says whether it saw all.
+
+Of one person a store lists all threads. So a look at one owner finds each open run of theirs, also one on a new thread,
+of which the engine knows nothing: the process that accepted it died before its signal.
 """
 
 from __future__ import annotations
@@ -101,7 +104,8 @@ class OperatorsView:
     async def look(self, agent: str, owner: str | None, seconds: float, client: EntityClient) -> Look:
         """Look at the agent's threads that changed within so many seconds; of all owners, or of one.
 
-        Raises `EngineUnavailableError` and `LogUnavailableError`.
+        Of one person, those with open runs that changed before too. Raises `EngineUnavailableError` and
+        `LogUnavailableError`.
         """
         now = self._log.clocks.wall()
         midnight = datetime.fromtimestamp(now, tz=timezone.utc).replace(hour=0, minute=0, second=0, microsecond=0)
@@ -113,7 +117,9 @@ class OperatorsView:
         wanted = list(dict.fromkeys([*here, *(address for _, address in lately)]))
         owners = list(dict.fromkeys([APP, *(address.owner for address in named)])) if owner is None else [owner]
         heads = await _gathered(self._log.head(address) for address in wanted[: self._most_looked])
-        threads = tuple(zip(wanted, heads, strict=False))
+        found = dict(zip(wanted, heads, strict=False))
+        opened, are_all = ({}, True) if owner in (None, APP) else await self._open(agent, str(owner))
+        threads = (*found.items(), *((address, head) for address, head in opened.items() if address not in found))
         suspects = (_stuck(address, head, now) for address, head in threads)
         days = await _gathered(
             self._today(agent, one, midnight.date().isoformat(), client) for one in owners[: self._most_owners]
@@ -124,7 +130,7 @@ class OperatorsView:
         return Look(
             agent,
             threads,
-            is_whole and len(wanted) <= self._most_looked and len(owners) <= self._most_owners,
+            is_whole and are_all and len(wanted) <= self._most_looked and len(owners) <= self._most_owners,
             sum(_is_of(address, agent, owner) for address in held),
             today,
             tuple(one for one in suspects if one is not None and one.run_id not in self._holders.held),
@@ -144,6 +150,17 @@ class OperatorsView:
             cursor = page.cursor
             if cursor is None:
                 return found, True
+        return found, False
+
+    async def _open(self, agent: str, owner: str) -> tuple[dict[Address, Head], bool]:
+        """Return the person's threads on which something is to be done, and whether all of theirs were read."""
+        found, count, after = dict[Address, Head](), 0, ""
+        while count < self._most_named:
+            page = await self._log.threads(agent, owner, after, _PAGE)
+            found.update({address: head for address, head in page if head.runs or head.state == "deleting"})
+            if len(page) < _PAGE:
+                return found, True
+            count, after = count + len(page), page[-1][0].thread_id
         return found, False
 
     async def _today(self, agent: str, owner: str, date: str, client: EntityClient) -> Day:

@@ -125,6 +125,27 @@ async def test_all_owners_are_looked_at_or_one(processes: Processes, engine: Lis
     assert (ada.today.runs, ada.today.failures) == (1, {})
 
 
+@pytest.mark.behaviour("overview.stuck")
+async def test_a_look_at_one_person_finds_what_the_engine_was_never_told(processes: Processes) -> None:
+    """Runs on new threads, whose process died before their signal; however many threads there are, and says if more."""
+    one, other = processes
+    ada, ago = ADA.owner, time.time() - 5 * HOUR
+    names = [f"t{n:03}" for n in range(201)]
+    for name in names:
+        event = accepted("r1", at=ago).model_copy(update={"thread_id": name})
+        await one.log.execute(Address.of(AGENT, name, ada), AcceptRun(event, 32))
+    await turn(one, "ended", ADA)
+    other.engine.changed.clear()
+
+    everybody, hers = await look(other), await look(other, ada)
+    bounded = await look(other, ada, most_named=200)
+
+    assert everybody.threads == ()
+    assert [address.thread_id for address, _ in hers.threads] == names
+    assert [(one.address.thread_id, one.code) for one in hers.stuck] == [(name, "not_taken_up") for name in names]
+    assert (hers.is_complete, bounded.is_complete, len(bounded.threads)) == (True, False, 199)
+
+
 async def test_a_look_is_bounded_and_says_so(processes: Processes, engine: ListedEngine) -> None:
     """The newest changes come first; what changed before the time asked for is not looked at."""
     one, _ = processes
