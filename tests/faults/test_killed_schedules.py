@@ -198,7 +198,7 @@ async def test_what_a_killed_host_paused_or_deleted_starts_no_run_in_the_other(t
         living = hosts.enter_context(app.host())
         dying = [hosts.enter_context(app.host(KILL=one.kill, FUNCTIONS_TARGET_GROUP="http")) for one in CHANGES]
         async with httpx.AsyncClient(base_url=living.origin) as http:
-            places = [await made(living, "Clerk", "call look 1", change.thread, ahead_seconds=4) for change in CHANGES]
+            places = [await made(living, "Clerk", "call look 1", change.thread, ahead_seconds=15) for change in CHANGES]
             clocks = [await clock_of(http, place) for place in places]
             schedules = list(map(Schedule, CHANGES, places, clocks, dying))
             await asyncio.gather(*map(changed_by_the_dying, schedules))
