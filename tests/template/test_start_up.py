@@ -1,5 +1,6 @@
 """What a newcomer reads first: the lines of a start, and the answer to the request that they propose."""
 
+import re
 import shlex
 import subprocess
 import sys
@@ -15,27 +16,28 @@ HOST = [sys.executable, "-m", "devhost", "start", "--port", "0"]
 @pytest.mark.slow
 @pytest.mark.behaviour("template.start-shows-the-model")
 async def test_a_start_shows_the_model_the_agents_and_a_request_that_asks_one(tmp_path: Path) -> None:
-    """What else the host serves is counted."""
+    """What else the host serves is counted: that of each feature, so the number is no promise."""
     copy_tree(tmp_path)
     async with running(HOST, tmp_path) as app:
         command = shlex.split(app.printed[-1].removeprefix("Try: "))
         answer = subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
     origin = app.origin
-    assert app.printed[2:] == (
+    printed = [re.sub(r"\d+(?= more with)", "N", line) for line in app.printed[2:]]
+    assert printed == [
         "Model: offline, for development only. Choose a model by AZURE_OPENAI_ENDPOINT, OPENAI_BASE_URL or "
         "OPENAI_API_KEY: docs/models.md.",
         "",
         "Functions:",
         "",
         f"\thttp-assistant: [POST] {origin}/api/agents/assistant/run",
-        "\t37 more with --verbose",
+        "\tN more with --verbose",
         "",
         f"MCP: {origin}/runtime/webhooks/mcp (tools: assistant)",
         "",
         f"Open: {origin}/api/ui/",
         f'Try: curl {origin}/api/agents/assistant/run -d "What can you do?"',
-    )
+    ]
     assert "I am the offline model" in answer
 
 
