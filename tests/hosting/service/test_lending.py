@@ -11,13 +11,14 @@ import pytest
 
 from hosting.errors import HostingError
 from hosting.names import Address
+from hosting.runner.thread_log import epoch_store_key
 from hosting.service.deletion import UNUSED_SECONDS
 from hosting.service.forking import MOST_LENDERS
 from hosting.service.sweeps import OVERLAP_SECONDS
 from state.attachments import references
 from state.codec import read
 from state.extension import host_of
-from tests.hosting.service.mortal import AGENT, ORIGIN, DiedError, Interrupted, Life, MortalProcess, World
+from tests.hosting.service.mortal import AGENT, HUB, ORIGIN, DiedError, Interrupted, Life, MortalProcess, World
 
 FORK, AGAIN = Address.of(AGENT, "fork"), Address.of(AGENT, "again")
 PICTURE = "data:image/png;base64," + base64.b64encode(bytes(range(256)) * 100).decode()
@@ -246,6 +247,57 @@ async def test_what_a_fork_loses_while_its_origin_gives_it_copies_is_gone(
         assert (await again.kept(ORIGIN))[:2] == NOTHING
 
     assert at > 15
+
+
+@pytest.mark.behaviour("fork.alone")
+async def test_a_fork_that_is_being_deleted_gets_nothing_of_its_origin_any_more(world: World) -> None:
+    """Its entity has not done it yet when the origin goes: nothing of the picture comes to it for that while."""
+    process, _ = await forked(world)
+    await process.services.threads.delete(FORK, process.engine, 0.0)
+    waiting, world.engine.signals = world.engine.signals, []
+
+    await process.delete(ORIGIN)
+
+    assert ((await world.kept(FORK))[:2], await world.loans(ORIGIN)) == (NOTHING, 0)
+    world.engine.signals = waiting
+    await process.deliver_all()
+    assert (await world.kept(FORK))[:2] == NOTHING
+
+
+@pytest.mark.behaviour("fork.killed")
+async def test_an_attempt_that_did_not_count_gets_no_copies_when_its_origin_goes(world: World) -> None:
+    """Another one made the fork of that id: its entries are there once."""
+    process, before = await spoken(world)
+    for ends in itertools.count(1):
+        with pytest.raises(DiedError):
+            await world.process(Life(ends, is_done=True)).fork("fork")
+        if await world.loans(ORIGIN):
+            break
+    await process.fork("fork", at=len(before) - 2)
+    await process.deliver_all()
+    both = await world.loans(ORIGIN)
+
+    await process.delete(ORIGIN)
+
+    volumes = {name.split("-")[0] for name in await world.archive.names(epoch_store_key(HUB, FORK, 0))}
+    assert (both, len(volumes)) == (2, 1)
+    assert await process.entries(FORK) == before[:-2]
+    await swept(world)
+    assert await process.entries(FORK) == before[:-2]
+
+
+@pytest.mark.behaviour("fork.alone")
+async def test_a_fork_of_one_whose_origin_went_and_began_again_borrows_nothing_of_its_next_life(world: World) -> None:
+    """A thread of the same id is another thread."""
+    process, before = await forked(world)
+    await process.delete(ORIGIN)
+    await speak(process, ORIGIN, 8)
+
+    await process.fork("again", FORK)
+    await process.deliver_all()
+
+    await assert_whole(process, AGAIN, before)
+    assert [one.thread_id for one in host_of(read(world.engine.documents["again"])).lenders] == ["fork"]
 
 
 @pytest.mark.behaviour("fork.alone")
