@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import itertools
 from collections.abc import Iterator
+from functools import partial
 
 import pytest
 
@@ -26,7 +28,7 @@ from hosting.thread.commands import DeleteThread
 from state.attachments import references
 from state.codec import read
 from state.extension import host_of
-from tests.hosting.service.mortal import AGENT, ORIGIN, DiedError, Life, MortalProcess, World
+from tests.hosting.service.mortal import AGENT, ORIGIN, DiedError, Interrupted, Life, MortalProcess, World
 from tests.support.threads import accept
 
 FORK = Address.of(AGENT, "fork")
@@ -238,6 +240,37 @@ async def test_two_that_fork_to_one_id_at_once_have_one_thread(world: World, fir
         assert archived > 0
         assert await process.texts(address) == (await process.texts(ORIGIN))[: len(await process.texts(address))]
         assert (await world.kept(address))[:2] == (0, 0)
+
+
+@pytest.mark.behaviour("fork.once")
+@pytest.mark.parametrize(("given", "key"), [("fork", None), (None, "k")], ids=["an id", "a key"])
+async def test_whenever_another_process_makes_the_same_fork_there_is_one(
+    world: World, given: str | None, key: str | None
+) -> None:
+    """Between any two calls of the first: both are answered with it, and what the other attempt put is gone."""
+    await spoken(world)
+    replayed: set[tuple[bool, bool]] = set()
+    for at in itertools.count(1):
+        again, others = world.again(), list[Forked]()
+
+        async def meanwhile(process: MortalProcess, others: list[Forked]) -> None:
+            others.append(await process.fork(given, key=key))
+
+        life = Interrupted(at, partial(meanwhile, again.process(), others))
+        mine = await again.process(life).fork(given, key=key)
+        if at > life.calls:
+            break
+        process, other = again.process(), others[0]
+        await process.deliver_all()
+        replayed.add((mine.replayed, other.replayed))
+        assert (mine.thread_id, mine.entries) == (other.thread_id, other.entries)
+        assert sorted(again.engine.documents) == sorted([mine.thread_id, "origin"])
+        address = Address.of(AGENT, mine.thread_id)
+        assert await process.entries(address) == await process.entries(ORIGIN)
+        assert ((await again.kept(address))[:2], await again.loans(ORIGIN)) == ((0, 0), 1)
+
+    assert at > 10
+    assert replayed == {(True, False), (False, True)}
 
 
 @pytest.mark.behaviour("fork.killed")
