@@ -15,7 +15,7 @@ request, or by that sweep.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from hosting.errors import (
@@ -44,6 +44,7 @@ from hosting.thread.events import Completed
 from hosting.thread.forks import ForkSource, fork_source
 from hosting.thread.head import Head
 from hosting.thread.messages import closing_message
+from hosting.thread.run import Run
 from state.codec import parse_entry, write
 from state.conversation import forked, session_state, up_to, with_end, with_lenders, with_older, without_newest
 from state.extension import Lender, Pause, host_of
@@ -137,7 +138,7 @@ class Forking:
         epoch = head.epoch + 1 if head.state == "deleted" else head.epoch
         read_from = epoch_store_key(self._stores.hub, origin, view.head.epoch)
         reader = ConversationReader(read_from, view.conversation, self._stores.archive)
-        entries = await _last_entry(reader, point)
+        entries = await _last_entry(reader, point, view.runs)
         volume = Volume(epoch_store_key(self._stores.hub, target, epoch), drawn_generation())
         lenders = [lent.volume.thread for lent in lent_to(read_from, view.conversation)]
         copy = Copy(self._stores, target, volume, [read_from, *lenders])
@@ -253,8 +254,11 @@ def _found(head: Head, source: ForkSource) -> ForkSource | None:
     return found if found is not None and head.state == "open" and found.is_of_same_request(source) else None
 
 
-async def _last_entry(reader: ConversationReader, point: ForkPoint) -> int:
-    """Return how many entries a fork that ends there has; raises as `Forking.fork` does."""
+async def _last_entry(reader: ConversationReader, point: ForkPoint, runs: Sequence[Run]) -> int:
+    """Return how many entries a fork that ends there has; raises as `Forking.fork` does.
+
+    `runs` are those that the log has, the newest first.
+    """
     total = reader.total
     if point.at is None:
         return total
@@ -263,7 +267,7 @@ async def _last_entry(reader: ConversationReader, point: ForkPoint) -> int:
             raise InvalidFieldError(f"The field 'at' is {point.at}, and the conversation has {total} entries.")
         last = point.at - 1 if point.before else point.at
     else:
-        positions = await _positions_of(reader, point.at)
+        positions = await _positions_of(reader, point.at, runs)
         last = positions[0] - 1 if point.before else positions[-1]
     if 0 < last < total:
         run, next_run = (_run_of(text) for text in await reader.texts(last, last + 1))
@@ -275,17 +279,31 @@ async def _last_entry(reader: ConversationReader, point: ForkPoint) -> int:
     return last
 
 
-async def _positions_of(reader: ConversationReader, run_id: str) -> list[int]:
-    """Return where the entries of a run are; they stand together, and most runs that are asked for are recent."""
+async def _positions_of(reader: ConversationReader, run_id: str, runs: Sequence[Run]) -> list[int]:
+    """Return where the entries of a run are; they stand together, and most runs have two.
+
+    So how many newer ones the log has says where to look first. Those that kept nothing are few.
+    """
+    total, found = reader.total, list[int]()
+    if (newer := next((number for number, run in enumerate(runs) if run.run_id == run_id), 0)) > 0:
+        last = min(total, total - 2 * newer - 2 + _AT_ONCE)
+        found = await _positions_until(reader, run_id, last, last - _AT_ONCE)
+        if found and found[-1] == last < total:  # the run may go on behind
+            found = []
+    found = found or await _positions_until(reader, run_id, total, 0)
+    if not found:
+        raise UnknownRunError(f"The conversation has nothing of a run {run_id!r}: it has not ended, or kept nothing.")
+    return found
+
+
+async def _positions_until(reader: ConversationReader, run_id: str, last: int, before: int) -> list[int]:
+    """Return where the entries of a run are, of those until `last`; none where they all end `before` there."""
     found: list[int] = []
-    last = reader.total
-    while last > 0 and (not found or found[0] == last + 1):
+    while last > 0 and (found[0] == last + 1 if found else last > before):
         first = max(1, last - _AT_ONCE + 1)
         texts = await reader.texts(first, last)
         here = [at for at, text in enumerate(texts, start=first) if run_id in text and _run_of(text) == run_id]
         found, last = [*here, *found], first - 1
-    if not found:
-        raise UnknownRunError(f"The conversation has nothing of a run {run_id!r}: it has not ended, or kept nothing.")
     return found
 
 

@@ -12,6 +12,7 @@ import pytest
 from hosting.errors import HostingError
 from hosting.names import Address
 from hosting.runner.thread_log import epoch_store_key
+from hosting.service import forking
 from hosting.service.deletion import UNUSED_SECONDS
 from hosting.service.forking import MOST_LENDERS
 from hosting.service.sweeps import OVERLAP_SECONDS
@@ -19,6 +20,7 @@ from state.attachments import references
 from state.codec import read
 from state.extension import host_of
 from tests.hosting.service.mortal import AGENT, HUB, ORIGIN, DiedError, Interrupted, Life, MortalProcess, World
+from tests.support.threads import accept
 
 FORK, AGAIN = Address.of(AGENT, "fork"), Address.of(AGENT, "again")
 PICTURE = "data:image/png;base64," + base64.b64encode(bytes(range(256)) * 100).decode()
@@ -108,6 +110,28 @@ async def test_a_fork_of_a_long_thread_costs_what_one_of_a_short_thread_does(wor
     other.loop.close()
 
     assert calls[:2] == calls[2:]
+
+
+@pytest.mark.behaviour("fork.cost")
+async def test_a_fork_at_a_run_costs_the_same_however_many_came_after_it(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As many calls, for a run that the log has; the last one has not ended."""
+    monkeypatch.setattr(forking, "_AT_ONCE", 20)
+    calls, other = [], World()
+    for one, turns in ((world, 20), (other, 60)):
+        process, _ = await spoken(one)
+        run_id = await process.say("here".ljust(300, "x"))
+        await speak(process, ORIGIN, turns)
+        await process.services.log.execute(ORIGIN, accept("open"))
+        life = Life()
+        made = await one.process(life).fork("fork", at=run_id)
+        calls.append(life.calls)
+        assert made.entries == 18
+        assert (await process.fork("again", at=run_id, before=True)).entries == 16
+    other.loop.close()
+
+    assert calls[0] == calls[1]
 
 
 @pytest.mark.behaviour("fork.alone")
