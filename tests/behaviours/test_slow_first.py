@@ -14,7 +14,7 @@ def files(*slow: int, fast: int) -> list[Test]:
 
 
 def ordered(tests: list[Test], processes: int) -> list[Test]:
-    return slow_first(tests, processes, is_slow=lambda test: test[1], file_of=lambda test: test[0])
+    return slow_first(tests, processes, seconds_of=lambda test: 2.0 * test[1], file_of=lambda test: test[0])
 
 
 def test_each_share_begins_with_slow_tests_and_those_of_a_file_are_together() -> None:
@@ -38,3 +38,11 @@ def test_more_slow_tests_than_shares_hold_stay_in_their_order() -> None:
     """And no test is lost for want of fast ones, nor of any."""
     assert ordered(files(4, 1, fast=1), 2) == [*files(4, 1, fast=0), *files(fast=1)]
     assert ordered([], 4) == []
+
+
+def test_files_with_long_tests_come_first_and_shares_take_as_long_as_each_other() -> None:
+    """A test of two minutes at the end of a share would leave the other processes idle."""
+    tests = [("many", 2.0, number) for number in range(5)] + [("long", 120.0, 0), ("few", 2.0, 0), ("next", 60.0, 0)]
+    order = slow_first(tests, 2, seconds_of=lambda test: test[1], file_of=lambda test: test[0])
+
+    assert [name for name, *_ in order] == ["long", "next", "many", "many", "many", "many", "many", "few"]

@@ -42,7 +42,7 @@ from tests.support.running_host import ROOT
 from tests.support.seeds import repeated
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.slow(seconds=20),
     pytest.mark.skipif(sys.platform == "win32", reason="no process can be stopped and continued there"),
 ]
 

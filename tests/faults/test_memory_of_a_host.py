@@ -17,7 +17,7 @@ from tests.faults.app_process import AppFolder
 from tests.support.running_host import RunningHost
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.slow(seconds=30),
     pytest.mark.skipif(sys.platform != "linux", reason="what a process keeps is read from /proc"),
 ]
 

@@ -30,7 +30,7 @@ from tests.support.kept_in import KINDS, kept_in
 from tests.support.running_host import ROOT
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.slow(seconds=50),
     pytest.mark.behaviour("groups.versions"),
     pytest.mark.skipif(sys.platform == "win32", reason="a link to the deployed code needs a right there"),
 ]

@@ -13,7 +13,7 @@ from tests.recorded.listed import known_differences
 pytestmark = pytest.mark.skipif(not RECORDINGS.is_dir(), reason="the recordings are not beside this checkout")
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=120)
 @pytest.mark.behaviour("devhost.recordings")
 @pytest.mark.parametrize("recording", ALL, ids=lambda recording: recording.name)
 def test_a_recorded_exchange_comes_out_the_same_or_stands_on_the_list(recording: Recording, tmp_path: Path) -> None:

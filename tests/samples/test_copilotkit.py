@@ -21,7 +21,7 @@ from tests.support.browser import find_browser
 from tests.support.node_packages import RegistryUnreachableError, install, node
 from tests.support.running_host import RunningHost
 
-pytestmark = [pytest.mark.slow, pytest.mark.behaviour("samples.copilotkit")]
+pytestmark = [pytest.mark.slow(seconds=35), pytest.mark.behaviour("samples.copilotkit")]
 
 WEB = SAMPLES / "copilotkit" / "web"
 NO_LOOKUPS = Path(__file__).with_name("no_lookups.cjs")

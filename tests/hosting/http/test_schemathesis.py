@@ -28,7 +28,7 @@ PARTS = {
 }
 
 
-@pytest.mark.slow
+@pytest.mark.slow(seconds=60)
 @pytest.mark.parametrize("part", PARTS)
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="schemathesis needs Python 3.11")
 @pytest.mark.behaviour("openapi.true")
