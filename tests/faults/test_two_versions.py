@@ -21,8 +21,9 @@ import pytest
 
 from hosting.host_settings import task_hub
 from hosting.names import Address
+from hosting.runner.thread_log import store_key
 from hosting.settings import read_settings
-from hosting.stores.choice import choose_thread_store
+from hosting.stores.choice import choose_archive, choose_thread_store
 from hosting.stores.contract import StoredHead
 from hosting.thread import versions
 from tests.support.grouped_app import GroupedApp, GroupHost, grouped_app
@@ -30,14 +31,15 @@ from tests.support.kept_in import KINDS, kept_in
 from tests.support.running_host import ROOT
 
 pytestmark = [
-    pytest.mark.slow(seconds=50),
+    pytest.mark.slow(seconds=60),
     pytest.mark.behaviour("groups.versions"),
     pytest.mark.skipif(sys.platform == "win32", reason="a link to the deployed code needs a right there"),
 ]
 
 GUARD_SECONDS = 30.0
 RUN = "/api/agents/Storm/run"
-THREAD = "/api/agents/Storm/threads/t"
+THREADS = "/api/agents/Storm/threads"
+THREAD = f"{THREADS}/t"
 AGAIN = "@dafx-storm@t failed and is tried again"
 
 
@@ -103,21 +105,21 @@ def deployed(tmp_path: Path, stores: dict[str, str]) -> Iterator[Deployed]:
     shutil.copy(Path(__file__).parent / "storm_app" / "function_app.py", folder)
     shutil.copy(ROOT / "host.json", folder)
     code.symlink_to(older_code(tmp_path))
-    log = {**stores, "CHARGES": str(charges), "LEASE_SECONDS": "1"}
+    log = {**stores, "CHARGES": str(charges), "LEASE_SECONDS": "1", "AGENT_RECENT_BYTES": "2048"}
     with grouped_app(folder, log={**log, "PYTHONPATH": os.pathsep.join([str(code), str(ROOT)])}) as app:
         yield Deployed(app, code, folder, log, charges)
 
 
-def run(host: GroupHost, message: str, key: str = "", *, wait: bool = True) -> httpx.Response:
+def run(host: GroupHost, message: str, key: str = "", *, thread_id: str = "t", wait: bool = True) -> httpx.Response:
     """Send a message to the thread by way of that process."""
-    body = {"message": message, "thread_id": "t", "wait_for_response": wait}
+    body = {"message": message, "thread_id": thread_id, "wait_for_response": wait}
     headers = {"Idempotency-Key": key} if key else {}
     return httpx.post(host.origin + RUN, json=body, headers=headers, timeout=GUARD_SECONDS)
 
 
-def messages(host: GroupHost) -> list[str]:
+def messages(host: GroupHost, thread_id: str = "t") -> list[str]:
     """Return what users said on the thread."""
-    page = httpx.get(f"{host.origin}{THREAD}/messages", timeout=GUARD_SECONDS).json()
+    page = httpx.get(f"{host.origin}{THREADS}/{thread_id}/messages?limit=200", timeout=GUARD_SECONDS).json()
     entries = [entry for entry in page["entries"] if entry["type"] == "request"]
     return [entry["messages"][0]["contents"][0]["text"] for entry in entries]
 
@@ -167,6 +169,7 @@ def doors(host: GroupHost, run_id: str) -> list[httpx.Response]:
         ("GET", f"{THREAD}/messages", {}),
         ("GET", f"{THREAD}/runs", {}),
         ("GET", f"{THREAD}/export", {}),
+        ("POST", f"{THREAD}/fork", {"json": {"thread_id": "none"}}),
         ("POST", f"{THREAD}/reset", {}),
         ("DELETE", THREAD, {}),
     ]
@@ -198,3 +201,54 @@ async def test_a_run_of_an_older_process_is_ended_by_a_newer_one_that_came_to_it
     assert (refused.status_code, refused.json()["code"], again.status_code) == (503, "newer_version", 200)
     assert (again.json()["response"], behind.json()["response"]) == ("done: wait 2 first", "done: say 1 second")
     assert messages(newer) == ["wait 2 first", "say 1 second"]
+
+
+@pytest.mark.behaviour("fork.alone")
+@pytest.mark.parametrize("stores", kept_in(*KINDS), indirect=True)
+async def test_an_older_process_erases_no_origin_whose_fork_a_newer_one_went_on_with(deployed: Deployed) -> None:
+    """It cannot know what the fork is by now, so its entity asks to be delivered again; a newer one gives it copies."""
+    newer, older = deployed.app.http
+    for thread_id in ("gone", "t"):
+        said = [f"say {number} {thread_id} ".ljust(300, "x") for number in range(8)]
+        assert [run(older, one, thread_id=thread_id).status_code for one in said] == [200] * len(said)
+        await asyncio.to_thread(until, lambda: has_archived(deployed, thread_id))  # noqa: B023 - it is called in this round
+        assert request(older, "POST", f"{thread_id}/fork", {"thread_id": f"of-{thread_id}"}).status_code == 201
+    before = {thread_id: messages(older, thread_id) for thread_id in ("of-gone", "of-t")}
+    assert request(older, "DELETE", "gone").status_code in (202, 204)
+    await asyncio.to_thread(until, lambda: request(older, "GET", "gone").status_code == 404)
+    await asyncio.to_thread(until, lambda: has_archived(deployed, "of-gone"))
+    deployed.update(newer)
+    went_on = {thread_id: [*said, f"say more {thread_id}"] for thread_id, said in before.items()}
+    assert [run(newer, said[-1], thread_id=one).status_code for one, said in went_on.items()] == [200, 200]
+
+    deleted = request(older, "DELETE", "t")
+    assert "NewerVersionError" in deployed.app.durable.running.wait_for(AGAIN, GUARD_SECONDS)
+    refused = [request(older, "POST", f"{thread_id}/fork", {"thread_id": "x"}) for thread_id in went_on]
+    assert deleted.status_code in (202, 204)
+    assert await asyncio.to_thread(has_archived, deployed, "t")
+    assert [(answer.status_code, answer.json()["code"]) for answer in refused] == [(503, "newer_version")] * 2
+    assert {thread_id: messages(newer, thread_id) for thread_id in went_on} == went_on
+
+    deployed.update(deployed.app.durable)
+    await asyncio.to_thread(until, lambda: request(newer, "GET", "t").status_code == 404)
+    await asyncio.to_thread(until, lambda: not has_archived(deployed, "t"))
+    assert {thread_id: messages(newer, thread_id) for thread_id in went_on} == went_on
+
+
+def request(host: GroupHost, method: str, path: str, body: object = None) -> httpx.Response:
+    """Send a request about the threads to that process."""
+    return httpx.request(method, f"{host.origin}{THREADS}/{path}", json=body, timeout=GUARD_SECONDS)
+
+
+def has_archived(deployed: Deployed, thread_id: str) -> bool:
+    """Return whether anything of the thread is in the archive."""
+
+    async def epochs() -> list[int]:
+        archive = choose_archive(read_settings(deployed.environ), deployed.folder, deployed.environ)
+        try:
+            hub = task_hub(deployed.folder, deployed.environ)
+            return await archive.epochs(store_key(hub, Address.of("Storm", thread_id)))
+        finally:
+            await archive.close()
+
+    return bool(asyncio.run(epochs()))
