@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import contextlib
 import sys
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +16,14 @@ import pytest
 from hosting.host_settings import task_hub
 from hosting.http.responses.names import FUNCTION
 from hosting.names import APP, Address, StoreKey, keyed_thread_id
-from hosting.runner.thread_log import epoch_store_key
+from hosting.runner.thread_log import epoch_store_key, store_key
 from hosting.settings import read_settings
 from hosting.stores.archive import Loan
 from hosting.stores.choice import choose_archive, choose_attachments
+from tests.faults.app_process import until_dead
 from tests.faults.killing_stores import killed_by, killing_stores_app, running
-from tests.support.carriers import GUARD_SECONDS, Api
+from tests.support.carriers import GUARD_SECONDS, Api, socket_api
+from tests.support.grouped_app import GroupHost, grouped_app
 from tests.support.kept_in import KINDS, kept_in
 
 pytestmark = [
@@ -62,10 +65,7 @@ async def test_a_fork_whose_host_was_killed_is_made_by_the_same_request_whole_an
     """By the next host, which is killed of another fork; what the killed ones put for nothing goes with a sweep."""
     folder = killing_stores_app(tmp_path)
     async with running(folder, **stores) as (_, api):
-        await api.ask("see", thread_id="t", contents=SEEN)
-        for number in range(1, 7):
-            await api.ask(f"{number} ".ljust(400, "x"), thread_id="t")
-        await asyncio.wait_for(moved(api), GUARD_SECONDS)
+        await speak(api, folder, stores)
         origin = await entries(api, "t")
     again: list[httpx.Response] = []
     asked: list[str] = []
@@ -122,10 +122,76 @@ async def test_a_response_whose_host_was_killed_between_its_fork_and_its_run_is_
     assert sorted(one["thread_id"] for one in listed) == sorted([first.split("~")[-1], fork])
 
 
-async def moved(api: Api) -> None:
-    """Return once the thread's older part is in the archive."""
-    while (await api.http.get(f"{THREADS}/t")).json()["size_bytes"] > 4096:  # noqa: ASYNC110 - another process moves it
+@pytest.mark.behaviour("fork.killed")
+@pytest.mark.behaviour("fork.once")
+@pytest.mark.parametrize("stores", kept_in(*KINDS), indirect=True)
+async def test_a_fork_whose_host_was_killed_is_made_by_another_host_whole_and_once(
+    tmp_path: Path, stores: dict[str, str]
+) -> None:
+    """That one was alive all the time; the killed one comes back and finds it, and its origin's end copies it once."""
+    folder = killing_stores_app(tmp_path)
+    log = {"AGENT_RECENT_BYTES": "2048", **stores}
+    dies = {"KILL": "after archive.lend", "SAID": "fork-0"}
+    with grouped_app(folder, log=log, of_http=[dies]) as app:
+        dying, living = app.http
+        async with api_of(living, folder) as other:
+            await speak(other, folder, stores)
+            origin = await entries(other, "t")
+            async with api_of(dying, folder) as one:
+                with pytest.raises(httpx.TransportError):
+                    await fork(one, "fork-0")
+            assert await until_dead(dying.running) != 0
+            made = await fork(other, "fork-0")
+            dying.start()
+            async with api_of(dying, folder) as one:
+                again = await fork(one, "fork-0")
+                of_both = [await entries(api, "fork-0") for api in (one, other)]
+            listed = (await other.http.get(THREADS)).json()["threads"]
+            await other.http.delete(f"{THREADS}/t")
+            await asyncio.wait_for(erased(other), GUARD_SECONDS)
+            alone = await entries(other, "fork-0")
+
+    assert [made.status_code, again.status_code] == [201, 201]
+    assert ["idempotency-replayed" in answer.headers for answer in (made, again)] == [False, True]
+    assert made.json() == again.json()
+    assert [*of_both, alone] == [origin] * 3
+    assert sorted(one["thread_id"] for one in listed) == ["fork-0", "t"]
+    of_origin, of_fork, *_ = await archived(folder, stores)
+    assert of_origin == (0, 0)  # what was lent to the killed one too
+    assert 0 < of_fork[0] < len(origin)
+
+
+async def speak(api: Api, folder: Path, stores: dict[str, str]) -> None:
+    """Take turns on the thread until its older part is in the archive, a picture among it."""
+    await api.ask("see", thread_id="t", contents=SEEN)
+    for number in range(1, 7):
+        await api.ask(f"{number} ".ljust(400, "x"), thread_id="t")
+    await asyncio.wait_for(moved(folder, stores), GUARD_SECONDS)
+
+
+@contextlib.asynccontextmanager
+async def api_of(host: GroupHost, folder: Path) -> AsyncIterator[Api]:
+    """The way to one host."""
+    api = socket_api(host.origin, folder / ".agents" / "log.sqlite")
+    async with api.http:
+        yield api
+
+
+async def erased(api: Api) -> None:
+    """Return once nothing of the thread is left."""
+    while (await api.http.get(f"{THREADS}/t/erasure")).status_code != 200:  # noqa: ASYNC110 - another process erases it
         await asyncio.sleep(0.02)
+
+
+async def moved(folder: Path, stores: dict[str, str]) -> None:
+    """Return once the thread's older part is in the archive."""
+    archive = choose_archive(read_settings(stores), folder, stores)
+    thread = store_key(task_hub(folder, stores), Address.of("Joker", "t"))
+    try:
+        while not await archive.epochs(thread):  # noqa: ASYNC110 - another process moves it
+            await asyncio.sleep(0.02)
+    finally:
+        await archive.close()
 
 
 async def swept(folder: Path, stores: dict[str, str]) -> None:
