@@ -61,7 +61,8 @@ async def _memory(request: pytest.FixtureRequest) -> OpenObjects:
 
 async def _sqlite(request: pytest.FixtureRequest) -> OpenObjects:
     folder: Path = request.getfixturevalue("tmp_path")
-    return lambda: SqliteObjects(StoreFile(ATTACHMENTS, folder / "new" / "objects.sqlite", UNAVAILABLE))
+    path = folder / "new" / f"{uuid.uuid4().hex}.sqlite"
+    return lambda: SqliteObjects(StoreFile(ATTACHMENTS, path, UNAVAILABLE))
 
 
 async def _blob(request: pytest.FixtureRequest) -> OpenObjects:

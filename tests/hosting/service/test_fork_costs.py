@@ -11,7 +11,7 @@ import pytest
 from benchmarks.long_thread import made_thread
 from hosting.runner.thread_log import epoch_store_key
 from hosting.stores.archive import Archive, Volume
-from tests.hosting.service.mortal import HUB, ORIGIN, Life, World
+from tests.support.mortal import HUB, ORIGIN, Life, World
 
 LENGTHS = (8_000, 24_000)
 POINTS: dict[str, Any] = {"at the end": lambda _: {}} | {

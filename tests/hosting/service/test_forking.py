@@ -28,7 +28,7 @@ from hosting.thread.commands import DeleteThread
 from state.attachments import references
 from state.codec import read
 from state.extension import host_of
-from tests.hosting.service.mortal import AGENT, ORIGIN, DiedError, Interrupted, Life, MortalProcess, World
+from tests.support.mortal import AGENT, ORIGIN, DiedError, Interrupted, Life, MortalProcess, World
 from tests.support.threads import accept
 
 FORK = Address.of(AGENT, "fork")

@@ -19,7 +19,7 @@ from hosting.service.sweeps import OVERLAP_SECONDS
 from state.attachments import references
 from state.codec import read
 from state.extension import host_of
-from tests.hosting.service.mortal import AGENT, HUB, ORIGIN, DiedError, Interrupted, Life, MortalProcess, World
+from tests.support.mortal import AGENT, HUB, ORIGIN, DiedError, Interrupted, Life, MortalProcess, World
 from tests.support.threads import accept
 
 FORK, AGAIN = Address.of(AGENT, "fork"), Address.of(AGENT, "again")

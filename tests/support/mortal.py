@@ -13,7 +13,7 @@ from typing import Any
 from hosting.entity.thread_entity import ThreadEntity
 from hosting.names import Address, new_id
 from hosting.plan import AgentPlan
-from hosting.ports import Clocks, EntityPage
+from hosting.ports import Clocks, EntityPage, ObjectStore
 from hosting.request.fork_call import ForkCall, ForkPoint
 from hosting.request.parameters import Window
 from hosting.request.run_request import RunRequest
@@ -26,6 +26,7 @@ from hosting.service.sweeps import UploadSweep
 from hosting.settings import read_settings
 from hosting.stores.archive import Archive
 from hosting.stores.choice import Stores
+from hosting.stores.contract import ThreadStore
 from hosting.stores.memory import MemoryObjects, MemoryThreadStore, SharedMemory
 from hosting.thread.commands import AcceptRun, Change
 from hosting.thread.events import Accepted
@@ -136,7 +137,8 @@ class World:
     def __init__(self) -> None:
         self.clock = Clock()
         self.threads = SharedMemory()
-        self.archive, self.attachments = MemoryObjects(self.clock), MemoryObjects(self.clock)
+        self.archive: ObjectStore = MemoryObjects(self.clock)
+        self.attachments: ObjectStore = MemoryObjects(self.clock)
         self.engine = Engine()
         self.loop = AgentLoop(2)
         self.settings = read_settings({"AGENT_RECENT_BYTES": "2048", "AGENT_ATTACHMENT_BYTES": "4096"})
@@ -149,14 +151,17 @@ class World:
         other.clock, other.threads.threads, other.archive, other.attachments, other.engine = copy.deepcopy(lasting)
         return other
 
+    def log(self) -> ThreadStore:
+        """Return the log that outlives processes."""
+        return MemoryThreadStore(HUB, self.threads)
+
     def process(self, life: Life | None = None) -> MortalProcess:
         """Return another process of the app."""
         return MortalProcess(self, life or Life())
 
     async def kept(self, address: Address) -> tuple[int, int, int]:
         """Return how many objects of a thread's archive there are, of its attachments, and the position of its head."""
-        log = MemoryThreadStore(HUB, self.threads)
-        head, thread, counts = await log.head(address), store_key(HUB, address), []
+        head, thread, counts = await self.log().head(address), store_key(HUB, address), []
         for store in (self.archive, self.attachments):
             names = [await store.names(epoch_store_key(HUB, address, one)) for one in await store.epochs(thread)]
             counts.append(sum(map(len, names)))
@@ -177,7 +182,7 @@ class MortalProcess:
         self.agent = CountingAgent()
         self.engine: Any = Mortal(life, world.engine)
         stores: list[Any] = [Mortal(life, one) for one in (world.archive, world.attachments)]
-        log: Any = Mortal(life, MemoryThreadStore(HUB, world.threads))
+        log: Any = Mortal(life, world.log())
         chosen = Stores(HUB, log, Archive(stores[0]), stores[1])
         listeners = Listeners(CallbackCalls(world.settings.callback_seconds))
         self.services = Services(chosen, world.settings, world.loop, listeners, patience_seconds=0.1)
