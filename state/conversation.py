@@ -121,6 +121,12 @@ def without_newest(conversation: Conversation, sums: str | None, through: int) -
     return with_extension(conversation, {HOST: {**host_of(conversation).members, "archived": archived}}, Entries())
 
 
+def entries_in(sums: str) -> int:
+    """Return how many entries these sums are of; 0 where they do not say it."""
+    archived = parse(sums)
+    return count_of(archived.get("entries")) if isinstance(archived, dict) else 0
+
+
 def _archived(before: Archived, moved: Sequence[Entry | PlainEntry]) -> dict[str, Any]:
     """Return the sums over the entries that were archived before and these, in stored form."""
     exchanges = [cast(RequestEntry | ResponseEntry | PlainEntry, e) for e in moved if type(e) is not UnknownEntry]

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import json
 import secrets
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Sequence
 from contextlib import suppress
 
 from hosting.errors import StoreUnavailableError
@@ -21,10 +21,16 @@ from hosting.stores.choice import Stores
 from state.attachments import references
 from state.codec import parse_entry
 from state.contents import ATTACHMENT
+from state.conversation import entries_in
 from state.models import Entry, PlainEntry
 
 _MARK = "copy-"
 _BITS = 48
+AT_ONCE = 1000
+"""Entries that are copied at a time, at most."""
+
+FindSums = Callable[[int, int], Awaitable["str | None"]]
+"""Returns the sums over the entries before one of the positions from the first to the last, the first that has them."""
 
 
 def drawn_generation() -> int:
@@ -67,10 +73,13 @@ class Copy:
         await end_loans(self._stores, self.volume, self._lenders)
         self._lenders = []
 
-    async def put(self, first: int, texts: Collection[str]) -> None:
-        """Keep archived entries under their positions; raises `ArchiveUnavailableError` too."""
+    async def put(self, first: int, texts: Collection[str], sums: str | None) -> None:
+        """Keep archived entries under their positions, with the `sums` over those before them.
+
+        Raises `ArchiveUnavailableError` too.
+        """
         await self.mark()
-        await self._stores.archive.put(self.volume, first, list(texts))
+        await self._stores.archive.put(self.volume, first, list(texts), lambda count: None if count else sums)
 
     async def bring(self, entries: Iterable[Entry | PlainEntry]) -> None:
         """Keep what these entries refer to, one after the other; what no origin has any more is left out."""
@@ -93,6 +102,24 @@ class Copy:
                 await self._stores.archive.drop(self.volume)
                 await self.give_back()
             await self._stores.attachments.erase(self.volume.thread, [f"{_MARK}{self.volume.generation}"])
+
+
+async def blocks(through: int, sums: FindSums) -> AsyncIterator[tuple[int, int, str | None]]:
+    """Iterate over the positions until that one, in blocks, each with its first and last one and the sums before it.
+
+    A block begins where what is copied has sums, if they are there: then a fork of the copy finds some as near behind
+    its end as in the thread that was copied.
+    """
+    first, before = 1, None
+    while first <= through:
+        last = min(through, first + AT_ONCE - 1)
+        found = await sums(first + AT_ONCE // 2, last) if last < through else None
+        if found is not None and first <= (counted := entries_in(found)) <= last:
+            last = counted
+        else:
+            found = None
+        yield first, last, before
+        first, before = last + 1, found
 
 
 def is_mark(name: str) -> bool:

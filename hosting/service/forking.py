@@ -33,7 +33,7 @@ from hosting.ports import EntityClient
 from hosting.request.fork_call import ForkCall, ForkPoint
 from hosting.runner.thread_log import Decided, ThreadLog, epoch_store_key
 from hosting.service.archiving import Archiver, ConversationReader, lent_to
-from hosting.service.copies import Copy, drawn_generation
+from hosting.service.copies import Copy, blocks, drawn_generation
 from hosting.service.document_writer import Attachments
 from hosting.service.lending import Lending
 from hosting.service.threads import Threads, ThreadView
@@ -51,7 +51,7 @@ from state.extension import Lender, Pause, host_of
 from state.models import Conversation
 
 _AT_ONCE = 1000
-"""Entries that are read or copied at a time."""
+"""Entries that are read at a time."""
 
 MOST_LENDERS = 8
 """Each costs every reader of a fork a look into another volume."""
@@ -212,10 +212,10 @@ class Forking:
     async def _copied(self, reader: ConversationReader, conversation: Conversation, copy: Copy) -> Conversation:
         """Return the conversation; what is archived of it, and what that refers to, is copied."""
         archived = host_of(conversation).archived.entries
-        for first in range(1, archived + 1, _AT_ONCE):
-            texts = await reader.texts(first, min(archived, first + _AT_ONCE - 1))
+        async for first, last, sums in blocks(archived, reader.sums):
+            texts = await reader.texts(first, last)
             await copy.bring_of(texts)
-            await copy.put(first, texts)
+            await copy.put(first, texts, sums)
         return conversation
 
     async def _up_to(self, reader: ConversationReader, conversation: Conversation, entries: int) -> Conversation:

@@ -14,21 +14,19 @@ same time, they are removed again.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Literal
 
 from hosting.names import Address, StoreKey
 from hosting.runner.thread_log import ThreadLog, epoch_store_key
 from hosting.service.archiving import lent_to
-from hosting.service.copies import Copy, end_loans
+from hosting.service.copies import Copy, blocks, end_loans
 from hosting.stores.archive import Loan, Volume
 from hosting.stores.choice import Stores
 from hosting.thread.forks import fork_source
 from hosting.thread.head import Head
 from state.extension import Lender, host_of
 from state.models import Conversation
-
-_AT_ONCE = 1000
-"""Entries that are copied at a time."""
 
 Borrower = Literal["alive", "to begin", "gone"]
 
@@ -65,12 +63,11 @@ class Lending:
 
     async def _hand_over(self, loan: Loan) -> None:
         copy = Copy(self._stores, loan.address, loan.borrower, [loan.lent.volume.thread])
-        for first in range(1, loan.lent.through + 1, _AT_ONCE):
-            last = min(loan.lent.through, first + _AT_ONCE - 1)
-            found = await self._stores.archive.present(loan.lent.volume, first, last)
-            for begins, texts in _runs(found):
+        archive, volume = self._stores.archive, loan.lent.volume
+        async for first, last, sums in blocks(loan.lent.through, partial(archive.sums, volume)):
+            for begins, texts in _runs(await archive.present(volume, first, last)):
                 await copy.bring_of(texts)
-                await copy.put(begins, texts)
+                await copy.put(begins, texts, sums if begins == first else None)
         state = await self._state(loan)
         if state != "to begin":  # the mark stays for that one: whoever begins it takes it away, or the sweep does
             await copy.end(is_used=state == "alive")

@@ -8,7 +8,7 @@ BEHAVIOURS = {
     "fork.alone": "A fork and its origin are deleted and reset each by itself, whenever and whichever first: what goes "
     "with one is in no store any more, and the other keeps all that it has.",
     "fork.cost": "A fork at an entry, or at a run that the log has, costs the same whatever the length of its origin, "
-    "unless that has copies of its own; nothing archived is copied before the origin goes; and who does not fork pays "
+    "which may have copies of its own; nothing archived is copied before the origin goes; and who does not fork pays "
     "nothing for it.",
     "fork.once": "The same request, by its given id or its idempotency key, finds the fork that it made, in whichever "
     "process; of two requests for one id one counts, and the other gets the same thread or is refused.",

@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 
 from benchmarks.long_thread import made_thread
+from hosting.names import Address
 from hosting.runner.thread_log import epoch_store_key
 from hosting.stores.archive import Archive, Volume
-from tests.support.mortal import HUB, ORIGIN, Life, World
+from tests.support.mortal import AGENT, HUB, ORIGIN, Life, World
 
 LENGTHS = (8_000, 24_000)
 POINTS: dict[str, Any] = {"at the end": lambda _: {}} | {
@@ -49,6 +50,37 @@ async def test_a_fork_makes_the_same_calls_whatever_is_before_and_behind_its_end
         forked = await world.process(life).fork(point.replace(" ", "-"), **POINTS[point](length))
         assert forked.entries == POINTS[point](length).get("at", length)
         calls.append(life.calls)
+
+    assert calls[0] == calls[1] < 30
+
+
+@pytest.mark.behaviour("fork.cost")
+@pytest.mark.behaviour("archive.counts-all")
+@pytest.mark.parametrize("copied", ["when its origin went", "at once"])
+async def test_a_fork_of_one_with_copies_costs_and_counts_what_another_does(
+    worlds: dict[int, World], copied: str
+) -> None:
+    """At whichever entry: copies have the sums that what they are of had, and so have copies of copies."""
+    first, second, calls = Address.of(AGENT, "first"), Address.of(AGENT, "second"), []
+    for length, lasting in worlds.items():
+        await spoken(lasting, length)
+        world = lasting.again()
+        process, life = world.process(), Life()
+        await process.fork("direct", at=length // 4)
+        await process.fork("first")
+        await process.deliver_all()
+        if copied == "at once":
+            await process.services.threads.delete(ORIGIN, process.engine, 0.0)
+            world.engine.signals.clear()  # its entity has not done it yet
+        else:
+            await process.delete(ORIGIN)
+        await process.fork("second", first, at=length // 4 * 3)
+        await process.deliver_all()
+        await process.delete(first)
+        await world.process(life).fork("third", second, at=length // 4)
+        await process.deliver_all()
+        calls.append(life.calls)
+        assert archived(world, "third") == archived(world, "direct")
 
     assert calls[0] == calls[1] < 30
 
@@ -106,6 +138,11 @@ def cut(name: str, body: bytes) -> bytes:
     """Return the entries of a segment."""
     _, _, first, last = (int(part) for part in name.split("-"))
     return b"\n".join(body.split(b"\n")[: last - first + 1])
+
+
+def archived(world: World, thread_id: str) -> Any:
+    """Return what a document says of the entries that are archived of its thread."""
+    return json.loads(world.engine.documents[thread_id])["data"]["extensionData"]["durableAgentHost"]["archived"]
 
 
 def stored(world: World, thread_id: str) -> Any:
