@@ -231,9 +231,8 @@ def _operation(route: Route, agent: str | None, app: ServedApp) -> Schema:
         operation["requestBody"] = input_body(app.workflows)
     elif route.body is not None:
         either = [{"required": [name]} for name in route.body.either]
-        schema = json_object(
-            route.body.members, required=list(route.body.required), **({"oneOf": either} if either else {})
-        )
+        rules = {**({"oneOf": either} if either else {}), **route.body.together}
+        schema = json_object(route.body.members, required=list(route.body.required), **rules)
         content = {"application/json": {"schema": schema}}
         operation["requestBody"] = {"required": not route.body.is_optional, "content": content}
     if requires_key:

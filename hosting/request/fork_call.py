@@ -30,7 +30,12 @@ _THREAD_ID: Schema = {
     "description": "The id of the fork. Without it the app makes one.",
 }
 _FIELDS: Mapping[str, Schema] = {"thread_id": _THREAD_ID, "at": _AT, "before": _BEFORE}
-FORK = JsonBody(_FIELDS, (), '{"at": 7, "before": true}')
+_BEFORE_WHAT: Schema = {
+    "if": {"properties": {"before": {"const": True}}, "required": ["before"]},
+    "then": {"properties": {"at": {"type": ["integer", "string"]}}, "required": ["at"]},
+}
+"""Not by `oneOf`: of that, generated clients would make several types."""
+FORK = JsonBody(_FIELDS, (), '{"at": 7, "before": true}', together=_BEFORE_WHAT)
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Iterable, Mapping, Set
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 from urllib.parse import unquote
 
@@ -208,13 +208,14 @@ def workflow_request(fields: Mapping[str, Any], limits: Limits, takes: WorkflowI
 class JsonBody:
     """A JSON object that a route takes: its members with their JSON Schemas, those that it must have, one to copy.
 
-    And it has exactly one of `either`.
+    And it has exactly one of `either`; `together` is what else goes together in it, as JSON Schema.
     """
 
     members: Mapping[str, Schema]
     required: tuple[str, ...]
     example: str
     either: tuple[str, ...] = ()
+    together: Schema = field(default_factory=dict)
 
     @property
     def is_optional(self) -> bool:

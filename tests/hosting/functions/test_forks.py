@@ -7,6 +7,7 @@ from typing import Any
 
 import httpx
 import pytest
+from jsonschema import Draft202012Validator
 
 from tests.hosting.functions.owned_app import ISSUER, THREADS, OwnedApp, with_roles
 from tests.support.app.scripted import scripted_agent
@@ -144,6 +145,21 @@ async def test_what_cannot_be_forked_is_refused_by_name(
     assert (answer.status_code, answer.json()["code"]) == (status, code), answer.text
     listed = (await owned.ask("ada", "GET", THREADS)).json()["threads"]
     assert [one["thread_id"] for one in listed] == ["t"]
+
+
+@pytest.mark.behaviour("openapi.limits")
+async def test_the_document_says_that_before_needs_at(owned: OwnedApp) -> None:
+    """It takes and refuses the bodies that the app does."""
+    document = (await owned.ask("ada", "GET", "/api/openapi.json")).json()
+    operation = document["paths"]["/agents/{name}/threads/{thread_id}/fork"]["post"]
+    schema = Draft202012Validator(operation["requestBody"]["content"]["application/json"]["schema"])
+    taken = [{}, {"before": False}, {"before": None}, {"at": None}, {"at": 3, "before": True}]
+    bodies = [*taken, {"before": True}, {"at": None, "before": True}]
+
+    answers = [(await fork(owned, **body)).status_code for body in bodies]
+
+    assert answers == [201] * len(taken) + [400] * 2
+    assert [schema.is_valid(body) for body in bodies] == [answer == 201 for answer in answers]
 
 
 @pytest.mark.behaviour("fork.at")
