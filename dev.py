@@ -69,8 +69,6 @@ TARGET_OPTIONS = {
 # Two test processes for each core: most tests wait for processes that they start, or for a time that is promised. More
 # than four would each start emulators and hosts of their own; six took longer than four.
 ON_ALL_CORES = [f"--numprocesses={min(4, 2 * (os.cpu_count() or 1))}", "--dist=worksteal"]
-# Quick tests wait for nothing, and each process imports and collects for itself.
-ONE_ON_EACH_CORE = [f"--numprocesses={min(4, os.cpu_count() or 1)}", "--dist=worksteal"]
 
 # With --room beside the room's own tests: the house, and the endpoints, called in this process.
 BESIDE_A_ROOM = ("tests/architecture", "tests/hosting/functions")
@@ -227,15 +225,14 @@ def chosen_tests(options: argparse.Namespace, arguments: list[str]) -> list[str]
         return ["tests/azure"]
     if options.model:
         return ["-m", "model", "tests/model"]
-    processes = ONE_ON_EACH_CORE if options.room is not None or "not slow" in arguments else ON_ALL_CORES
     if options.room is not None:
         rooms = sorted(
             path.name for path in (ROOT / "tests" / "hosting").iterdir() if path.is_dir() and path.name[0] != "_"
         )
         if options.room not in rooms:
             raise SetupError(f"--room is {options.room}: hosting/ has {', '.join(rooms)}.")
-        return [*processes, "-m", "not slow", *dict.fromkeys([f"tests/hosting/{options.room}", *BESIDE_A_ROOM])]
-    return [] if any(argument.startswith("tests") for argument in arguments) else processes
+        return [*ON_ALL_CORES, "-m", "not slow", *dict.fromkeys([f"tests/hosting/{options.room}", *BESIDE_A_ROOM])]
+    return [] if any(argument.startswith("tests") for argument in arguments) else ON_ALL_CORES
 
 
 def docs(options: argparse.Namespace, rest: list[str]) -> NoReturn:

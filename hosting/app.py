@@ -284,10 +284,11 @@ class AgentFunctionApp(df.DFApp):
             logger.warning("This app has no agents. Give AgentFunctionApp(agents=[...]), or call add_agent(...).")
         by_agent = {http_function(agent.name) for agent in self._plan.agents.values()}
         ours = by_agent | SHARED_FUNCTIONS | set(self._wire_functions)
-        refuse_taken_routes(functions, ours)
+        theirs = [function for function in functions if function.get_function_name() not in ours]
+        refuse_taken_routes(functions, theirs)
         if self._plan.has_owners:
-            warn_of_management_urls(function for function in functions if function.get_function_name() not in ours)
-        for function in functions:
+            warn_of_management_urls(theirs)
+        for function in theirs:
             adapt_classic_handler(function)
         end_start_up()
         return functions

@@ -139,16 +139,18 @@ class _IndexedRoute:
         )
 
 
-def refuse_taken_routes(functions: Iterable[Any], ours: Collection[str]) -> None:
-    """Raise `ConfigurationError` for a function of the user's that takes requests of ours, or would get none.
+def refuse_taken_routes(functions: Collection[Any], of_the_user: Collection[Any]) -> None:
+    """Raise `ConfigurationError` for a function `of_the_user` that takes requests of ours, or would get none.
 
-    `ours` has the names of the library's own functions. A route that only gets what ours leave is the user's choice;
-    those of ours that get what all others leave are to be the last.
+    A route that only gets what ours leave is the user's choice; those of ours that get what all others leave are to be
+    the last.
     """
-    found = (_served(function) for function in functions)
-    served = sorted((each for each in found if each is not None), key=lambda each: each.name.upper())
-    for mine in (each for each in served if each.name in ours):
-        for theirs in (each for each in served if each.name not in ours):
+    added = _by_name(of_the_user)
+    if not added:
+        return  # ours do not meet each other, and to read them all would be half of a small app's start
+    names = {each.name for each in added}
+    for mine in (each for each in _by_name(functions) if each.name not in names):
+        for theirs in added:
             comes_first = theirs.name.upper() < mine.name.upper()
             is_last = mine.name in UNKNOWN_FUNCTIONS.values()
             takes = not comes_first if is_last else comes_first or mine.covers(theirs)
@@ -158,6 +160,12 @@ def refuse_taken_routes(functions: Iterable[Any], ours: Collection[str]) -> None
                     f"{mine.route!r} of this library's function {mine.name!r}: only one of them would answer. Give "
                     "yours another route."
                 )
+
+
+def _by_name(functions: Iterable[Any]) -> list[_IndexedRoute]:
+    """Return the routes of those that are HTTP triggers, in the order in which a host looks at them."""
+    found = (_served(function) for function in functions)
+    return sorted((each for each in found if each is not None), key=lambda each: each.name.upper())
 
 
 def _served(function: Any) -> _IndexedRoute | None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import gzip
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
 
@@ -44,7 +45,6 @@ _SAFE = {
 @dataclass(frozen=True)
 class _File:
     content: bytes
-    packed: bytes
     media_type: str
     etag: str
     keeping: str
@@ -52,7 +52,12 @@ class _File:
     @classmethod
     def of(cls, name: str, content: bytes, keeping: str) -> _File:
         etag = f'"{sha256(content).hexdigest()[:32]}"'
-        return cls(content, gzip.compress(content, mtime=0), _MEDIA_TYPES[Path(name).suffix], etag, keeping)
+        return cls(content, _MEDIA_TYPES[Path(name).suffix], etag, keeping)
+
+    @cached_property
+    def packed(self) -> bytes:
+        """The content compressed, once somebody asks for it: most processes never show the page."""
+        return gzip.compress(self.content, mtime=0)
 
 
 class Page:

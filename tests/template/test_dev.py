@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dev import HOST_OPTIONS, ON_ALL_CORES, ONE_ON_EACH_CORE
+from dev import HOST_OPTIONS, ON_ALL_CORES
 from tests.support.interpreters import interpreter
 from tests.support.running_host import run_command
 from tests.template.checkout import HOST, PYTHON, Checkout, new_checkout
@@ -150,14 +150,14 @@ def test_a_url_chooses_the_tests_of_endpoints_and_hands_them_the_host_and_the_re
     ("arguments", "before"),
     [
         (["-x"], ON_ALL_CORES),
-        (["-m", "not slow"], ONE_ON_EACH_CORE),
+        (["-m", "not slow"], ON_ALL_CORES),
         (["tests/agents", "-x"], []),
     ],
 )
 def test_the_whole_suite_runs_on_all_cores_and_tests_that_are_named_in_one_process(
     checkout: Checkout, arguments: list[str], before: list[str]
 ) -> None:
-    """A few are done before several processes have started, and a debugger wants one; quick ones wait for nothing."""
+    """A few are done before several processes have started, and a debugger wants one."""
     write_pytest(checkout)
     finished = checkout.dev("test", *arguments)
 
@@ -182,7 +182,7 @@ def test_a_room_has_its_tests_the_houses_and_those_of_endpoints(checkout: Checko
     finished, refused = (checkout.dev("test", "--room", name, "-x") for name in ("runner", "cellar"))
 
     assert json.loads(finished.stdout.splitlines()[-1])["arguments"] == [
-        *ONE_ON_EACH_CORE,
+        *ON_ALL_CORES,
         *("-m", "not slow", "tests/hosting/runner", "tests/architecture", "tests/hosting/functions", "-x"),
     ]
     assert refused.stderr == "dev.py: --room is cellar: hosting/ has runner, thread.\n"
