@@ -8,6 +8,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import json
+import math
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timezone
@@ -26,7 +27,7 @@ from conformance.checks import CHECKS
 from conformance.kill_checks import KILL_CHECKS
 from conformance.port import Refused, Service
 from conformance.report import document, table
-from conformance.trial import NotTried, Result, Trial, result_of
+from conformance.trial import UNREADABLE, NotTried, Result, Trial, result_of
 
 ADAPTERS: dict[str, type[Service]] = {
     "a2a": A2aService,
@@ -76,16 +77,42 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print("\n".join(f"{check.name:18} {check.promise}\n{'':18} {check.how}" for check in checks))
         return 0
     try:
-        if not (options.url and checks and len(options.owner) in (0, 2)):
-            raise NotTried("give a URL, with --only names that --list has, and --owner twice or never")
+        refuse_bad_options(options)
         results = asyncio.run(tried(options, [check.name for check in checks]))
-    except (NotTried, Refused, httpx.HTTPError, ValueError, LookupError) as error:
+    except (NotTried, Refused, *UNREADABLE) as error:
         print(f"Nothing was tried: {error or repr(error)}", file=sys.stderr)
         return 2
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
     about = {"url": options.url, "adapter": options.adapter, "at": now}
     print(json.dumps(document(results, **about), indent=2) if options.json else table(results))
     return 1 if any(result.outcome == "failed" for result in results) else 0
+
+
+def refuse_bad_options(options: argparse.Namespace) -> None:
+    """Raise `NotTried` for what cannot be tried by these options, with the value and what to give."""
+    if not _is_address(options.url or ""):
+        raise NotTried(
+            f"the URL is {options.url!r}: give where the service's routes begin, as http://localhost:7071/api"
+        )
+    for name in options.only:
+        if not any(_is_named(check.name, [name]) for check in ALL_CHECKS):
+            raise NotTried(f"--only is {name!r}, and there is no such check: --list prints all")
+    for option, lines in (("--header", options.header), ("--owner", options.owner)):
+        for line in lines:
+            if not line.partition(":")[0].strip() or ":" not in line:
+                raise NotTried(f"{option} is {line!r}: give NAME: VALUE")
+    if len(options.owner) not in (0, 2):
+        raise NotTried(f"--owner is given {len(options.owner)} times: give two callers, or none")
+    if not 0 < options.patience < math.inf:
+        raise NotTried(f"--patience is {options.patience:g}: give seconds above 0")
+
+
+def _is_address(url: str) -> bool:
+    try:
+        address = httpx.URL(url)
+    except httpx.InvalidURL:
+        return False
+    return address.scheme in ("http", "https") and bool(address.host) and (address.port or 80) in range(1, 65536)
 
 
 async def tried(options: argparse.Namespace, names: Sequence[str]) -> list[Result]:

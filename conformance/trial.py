@@ -14,6 +14,9 @@ import httpx
 from conformance.port import End, Entry, NotOffered, Refused, Run, Service
 
 BETWEEN_TRIES_SECONDS = 0.1
+UNREADABLE = (httpx.HTTPError, AttributeError, LookupError, TypeError, ValueError)
+"""What is raised where a service gives no answer, or one that is no JSON or JSON of another shape."""
+
 Outcome = Literal["passed", "failed", "not offered", "not tried"]
 
 
@@ -93,7 +96,7 @@ class Trial:
         while True:
             try:
                 return await self.service.find_agent()
-            except (httpx.TransportError, Refused) as error:
+            except (Refused, *UNREADABLE) as error:  # also the page of a proxy while the service starts
                 if asyncio.get_running_loop().time() > until:
                     raise Broken(f"it did not answer within {self.patience:g} s of the kill: {error!r}") from error
             await asyncio.sleep(BETWEEN_TRIES_SECONDS)
@@ -164,6 +167,6 @@ async def result_of(check: Check, trial: Trial) -> Result:
         return Result(check, "failed", str(evidence))
     except asyncio.TimeoutError:
         return Result(check, "failed", f"no end within {2 * trial.patience:g} s")
-    except (httpx.HTTPError, LookupError, TypeError, ValueError) as error:
+    except UNREADABLE as error:
         return Result(check, "failed", f"an answer that cannot be read: {error!r}")
     return Result(check, "passed")

@@ -113,7 +113,9 @@ class Budget:
                 "A Budget has neither tokens nor a cost. Give tokens=..., or cost=... and prices=..."
             )
         if tokens is not None and (type(tokens) is not int or not 1 <= tokens <= MOST_TOKENS):
-            raise ConfigurationError(f"tokens of a Budget is {str(tokens)[:80]!r}. Give a whole number above 0.")
+            raise ConfigurationError(
+                f"tokens of a Budget is {str(tokens)[:80]!r}. Give a whole number from 1 to {MOST_TOKENS:,}."
+            )
         if self.per not in _PERS:
             raise ConfigurationError(f"per of a Budget is {str(self.per)[:80]!r}. Give one of {', '.join(_PERS)}.")
         if cost is not None and _millionths("cost of a Budget", cost) == 0:

@@ -34,7 +34,8 @@ _LABEL = "[A-Za-z0-9-]{1,63}"
 _NAMED = rf"(?:{_LABEL}\.){{1,8}}[A-Za-z][A-Za-z0-9-]{{0,62}}"
 """A host with a dot, whose last label begins with a letter: an address in digits is none, however it is written."""
 
-_BEHIND_HOST = "(?::[0-9]{1,5})?(?:/[!-~]*)?"
+_PORT = "[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]"
+_BEHIND_HOST = f"(?::(?:{_PORT}))?(?:/[!-~]*)?"
 _URL = re.compile(rf"(?:(https://{_NAMED})|https?://({HOST})){_BEHIND_HOST}")
 _IN_PATTERNS = str.maketrans({".": r"\.", "[": r"\[", "]": r"\]"})
 
@@ -57,10 +58,7 @@ class WebhookRules:
         match = _URL.fullmatch(url) if len(url) <= LONGEST_URL else None
         if match is not None and (match[1] or match[2].lower() in self.hosts):
             return None
-        return (
-            f"The webhook {url[:80]!r} is not taken. Name an https address at a host with a name and a dot, of at most "
-            f"{LONGEST_URL} characters; {HOSTS} names other hosts."
-        )
+        return f"The webhook {url[:80]!r} is not taken. {_advice(url)}"
 
     def signature(self, message_id: str, timestamp: int, body: bytes) -> str:
         """Return the header `webhook-signature`, by every secret."""
@@ -77,6 +75,23 @@ def webhook_rules(settings: Settings) -> WebhookRules | None:
     secrets = tuple(_secret(number, text) for number, text in enumerate(settings.webhook_secret.split(), 1))
     hosts = tuple(host.strip().lower() for host in settings.webhook_hosts.split(",") if host.strip())
     return WebhookRules(secrets, hosts) if secrets else None
+
+
+def _advice(url: str) -> str:
+    """Return what to do about an address that is not taken."""
+    authority = url.partition("://")[2].partition("/")[0]
+    if len(url) > LONGEST_URL:
+        return f"It has {len(url):,} characters. Name one of at most {LONGEST_URL:,}."
+    if not url.isascii():
+        return "Write its host as xn--..., and the other characters that are not ASCII as %..."
+    if "@" in authority:
+        return "Leave the user before its host out: the signature says who sends."
+    if "?" in authority or "#" in authority:
+        return "Write a / behind its host."
+    _, colon, port = authority.rpartition(":")
+    if colon and port.isdecimal() and not 1 <= int(port) <= 65535:
+        return "Name a port from 1 to 65535."
+    return f"Name an https address at a host with a name and a dot; {HOSTS} names other hosts."
 
 
 def _secret(number: int, text: str) -> bytes:

@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from conformance import __name__ as CONFORMANCE
-from conformance.__main__ import ADAPTERS, ALL_CHECKS, command_line
+from conformance.__main__ import ADAPTERS, ALL_CHECKS, command_line, main
 from conformance.adapters.ours import OurService
 from conformance.port import Service
 from conformance.trial import Trial, result_of
@@ -18,6 +18,7 @@ from tests.conformance.faulty_service import FaultyService
 from tests.support.pages import ROOT
 from tests.support.running_host import host_environment
 
+NOWHERE = "http://127.0.0.1:9/api"
 KILL = "import sys, urllib.request; urllib.request.urlopen(sys.argv[1], data=b'')"
 
 
@@ -58,13 +59,65 @@ async def test_the_command_prints_json_and_ends_with_1_for_what_its_kill_command
 
 @pytest.mark.slow
 @pytest.mark.behaviour("conformance.command")
-@pytest.mark.parametrize("arguments", [["http://127.0.0.1:9/api"], [], ["http://127.0.0.1:9", "--only", "key.agian"]])
-async def test_the_command_ends_with_2_where_nothing_is_tried(arguments: list[str]) -> None:
-    """No service, no URL, no check of that name."""
-    code, printed, warned = await command(*arguments)
+async def test_the_command_ends_with_2_where_nothing_is_tried() -> None:
+    """Here because no service is there."""
+    code, printed, warned = await command("http://127.0.0.1:9/api")
 
     assert (code, printed) == (2, "")
     assert warned.startswith("Nothing was tried: ")
+
+
+@pytest.mark.behaviour("conformance.command")
+@pytest.mark.parametrize(
+    ("arguments", "why"),
+    [
+        ([], "the URL is None: give where"),
+        (["http://[::1"], "the URL is 'http://[::1': give where"),
+        (["http://localhost:99999"], "the URL is 'http://localhost:99999': give where"),
+        (["localhost:7071/api"], "the URL is 'localhost:7071/api': give where"),
+        ([NOWHERE, "--only", "key", "--only", "key.agian"], "--only is 'key.agian', and there is no such check"),
+        ([NOWHERE, "--header", "x-functions-key"], "--header is 'x-functions-key': give NAME: VALUE"),
+        ([NOWHERE, "--owner", "x-user: ada"], "--owner is given 1 times: give two callers, or none"),
+        ([NOWHERE, "--patience", "nan"], "--patience is nan: give seconds above 0"),
+    ],
+)
+def test_what_cannot_be_tried_is_refused_with_its_value(
+    arguments: list[str], why: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """By one line; an address that is none, too."""
+    assert main(arguments) == 2
+    assert capsys.readouterr().err.startswith(f"Nothing was tried: {why}")
+
+
+@pytest.mark.behaviour("conformance.command")
+@pytest.mark.parametrize("body", ["null", "[]", "<html>", '{"agents": 1}'])
+async def test_an_answer_of_another_shape_ends_the_command_and_fails_a_check(body: str) -> None:
+    """Its traceback would take the table of what was tried before with it."""
+
+    async def answer(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, text=body)
+
+    async with httpx.AsyncClient(base_url=NOWHERE, transport=httpx.MockTransport(answer)) as http:
+        trial = Trial(OurService(http, "a"), "hello", "slow")
+        results = [await result_of(check, trial) for check in ALL_CHECKS if check.name == "key.again"]
+
+    assert [result.outcome for result in results] == ["failed"]
+
+
+@pytest.mark.behaviour("conformance.command")
+async def test_a_service_that_starts_behind_a_proxy_is_waited_for() -> None:
+    """The proxy answers for it meanwhile, with a page of its own."""
+    pages = iter(["<html>starting</html>", "null", '{"agents": [{"name": "a"}]}'])
+
+    async def answer(request: httpx.Request) -> httpx.Response:
+        return httpx.Response(200, text=next(pages))
+
+    async def kill() -> None: ...
+
+    async with httpx.AsyncClient(base_url=NOWHERE, transport=httpx.MockTransport(answer)) as http:
+        await Trial(OurService(http, "a"), "hello", "slow", kill=kill).killed()
+
+    assert next(pages, None) is None
 
 
 @pytest.mark.behaviour("conformance.fair")

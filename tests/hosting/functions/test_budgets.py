@@ -356,7 +356,7 @@ def _calling_inner(model: str | None = None) -> Spender:
     [
         (lambda: Budget(tokens=0), "tokens of a Budget is '0'"),
         (lambda: Budget(tokens=True), "tokens of a Budget is 'True'"),
-        (lambda: Budget(tokens=-5), "tokens of a Budget is '-5'. Give a whole number above 0."),
+        (lambda: Budget(tokens=-5), "tokens of a Budget is '-5'. Give a whole number from 1 to 9,007,199,254,740,992."),
         (lambda: Budget(tokens=float("nan")), "tokens of a Budget is 'nan'"),  # type: ignore[arg-type]
         (lambda: Budget(tokens=5, per=["run"]), "per of a Budget is"),  # type: ignore[arg-type]
         (lambda: Budget(tokens=5, per="day"), "per of a Budget is 'day'. Give one of run, thread, owner/day."),  # type: ignore[arg-type]

@@ -20,7 +20,7 @@ from hosting.app import AgentFunctionApp, Budget
 from hosting.errors import ConfigurationError
 from tests.support.app.scripted import ScriptedClient, scripted_agent
 from tests.support.carriers import GUARD_SECONDS, Api
-from tests.support.direct import DirectHost
+from tests.support.direct import DirectHost, SignalClient
 from tests.support.receiver import WEBHOOKS, receiving
 from tests.support.running_host import RunningHost
 from tests.support.spender import spender
@@ -123,6 +123,20 @@ async def test_a_conversation_begun_over_http_goes_on_over_mcp(direct: Api, dire
     result = await direct_host.call_tool("Joker", {"query": "recall", "threadId": thread})
 
     assert result["structuredContent"]["response"] == "over http | recall"
+
+
+@pytest.mark.behaviour("mcp.bad-arguments")
+@pytest.mark.parametrize(
+    "value", ["9" * 5000, "[" * 100 + "]" * 100, '{"a": 1, "a": 2}'], ids=["digits", "deep", "twice"]
+)
+async def test_arguments_that_are_no_json_for_us_are_refused_as_over_http(direct_host: DirectHost, value: str) -> None:
+    """The host passes on what the client wrote."""
+    call = f'{{"name": "Joker", "arguments": {{"query": "hello", "threadId": {value}}}}}'
+    tool = direct_host.functions["mcptool-Joker"].get_user_function().client_function
+
+    envelope = json.loads(await tool(call=call, client=SignalClient(direct_host.entities), context=None))
+
+    assert json.loads(envelope["content"])["structuredContent"]["code"] == "invalid_json"
 
 
 @pytest.mark.behaviour("mcp.failed-run")

@@ -169,35 +169,50 @@ REFUSED = [
     "https://localhost/hook",
     "https://10.0.0.1/hook",
     "https://[::1]/hook",
-    "https://2130706433/",
     "https://0x7f.0.0.1/",
-    "https://user:word@example.com/",
     "https://example.com\\@10.0.0.1/",
     "https://example.com:443@10.0.0.1/",
     "https://example.com /",
     "ftp://example.com/",
-    f"https://example.com/{'a' * 2048}",
+    "https://example.com./",
     "",
     7,
 ]
+ADVISED = {
+    f"https://example.com/{'a' * 2048}": "It has 2,068 characters. Name one of at most 2,048.",
+    "https://b\u00fccher.example/": "Write its host as xn--...",
+    "https://user:word@example.com/": "Leave the user before its host out",
+    "https://example.com?x=1": "Write a / behind its host.",
+    "https://2130706433/": "Name an https address at a host with a name and a dot",
+    "https://example.com:0/": "Name a port from 1 to 65535.",
+    "https://example.com:65536/": "Name a port from 1 to 65535.",
+}
 
 
 @pytest.mark.behaviour("webhooks.inside")
 async def test_an_address_that_may_lead_inside_is_refused_before_a_run_begins() -> None:
     """By a sentence that says what is taken."""
     async with served(app_of(scripted_agent("Joker"), environ=WEBHOOKS)) as (_, http):
-        answers = [await ask(http, "say hello", thread_id="t", webhook=url) for url in REFUSED]
+        answers = [await ask(http, "say hello", thread_id="t", webhook=url) for url in [*REFUSED, *ADVISED]]
         taken = await ask(http, "say hello", wait_for_response=False, webhook="http://127.0.0.1:9/hook")
         none = await http.get("/api/agents/Joker/threads/t")
 
     assert {(answer.status_code, answer.json()["code"]) for answer in answers} == {(400, "invalid_field")}
     assert (taken.status_code, none.status_code) == (202, 404)
+    details = [answer.json()["detail"] for answer in answers[len(REFUSED) :]]
+    assert [advice for advice, detail in zip(ADVISED.values(), details, strict=True) if advice not in detail] == []
 
 
 async def test_the_document_says_which_addresses_are_taken() -> None:
     """As the border does; in an app without a secret, none."""
-    texts = [one for one in REFUSED if isinstance(one, str) and len(one) < 2048]
-    taken = ["https://example.com", "https://a-b.example.com:8443/x?y=1", "http://127.0.0.1:9/hook"]
+    texts = [one for one in [*REFUSED, *ADVISED] if isinstance(one, str) and len(one) < 2048]
+    taken = [
+        "https://example.com",
+        "https://example.com:65535/",
+        "https://example.com:1",
+        "https://a-b.example.com:8443/x?y=1",
+        "http://127.0.0.1:9/hook",
+    ]
     schemas = []
     for environ in (WEBHOOKS, MEMORY):
         async with served(app_of(scripted_agent("Joker"), environ=environ)) as (_, http):
