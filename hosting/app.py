@@ -283,9 +283,10 @@ class AgentFunctionApp(df.DFApp):
         if not self._plan.agents:
             logger.warning("This app has no agents. Give AgentFunctionApp(agents=[...]), or call add_agent(...).")
         by_agent = {http_function(agent.name) for agent in self._plan.agents.values()}
-        ours = by_agent | SHARED_FUNCTIONS | set(self._wire_functions)
-        theirs = [function for function in functions if function.get_function_name() not in ours]
-        refuse_taken_routes(functions, theirs)
+        names = by_agent | SHARED_FUNCTIONS | set(self._wire_functions)
+        ours = [function for function in functions if function.get_function_name() in names]
+        theirs = [function for function in functions if function.get_function_name() not in names]
+        refuse_taken_routes(ours, theirs)
         if self._plan.has_owners:
             warn_of_management_urls(theirs)
         for function in theirs:

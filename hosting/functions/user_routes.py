@@ -14,7 +14,7 @@ import asyncio
 import functools
 import inspect
 import json
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_type_hints
@@ -139,17 +139,14 @@ class _IndexedRoute:
         )
 
 
-def refuse_taken_routes(functions: Collection[Any], of_the_user: Collection[Any]) -> None:
+def refuse_taken_routes(ours: Iterable[Any], of_the_user: Iterable[Any]) -> None:
     """Raise `ConfigurationError` for a function `of_the_user` that takes requests of ours, or would get none.
 
     A route that only gets what ours leave is the user's choice; those of ours that get what all others leave are to be
     the last.
     """
     added = _by_name(of_the_user)
-    if not added:
-        return  # ours do not meet each other, and to read them all would be half of a small app's start
-    names = {each.name for each in added}
-    for mine in (each for each in _by_name(functions) if each.name not in names):
+    for mine in _by_name(ours) if added else []:  # an app without routes of its own need not read ours at its start
         for theirs in added:
             comes_first = theirs.name.upper() < mine.name.upper()
             is_last = mine.name in UNKNOWN_FUNCTIONS.values()

@@ -26,7 +26,7 @@ from state.models import Entry, PlainEntry
 
 _MARK = "copy-"
 _BITS = 48
-AT_ONCE = 1000
+_AT_ONCE = 1000
 """Entries that are copied at a time, at most."""
 
 FindSums = Callable[[int, int], Awaitable["str | None"]]
@@ -112,8 +112,8 @@ async def blocks(through: int, sums: FindSums) -> AsyncIterator[tuple[int, int, 
     """
     first, before = 1, None
     while first <= through:
-        last = min(through, first + AT_ONCE - 1)
-        found = await sums(first + AT_ONCE // 2, last) if last < through else None
+        last = min(through, first + _AT_ONCE - 1)
+        found = await sums(first + _AT_ONCE // 2, last) if last < through else None
         if found is not None and first <= (counted := entries_in(found)) <= last:
             last = counted
         else:
