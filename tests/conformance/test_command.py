@@ -61,7 +61,7 @@ async def test_the_command_prints_json_and_ends_with_1_for_what_its_kill_command
 @pytest.mark.behaviour("conformance.command")
 async def test_the_command_ends_with_2_where_nothing_is_tried() -> None:
     """Here because no service is there."""
-    code, printed, warned = await command("http://127.0.0.1:9/api")
+    code, printed, warned = await command(NOWHERE)
 
     assert (code, printed) == (2, "")
     assert warned.startswith("Nothing was tried: ")
@@ -90,16 +90,22 @@ def test_what_cannot_be_tried_is_refused_with_its_value(
 
 
 @pytest.mark.behaviour("conformance.command")
-@pytest.mark.parametrize("body", ["null", "[]", "<html>", '{"agents": 1}'])
-async def test_an_answer_of_another_shape_ends_the_command_and_fails_a_check(body: str) -> None:
+@pytest.mark.parametrize(
+    ("check", "body", "events"),
+    [
+        *(("key.again", body, "") for body in ("null", "[]", "<html>", '{"agents": 1}')),
+        ("stream.resumed", '{"thread_id": "t", "run_id": "r"}', "event: delta\ndata: []\n\n"),
+    ],
+)
+async def test_an_answer_of_another_shape_fails_a_check(check: str, body: str, events: str) -> None:
     """Its traceback would take the table of what was tried before with it."""
 
     async def answer(request: httpx.Request) -> httpx.Response:
-        return httpx.Response(200, text=body)
+        return httpx.Response(200, text=events if request.url.path.endswith("/events") else body)
 
     async with httpx.AsyncClient(base_url=NOWHERE, transport=httpx.MockTransport(answer)) as http:
         trial = Trial(OurService(http, "a"), "hello", "slow")
-        results = [await result_of(check, trial) for check in ALL_CHECKS if check.name == "key.again"]
+        results = [await result_of(one, trial) for one in ALL_CHECKS if one.name == check]
 
     assert [result.outcome for result in results] == ["failed"]
 

@@ -16,12 +16,13 @@ import pytest
 from hosting.host_settings import task_hub
 from hosting.http.responses.names import FUNCTION
 from hosting.names import APP, Address, StoreKey, keyed_thread_id
-from hosting.runner.thread_log import epoch_store_key, store_key
+from hosting.runner.thread_log import epoch_store_key
 from hosting.settings import read_settings
 from hosting.stores.archive import Loan
-from hosting.stores.choice import choose_archive, choose_attachments
+from hosting.stores.choice import choose_attachments
 from tests.faults.app_process import until_dead
 from tests.faults.killing_stores import killed_by, killing_stores_app, running
+from tests.support.archives import archive_of_app, archived_epochs
 from tests.support.carriers import GUARD_SECONDS, Api, socket_api
 from tests.support.grouped_app import GroupHost, grouped_app
 from tests.support.kept_in import KINDS, kept_in
@@ -185,13 +186,8 @@ async def erased(api: Api) -> None:
 
 async def moved(folder: Path, stores: dict[str, str]) -> None:
     """Return once the thread's older part is in the archive."""
-    archive = choose_archive(read_settings(stores), folder, stores)
-    thread = store_key(task_hub(folder, stores), Address.of("Joker", "t"))
-    try:
-        while not await archive.epochs(thread):  # noqa: ASYNC110 - another process moves it
-            await asyncio.sleep(0.02)
-    finally:
-        await archive.close()
+    while not await archived_epochs(folder, stores, Address.of("Joker", "t")):  # noqa: ASYNC110 - another process
+        await asyncio.sleep(0.02)
 
 
 async def swept(folder: Path, stores: dict[str, str]) -> None:
@@ -211,16 +207,13 @@ async def beside(folder: Path, stores: dict[str, str]) -> list[list[str]]:
 
 async def archived(folder: Path, stores: dict[str, str]) -> list[tuple[int, int]]:
     """Remove what is archived of the thread and of its forks, and return how many entries and loans each had."""
-    archive = choose_archive(read_settings(stores), folder, stores)
     loans: list[int] = []
 
     async def count(found: Sequence[Loan]) -> None:
         loans.append(len(found))
 
-    try:
+    async with archive_of_app(folder, stores) as archive:
         return [(await archive.erase(key, end_loans=count), loans.pop()) for key in keys(folder, stores)]
-    finally:
-        await archive.close()
 
 
 def keys(folder: Path, stores: dict[str, str]) -> list[StoreKey]:

@@ -21,11 +21,11 @@ import pytest
 
 from hosting.host_settings import task_hub
 from hosting.names import Address
-from hosting.runner.thread_log import store_key
 from hosting.settings import read_settings
-from hosting.stores.choice import choose_archive, choose_thread_store
+from hosting.stores.choice import choose_thread_store
 from hosting.stores.contract import StoredHead
 from hosting.thread import versions
+from tests.support.archives import archived_epochs
 from tests.support.grouped_app import GroupedApp, GroupHost, grouped_app
 from tests.support.kept_in import KINDS, kept_in
 from tests.support.running_host import ROOT
@@ -242,13 +242,4 @@ def request(host: GroupHost, method: str, path: str, body: object = None) -> htt
 
 def has_archived(deployed: Deployed, thread_id: str) -> bool:
     """Return whether anything of the thread is in the archive."""
-
-    async def epochs() -> list[int]:
-        archive = choose_archive(read_settings(deployed.environ), deployed.folder, deployed.environ)
-        try:
-            hub = task_hub(deployed.folder, deployed.environ)
-            return await archive.epochs(store_key(hub, Address.of("Storm", thread_id)))
-        finally:
-            await archive.close()
-
-    return bool(asyncio.run(epochs()))
+    return bool(asyncio.run(archived_epochs(deployed.folder, deployed.environ, Address.of("Storm", thread_id))))

@@ -26,6 +26,7 @@ from hypothesis import strategies as st
 from hosting.bearer import BearerTokens, IssuerKeys, bearer_token
 from hosting.errors import ConfigurationError, IdentityUnavailableError, UnauthorizedError
 from hosting.principal import Principal, PrincipalRequest, PrincipalResolver, resolve
+from tests.support.clock import Clock
 
 pytestmark = pytest.mark.behaviour("hosting.bearer-tokens")
 
@@ -92,20 +93,11 @@ class Issuer:
         return bearer_token(self.url, AUDIENCE, f"{self.url}/keys", **options)
 
 
-class Clock:
-    """A clock that stands until it is moved."""
-
-    now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 class Desk:
     """A resolver at a clock of its own."""
 
     def __init__(self, issuer: Issuer) -> None:
-        self.clock = Clock()
+        self.clock = Clock(1000.0)
         keys = IssuerKeys(f"{issuer.url}/keys", issuer.url, "RS256", self.clock)
         self.resolver = BearerTokens(keys, issuer.url, AUDIENCE, "RS256", 60, "sub", "name", "roles")
 

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 from hosting.errors import ArchiveUnavailableError
+from hosting.host_settings import task_hub
+from hosting.names import Address
+from hosting.runner.thread_log import store_key
+from hosting.settings import read_settings
 from hosting.stores.archive import Archive
+from hosting.stores.choice import choose_archive
 from hosting.stores.memory import MemoryObjects
 from hosting.stores.sqlite_objects import ARCHIVE, SqliteObjects
 from hosting.stores.sqlite_writer import StoreFile
@@ -20,3 +27,19 @@ def memory_archive() -> Archive:
 def sqlite_archive(path: Path, **options: Any) -> Archive:
     """Return the archive in the file at `path`; the options are those of its store."""
     return Archive(SqliteObjects(StoreFile(ARCHIVE, path, ArchiveUnavailableError, **options)))
+
+
+@asynccontextmanager
+async def archive_of_app(folder: Path, environ: Mapping[str, str]) -> AsyncIterator[Archive]:
+    """The archive of the app in that folder, which another process has open."""
+    archive = choose_archive(read_settings(environ), folder, environ)
+    try:
+        yield archive
+    finally:
+        await archive.close()
+
+
+async def archived_epochs(folder: Path, environ: Mapping[str, str], address: Address) -> list[int]:
+    """Return the epochs of a thread of which the app's archive has anything."""
+    async with archive_of_app(folder, environ) as archive:
+        return await archive.epochs(store_key(task_hub(folder, environ), address))

@@ -32,6 +32,7 @@ from hosting.thread.commands import AcceptRun, Change
 from hosting.thread.events import Accepted
 from state.attachments import Exchange
 from tests.support.bench import CountingAgent
+from tests.support.clock import Clock
 
 HUB = "hub"
 AGENT = "Joker"
@@ -120,22 +121,11 @@ class Engine:
         return "deleted"
 
 
-class Clock:
-    """Stands until a test moves it."""
-
-    def __init__(self) -> None:
-        self.now = 1_000_000.0
-
-    def __call__(self) -> float:
-        """Return the time."""
-        return self.now
-
-
 class World:
     """What outlives processes, by a clock that a test moves; recent entries have little room, so most are archived."""
 
     def __init__(self) -> None:
-        self.clock = Clock()
+        self.clock = Clock(1_000_000.0)
         self.threads = SharedMemory()
         self.archive: ObjectStore = MemoryObjects(self.clock)
         self.attachments: ObjectStore = MemoryObjects(self.clock)

@@ -23,6 +23,7 @@ from hosting.stores.memory import MemoryObjects, MemoryThreadStore
 from hosting.thread.commands import ClaimRun, RecordSteps
 from hosting.thread.events import Step, ToolStarted
 from hosting.thread.messages import request_messages
+from tests.support.clock import Clock
 from tests.support.planned import PlannedModel, planned_agent
 from tests.support.thread_stores import ArmedStore
 from tests.support.threads import accept, held_run, terms
@@ -30,22 +31,12 @@ from tests.support.threads import accept, held_run, terms
 ADDRESS = Address.of("Helper", "t1")
 
 
-class Clock:
-    """Seconds that pass when a test says so."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 class Holder:
     """A holder of a claimed run, whose clock passes when a test says so, and its agent, which calls no tools."""
 
     async def begin(self, *steps: Step) -> Holder:
         """Claim the run, in which an earlier attempt recorded these steps."""
-        self.clock = Clock()
+        self.clock = Clock(100.0)
         self.noted: list[str] = []
         self.store = ArmedStore(MemoryThreadStore("hub"))
         self.log = ThreadLog(self.store, MemoryObjects(), "hub", clocks=Clocks(awake=self.clock))
