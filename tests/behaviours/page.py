@@ -9,6 +9,8 @@ BEHAVIOURS = {
     "page.where": "The page is there in development, and in production where the app asks for it.",
     "page.verbs": "On the page an agent is asked, stopped, reset and deleted, approvals are answered, problems are "
     "read, and the last request is copied as a command that works.",
+    "page.forks": "On the page a thread is forked at an answer, once however often it is asked for; the fork leads "
+    "back to its origin, and what is refused is said.",
     "page.live": "A run is shown as it stands after a reload, in every tab, whoever began it, and after its process "
     "was killed; each word once.",
     "page.timeline": "A run's timeline is on the page: attempts, model calls, tools and pauses with their lengths, "

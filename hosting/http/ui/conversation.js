@@ -22,7 +22,7 @@ const EVENTS = { Accept: "text/event-stream" }
 /** A thread on the screen. `threadId` is empty until the first message of a new one was accepted. */
 export class Conversation {
   /** `hooks` are told what happens: `named(id)`, `changed()`, `failed(problem)`, `recovered()`, `drawn()`,
-   * `again(text)`. */
+   * `again(text)`, `forked(id)`. */
   constructor(agent, threadId, hooks) {
     this.agent = agent
     this.threadId = threadId
@@ -97,6 +97,19 @@ export class Conversation {
   async stop() {
     const turn = this.openTurn
     if (turn) await checked(await send("POST", this._run(turn.runId, "/cancel"), { action: true }))
+  }
+
+  /** Make a fork and go there. `body` is the same each time, so one that was made before its answer was lost is found. */
+  async _fork(body) {
+    if (this.isForking) return
+    this.isForking = true
+    try {
+      await checked(await send("POST", this._path("/fork"), { body, signal: this.leaving.signal, action: true }))
+      this.hooks.forked(body.thread_id)
+    } catch (problem) {
+      this.hooks.failed(problem)
+      this.isForking = false
+    }
   }
 
   /** Look at once for what is new, because somebody said that there is something. */
@@ -242,6 +255,7 @@ export class Conversation {
         turn.wait("")
         for (const [event, data] of storedEvents(entry)) turn.apply(event, data)
       }
+      turn.positions[entry.type] = entry.position
       this.first = this.first ? Math.min(this.first, entry.position) : entry.position
       this.last = Math.max(this.last, entry.position)
     }
@@ -258,6 +272,7 @@ export class Conversation {
     turn.runId = runId
     turn.drawn = () => this.hooks.drawn()
     turn.again = this.hooks.again
+    if (!turn.graph) turn.fork = (body) => this._fork(body)
     turn.deliveriesOf = (run) => this.hooks.deliveries(this.threadId, run, this.leaving.signal)
     if (!runId.startsWith("entry ")) turn.readTimeline = () => read(this._run(turn.runId, "/timeline"), { signal: this.leaving.signal })
     if (runId) this.turns.set(runId, turn)

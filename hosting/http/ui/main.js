@@ -117,7 +117,7 @@ async function route() {
   }
   delete document.body.dataset.view
   showAgents(agent)
-  conversation = new Conversation(agent.name, thread, { named, changed, failed, recovered: quiet, drawn, deliveries: deliveriesOf, again: (text) => composer.write(text) })
+  conversation = new Conversation(agent.name, thread, { named, changed, failed, recovered: quiet, drawn, deliveries: deliveriesOf, again: (text) => composer.write(text), forked: (id) => (location.hash = hrefOf(agent.name, id)) })
   byId("conversation").replaceChildren(conversation.element)
   byId("composer").hidden = false
   byId("message").placeholder = `Message ${agent.name}${takesText(agent) ? "" : ", as JSON"}`
@@ -305,7 +305,9 @@ async function showTop() {
   if (!told || conversation?.threadId !== threadId) return
   const tokens = told.usage.total_token_count
   const parts = [agent, told.message_count && `${told.message_count} messages`, tokens && `${tokens.toLocaleString()} tokens`, told.cost && `cost ${told.cost}`, told.budget && leftOf(told.budget), threadId]
-  byId("subtitle").textContent = parts.filter(Boolean).join(" · ")
+  const origin = told.forked_from?.thread_id
+  const link = origin && el("a", { href: hrefOf(agent, origin), title: origin }, "Fork of another thread")
+  byId("subtitle").replaceChildren(...(link ? [link, " · "] : []), parts.filter(Boolean).join(" · "))
 }
 
 /** Show how the conversation begins, or its id until that is known. */

@@ -1,6 +1,7 @@
 // One turn: what somebody asked, what the agent did, what it answered. A turn is shown from events alone, whether they
 // come now, come again after a connection was lost, or are told of an entry that is stored.
 
+import { randomKey } from "./api.js"
 import { copyButton } from "./dialogs.js"
 import { announce, button, el, icon, valueNode } from "./dom.js"
 import { show } from "./markdown.js"
@@ -21,6 +22,7 @@ export class Turn {
     this.steps = new Map()
     this.decided = new Map() // calls of an earlier turn that a person decided, by their ids, and whether they may be made
     this.said = "" // by the person, to be said again
+    this.positions = {} // of its entries, by their types, as far as they were read
     this.request = el("div", { class: "request", hidden: true })
     this.stepList = el("ol", { class: "steps", hidden: true })
     this.answer = el("div", { class: "markdown" })
@@ -152,6 +154,7 @@ export class Turn {
     const tokens = usage?.total_token_count
     this._say([tokens && `${tokens.toLocaleString()} tokens`, cost && `cost ${cost}`].filter(Boolean).join(" · "), "quiet")
     if (this.characters.length) this.foot.append(copyButton(() => this.characters.join(""), "Copy", "quiet small"))
+    if (this.fork && !asked) this.foot.append(this._forkButton())
   }
 
   _on_failed(data) {
@@ -166,6 +169,14 @@ export class Turn {
 
   _on_unavailable() {
     this._say("The app cannot reach its log. Coming back", "busy")
+  }
+
+  /** Return a button for a fork that ends with this turn: the same one, however often it is asked for. */
+  _forkButton() {
+    let body
+    const made = button("Fork", () => this.fork((body ??= { at: this.positions.response ?? this.runId, thread_id: randomKey() })), "quiet small")
+    made.title = "Go on from here in a thread of its own"
+    return made
   }
 
   _end(how) {

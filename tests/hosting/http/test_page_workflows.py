@@ -73,6 +73,7 @@ async def test_a_workflow_is_chosen_like_an_agent_and_its_graph_is_drawn_before_
     assert left["x"] < first["x"] < right["x"]
 
 
+@pytest.mark.behaviour("page.forks")
 @pytest.mark.behaviour("page.graph")
 async def test_a_workflow_that_takes_a_value_is_given_it_as_json(host: RunningHost) -> None:
     """Which the box for the message says; one that takes texts has them as they are."""
@@ -81,6 +82,7 @@ async def test_a_workflow_that_takes_a_value_is_given_it_as_json(host: RunningHo
         await page.get_by_placeholder("Message Orders, as JSON").wait_for()
         await ask(page, '{"item": "tea", "count": 2}')
         answer = await ended(page)
+        await expect(page.get_by_role("button", name="Fork")).to_have_count(0)  # each run begins anew
         await page.get_by_role("link", name="Text").click()
         await expect(page.get_by_placeholder("Message")).to_have_attribute("placeholder", "Message Text")
 

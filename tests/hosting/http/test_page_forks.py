@@ -1,0 +1,157 @@
+"""Forks on the page: made at an answer, once, and what they come from."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import httpx
+import pytest
+from playwright.async_api import Locator, Page, Route, expect
+
+from tests.hosting.http.browsed_page import IN_A_BROWSER, ask, browsed, ended
+from tests.support.running_host import RunningHost
+
+REFUND = 'Call refund with {"order": "A-17", "amount": 120}'
+REFUSED, LOST = "Failed to load resource: the server responded", "net::ERR"
+ORIGIN = "Fork of another thread"
+
+pytestmark = IN_A_BROWSER
+
+
+def noted(page: Page) -> list[Any]:
+    """Return the list of the forks that the page asks for from now on."""
+    asked: list[Any] = []
+    page.on("request", lambda one: asked.append(one.post_data_json) if one.url.endswith("/fork") else None)
+    return asked
+
+
+def forks(page: Page) -> Locator:
+    """Return the buttons that make a fork."""
+    return page.get_by_role("button", name="Fork", exact=True)
+
+
+async def said(page: Page) -> list[str]:
+    """Return what was asked in the conversation that is open."""
+    return await page.locator(".request").all_text_contents()
+
+
+async def at_a_fork(page: Page, origin: str) -> str:
+    """Wait until a fork of that thread is open, and return its id."""
+    await expect(page.get_by_role("link", name=ORIGIN)).to_have_attribute("href", f"#/writer/{origin}")
+    await expect(page).to_have_url(re.compile("/writer/[0-9a-f]{32}$"))
+    return page.url.rpartition("/")[2]
+
+
+@pytest.mark.behaviour("page.forks")
+async def test_a_fork_goes_on_from_an_answer_and_leads_back_to_its_origin(host: RunningHost) -> None:
+    """Whether the answer came just now, or was read with its position; the origin stays as it was."""
+
+    async def of_others(route: Route) -> None:
+        """Have the page read other threads only."""
+        if origin not in route.request.url:
+            await route.continue_()
+
+    origin = ""
+    async with browsed(host.origin, REFUSED) as browser:
+        page = await browser.open("#/writer")
+        await page.route("**/messages?*", of_others)
+        for number, message in enumerate(("one", "two", "three"), start=1):
+            await ask(page, message)
+            await ended(page, number=number)
+        origin = page.url.rpartition("/")[2]
+        asked = noted(page)
+        await forks(page).first.click()
+        first = await at_a_fork(page, origin)
+        await ended(page)
+        await ask(page, "another")
+        await ended(page, number=2)
+        of_first = await said(page)
+        await page.unroute("**/messages?*")
+        await page.get_by_role("link", name=ORIGIN).click()
+        await ended(page, number=3)
+        of_origin = await said(page)
+        await forks(page).nth(1).click()
+        second = await at_a_fork(page, origin)
+        await ended(page, number=2)
+        of_second = await said(page)
+
+    assert (of_first, of_origin, of_second) == (["one", "another"], ["one", "two", "three"], ["one", "two"])
+    assert [one["thread_id"] for one in asked] == [first, second]
+    assert [type(one["at"]) for one in asked] == [str, int]
+
+
+@pytest.mark.behaviour("page.forks")
+async def test_a_fork_is_made_once_however_often_it_is_asked_for(host: RunningHost) -> None:
+    """By a double click, and again after an answer was lost."""
+
+    async def lost(route: Route) -> None:
+        await route.fetch()
+        await route.abort()
+
+    async with browsed(host.origin, LOST, REFUSED) as browser:
+        page = await browser.open("#/writer/once")
+        await ask(page, "one")
+        await ended(page)
+        asked = noted(page)
+        await page.route("**/fork", lost, times=1)
+        await forks(page).dblclick()
+        await page.get_by_role("alert").get_by_text("The app does not answer").wait_for()
+        tried = len(asked)
+        async with page.expect_response("**/fork") as answer:
+            await forks(page).dblclick()
+        fork = await at_a_fork(page, "once")
+        await ended(page)
+        is_replayed = (await answer.value).headers.get("idempotency-replayed")
+
+    assert (tried, is_replayed) == (1, "true")
+    assert [one["thread_id"] for one in asked] == [fork, fork]
+
+
+@pytest.mark.behaviour("page.forks")
+async def test_a_fork_that_is_refused_says_so_by_its_problem(host: RunningHost) -> None:
+    """Here somebody else emptied the thread. The page stays where it is, and the button may be pressed again."""
+    async with browsed(host.origin, REFUSED) as browser:
+        page = await browser.open("#/writer/emptied")
+        await ask(page, "one")
+        await ended(page)
+        await page.reload()
+        await ended(page)
+        async with httpx.AsyncClient(base_url=host.origin) as client:
+            (await client.post("/api/agents/writer/threads/emptied/reset")).raise_for_status()
+        asked = noted(page)
+        for number in (1, 2):
+            await forks(page).press("Enter")
+            await page.get_by_role("alert").get_by_text("the conversation has 0 entries").wait_for()
+            await page.get_by_role("alert").get_by_text("invalid_field").wait_for()
+            await page.get_by_role("button", name="Close", exact=True).click()
+            assert len(asked) == number
+
+    assert page.url.endswith("/writer/emptied")
+
+
+@pytest.mark.behaviour("page.forks")
+async def test_no_fork_is_offered_of_a_turn_that_goes_on_failed_or_asked_for_approval(host: RunningHost) -> None:
+    """After a reload too."""
+    async with browsed(host.origin) as browser:
+        page = await browser.open("#/writer")
+        await ask(page, "slowly " * 40)
+        await page.locator(".markdown", has_text="slowly slowly").wait_for()
+        while_it_runs = await forks(page).count()
+        await ended(page)
+        after = await forks(page).count()
+        await ask(page, "fail")
+        await ended(page, "failed")
+        failed = await forks(page).count()
+        page = await browser.open("#/clerk")
+        await ask(page, REFUND)
+        await page.get_by_text("May the agent call refund?").wait_for()
+        waits = [await forks(page).count()]
+        await page.reload()
+        await page.get_by_role("button", name="Approve").wait_for()
+        waits.append(await forks(page).count())
+        await page.get_by_role("button", name="Approve").click()
+        await ended(page, number=2)
+        decided = await forks(page).count()
+
+    assert (while_it_runs, after, failed, waits, decided) == (0, 1, 1, [0, 0], 1)
