@@ -146,7 +146,7 @@ class Fork(ThreadIds):
 
 
 class Thread(ThreadIds):
-    """What one thread is; times are RFC 3339, `usage` is the sum of its turns.
+    """What one thread is; times are RFC 3339, `usage` is that of all its runs.
 
     `budget` is how that of the thread stands, or of its owner's day, where its agent has one, and `cost` is of all its
     runs; `forked_from` is of a fork alone.

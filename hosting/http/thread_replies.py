@@ -29,7 +29,7 @@ from hosting.ports import iso
 from hosting.service.archiving import size_bytes
 from hosting.service.deletion import Receipt
 from hosting.service.forking import Forked
-from hosting.service.outcome import USAGE_NAMES, Usage
+from hosting.service.outcome import Usage
 from hosting.service.owners import ErasedOwner
 from hosting.service.sharing import grant_id
 from hosting.service.threads import MessagesPage, ThreadExport, ThreadView
@@ -38,7 +38,7 @@ from hosting.thread.head import Grant
 from state.codec import entry_value, write
 from state.conversation import exchanges, message_count
 from state.extension import host_of
-from state.models import ResponseEntry, unsent_messages
+from state.models import unsent_messages
 
 _ShownName = Literal["messages", "status", "response_type", "response_schema", "usage"]
 _SHOWN: Mapping[str, _ShownName] = {
@@ -56,11 +56,12 @@ def thread_reply(agent: AgentPlan, view: ThreadView, limit_bytes: int, budget: B
     entries, older = list(exchanges(view.conversation)), host_of(view.conversation).archived
     accepted_at = iso(view.runs[-1].accepted.at) if view.runs else None
     created_at = older.since or (entries[0].created_at if entries else accepted_at)
-    usage: Usage = {}
-    for used in (older, *(entry.usage for entry in entries if type(entry) is ResponseEntry)):
-        for name in USAGE_NAMES.values():
-            count = getattr(used, name, None)
-            usage[name] = usage.get(name, 0) + (count if type(count) is int else 0)
+    counted = view.head.counted
+    usage: Usage = {
+        "input_token_count": counted.input_tokens,
+        "output_token_count": counted.output_tokens,
+        "total_token_count": counted.total_tokens,
+    }
     body: Thread = {
         "agent": agent.name,
         "thread_id": view.address.thread_id,

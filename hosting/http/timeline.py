@@ -16,7 +16,7 @@ from typing_extensions import NotRequired, TypedDict
 from hosting.budgets import cost_text
 from hosting.ports import iso
 from hosting.request.run_request import ExecutorCall, Superstep
-from hosting.service.outcome import USAGE_NAMES, RunIds, RunStatus, Usage, status_of, usage_of
+from hosting.service.outcome import USAGE_NAMES, RunIds, RunStatus, Usage, shown_usage, status_of, usage_of
 from hosting.thread.events import (
     Accepted,
     ApprovalAnswered,
@@ -35,6 +35,7 @@ from hosting.thread.events import (
     ToolResult,
     ToolStarted,
 )
+from hosting.thread.head import NOTHING, RECORDED_COUNTS, TokenTotals
 from hosting.thread.run import Run, under_way
 from hosting.webhooks import is_of_task
 from state.json_values import portable_value
@@ -125,12 +126,12 @@ def timeline_fields(
         "status": status_of(run),
         "created_at": iso(run.accepted.at),
         "ended_at": None if end is None else iso(end.at),
-        "usage": usage_of(end),
+        "usage": usage_of(end) if end is not None else shown_usage(timeline.used.stored()),
         "notifies": notifies or has_receiver,
         "steps": timeline.steps,
     }
-    if end is not None and end.cost:
-        shown["cost"] = cost_text(end.cost)
+    if cost := timeline.used.cost if end is None else end.cost:
+        shown["cost"] = cost_text(cost)
     return shown
 
 
@@ -181,7 +182,7 @@ def tool_outcome(event: ToolResult) -> dict[str, str]:
 
 
 class _Timeline:
-    """The fold: its steps so far, and what the next event may belong to."""
+    """The fold: its steps so far, what they `used`, and what the next event may belong to."""
 
     def __init__(self) -> None:
         self.steps: list[TimelineStep] = []
@@ -190,7 +191,7 @@ class _Timeline:
         self._tools: dict[str, TimelineStep] = {}
         self._ready_at: dict[str, float] = {}
         self._spent: dict[str, int] = {}
-        self._cost = 0
+        self.used = NOTHING
         self._number = 0
         self._text, self._kept = "", 0
 
@@ -200,13 +201,13 @@ class _Timeline:
             case Accepted() | CancelRequested():
                 self._step(event.kind, event.at)
             case Claimed():
-                self._cost += event.unrecorded.get("cost", 0)
+                self._use(event.unrecorded)
                 self._leave_attempt(event.at, event.failed or "lost")
                 self._void(self._kept, event.at)
                 self._attempt = self._step("attempt", event.at, attempt=event.attempt, holder=event.holder)
                 self._ready_at = {"": event.at}
             case Released():
-                self._cost += event.unrecorded.get("cost", 0)
+                self._use(event.unrecorded)
                 self._leave_attempt(event.at, "released")
             case Delta():
                 self._void(event.offset, event.at)
@@ -228,6 +229,7 @@ class _Timeline:
             case Failed() | TimedOut() | Cancelled():
                 if event.under_way is not None:
                     self.add_calls(event.under_way.number, event.under_way.calls, event.at)
+                self._use(_totals(usage_of(event), event.cost).beyond(self.used))
                 self._leave_attempt(event.at, event.code)
                 self._step("ended", event.at, status=event.kind, code=event.code, error=event.detail)
 
@@ -265,6 +267,16 @@ class _Timeline:
             self._attempt["code"] = code
         self._attempt = None
 
+    def _use(self, unrecorded: Mapping[str, int]) -> None:
+        """Say what the attempt that goes on used besides its steps, by the head's names: its answers were dropped."""
+        if self._attempt is None or not unrecorded:
+            return
+        more = NOTHING.with_all(unrecorded)
+        self.used = self.used.with_all(unrecorded)
+        self._attempt["usage"] = shown_usage(more.stored())
+        if more.cost:
+            self._attempt["cost"] = cost_text(more.cost)
+
     def _void(self, offset: int, at: float) -> None:
         """Drop the text after `offset`, and show it: a later attempt has another."""
         if voided := self._text[offset:]:
@@ -283,6 +295,7 @@ class _Timeline:
         began_at = self._ready_at.get(event.within, event.at)
         step = self._step("model_call", began_at, id=event.key, tools=[tool for _, tool, _ in requested], usage=usage)
         step["ended_at"] = iso(event.at)
+        self.used = self.used.with_all(_totals(usage, 0).model_dump())
         self._price(step, event.response.get("model"), event.cost)
         self._ready_at[event.within] = event.at
 
@@ -308,12 +321,13 @@ class _Timeline:
 
     def _answer(self, event: Completed) -> None:
         """Add the model call that gave the answer: it took the tokens that no other one did."""
-        counts = {name: count - self._spent.get(name, 0) for name, count in _counts(usage_of(event)).items()}
+        counted = shown_usage(event.entry.get("usage") or {})
+        counts = {name: count - self._spent.get(name, 0) for name, count in _counts(counted).items()}
         usage = {name: count for name, count in counts.items() if count > 0}
         began_at = self._ready_at.get("", event.at)
         step = self._step("model_call", began_at, id=str(self._number + 1), tools=[], usage=usage)
         step["ended_at"] = iso(event.at)
-        self._price(step, event.model, event.cost - self._cost)
+        self._price(step, event.model, event.cost - self.used.cost)
 
     def _price(self, step: TimelineStep, model: object, cost: int) -> None:
         """Say which model answered, and what that cost, where it is known."""
@@ -321,10 +335,14 @@ class _Timeline:
             step["model"] = model
         if cost > 0:
             step["cost"] = cost_text(cost)
-            self._cost += cost
+            self.used = self.used.with_all({"cost": cost})
 
 
 def _counts(usage: object) -> dict[str, int]:
     """Return the token counts among these values, by the names that callers see."""
     found = usage if isinstance(usage, Mapping) else {}
     return {name: found[name] for name in USAGE_NAMES.values() if type(found.get(name)) is int}
+
+
+def _totals(usage: Usage | Mapping[str, int], cost: int) -> TokenTotals:
+    return NOTHING.plus(dict(usage), RECORDED_COUNTS).with_all({"cost": cost})

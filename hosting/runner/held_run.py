@@ -35,9 +35,19 @@ from hosting.thread.events import (
     ToolResult,
     ToolStarted,
 )
-from hosting.thread.head import NOTHING, Head, TokenTotals, usage_of_steps
+from hosting.thread.head import NOTHING, Head, TokenTotals
 from hosting.thread.rows import ApprovalRow, DeletedRow, RunRow
-from hosting.thread.run import Run, fold_run, instead_of, out_of_budget, superseded, text_so_far, unanswered, under_way
+from hosting.thread.run import (
+    Run,
+    fold_run,
+    instead_of,
+    out_of_budget,
+    superseded,
+    text_so_far,
+    unanswered,
+    under_way,
+    usage_of_steps,
+)
 from state.conversation import response_text
 from state.models import ResponseEntry
 

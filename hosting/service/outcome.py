@@ -6,7 +6,7 @@ The types of these bodies are here, too; those that HTTP alone has are in `http.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Literal, cast
 
@@ -183,8 +183,12 @@ def completed_fields(run: Run, terminal: Completed) -> CompletedRun:
 
 
 def usage_of(end: Terminal | None) -> Usage:
-    """Return the tokens of a run that has ended, as its entry counts them."""
-    stored = (end.entry.get("usage") if end is not None else None) or {}
+    """Return the tokens that a run has used which has ended, with all its attempts."""
+    return {} if end is None else shown_usage(end.usage or end.entry.get("usage") or {})
+
+
+def shown_usage(stored: Mapping[str, Any]) -> Usage:
+    """Return the tokens of an entry as they are shown."""
     usage: Usage = {}
     for name, shown in USAGE_NAMES.items():
         if name in stored:

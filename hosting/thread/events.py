@@ -203,11 +203,13 @@ class CancelRequested(RunEvent):
 class Ending(RunEvent):
     """What ends a run: `entry` is the exact response entry, in stored form.
 
-    Where its model calls have prices: what they cost together, and which model answered last. `notifies`: its request
-    named a webhook, or its thread had a task with receivers by then.
+    `usage` is what all its attempts used, by the entry's names, where the entry counts less. Where its model calls have
+    prices: what they cost together, and which model answered last. `notifies`: its request named a webhook, or its
+    thread had a task with receivers by then.
     """
 
     entry: dict[str, Any]
+    usage: dict[str, int] = Field(default_factory=dict, exclude_if=not_)
     cost: int = Field(default=0, exclude_if=not_)
     model: str = Field(default="", exclude_if=not_)
     notifies: bool = Field(default=False, exclude_if=not_)

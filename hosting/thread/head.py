@@ -141,8 +141,16 @@ class Head(HeadPart):
     has_receivers: bool = Field(default=False, exclude_if=not_)
 
     @property
+    def counted(self) -> TokenTotals:
+        """The tokens of all runs of the thread, with what is recorded of one that has not ended."""
+        total = self.usage
+        for counts in (self.spent, self.spent_within, self.unrecorded or NOTHING):
+            total = total.with_all(counts.model_dump())
+        return total
+
+    @property
     def used(self) -> Used:
-        """All that the thread's runs have used, with what is recorded of one that has not ended."""
+        """The same as a budget counts it."""
         used = self.usage.used.plus(self.spent.used).plus(self.spent_within.used)
         return used if self.unrecorded is None else used.plus(self.unrecorded.used)
 
@@ -284,17 +292,6 @@ def run_usage(
     if spent != NOTHING:
         recorded = counted.plus(within, _OWN_NAMES)
     return (counted if counted.all_tokens > recorded.all_tokens else recorded).plus(besides, _OWN_NAMES)
-
-
-def usage_of_steps(steps: Iterable[events.Step], unrecorded: TokenTotals, end: events.Terminal | None) -> TokenTotals:
-    """Return the same of a run by its steps."""
-    own = within = NOTHING
-    for step in steps:
-        if isinstance(step, events.ModelResult):
-            counts = step.response.get("usage_details")
-            own = own if step.within else own.plus(counts, RECORDED_COUNTS)
-            within = within.plus(counts, RECORDED_COUNTS) if step.within else within
-    return run_usage(own, within, unrecorded, end)
 
 
 def _completed(head: Head, event: events.Completed) -> Head:

@@ -15,7 +15,7 @@ from hosting.names import Address
 from hosting.ports import iso
 from hosting.request.run_request import PendingApproval, Superstep
 from hosting.thread import events
-from hosting.thread.head import NOTHING, RECORDED_COUNTS, TokenTotals, usage_of_steps
+from hosting.thread.head import NOTHING, RECORDED_COUNTS, TokenTotals, run_usage
 from state.codec import read_entry
 from state.convert import stored_failure, stored_words
 from state.errors import MalformedError
@@ -204,6 +204,17 @@ def superseded(run_id: str, at: float, words: str = "") -> events.Cancelled:
     error = cancellation("interrupt")
     entry = stored_words(run_id=run_id, created_at=iso(at), text=words[:LONGEST_KEPT])
     return events.Cancelled(at=at, run_id=run_id, code=error.code, detail=error.detail, entry=entry)
+
+
+def usage_of_steps(steps: Iterable[events.Step], unrecorded: TokenTotals, end: events.Terminal | None) -> TokenTotals:
+    """Return what a run has used, as its thread's head counts it, by its steps."""
+    own = within = NOTHING
+    for step in steps:
+        if isinstance(step, events.ModelResult):
+            counts = step.response.get("usage_details")
+            own = own if step.within else own.plus(counts, RECORDED_COUNTS)
+            within = within.plus(counts, RECORDED_COUNTS) if step.within else within
+    return run_usage(own, within, unrecorded, end)
 
 
 def instead_of(answer: events.Terminal, ended: events.NoAnswer, usage: dict[str, int]) -> events.NoAnswer:

@@ -99,7 +99,7 @@ async def test_a_run_that_fails_after_its_models_answer_has_used_it(streamed: bo
 
     assert [run["code"] for run in runs["runs"]] == ["budget_exceeded", "run_failed", "run_failed"]
     assert [run["usage"].get("total_token_count") for run in runs["runs"]] == [None, 80, 40]
-    assert thread["budget"]["used_tokens"] == 120
+    assert thread["budget"]["used_tokens"] == thread["usage"]["total_token_count"] == 120
     assert CALLS == ["0", "1", "1"]
 
 
@@ -129,7 +129,7 @@ async def test_what_the_model_used_in_an_attempt_that_is_tried_again_counts(mess
         await ask(http, message, thread_id="t", stream=per == "thread")
         listed = (await http.get(f"{THREADS}/t/runs")).json()["runs"][0]
         run = (await http.get(f"{THREADS}/t/runs/{listed['run_id']}")).json()
-        steps = (await http.get(f"{THREADS}/t/runs/{listed['run_id']}/timeline")).json()["steps"]
+        timeline = (await http.get(f"{THREADS}/t/runs/{listed['run_id']}/timeline")).json()
         thread = (await http.get(f"{THREADS}/t")).json()
 
     calls = 3 + int(message)
@@ -138,7 +138,10 @@ async def test_what_the_model_used_in_an_attempt_that_is_tried_again_counts(mess
     budget = (run if per == "run" else thread)["budget"]
     assert (budget["used_tokens"], budget["used_cost"]) == (40 * calls, cost)
     assert run["cost"] == thread["cost"] == cost
-    assert {one["cost"] for one in steps if one["kind"] == "model_call"} == {"5.000001"}
+    assert {one["cost"] for one in timeline["steps"] if one["kind"] == "model_call"} == {"5.000001"}
+    shown = [one["usage"]["total_token_count"] for one in (listed, run, timeline, thread)]
+    assert shown == [40 * calls] * 4
+    assert sum(one["usage"]["total_token_count"] for one in timeline["steps"] if "usage" in one) == 40 * calls
 
 
 @pytest.mark.behaviour("http.budget-retried")
@@ -195,8 +198,11 @@ async def test_what_a_process_used_of_a_run_that_it_hands_on_counts(tmp_path: Pa
         await apps[0]._services.holders.drain(0.0)
         asking.cancel()
         thread, runs = [(await other.get(f"{THREADS}/t{which}")).json() for which in ("", "/runs")]
+        (run,) = runs["runs"]
+        timeline = (await other.get(f"{THREADS}/t/runs/{run['run_id']}/timeline")).json()
 
-    assert (thread["budget"]["used_tokens"], runs["runs"][0]["status"]) == (40, "running")
+    assert (thread["budget"]["used_tokens"], run["status"]) == (40, "running")
+    assert [one["usage"]["total_token_count"] for one in (thread, timeline, timeline["steps"][1])] == [40] * 3
 
 
 @pytest.mark.behaviour("http.budget")
@@ -298,9 +304,11 @@ async def test_a_run_that_has_a_budget_counts_what_agents_that_are_its_tools_use
     async with served(app_of(outer, budget=budget)) as (_, http):
         run_id = (await ask(http, "go", thread_id="t")).json()["run_id"]
         shown = (await http.get(f"{THREADS}/t/runs/{run_id}")).json()
+        timeline = (await http.get(f"{THREADS}/t/runs/{run_id}/timeline")).json()
         thread = (await http.get(f"{THREADS}/t")).json()
 
     assert (shown["budget"]["used_tokens"], shown["budget"]["used_cost"]) == (480, "62.00001")
+    assert [one["usage"]["total_token_count"] for one in (shown, timeline, thread)] == [480] * 3
     assert (thread["cost"], "budget" in thread) == ("62.00001", False)
 
 

@@ -313,6 +313,8 @@ def test_the_tokens_of_a_run_are_those_of_all_its_recorded_calls(
         end = completed("r1").model_copy(update={"entry": entry})
     thread.do(EndRun("token-r1", end))
 
+    ended: Any = thread.events[-1]
+    assert (ended.usage or ended.entry["usage"])["totalTokenCount"] == used
     assert thread.head.used.tokens == thread.head.usage.total_tokens == used
     assert thread.head.spent == thread.head.spent_within == head.NOTHING
 
@@ -334,6 +336,7 @@ def test_the_cost_of_a_run_is_that_of_its_recorded_calls_or_what_its_end_says(an
         end = completed("r1").model_copy(update={"cost": answered, "model": "small"})
     thread.do(EndRun("token-r1", end))
 
+    assert thread.events[-1].cost == used  # type: ignore[union-attr]
     assert head.decode(head.encode(thread.head)).usage.cost == used
     assert thread.head.spent.cost == thread.head.spent_within.cost == 0
 
