@@ -154,7 +154,7 @@ class Settings(BaseModel):
 
     stream_batch_seconds: float | None = Field(None, ge=0, le=10)
     """How long streamed text waits for more before it is appended to the log; a reader in the same process is
-    sent it at once. By default as an append costs there: 0.1, in tables 0.5."""
+    sent it at once. By default as an append costs there: 0.1, in tables 0.5. Longer while a process streams many."""
 
     stream_batch_characters: int = Field(4096, ge=1, le=1_000_000)
     """How many streamed characters do not wait for more."""

@@ -28,12 +28,26 @@ OnDelta = Callable[[int, str], None]
 """Is called with the offset and the text of a delta."""
 
 
-@dataclass(frozen=True)
+MOST_BATCHES_A_SECOND = 250
+"""Of all answers together that a process streams at a time: more would cost it a core that the words need."""
+
+
+@dataclass
 class BatchPace:
-    """How long a delta waits to be logged with more of them, in seconds, and how many characters do not wait."""
+    """How long a delta waits to be logged with more of them, in seconds, and how many characters do not wait.
+
+    The writers of a process share one, and `writing` is how many there are: beyond `MOST_BATCHES_A_SECOND` each of them
+    logs less often.
+    """
 
     seconds: float
     characters: int
+    writing: int = 0
+
+    @property
+    def pause(self) -> float:
+        """How long one of them waits now, in seconds."""
+        return max(self.seconds, (self.writing - 1) / MOST_BATCHES_A_SECOND)
 
 
 class AnswerText:
@@ -78,6 +92,7 @@ class DeltaWriter:
         self._hurry = asyncio.Event()
         self._logging: asyncio.Task[None] | None = None
         held.take_deltas = self._take
+        held.streamed = lambda: self._text
 
     def write(self, update: AgentResponseUpdate, *, is_known: bool) -> None:
         """Take the agent's next update; `is_known` when an earlier attempt streamed it and the log has it."""
@@ -123,18 +138,25 @@ class DeltaWriter:
 
     async def _log_batches(self) -> None:
         """Log the first delta at once, and those that come meanwhile together, for as long as there are some."""
-        while self._logged < len(self._text) and not self._is_closed:
-            self._hurry.clear()
-            try:
-                await self._held.append_on_loop()
-            except LogUnavailableError:
-                logger.warning("Run %s: its text waits for the log.", self._held.run_id)
-            except StaleTokenError:
-                self._is_closed = True
-                self._held.stop.request()
-            with contextlib.suppress(asyncio.TimeoutError):
-                await asyncio.wait_for(self._hurry.wait(), self._pace.seconds)
-        self._logging = None
+        self._pace.writing += 1
+        try:
+            while self._logged < len(self._text) and not self._is_closed:
+                self._hurry.clear()
+                await self._log_batch()
+                with contextlib.suppress(asyncio.TimeoutError):
+                    await asyncio.wait_for(self._hurry.wait(), self._pace.pause)
+        finally:
+            self._pace.writing -= 1
+            self._logging = None
+
+    async def _log_batch(self) -> None:
+        try:
+            await self._held.append_on_loop()
+        except LogUnavailableError:
+            logger.warning("Run %s: its text waits for the log.", self._held.run_id)
+        except StaleTokenError:
+            self._is_closed = True
+            self._held.stop.request()
 
     def _take(self) -> tuple[Delta, ...]:
         """Return the delta that the log does not have; whoever takes it appends it."""

@@ -69,7 +69,7 @@ class HostedAgent:
         settings: Settings,
         run_timeout_seconds: float,
         *,
-        batch_seconds: float,
+        pace: BatchPace,
         retry: Retry | None = None,
         spending: Callable[[Run, Used], Spending] | None = None,
         listener: Callable[[Accepted], Listener | None] = lambda accepted: None,
@@ -81,8 +81,7 @@ class HostedAgent:
         self._retry = retry
         self._spending = spending
         self._listener = listener
-        seconds = settings.stream_batch_seconds
-        self._pace = BatchPace(batch_seconds if seconds is None else seconds, settings.stream_batch_characters)
+        self._pace = pace
 
     async def run(self, held: HeldRun, conversation: Conversation, on_delta: OnDelta) -> Terminal:
         """Return how the run ends after this conversation; that and the run's last deltas are not appended yet.

@@ -131,13 +131,18 @@ class Following:
     async def _read(self, delivery: _Delivery) -> list[News]:
         run, after = delivery.run, delivery.position
         held = self._holders.held.get(run.run_id)
-        superstep = None if held is None else held.superstep  # before the log is read: what is newer is queued
+        # Before the log is read: what is newer is queued.
+        superstep, text = (None, "") if held is None else (held.superstep, held.streamed())
         through = run.end or MOST_POSITION
         events = unbroken(run, after, await self._log.events(run.address, after, through=through))
         if delivery.known is None and not events:
             raise ThreadDeletedError(f"Run {run.run_id!r} was deleted with its thread.")
         logged: list[News] = [LoggedEvent(position, event) for position, event in events]
-        return logged if superstep is None else [*logged, UnderWay(run.run_id, superstep)]
+        if superstep is not None:
+            logged.append(UnderWay(run.run_id, superstep))
+        if text:
+            logged.append(DeltaText(run.run_id, 0, text))
+        return logged
 
 
 class _Delivery:
@@ -203,7 +208,11 @@ class _Delivery:
     def _unlogged(self, delta: DeltaText) -> list[Update]:
         if delta.run_id != self.run.run_id or delta.offset > len(self._text):
             return []  # of another run, or after text that was missed: the log has both
-        return [DeltaText(delta.run_id, delta.offset, delta.text, self.position)] if self._add_text(delta) else []
+        offset, text, had = delta.offset, delta.text, self._text[delta.offset :]
+        if had and text.startswith(had):
+            offset, text = offset + len(had), text[len(had) :]
+        new = DeltaText(delta.run_id, offset, text, self.position)
+        return [new] if self._add_text(new) else []
 
     def _add_text(self, delta: DeltaText | Delta) -> bool:
         """Add a delta to the text that was delivered; return whether any of it was new."""

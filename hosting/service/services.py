@@ -16,6 +16,7 @@ from hosting.request.run_request import Retry
 from hosting.runner.agent_loop import AgentLoop
 from hosting.runner.agent_runner import AgentRunner
 from hosting.runner.callbacks import Listeners
+from hosting.runner.deltas import BatchPace
 from hosting.runner.held_run import LEASE_MARGIN_SECONDS, LEASE_SECONDS
 from hosting.runner.hosted_agent import HostedAgent
 from hosting.runner.owner_days import OwnerDays
@@ -49,8 +50,15 @@ from hosting.service.threads import Threads
 from hosting.service.webhooks import Webhooks
 from hosting.settings import Settings
 from hosting.stores.choice import Stores
+from hosting.stores.contract import ThreadStore
 from hosting.thread.run import Run
 from hosting.webhooks import check_webhook, webhook_rules
+
+
+def _batch_pace(settings: Settings, store: ThreadStore) -> BatchPace:
+    """Return how the streamed text of this process is logged: as it is set, else as an append costs in the store."""
+    seconds = store.batch_seconds if settings.stream_batch_seconds is None else settings.stream_batch_seconds
+    return BatchPace(seconds, settings.stream_batch_characters)
 
 
 @dataclass(eq=False)
@@ -130,6 +138,7 @@ class Services:
 
     def _add_what_spans_threads(self) -> None:
         stores = self.stores
+        self._pace = _batch_pace(self.settings, stores.threads)
         self.overview = Overview(stores.threads, self.log)
         self.memories = Memories(stores.threads, self.log)
         self.budgets = Budgets(self.log)
@@ -164,7 +173,7 @@ class Services:
             runner,
             self.settings,
             run_timeout_seconds,
-            batch_seconds=self.stores.threads.batch_seconds,
+            pace=self._pace,
             retry=retry,
             spending=self._spending_of(planned, runner, minutes),
             listener=self.listeners.begin,

@@ -31,8 +31,8 @@ class Streaming:
         """Claim the run."""
         await self.log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)
         self.held = await held_run(self.log, ADDRESS)
-        pace = BatchPace(self._seconds, 1000)
-        self.writer = DeltaWriter(self.held, pace, lambda at, text: self.streamed.append((at, text)))
+        self.pace = BatchPace(self._seconds, 1000)
+        self.writer = DeltaWriter(self.held, self.pace, lambda at, text: self.streamed.append((at, text)))
         return self
 
     async def write(self, *texts: str, is_known: bool = False) -> None:
@@ -60,6 +60,35 @@ async def test_the_first_delta_is_logged_at_once_and_the_next_ones_together() ->
     assert streaming.streamed == [(0, "Good "), (5, "mor"), (8, "ning")]
     assert await streaming.deltas() == [(0, "Good ")]
     assert [(one.offset, one.text) for one in await streaming.writer.close("Good morning")] == [(5, "morning")]
+
+
+@pytest.mark.behaviour("streams.batched")
+async def test_many_answers_at_once_are_logged_less_often() -> None:
+    """Each of them, as long as the others are written; one alone waits as it was set."""
+    one, other = await Streaming().begin(), await Streaming().begin()
+    other.writer = DeltaWriter(other.held, one.pace, lambda at, text: None)
+    paces = []
+    for writing in (one, other):
+        await writing.write("Good ")
+        paces.append(one.pace.writing)
+    await one.writer.close("Good ")
+    await other.writer.close("Good ")
+
+    assert (paces, one.pace.writing) == ([1, 2], 0)
+    assert [BatchPace(0.1, 1000, writing).pause for writing in (1, 26, 101)] == [0.1, 0.1, 0.4]
+
+
+@pytest.mark.behaviour("streams.batched")
+@pytest.mark.parametrize(("others", "logged"), [(0, [(0, "Good "), (5, "morning")]), (100_000, [(0, "Good ")])])
+async def test_how_often_is_for_how_many_write(others: int, logged: list[tuple[int, str]]) -> None:
+    """One that need not wait does so where many others are written."""
+    streaming = await Streaming(0.0).begin()
+    streaming.pace.writing = others
+    await streaming.write("Good ")
+    await streaming.write("morning")
+
+    assert await streaming.deltas() == logged
+    await streaming.writer.close("Good morning")
 
 
 @pytest.mark.behaviour("runner.words")

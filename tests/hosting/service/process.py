@@ -20,6 +20,7 @@ from hosting.request.run_request import RunRequest
 from hosting.runner.agent_loop import AgentLoop
 from hosting.runner.agent_runner import AgentRunner
 from hosting.runner.callbacks import Listener
+from hosting.runner.deltas import BatchPace
 from hosting.runner.hosted_agent import HostedAgent
 from hosting.runner.thread_log import ThreadLog, epoch_store_key
 from hosting.service.approvals import Approvals
@@ -192,6 +193,7 @@ class Process:
         most: int = MOST_HELD,
         cached_bytes: int = CACHED_BYTES,
         run: Any = None,
+        batch_seconds: float = 0.02,
         holding: Mapping[str, Any] | None = None,
         remembering: Mapping[str, Any] | None = None,
         listener: Callable[[Accepted], Listener | None] = lambda accepted: None,
@@ -207,7 +209,9 @@ class Process:
         chosen: Any = run or self.agent
         runner = AgentRunner(chosen, AGENT, self.loop)
         agents = {
-            AGENT.lower(): HostedAgent(runner, read, read.run_timeout_seconds, batch_seconds=0.02, listener=listener)
+            AGENT.lower(): HostedAgent(
+                runner, read, read.run_timeout_seconds, pace=BatchPace(batch_seconds, 4096), listener=listener
+            )
         }
         stores = Stores("hub", self.store, engine.archive, attachments)
         documents = Conversations(self.log, cached_bytes, **(remembering or {}))

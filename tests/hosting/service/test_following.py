@@ -62,6 +62,27 @@ async def test_a_follower_in_the_process_that_holds_the_run_hears_each_word_once
 
 
 @pytest.mark.behaviour("service.following")
+async def test_a_follower_that_comes_late_has_all_words_at_once() -> None:
+    """Also those that wait to be logged."""
+    process = Process(SharedMemory(), MemoryObjects(), Engine(), batch_seconds=30.0)
+    process.agent.gate.clear()
+    run = await process.start(call(streams=True))
+    for _ in range(100):
+        if process.holders.held[run.run_id].streamed() == "echo: hi":
+            break
+        await asyncio.sleep(0.01)
+    received: list[str] = []
+
+    async for news in process.following.follow(run, process.engine):
+        received += shown(news)
+        if "".join(received).endswith("echo: hi"):
+            process.agent.gate.set()
+
+    process.loop.close()
+    assert received == WHOLE
+
+
+@pytest.mark.behaviour("service.following")
 async def test_a_follower_in_another_process_has_the_same_text_from_the_log(processes: Processes) -> None:
     """In other pieces, perhaps."""
     one, other = processes
