@@ -5,12 +5,12 @@ BEHAVIOURS = {
     "contents, and deployed with the app.",
     "page.safe": "The page's policy lets no script, style or connection in or out but the app's own, and none of its "
     "files reads text as code.",
-    "page.small": "The page is less than 60 kB, compressed.",
+    "page.small": "The page is less than 60.5 kB, compressed.",
     "page.where": "The page is there in development, and in production where the app asks for it.",
     "page.verbs": "On the page an agent is asked, stopped, reset and deleted, approvals are answered, problems are "
     "read, and the last request is copied as a command that works.",
-    "page.forks": "On the page a thread is forked at an answer, once however often it is asked for; the fork leads "
-    "back to its origin, and what is refused is said.",
+    "page.forks": "On the page a thread is forked at an answer, and a message is edited with all that it has in a fork "
+    "before it, once however often it is asked for; a fork leads back to its origin, and what is refused is said.",
     "page.live": "A run is shown as it stands after a reload, in every tab, whoever began it, and after its process "
     "was killed; each word once.",
     "page.timeline": "A run's timeline is on the page: attempts, model calls, tools and pauses with their lengths, "

@@ -50,6 +50,15 @@ export class Composer {
     this.text.focus()
   }
 
+  /** Put a message there with all that it has, to be changed. */
+  take(contents) {
+    const [first] = contents
+    const text = first.$type === "text" ? first.text : ""
+    this.attached = contents.slice(text ? 1 : 0).map((content) => ({ name: content.name ?? content.text?.slice(0, 40) ?? "A file", content }))
+    this._showFiles()
+    this.write(text)
+  }
+
   async _submitted(event) {
     event.preventDefault()
     if (this.runs) return this.stop()

@@ -22,7 +22,7 @@ const EVENTS = { Accept: "text/event-stream" }
 /** A thread on the screen. `threadId` is empty until the first message of a new one was accepted. */
 export class Conversation {
   /** `hooks` are told what happens: `named(id)`, `changed()`, `failed(problem)`, `recovered()`, `drawn()`,
-   * `again(text)`, `forked(id)`. */
+   * `again(contents)`, `forked(id, contents)`. */
   constructor(agent, threadId, hooks) {
     this.agent = agent
     this.threadId = threadId
@@ -100,12 +100,12 @@ export class Conversation {
   }
 
   /** Make a fork and go there. `body` is the same each time, so one that was made before its answer was lost is found. */
-  async _fork(body) {
+  async _fork(body, contents) {
     if (this.isForking) return
     this.isForking = true
     try {
       await checked(await send("POST", this._path("/fork"), { body, signal: this.leaving.signal, action: true }))
-      this.hooks.forked(body.thread_id)
+      this.hooks.forked(body.thread_id, contents)
     } catch (problem) {
       this.hooks.failed(problem)
       this.isForking = false
@@ -152,8 +152,9 @@ export class Conversation {
     const turn = this._append(this._newTurn(runId))
     turn.wait("Following")
     const { message } = await read(this._run(runId), { signal: this.leaving.signal })
-    if (message) turn.ask([{ $type: "text", text: message }])
-    this._follow(turn, this._events(runId)).catch((problem) => turn.fail(problem))
+    if (message) turn.ask([{ $type: "text", text: message }], false)
+    const ended = this._follow(turn, this._events(runId))
+    ended.then(() => this._loadLater(), (problem) => turn.fail(problem)).catch(this.hooks.failed) // what else was asked
   }
 
   async _follow(turn, open) {
@@ -250,7 +251,7 @@ export class Conversation {
       turn = known ?? (entry.type === "response" && turn && !entry.run_id ? turn : null)
       if (!turn) made.append((turn = this._newTurn(key)).element)
       if (entry.type === "request") {
-        if (turn.request.hidden) turn.ask((entry.messages ?? []).flatMap((message) => message.contents))
+        if (!turn.isWhole) turn.ask((entry.messages ?? []).flatMap((message) => message.contents))
       } else if (turn.isOpen && !turn.steps.size) {
         turn.wait("")
         for (const [event, data] of storedEvents(entry)) turn.apply(event, data)
@@ -272,7 +273,7 @@ export class Conversation {
     turn.runId = runId
     turn.drawn = () => this.hooks.drawn()
     turn.again = this.hooks.again
-    if (!turn.graph) turn.fork = (body) => this._fork(body)
+    if (!turn.graph) turn.fork = (...given) => this._fork(...given)
     turn.deliveriesOf = (run) => this.hooks.deliveries(this.threadId, run, this.leaving.signal)
     if (!runId.startsWith("entry ")) turn.readTimeline = () => read(this._run(turn.runId, "/timeline"), { signal: this.leaving.signal })
     if (runId) this.turns.set(runId, turn)

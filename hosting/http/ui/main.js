@@ -117,7 +117,7 @@ async function route() {
   }
   delete document.body.dataset.view
   showAgents(agent)
-  conversation = new Conversation(agent.name, thread, { named, changed, failed, recovered: quiet, drawn, deliveries: deliveriesOf, again: (text) => composer.write(text), forked: (id) => (location.hash = hrefOf(agent.name, id)) })
+  conversation = new Conversation(agent.name, thread, { named, changed, failed, recovered: quiet, drawn, deliveries: deliveriesOf, again: (contents) => composer.take(contents), forked })
   byId("conversation").replaceChildren(conversation.element)
   byId("composer").hidden = false
   byId("message").placeholder = `Message ${agent.name}${takesText(agent) ? "" : ", as JSON"}`
@@ -233,6 +233,11 @@ function deliveriesOf(threadId, runId, signal) {
   const made = new Deliveries(conversation.agent, threadId, failed, administers(), runId)
   signal.addEventListener("abort", () => made.leave())
   return made
+}
+
+function forked(threadId, contents) {
+  if (contents) composer.take(contents)
+  location.hash = hrefOf(conversation.agent, threadId)
 }
 
 function named(threadId) {

@@ -7,6 +7,7 @@ import { announce, button, el, icon, valueNode } from "./dom.js"
 import { show } from "./markdown.js"
 import { timelineButton } from "./timeline.js"
 
+const WRITTEN = new Set(["text", "data", "uri"]) // what a person writes or attaches
 const TEXT_OF_END = { cancelled: "Stopped", failed: "Failed" }
 
 /** The turn of one run. `element` stands in the conversation. */
@@ -21,9 +22,10 @@ export class Turn {
     this.spoken = 0
     this.steps = new Map()
     this.decided = new Map() // calls of an earlier turn that a person decided, by their ids, and whether they may be made
-    this.said = "" // by the person, to be said again
+    this.contents = [] // that the person wrote, to be written again
     this.positions = {} // of its entries, by their types, as far as they were read
     this.request = el("div", { class: "request", hidden: true })
+    this.edit = el("div", { class: "edit" })
     this.stepList = el("ol", { class: "steps", hidden: true })
     this.answer = el("div", { class: "markdown" })
     this.state = el("p", { class: "state" })
@@ -31,19 +33,23 @@ export class Turn {
     this.cards = el("div", { class: "cards" })
     this.response = el("div", { class: "response" }, graph?.element, this.stepList, this.answer, this.cards, this.foot)
     const heading = el("h2", { class: "hidden" }, `A turn of ${agent}`)
-    this.element = el("article", { class: "turn" }, heading, this.request, this.response)
+    this.element = el("article", { class: "turn" }, heading, this.request, this.edit, this.response)
     this.response.hidden = true
     if (graph) graph.element.hidden = true
   }
 
-  /** Show what was asked: texts, and pictures and files by their names. */
-  ask(contents) {
+  /** Show what was asked: texts, and pictures and files by their names. Only what is known whole can be edited: of a
+   * large picture the page reads no more than that it was there. */
+  ask(contents, isWhole = true) {
     for (const { content } of contents)
       if (content?.function_call) this.decided.set(content.function_call.call_id, { ...content.function_call, approved: content.approved })
-    this.said = contents.map((content) => (content.$type === "text" ? content.text : "")).join("")
+    this.contents = contents.filter((content) => WRITTEN.has(content.$type) && !content.attachment)
+    this.isWhole = isWhole && this.contents.length === contents.length
     const parts = contents.map(shownContent).filter(Boolean)
     this.request.replaceChildren(...parts)
     this.request.hidden = !parts.length
+    if (this.isWhole && parts.length)
+      this.edit.replaceChildren(this._forkButton("Edit", "Change it in a thread of its own", "request", this.contents))
   }
 
   /** Wait for the first event. */
@@ -97,7 +103,7 @@ export class Turn {
     this.state.replaceChildren()
     this.state.hidden = true
     const code = problem.code ? el("code", {}, problem.code) : null
-    const again = this.said && this.again ? el("div", {}, button("Write it again", () => this.again(this.said), "small")) : null
+    const again = this.contents.length && this.again ? el("div", {}, button("Write it again", () => this.again(this.contents), "small")) : null
     this.cards.replaceChildren(el("div", { class: "card bad", role: "alert" }, el("p", {}, problem.message), code, again))
   }
 
@@ -154,7 +160,9 @@ export class Turn {
     const tokens = usage?.total_token_count
     this._say([tokens && `${tokens.toLocaleString()} tokens`, cost && `cost ${cost}`].filter(Boolean).join(" · "), "quiet")
     if (this.characters.length) this.foot.append(copyButton(() => this.characters.join(""), "Copy", "quiet small"))
-    if (this.fork && !asked) this.foot.append(this._forkButton())
+    if (!this.fork || asked) return
+    this.element.classList.add("forks")
+    this.foot.append(this._forkButton("Fork", "Go on from here in a thread of its own", "response"))
   }
 
   _on_failed(data) {
@@ -171,11 +179,13 @@ export class Turn {
     this._say("The app cannot reach its log. Coming back", "busy")
   }
 
-  /** Return a button for a fork that ends with this turn: the same one, however often it is asked for. */
-  _forkButton() {
+  /** Return a button for a fork before the request, to edit `contents` there, or after the response: the same fork,
+   * however often it is asked for. */
+  _forkButton(says, title, type, contents) {
     let body
-    const made = button("Fork", () => this.fork((body ??= { at: this.positions.response ?? this.runId, thread_id: randomKey() })), "quiet small")
-    made.title = "Go on from here in a thread of its own"
+    const drawn = () => ({ at: this.positions[type] ?? this.runId, before: type === "request", thread_id: randomKey() })
+    const made = button(says, () => this.fork((body ??= drawn()), contents), "quiet small")
+    made.title = title
     return made
   }
 

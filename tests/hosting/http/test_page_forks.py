@@ -1,19 +1,23 @@
-"""Forks on the page: made at an answer, once, and what they come from."""
+"""Forks on the page: made at an answer or to edit a message, once, and what they come from."""
 
 from __future__ import annotations
 
+import base64
 import re
 from typing import Any
 
 import httpx
 import pytest
-from playwright.async_api import Locator, Page, Route, expect
+from playwright.async_api import FilePayload, Locator, Page, Route, expect
 
 from tests.hosting.http.browsed_page import IN_A_BROWSER, ask, browsed, ended
 from tests.support.running_host import RunningHost
 
 REFUND = 'Call refund with {"order": "A-17", "amount": 120}'
 REFUSED, LOST = "Failed to load resource: the server responded", "net::ERR"
+PNG = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYGBgAAAABQABh6FO1AAAAABJRU5ErkJggg=="
+)
 ORIGIN = "Fork of another thread"
 
 pytestmark = IN_A_BROWSER
@@ -26,9 +30,19 @@ def noted(page: Page) -> list[Any]:
     return asked
 
 
-def forks(page: Page) -> Locator:
+def forks(page: Page, says: str = "Fork") -> Locator:
     """Return the buttons that make a fork."""
-    return page.get_by_role("button", name="Fork", exact=True)
+    return page.get_by_role("button", name=says, exact=True)
+
+
+def box(page: Page) -> Locator:
+    """Return what a message is written into."""
+    return page.get_by_label("Message", exact=True)
+
+
+async def offered(page: Page) -> tuple[int, int]:
+    """Return how many answers and how many messages have a button."""
+    return await forks(page).count(), await forks(page, "Edit").count()
 
 
 async def said(page: Page) -> list[str]:
@@ -79,6 +93,70 @@ async def test_a_fork_goes_on_from_an_answer_and_leads_back_to_its_origin(host: 
     assert (of_first, of_origin, of_second) == (["one", "another"], ["one", "two", "three"], ["one", "two"])
     assert [one["thread_id"] for one in asked] == [first, second]
     assert [type(one["at"]) for one in asked] == [str, int]
+
+
+@pytest.mark.behaviour("page.forks")
+async def test_a_message_is_edited_in_a_fork_that_ends_before_it(host: RunningHost) -> None:
+    """It is in the box, where the focus is. Back leads to the origin, which stays as it was."""
+    async with browsed(host.origin) as browser:
+        page = await browser.open("#/writer")
+        for number, message in enumerate(("one", "two", "three"), start=1):
+            await ask(page, message)
+            await ended(page, number=number)
+        origin = page.url.rpartition("/")[2]
+        await forks(page, "Edit").nth(1).press("Enter")
+        await at_a_fork(page, origin)
+        await ended(page)
+        await expect(box(page)).to_be_focused()
+        await expect(box(page)).to_have_value("two")
+        await page.keyboard.type(", and a half")
+        await page.keyboard.press("Enter")
+        await ended(page, number=2)
+        of_fork = await said(page)
+        await page.go_back()
+        await ended(page, number=3)
+        of_origin = await said(page)
+        await forks(page, "Edit").first.click()
+        await at_a_fork(page, origin)
+        await page.get_by_text("Nothing was said here yet").wait_for()
+        await expect(box(page)).to_have_value("one")
+
+    assert (of_fork, of_origin) == (["one", "two, and a half"], ["one", "two", "three"])
+
+
+@pytest.mark.behaviour("page.forks")
+async def test_a_message_is_edited_with_its_pictures_and_files_or_not_at_all(host: RunningHost) -> None:
+    """In another tab too. Of a large picture the page has nothing after a reload but that it was there."""
+    files: list[FilePayload] = [
+        {"name": "plan.png", "mimeType": "image/png", "buffer": PNG},
+        {"name": "notes.txt", "mimeType": "text/plain", "buffer": b"all of it"},
+    ]
+    async with browsed(host.origin, REFUSED) as browser:
+        page, other = await browser.open("#/writer/pictures"), await browser.open("#/writer/pictures")
+        await page.locator("#picker").set_input_files(files)
+        await page.get_by_label("Remove notes.txt").wait_for()
+        await ask(page, "one")
+        for tab in (page, other):
+            await ended(tab)
+            await forks(tab, "Edit").click()
+            await at_a_fork(tab, "pictures")
+            await expect(box(tab)).to_have_value("one")
+            await expect(tab.locator("#files li")).to_have_text(["plan.png", re.compile("notes.txt")])
+        await ask(page, "two")
+        await ended(page)
+        edited = await said(page)
+        pictures = await page.locator(".request img").count()
+        await page.locator("#picker").set_input_files([{**files[0], "buffer": PNG * 1000}])
+        await page.get_by_label("Remove plan.png").wait_for()
+        await ask(page, "three")
+        await ended(page, number=2)
+        large = [await offered(page)]
+        await page.reload()
+        await ended(page, number=2)
+        large.append(await offered(page))
+
+    assert (edited, pictures) == (["twonotes.txt:\n\nall of it"], 1)
+    assert large == [(2, 2), (2, 1)]
 
 
 @pytest.mark.behaviour("page.forks")
@@ -137,21 +215,22 @@ async def test_no_fork_is_offered_of_a_turn_that_goes_on_failed_or_asked_for_app
         page = await browser.open("#/writer")
         await ask(page, "slowly " * 40)
         await page.locator(".markdown", has_text="slowly slowly").wait_for()
-        while_it_runs = await forks(page).count()
+        while_it_runs = await offered(page)
         await ended(page)
-        after = await forks(page).count()
+        after = await offered(page)
         await ask(page, "fail")
         await ended(page, "failed")
-        failed = await forks(page).count()
+        failed = await offered(page)
         page = await browser.open("#/clerk")
         await ask(page, REFUND)
         await page.get_by_text("May the agent call refund?").wait_for()
-        waits = [await forks(page).count()]
+        waits = [await offered(page)]
         await page.reload()
         await page.get_by_role("button", name="Approve").wait_for()
-        waits.append(await forks(page).count())
+        waits.append(await offered(page))
         await page.get_by_role("button", name="Approve").click()
         await ended(page, number=2)
-        decided = await forks(page).count()
+        decided = await offered(page)
 
-    assert (while_it_runs, after, failed, waits, decided) == (0, 1, 1, [0, 0], 1)
+    none = (0, 0)
+    assert (while_it_runs, after, failed, waits, decided) == (none, (1, 1), (1, 1), [none, none], (1, 0))

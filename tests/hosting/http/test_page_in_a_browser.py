@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx
 import pytest
 from axe_playwright_python.async_playwright import Axe
-from playwright.async_api import Route, expect
+from playwright.async_api import FilePayload, Route, expect
 
 from tests.hosting.http.browsed_page import (
     IN_A_BROWSER,
@@ -78,7 +78,7 @@ async def test_an_answer_streams_in_with_its_tools_and_is_there_after_a_reload(h
 
 @pytest.mark.behaviour("page.verbs")
 async def test_an_answer_is_copied_and_a_message_that_failed_is_written_again(host: RunningHost) -> None:
-    """The answer as Markdown, the message into the box. The thread has its first words on top."""
+    """The answer as Markdown, the message into the box with its picture. The thread has its first words on top."""
     async with browsed(host.origin) as browser:
         await browser.context.grant_permissions(["clipboard-read", "clipboard-write"])
         page = await browser.open("#/writer")
@@ -88,10 +88,14 @@ async def test_an_answer_is_copied_and_a_message_that_failed_is_written_again(ho
         await page.get_by_role("button", name="Copy", exact=True).click()
         await page.get_by_role("button", name="Copied").wait_for()
         copied = await page.evaluate("navigator.clipboard.readText()")
+        picture: FilePayload = {"name": "plan.png", "mimeType": "image/png", "buffer": b"p" * 20_000}
+        await page.locator("#picker").set_input_files(picture)
+        await page.get_by_label("Remove plan.png").wait_for()
         await ask(page, "fail")
         await ended(page, "failed")
         await page.get_by_role("button", name="Write it again").click()
         written = await page.get_by_label("Message", exact=True).input_value()
+        await page.get_by_label("Remove plan.png").wait_for()
 
     assert (copied, written) == ("one **two** three", "fail")
 
@@ -429,7 +433,7 @@ async def test_a_screen_reader_hears_each_paragraph_once_and_the_keys_lead_every
         await ended(page)
         heard = await page.locator("#live p").all_inner_texts()
         focused = await page.evaluate("document.activeElement.id")
-        for _ in range(5):  # the clip, Fork, Copy and Timeline
+        for _ in range(6):  # the clip, Fork, Copy, Timeline and Edit
             await page.keyboard.press("Shift+Tab")
         deleting = await page.evaluate("document.activeElement.ariaLabel")
 
