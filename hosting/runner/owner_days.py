@@ -60,7 +60,7 @@ class OwnerDays:
             today = self._today()
             others = [day for day in known.days.items() if day[0] != today]
             days = [*others, (today, known.days.get(today, UNUSED).plus(used))]
-            return _Days(days=dict(days[-_KEPT_DAYS:]), counted=known.counting(counted))
+            return known.model_copy(update={"days": dict(days[-_KEPT_DAYS:]), "counted": known.counting(counted)})
 
         await self._heads.change(owner, more)
 

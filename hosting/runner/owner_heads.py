@@ -28,9 +28,12 @@ _OVERHEAD_BYTES = 512
 
 
 class OwnerHead(BaseModel):
-    """A head, with the ids of what was `counted` last. A new one is what an owner has of whom nothing is stored."""
+    """A head, with the ids of what was `counted` last. A new one is what an owner has of whom nothing is stored.
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    What a newer version added to it stays.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="allow")
 
     counted: tuple[str, ...] = ()
 

@@ -84,7 +84,7 @@ class OwnerMinutes:
     def _adding(self, known: _Minute, counted: str, *, requests: int = 0, tokens: int = 0) -> _Minute:
         second = int(self._clocks.wall())
         sent, used = _and(known.seconds, second, requests), _and(known.tokens, second, tokens)
-        return _Minute(seconds=sent, tokens=used, counted=known.counting(counted))
+        return known.model_copy(update={"seconds": sent, "tokens": used, "counted": known.counting(counted)})
 
     def _check(self, known: _Minute) -> None:
         """Raise `LimitExceededError` where no request is taken: for what takes longer, if there is none of both."""

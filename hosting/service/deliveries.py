@@ -31,7 +31,9 @@ _AT_ONCE = 200
 
 
 class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    """What a newer version added is written back as it was."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
 
 
 class Try(_Record):

@@ -65,7 +65,7 @@ class TokenTotals(HeadPart):
 
     def beyond(self, recorded: TokenTotals) -> dict[str, int]:
         """Return what these have more than those, by name, with the cost; empty where that is nothing."""
-        more = {name: count - getattr(recorded, name) for name, count in self.model_dump().items()}
+        more = {name: getattr(self, name) - getattr(recorded, name) for name in TokenTotals.model_fields}
         return {name: count for name, count in more.items() if count > 0}
 
     def stored(self) -> dict[str, int]:

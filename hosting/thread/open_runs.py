@@ -11,9 +11,12 @@ from hosting.thread import events
 
 
 class HeadPart(BaseModel):
-    """A part of a head: it never changes, and what it does not know it leaves out."""
+    """A part of a head: it never changes, and what it does not know it keeps: a newer version that wrote it comes back.
 
-    model_config = ConfigDict(frozen=True, extra="ignore")
+    So what is new of a run belongs into the run's part, which goes with the run. A deleted thread keeps nothing.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="allow")
 
 
 class OpenRun(HeadPart):

@@ -1,8 +1,9 @@
 """The versions of events, heads and rows: as this code writes them, and how what another version wrote is read.
 
-Theory. Members that a reader does not know are ignored, so most of what is new needs no version. Kinds of events that
-an older version of the code must not decide on have the newer one, and so does the head after them: only threads that
-have any are kept from that code.
+Theory. Members that a reader does not know are ignored, so most of what is new needs no version. What is written again,
+as a head with each append, keeps them: an older version that comes between two turns of a newer one loses nothing.
+Kinds of events that an older version of the code must not decide on have the newer one, and so does the head after
+them: only threads that have any are kept from that code.
 """
 
 from __future__ import annotations

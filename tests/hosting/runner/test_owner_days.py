@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import json
 
 import pytest
 
 from hosting.budgets import UNUSED, Used
 from hosting.errors import LogUnavailableError
-from hosting.names import Address
+from hosting.limits import Limit
+from hosting.names import Address, new_id
 from hosting.ports import Clocks
 from hosting.runner.owner_days import OwnerDays
+from hosting.runner.owner_minutes import OwnerMinutes
 from hosting.runner.thread_log import ThreadLog
+from hosting.stores.contract import Append, StoredHead
 from hosting.stores.memory import MemoryObjects, MemoryThreadStore
 from tests.support.thread_stores import ArmedStore
 
@@ -28,7 +32,8 @@ class Desk:
         shared = MemoryThreadStore("hub")
         self.store = ArmedStore(shared)
         self.now = self.others_now = TEN_AT_NIGHT
-        log = ThreadLog(self.store, MemoryObjects(), "hub", clocks=Clocks(wall=lambda: self.now), patience_seconds=1.0)
+        clocks = Clocks(wall=lambda: self.now)
+        self.log = log = ThreadLog(self.store, MemoryObjects(), "hub", clocks=clocks, patience_seconds=1.0)
         other = ThreadLog(shared, MemoryObjects(), "hub", clocks=Clocks(wall=lambda: self.others_now))
         self.days, self.others = OwnerDays("Joker", log, self.store), OwnerDays("joker", other, shared)
 
@@ -134,3 +139,20 @@ async def test_a_look_is_one_read_and_a_count_one_append(desk: Desk) -> None:
     await desk.days.add("ada", CALL)
 
     assert desk.store.calls == {"head": 1, "append": 1}
+
+
+@pytest.mark.behaviour("thread.versions")
+async def test_what_a_newer_version_added_stays_when_an_older_one_counts(desk: Desk) -> None:
+    """In the record of days, and in that of a minute."""
+    minutes = OwnerMinutes("Joker", desk.log, desk.store, Limit(requests_per_minute=9))
+    for address in (Address.of("joker.budget", "day", "ada"), Address.of("joker.limit", "minute", "ada")):
+        await desk.store.append(address, None, Append(StoredHead(0, new_id(), b'{"counted": [], "mood": "good"}')))
+
+    await desk.days.add("ada", CALL)
+    await minutes.count("ada")
+
+    assert (await desk.others.used("ada"))[1] == CALL
+    for log, key in (("budget", "day"), ("limit", "minute")):
+        stored = await desk.store.head(Address.of(f"joker.{log}", key, "ada"))
+        assert stored is not None
+        assert json.loads(stored.payload)["mood"] == "good"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
@@ -124,6 +125,21 @@ async def test_it_is_tried_at_growing_pauses_for_a_day_and_then_given_up(desk: D
     record = await desk.record()
     assert (record.state, [one.status for one in record.tries]) == ("dead", [503] * 8)
     assert await desk.notes() == 0
+
+
+@pytest.mark.behaviour("thread.versions")
+async def test_what_a_newer_version_added_to_a_delivery_stays(desk: Desk) -> None:
+    """An older one that tries it again writes it back."""
+    await desk.webhooks().deliver(desk.order)
+    known = json.loads((await desk.record()).model_dump_json())
+    known["mood"] = known["tries"][0]["mood"] = "good"
+    await desk.webhooks().deliveries.put(desk.order, 0, Delivery.model_validate(known))
+
+    desk.now += PAUSES[1] * (1 + JITTER)
+    await desk.sweep()
+
+    record = await desk.record()
+    assert (record.model_extra, [one.model_extra for one in record.tries]) == ({"mood": "good"}, [{"mood": "good"}, {}])
 
 
 async def test_what_waits_says_from_when_on_it_is_tried_again(desk: Desk) -> None:

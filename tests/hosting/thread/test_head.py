@@ -410,6 +410,31 @@ def test_members_that_this_version_does_not_know_are_no_error() -> None:
     assert events.decode(text) == accepted()
 
 
+@pytest.mark.behaviour("thread.versions")
+def test_what_a_newer_version_added_to_a_head_stays_when_an_older_one_appends() -> None:
+    """At every level: of the thread as long as it lives, of a run and its claim as long as these are open."""
+    thread = Thread()
+    thread.do(accept("r1", claimed=True))
+    value = json.loads(head.encode(thread.head))
+    for part in (value, value["runs"][0], value["claim"], value["usage"], value["spent"]):
+        part["mood"] = 7
+    thread.head = head.decode(json.dumps(value).encode())
+
+    thread.do(RecordSteps("token-r1", (model_result("r1"),)))
+    thread.do(accept("r2"))
+    working = json.loads(head.encode(thread.head))
+    assert thread.head.spent.beyond(head.NOTHING) == {}
+    thread.do(end("r1"))
+    ended = json.loads(head.encode(thread.head))
+    deleted = fold(thread.head, [events.Deleting(at=NOW, reason="asked"), events.Deleted(at=NOW, receipt={})])
+
+    assert [part.get("mood") for part in (working, *working["runs"], working["claim"], working["usage"])] == [
+        *(7, 7, None, 7, 7)
+    ]
+    assert [part.get("mood") for part in (ended, *ended["runs"], ended["usage"])] == [7, None, 7]
+    assert b"mood" not in head.encode(deleted)
+
+
 @pytest.mark.behaviour("thread.keys")
 def test_a_row_of_another_epoch_or_without_payload_is_of_a_deleted_thread() -> None:
     """Erasing empties rows; until it has come to one, its epoch says the same."""
