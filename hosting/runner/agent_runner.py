@@ -181,8 +181,9 @@ class AgentRunner:
         except BudgetExceededError as error:
             logger.info("Run %s of agent %s ends: %s", attempt.run_id, self._name, error.detail)
             return AgentFailure(error)
-        except HostingError as error:
-            logger.exception("Run %s of agent %s cannot be kept.", attempt.run_id, self._name)
+        except HostingError as error:  # one that another error caused is nowhere else shown with it
+            level, traced = (logging.WARNING, None) if error.__cause__ is None else (logging.ERROR, error)
+            logger.log(level, "Run %s of agent %s ends: %s", attempt.run_id, self._name, error.detail, exc_info=traced)
             return AgentFailure(error)
         except BaseException as error:  # some libraries' errors are no `Exception`, groups of them among those
             if unreached := unreached_address(error):

@@ -53,14 +53,17 @@ async def test_what_its_tools_did_is_not_done_again() -> None:
     assert ended.done_after == Counter({"model 1": 1, "model 2": 1, "model 3": 1})
 
 
-async def test_a_tool_of_it_that_was_cut_short_ends_the_run() -> None:
-    """As one over any other client."""
+async def test_a_tool_of_it_that_was_cut_short_ends_the_run(caplog: pytest.LogCaptureFixture) -> None:
+    """As one over any other client. The log has a sentence: what killed the process is nothing to look for here."""
     counted, note = counting()
 
     ended = await killed_and_finished(bare_agent(note), counted, appends=AFTER_A_BEGIN)
 
     assert (ended.terminal["code"], ended.done_after) == ("run_interrupted", Counter({"model 1": 1}))
     assert ended.interrupted == ["0.1"]
+    (line,) = [record for record in caplog.records if record.name == "hosting.runner.agent_runner"]
+    assert line.getMessage().endswith("ends: " + ended.terminal["detail"])
+    assert (line.levelname, line.exc_info) == ("WARNING", None)
 
 
 async def test_a_model_that_asks_for_another_tool_than_before_ends_the_run() -> None:
