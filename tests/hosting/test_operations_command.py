@@ -20,6 +20,7 @@ from hosting.operations import main
 from hosting.owners import main as assign
 from hosting.principal import Principal
 from hosting.thread.commands import AcceptRun, DeleteThread
+from tests.support.kept_in import settings_of
 from tests.support.known_callers import ISSUER, app_of_known_callers, left_behind
 from tests.support.running_host import GUARD_SECONDS, RunningHost
 from tests.support.threads import accepted
@@ -112,6 +113,36 @@ def test_a_run_on_a_thread_that_the_engine_never_heard_of_is_repaired_where_its_
     assert (of_all, seen_of_all, codes) == (0, False, [1, 0])
     assert f"Joker, run {run_id} of thread new, owner {ADA}" in listed
     assert answer["response"] == f"echo: Hello from {run_id}"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["redis", "tables"])
+def test_an_owner_is_looked_at_alone_over_the_stores_of_many_processes(
+    kind: str, request: pytest.FixtureRequest, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What a process left of theirs that died before its signal is found, repaired and answered; nobody else's is."""
+    environ, bob, run_id = settings_of(kind, request), Principal(ISSUER, "bob").owner, "n" * 32
+    folder = app_of_known_callers(tmp_path)
+    event = accepted(run_id, at=time.time() - AGO).model_copy(update={"agent": "Joker", "thread_id": "new"})
+    for owner in (ADA, bob):
+        asyncio.run(left_behind(folder, Address.of("Joker", "new", owner), AcceptRun(event, 32), **environ))
+    with (
+        RunningHost(folder, environ={"AGENT_ADMIN_ROLE": "operators", **environ}) as running,
+        httpx.Client(base_url=running.origin, timeout=GUARD_SECONDS) as http,
+    ):
+        codes = [command(http, "--owner", ADA), command(http, "--owner", ADA, "--repair")]
+        told = capsys.readouterr().out
+        end = time.monotonic() + GUARD_SECONDS
+        run = f"{THREADS}/new/runs/{run_id}"
+        while http.get(run, headers={"x-user": "ada"}).status_code == 202:
+            assert time.monotonic() < end
+            time.sleep(0.05)
+        codes.append(command(http, "--owner", ADA))
+        left = command(http, "--owner", bob)
+
+    assert (codes, left) == ([1, 0, 0], 1)
+    assert [told.count(f"Joker, run {run_id} of thread new, owner {owner}") for owner in (ADA, bob)] == [2, 0]
+    assert told.endswith("  asked for again: accepted\n")
 
 
 @pytest.mark.slow

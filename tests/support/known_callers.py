@@ -8,8 +8,9 @@ from pathlib import Path
 from hosting.host_settings import task_hub
 from hosting.names import Address
 from hosting.runner.thread_log import ThreadLog
+from hosting.settings import read_settings
+from hosting.stores.choice import choose_thread_store
 from hosting.stores.memory import MemoryObjects
-from hosting.stores.sqlite import SqliteThreadStore
 from hosting.thread.commands import Command
 from tests.support.carriers import APP
 
@@ -53,9 +54,9 @@ def app_of_known_callers(folder: Path) -> Path:
     return copied
 
 
-async def left_behind(folder: Path, address: Address, step: Command) -> None:
-    """Append what another process of the app in that folder did before it was killed."""
-    hub = task_hub(folder, {})
-    log = ThreadLog(SqliteThreadStore(folder / ".agents" / "log.sqlite", hub), MemoryObjects(), hub)
+async def left_behind(folder: Path, address: Address, step: Command, **environ: str) -> None:
+    """Append what another process of the app in that folder, with such settings, did before it was killed."""
+    hub = task_hub(folder, environ)
+    log = ThreadLog(choose_thread_store(read_settings(environ), folder, environ, hub), MemoryObjects(), hub)
     await log.execute(address, step)
     await log.close()
