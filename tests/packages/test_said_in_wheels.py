@@ -45,6 +45,7 @@ def test_what_wheels_print_names_nothing_that_only_a_clone_has(staged: Path) -> 
     assert found == []
 
 
+@pytest.mark.slow
 def test_the_files_of_a_new_app_name_nothing_that_only_a_clone_has(staged: Path) -> None:
     """Nor do their comments, because they are the user's own; .funcignore is a list of what may be there."""
     template = staged / "durable_agent_host" / "durable_agent_host" / "template"

@@ -150,7 +150,6 @@ def test_a_url_chooses_the_tests_of_endpoints_and_hands_them_the_host_and_the_re
     ("arguments", "before"),
     [
         (["-x"], ON_ALL_CORES),
-        (["-m", "not slow"], ON_ALL_CORES),
         (["tests/agents", "-x"], []),
     ],
 )

@@ -92,6 +92,7 @@ def _requested(history: tuple[events.Event, ...]) -> list[events.Event]:
     return [event for event in history if isinstance(event, kinds)]
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("engine.random-programs")
 @_SLOWLY
 @given(PROGRAMS)
@@ -107,6 +108,7 @@ def test_any_program_ends_as_it_must(program: list[Step]) -> None:
     asyncio.run(play())
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("engine.random-programs")
 @_SLOWLY
 @given(PROGRAMS, st.lists(st.integers(1, 25), min_size=1, max_size=3))

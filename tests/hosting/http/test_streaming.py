@@ -34,6 +34,7 @@ async def test_an_answer_is_streamed_from_its_request_to_its_end(api: Api) -> No
     assert (ids[:2], ids) == ([(1,), (2,)], sorted(ids))
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("streams.resume")
 async def test_a_stream_cut_at_any_byte_and_resumed_is_the_same_answer(api: Api) -> None:
     """A reader knows the last whole frame, and gets the rest; deltas perhaps again, at their offset."""

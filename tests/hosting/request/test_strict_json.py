@@ -17,6 +17,7 @@ JSON_VALUES = st.recursive(
 )
 
 
+@pytest.mark.slow
 @given(JSON_VALUES)
 def test_strict_json_reads_whatever_json_there_is(value: object) -> None:
     """Strictness refuses no value that `json` writes."""

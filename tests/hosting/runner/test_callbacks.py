@@ -338,6 +338,7 @@ async def deliver_again(host: DirectHost, run_id: str, thread_id: str = "t") -> 
     return await host.entities.call(again.entity, again.key, again.operation, again.value, is_signal=True)
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("callbacks.updates")
 async def test_no_listener_outlives_its_attempt() -> None:
     """Whether it was answered or cancelled: 100 runs that ended in another process once left 100."""

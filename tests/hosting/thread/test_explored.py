@@ -159,6 +159,7 @@ def test_no_interleaving_breaks_a_promise(sentence: str, record_property: Any) -
     check(sentence, QUICK[sentence], record_property)
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("thread.explored")
 def test_the_worlds_see_every_kind_of_event() -> None:
     """But for words and model results, which are steps as a tool's are, and trims."""

@@ -157,6 +157,7 @@ COMMANDS = st.one_of(
 """Whatever may be asked of a thread, by those who know its head and by those who do not."""
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("thread.fold")
 @given(st.data())
 @settings(max_examples=repeated(150, exploring=1500))
