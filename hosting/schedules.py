@@ -50,6 +50,26 @@ class Times:
     time_zone: str = UTC
     at: float | None = None
 
+    @property
+    def problem(self) -> str | None:
+        """What keeps this process from knowing the ticks, as a sentence; None where it knows them.
+
+        Times were read when they were made. The tz database of another machine, or of another day, has other zones, and
+        another version of the app may read other expressions.
+        """
+        if self.at is not None:
+            return None
+        try:
+            CronSim(self.cron or "", self._local(0.0))
+        except CronSimError:
+            return f"This version of the app cannot read the expression {self.cron!r}. Delete the schedule, or update."
+        except (ValueError, OSError, zoneinfo.ZoneInfoNotFoundError):
+            return (
+                f"The tz database of this machine has no time zone {self.time_zone!r}. "
+                "Update the package tzdata, or delete the schedule and make it with another zone."
+            )
+        return None
+
     def after(self, moment: float) -> float | None:
         """Return the first tick after that moment, None where there is none."""
         if self.at is not None:

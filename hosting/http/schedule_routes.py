@@ -30,7 +30,10 @@ class ScheduledRun(TypedDict):
 
 
 class ShownSchedule(TypedDict):
-    """A schedule; times are RFC 3339. What a `request` does not have is as in a run without it."""
+    """A schedule; times are RFC 3339. What a `request` does not have is as in a run without it.
+
+    `problem` is a sentence where the process that answers does not know its times: it begins no run.
+    """
 
     schedule_id: str
     agent: str
@@ -44,6 +47,7 @@ class ShownSchedule(TypedDict):
     busy: Busy | None
     created_at: str
     next_run_at: str | None
+    problem: str | None
     last_run: ScheduledRun | None
     last_missed_at: str | None
 
@@ -130,8 +134,8 @@ def schedules_reply(found: Iterable[tuple[ScheduleName, Schedule]]) -> Reply:
 
 def schedule_fields(name: ScheduleName, schedule: Schedule) -> ShownSchedule:
     """Return a schedule as it is shown."""
-    upcoming, last = schedule.next_tick, schedule.last
-    is_over = upcoming is None and schedule.begun is None
+    upcoming, last, problem = schedule.next_tick, schedule.last, schedule.times.problem
+    is_over = upcoming is None and schedule.begun is None and problem is None
     return {
         "schedule_id": name.id,
         "agent": schedule.agent,
@@ -145,6 +149,7 @@ def schedule_fields(name: ScheduleName, schedule: Schedule) -> ShownSchedule:
         "busy": schedule.busy,
         "created_at": iso(schedule.created_at),
         "next_run_at": _shown(upcoming),
+        "problem": problem,
         "last_run": None
         if last is None
         else {"at": iso(last.tick), "thread_id": last.thread_id, "run_id": last.run_id, "code": last.code},

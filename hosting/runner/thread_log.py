@@ -231,6 +231,11 @@ class ThreadLog:
             for one, reference in ((one, reference_in(one.payload)) for one in stored)
         ]
 
+    async def metadata(self, address: Address, head: Head) -> dict[str, str]:
+        """Return the thread's metadata, as the head has it. Raises `LogUnavailableError`."""
+        found = await self.events(address, head.described - 1, through=head.described) if head.described else ()
+        return next((event.metadata for _, event in found if isinstance(event, events.Described)), {})
+
     async def row(self, address: Address, kind: type[RowT], key: str, head: Head) -> RowT | rows.DeletedRow | None:
         """Return the row of that idempotency key, run or approval under this head, or None. Raises as `execute`."""
         found = await self.retried("read", lambda: self._store.row(address, kind.name_of(key)))
@@ -244,8 +249,14 @@ class ThreadLog:
         await self._store.erase(address, through)
 
     async def trim(self, address: Address, head: Head) -> None:
-        """Remove the events that the head says are trimmed, and all that belongs to them; raises as `forget` does."""
-        for epoch, names in names_by_epoch(await self._store.events(address, 0, head.trimmed)).items():
+        """Remove the events that the head says are trimmed, and all that belongs to them; raises as `forget` does.
+
+        Where they went before, that is one read.
+        """
+        left = await self._store.events(address, 0, head.trimmed)
+        if not left:
+            return
+        for epoch, names in names_by_epoch(left).items():
             with self._as_log("append"):
                 await self._attachments.erase(epoch_store_key(self._hub, address, epoch), names)
         await self._store.trim(address, head.trimmed, head.trimmed)

@@ -3,8 +3,9 @@
 Trimming. Events go by age once a committed document holds what they say. The entity trims, and only up to the position
 of the document that it was given: that one is committed, the one that it returns may never be. `Trimmed` is an event
 first, so that a reader knows what may be missing; then the store removes it. A process that dies in between leaves
-events that nobody reads: the next check finds `Trimmed` and removes them. Complete runs go, with their rows. A check
-costs a read of the events, so a thread in use is checked once in many events, and an idle one by the sweep.
+events that nobody reads: the next check finds and removes them. Complete runs go, with their rows. A check reads what
+is too old and a few hundred events behind it, so a thread in use is checked once in many events, and an idle one by
+the sweep.
 
 Expiry. An agent may have a time to live, counted from the last successful turn. The turn itself writes the time, from
 its event, so a turn applied twice gives one document. Other packages read and write the same property. A time that
@@ -21,11 +22,12 @@ from hosting.names import Address
 from hosting.ports import read_utc, utc
 from hosting.runner.thread_log import ThreadLog
 from hosting.thread.commands import TrimThread
-from hosting.thread.events import TERMINALS, Accepted, Completed, Deleting, Described, Event, Terminal, Trimmed
+from hosting.thread.events import TERMINALS, Accepted, Completed, Deleted, Deleting, Event, Terminal
 from state.conversation import with_expiration
 from state.extension import LogMark
 from state.models import Conversation
 
+_Stored = tuple[int, Event]
 EVENTS_BETWEEN_TRIMS = 256
 DAY_SECONDS = 86_400.0
 LONGEST_TTL_SECONDS = 315_360_000
@@ -51,21 +53,36 @@ class Retention:
         head = await self._log.head(address)
         if head.epoch != given.epoch or head.state != "open":
             return
-        events = await self._log.events(address, head.trimmed)
-        is_due = any(isinstance(event, Trimmed) and event.through == head.trimmed for _, event in events)
         now = self._log.clocks.wall()
-        oldest_kept = now - self._kept_seconds
-        through = _last_complete_run(takewhile(lambda one: one[0] <= given.since and one[1].at < oldest_kept, events))
+        piece = await self._piece(address, head.trimmed)
+        is_due = head.trimmed > 0 and not (piece and isinstance(piece[0][1], Deleted))
+        older = await self._older(address, piece, given.since, now - self._kept_seconds)
+        through = _last_complete_run(older)
         if through > head.trimmed:
-            metadata = next((event.metadata for _, event in reversed(events) if isinstance(event, Described)), None)
+            metadata = await self._log.metadata(address, head)  # its event may be one of those that go
             trimmed = (await self._log.execute(address, TrimThread(now, through, metadata))).head
             is_due = is_due or trimmed.trimmed > head.trimmed
             head = trimmed
         if is_due and head.state == "open":  # a tombstone's rows are not for their age to remove
             await self._log.trim(address, head)
 
+    async def _older(self, address: Address, piece: list[_Stored], through: int, oldest_kept: float) -> list[_Stored]:
+        """Return the events of that first piece and of those behind it, up to that position, from before `oldest_kept`.
 
-def _last_complete_run(events: Iterable[tuple[int, Event]]) -> int:
+        They are read in pieces, so that a thread whose events are all young is read in one, however long it is.
+        """
+        older: list[_Stored] = []
+        while piece:
+            found = list(takewhile(lambda one: one[0] <= through and one[1].at < oldest_kept, piece))
+            older += found
+            piece = await self._piece(address, piece[-1][0]) if len(found) == len(piece) else []
+        return older
+
+    async def _piece(self, address: Address, after: int) -> list[_Stored]:
+        return await self._log.events(address, after, through=after + EVENTS_BETWEEN_TRIMS)
+
+
+def _last_complete_run(events: Iterable[_Stored]) -> int:
     """Return the position up to which these first events of a thread have no run without its end; 0 without one."""
     open_runs: dict[str, int] = {}
     last = 0

@@ -100,12 +100,12 @@ class Schedule(_Stored):
 
     @property
     def next_tick(self) -> float | None:
-        """The first tick that was not dealt with; None for a schedule that is paused or has no more."""
-        return None if self.paused else self.times.after(self.done)
+        """The first tick that was not dealt with; None for one that is paused, has no more, or whose are not known."""
+        return None if self.paused or self.times.problem is not None else self.times.after(self.done)
 
     def ticked(self, now: float) -> Schedule:
         """Return the schedule with what is due begun or missed; the same where nothing is, or another tick is begun."""
-        if self.paused or self.begun is not None:
+        if self.paused or self.begun is not None or self.times.problem is not None:
             return self
         found = due(self.times, self.done, now, self.missed)
         if found.tick is not None:

@@ -49,7 +49,8 @@ DAY_SECONDS = 86_400.0
 """A clock sleeps no longer: so it notices a clock of the machine that was set, and no engine has to split its timer."""
 AGAIN_SECONDS = 30.0
 """After this a clock looks again where a store or the engine was away, or its schedule was not there yet."""
-UNKNOWN_AGENT_SECONDS = 3600.0
+UNKNOWN_SECONDS = 3600.0
+"""After this a clock looks again where the app has not its agent, or does not know its ticks."""
 NEW_SECONDS = 120.0
 """So long after its start a clock waits for its schedule."""
 EARLY_SECONDS = 2.0
@@ -132,8 +133,11 @@ class Schedules:
             return await self._repeated(name, there, schedule, client)
         first = schedule.next_tick
         if first is None or first > now + LONGEST_AHEAD_SECONDS:
-            named = f"'at' is {utc(wanted.times.at)}" if wanted.times.at is not None else f"'cron' is {schedule.cron!r}"
-            raise InvalidFieldError(f"The field {named}: its first time has passed, or is more than ten years ahead.")
+            if (at := wanted.times.at) is None:
+                raise InvalidFieldError(
+                    f"The first time of the field 'cron', {schedule.cron!r}, is more than ten years ahead."
+                )
+            raise InvalidFieldError(f"The field 'at' is {utc(at)}, which has passed or is more than ten years ahead.")
         if len(await self._store.heads(name.address.agent, name.address.owner, "", self._most)) >= self._most:
             raise TooManySchedulesError(
                 f"There are {self._most} schedules of yours with agent {agent!r}, the limit. Delete one first."
@@ -196,7 +200,8 @@ class Schedules:
                 await self._mend(name, schedule, client)
                 return schedule
             resumed = schedule.resumed(now)
-            if (first := resumed.next_tick) is not None:
+            first = resumed.next_tick if resumed.times.problem is None else now
+            if first is not None:
                 await self._start(name.clock(resumed.generation, now), first, client)
             if isinstance(await self._appended(name, stored, resumed), Appended):
                 return resumed
@@ -252,13 +257,16 @@ class Schedules:
             return None
         if name.agent not in self._agents:
             logger.warning("Schedule %s is of agent %s, which the app does not have.", name.id, schedule.agent)
-            return now + UNKNOWN_AGENT_SECONDS
+            return now + UNKNOWN_SECONDS
         early = (schedule.next_tick or 0) - now
         if 0 < early <= EARLY_SECONDS:
             await asyncio.sleep(early)
         schedule = await self._changed(name, lambda one: one.ticked(self._clocks.wall()))
         if schedule.begun is not None:
             schedule = await self._finish(name, schedule.begun, client)
+        if (problem := schedule.times.problem) is not None:
+            logger.warning("Schedule %s of agent %s begins no run. %s", name.id, name.agent, problem)
+            return now + UNKNOWN_SECONDS
         following = schedule.next_tick
         return None if following is None else min(following, now + DAY_SECONDS)
 

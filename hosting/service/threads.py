@@ -34,7 +34,7 @@ from hosting.service.runs import FIRST_POLL_SECONDS, next_pause
 from hosting.service.webhooks import Webhooks
 from hosting.stores.choice import Stores
 from hosting.thread.commands import DeleteThread, DescribeThread, RecordInstances, Refused, ResetThread
-from hosting.thread.events import Accepted, Described, Event, InstanceOutcome
+from hosting.thread.events import Accepted, Event, InstanceOutcome
 from hosting.thread.head import Head
 from hosting.thread.run import Run
 from state.attachments import Exchange, references
@@ -158,7 +158,7 @@ class Threads:
             conversation = with_older(stored, older)
             named = frozenset().union(*(references(entry) for entry in exchanges(conversation)))
             attachments = await self._attachments_of(self._store_key(view), stored, named)
-            export = ThreadExport(view, conversation, attachments, await self.metadata(address, view.head))
+            export = ThreadExport(view, conversation, attachments, await self._log.metadata(address, view.head))
             if self._webhooks is None:
                 return export
             deliveries = await self._webhooks.deliveries.all_of(address, view.head.epoch)
@@ -204,11 +204,6 @@ class Threads:
         self._publish(address, decided)
         # Any run's signal has its entity store what the log has.
         await client.signal(*address.entity, "run", {"run_id": "described", "logged": True})
-
-    async def metadata(self, address: Address, head: Head) -> dict[str, str]:
-        """Return the thread's metadata. Raises `LogUnavailableError`."""
-        read = await self._log.events(address, head.described - 1, through=head.described) if head.described else ()
-        return next((event.metadata for _, event in read if isinstance(event, Described)), {})
 
     async def delete(self, address: Address, client: EntityClient, seconds: float) -> bool:
         """Have the thread deleted, its open runs ended first; return whether nothing of it can come back any more.

@@ -198,7 +198,8 @@ class ThreadStore(Protocol):
         """Remove events at or before position `before`, and rows of positions at or before `rows_before`.
 
         Some of the newest of those events may stay, where they share a record with later ones. The head is not
-        touched: it names first, by an append, what may be trimmed. A call that is broken off is finished by the next.
+        touched: it names first, by an append, what may be trimmed. Events go last, so that a call that was broken off
+        shows by them; the next one finishes it.
         """
 
     async def erase(self, address: Address, through: int) -> None:

@@ -135,11 +135,13 @@ its name, position, '1' if it must be new, payload -> 1 when it stands there, or
 of the head."""
 
 TRIM = """
-redis.call('XTRIM', KEYS[2], 'MINID', (tonumber(ARGV[1]) + 1) .. '-0')
 local names = redis.call('ZRANGEBYSCORE', KEYS[4], '-inf', ARGV[2], 'LIMIT', 0, ARGV[3])
 if #names > 0 then
   redis.call('HDEL', KEYS[3], unpack(names))
   redis.call('ZREM', KEYS[4], unpack(names))
+end
+if #names < tonumber(ARGV[3]) then
+  redis.call('XTRIM', KEYS[2], 'MINID', (tonumber(ARGV[1]) + 1) .. '-0')
 end
 return #names
 """

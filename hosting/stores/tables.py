@@ -145,8 +145,8 @@ class TablesThreadStore:
     async def trim(self, address: Address, before: int, rows_before: int) -> None:
         """A call for each 1,000 entities to be found, and for each 100 to be removed."""
         async with self._reaching():
-            await self._rewrite(address.key, _events_through(before), KEYS, _removal)
             await self._rewrite(address.key, f"{_ROWS} and position le {rows_before}L", KEYS, _removal)
+            await self._rewrite(address.key, _events_through(before), KEYS, _removal)
 
     async def erase(self, address: Address, through: int) -> None:
         """Calls as for `trim`. Of events appended together, those after `through` stay."""

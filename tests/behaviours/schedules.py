@@ -17,6 +17,8 @@ BEHAVIOURS = {
     "them (docs/schedules.md).",
     "schedules.clock-lost": "Whoever reads a schedule that is overdue and whose clock is gone starts it again "
     "(docs/schedules.md).",
+    "schedules.unknown-times": "A schedule whose time zone the machine does not know says so and waits; the others are "
+    "listed and run (docs/schedules.md).",
     "schedules.versions": "A schedule of a newer version is left to that version, and what it added stays.",
     "schedules.cost": "The engine keeps ids of a schedule alone, and an app may have none (docs/schedules.md).",
 }

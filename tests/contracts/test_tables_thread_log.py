@@ -276,6 +276,21 @@ async def test_every_other_call_without_an_answer_is_refused_and_may_be_repeated
     assert await whole(there, ["key-1", "key-2"]) == (None, [], [None, None])
 
 
+@pytest.mark.behaviour("log.trim")
+async def test_a_trim_that_was_broken_off_shows_by_its_events(
+    there: TablesThreadStore, impatient: TablesThreadStore, fault_proxy: FaultProxy
+) -> None:
+    """So that who looks for them removes the rows too."""
+    await write(there, None, b"one", rows=(Row("key-1", 1, b"row"),))
+    fault_proxy.set("request lost", service="Table", path=BATCH, skip=1)
+
+    with pytest.raises(LogUnavailableError):
+        await impatient.trim(ADDRESS, 1, 1)
+
+    assert await there.row(ADDRESS, "key-1") is None
+    assert await texts(there) == [(1, b"one")]
+
+
 @pytest.mark.behaviour("log.away")
 async def test_an_account_that_is_away_and_back_is_used_again(here: TablesThreadStore, fault_proxy: FaultProxy) -> None:
     """By the same store: it connects anew."""

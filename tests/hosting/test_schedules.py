@@ -108,10 +108,12 @@ def test_a_clock_that_is_set_back_repeats_no_tick() -> None:
         ("2026-12-24t18:00:00.250z", "UTC", "2026-12-24T18:00"),
         ("2026-12-24T18:00:00+01:00", "UTC", "2026-12-24T17:00"),
         ("2026-12-24 18:00", BERLIN, "2026-12-24T17:00"),
+        ("2026-03-29T02:30", BERLIN, "2026-03-29T01:30"),
+        ("2026-10-25T02:30", BERLIN, "2026-10-25T00:30"),
     ],
 )
 def test_a_time_with_an_offset_or_of_the_time_zone(text: str, time_zone: str, expected: str) -> None:
-    """Whole seconds."""
+    """Whole seconds. One that is left out comes as much later, and one that comes twice the first time."""
     assert read_times(None, time_zone, text) == Times(None, time_zone, at(expected))
 
 

@@ -68,7 +68,7 @@ class ConversationVerbs:
             first = await self._events(address, head, head.trimmed + 1)
             created_at, metadata = (
                 _created_at(address, head, first),
-                await self._services.threads.metadata(address, head),
+                await self._services.log.metadata(address, head),
             )
             found.append(conversation_object(agent.name, address.thread_id, created_at, metadata))
         has_more = listed.cursor is not None
@@ -114,7 +114,7 @@ class ConversationVerbs:
     async def _read(self, request: WireRequest, parts: Mapping[str, str]) -> Reply:
         address, head, log = await self._log(request, names.read_conversation_id(parts["id"]))
         agent, created_at = find_agent(self._plan, address.agent).name, _created_at(address, head, log)
-        metadata = await self._services.threads.metadata(address, head)
+        metadata = await self._services.log.metadata(address, head)
         return json_reply(200, conversation_object(agent, address.thread_id, created_at, metadata))
 
     async def _delete(self, request: WireRequest, parts: Mapping[str, str]) -> Reply:

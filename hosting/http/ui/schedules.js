@@ -46,13 +46,14 @@ export class Schedules extends Cards {
   }
 
   _card(schedule) {
-    const { schedule_id: id, status, cron, at, time_zone: zone, request, thread_id: thread, next_run_at: next, last_run: last, last_missed_at: missed } = schedule
+    const { schedule_id: id, status, cron, at, time_zone: zone, request, thread_id: thread, next_run_at: next, problem, last_run: last, last_missed_at: missed } = schedule
     const when = cron ? [el("code", {}, cron), ` in ${zone}`] : [`Once, on ${inFull(at)}`]
     const asked = request.message ?? JSON.stringify(request.input ?? request.contents ?? request)
     const rows = [
       ["Asks", asked.length > ASKED_CHARACTERS ? `${asked.slice(0, ASKED_CHARACTERS)}…` : asked],
       ["Thread", thread ? el("a", { href: hrefOf(this.agent, thread) }, thread) : "a new one for each run"],
       ["Next run", next ? time(next) : `none (${status})`],
+      problem && ["Problem", problem],
       last && ["Last run", [time(last.at), ", ", last.run_id ? el("a", { href: hrefOf(this.agent, last.thread_id) }, "its thread") : el("code", {}, last.code)]],
       missed && ["Skipped", time(missed)],
     ].filter(Boolean)

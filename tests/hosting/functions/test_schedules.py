@@ -46,8 +46,8 @@ async def test_a_schedule_is_made_listed_read_paused_resumed_and_deleted(desk: D
         "thread_id": "reports",
         "request": {"message": "Write the report"},
     }
-    unset = [schedule[name] for name in ("at", "busy", "last_run", "last_missed_at")]
-    assert (unset, schedule["missed"]) == ([None] * 4, "run_once")
+    unset = [schedule[name] for name in ("at", "busy", "last_run", "last_missed_at", "problem")]
+    assert (unset, schedule["missed"]) == ([None] * 5, "run_once")
     assert schedule["next_run_at"] > schedule["created_at"]
     assert listed.json() == {"schedules": [schedule]}
     assert paused.json() == {**schedule, "status": "paused", "next_run_at": None}

@@ -12,7 +12,7 @@ from hosting.names import Address
 from hosting.request.run_request import Decision
 from hosting.runner.held_run import read_run
 from hosting.service.retention import DAY_SECONDS, EVENTS_BETWEEN_TRIMS, Retention
-from hosting.thread.commands import TrimThread
+from hosting.thread.commands import FinishDelete, TrimThread
 from hosting.thread.run import Run
 from state.codec import read
 from state.extension import LogMark, host_of
@@ -74,7 +74,7 @@ async def test_metadata_outlives_its_event(processes: Processes) -> None:
         await retention(one, number * (DAYS + 1)).trim(ADDRESS, mark(one))
         head = await other.log.head(ADDRESS)
         assert await one.kinds() == ["trimmed", "described"]
-        assert await other.threads.metadata(ADDRESS, head) == {"for": "a test"}
+        assert await other.log.metadata(ADDRESS, head) == {"for": "a test"}
 
 
 @pytest.mark.behaviour("service.retention")
@@ -87,6 +87,39 @@ async def test_what_is_younger_than_the_setting_stays(process: Process) -> None:
 
     assert await process.kinds() == before
     assert process.store.calls["trim"] == 0
+
+
+@pytest.mark.behaviour("service.retention")
+async def test_a_look_at_a_long_young_thread_reads_a_piece_of_it(process: Process) -> None:
+    """However much its time has room for."""
+    await stored(process)
+    for number in range(3 * EVENTS_BETWEEN_TRIMS):
+        await process.threads.describe(ADDRESS, {"number": str(number)}, process.engine)
+    await stored(process)
+    before = process.store.events_read
+
+    await retention(process, DAYS - 1).trim(ADDRESS, mark(process))
+
+    assert process.store.events_read - before == EVENTS_BETWEEN_TRIMS
+
+
+@pytest.mark.behaviour("service.retention")
+async def test_all_that_is_too_old_goes_at_one_look(process: Process) -> None:
+    """Also runs that began in one piece and ended in another; a second look finds nothing and removes nothing."""
+    process.agent.gate.clear()
+    run = await process.start(call())
+    for number in range(3 * EVENTS_BETWEEN_TRIMS):
+        await process.threads.describe(ADDRESS, {"number": str(number)}, process.engine)
+    process.agent.gate.set()
+    await process.runs.wait(run, process.engine, 5.0)
+    await process.deliver(run.run_id)
+
+    await retention(process, DAYS + 1).trim(ADDRESS, mark(process))
+    kinds = await process.kinds()
+    await retention(process, DAYS + 1).trim(ADDRESS, mark(process))
+
+    assert kinds == await process.kinds() == ["trimmed", "described"]
+    assert process.store.calls["trim"] == 1
 
 
 @pytest.mark.behaviour("service.retention")
@@ -144,6 +177,20 @@ async def test_keys_of_a_deleted_life_are_not_removed_with_events_of_the_next(pr
     run = await stored(process, "old")
     await process.threads.delete(Address.of(AGENT, "t1"), process.engine, 0.0)
     await process.deliver_delete()
+    await stored(process, "new")
+
+    await retention(process, 0).trim(ADDRESS, mark(process))
+
+    assert process.store.calls["trim"] == 0
+    assert await read_run(process.log, ADDRESS, run.run_id) is not None
+
+
+@pytest.mark.behaviour("service.retention")
+async def test_keys_of_a_deleted_life_stay_where_its_erasure_was_broken_off(process: Process) -> None:
+    """Its events are left then, and are for the erasure to remove."""
+    run = await stored(process, "old")
+    await process.threads.delete(Address.of(AGENT, "t1"), process.engine, 0.0)
+    await process.log.execute(ADDRESS, FinishDelete(time.time(), {}))
     await stored(process, "new")
 
     await retention(process, 0).trim(ADDRESS, mark(process))

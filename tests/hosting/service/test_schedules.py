@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +19,7 @@ from hosting.errors import (
     TooManySchedulesError,
     UnknownScheduleError,
 )
+from hosting.http.schedule_routes import schedules_reply
 from hosting.limits import Limit
 from hosting.names import APP, new_id
 from hosting.plan import AgentPlan
@@ -409,6 +411,50 @@ async def test_the_ticks_of_an_agent_that_is_gone_wait_for_it(one: Scheduling) -
 
     assert (before, waiting, following) == ([], NEXT + 3600, NEXT + 3600)
     assert len(await one.runs()) == 1
+
+
+@pytest.mark.behaviour("schedules.unknown-times")
+@pytest.mark.parametrize(
+    "members", [{"time_zone": "Mars/Olympus_Mons"}, {"cron": "0 0 * * SOL"}], ids=["zone", "expression"]
+)
+async def test_a_schedule_whose_times_are_not_known_says_so_and_waits(
+    one: Scheduling, members: dict[str, str], caplog: pytest.LogCaptureFixture
+) -> None:
+    """As on a machine with another tz database: the others are listed and run, and it goes on where it is known."""
+    name, other = await one.made(), await one.made()
+    await rewritten(one, name, members)
+    one.time.now = NEXT
+
+    shown = json.loads(schedules_reply(await one.all.of_agent(AGENT, APP, one.engine)).body)["schedules"]
+    slept = [await one.wake(name), await one.wake(other)]
+    lost, found = sorted(shown, key=lambda schedule: schedule["problem"] is None)
+
+    assert [lost[member] for member in ("schedule_id", "status", "next_run_at")] == [name.id, "active", None]
+    assert all(value in lost["problem"] for value in members.values())
+    assert (found["schedule_id"], found["problem"], found["next_run_at"] is None) == (other.id, None, False)
+    assert slept == [NEXT + 3600, NEXT + 3600]
+    assert (len(await one.runs()), lost["problem"] in caplog.text, "Traceback" in caplog.text) == (1, True, False)
+
+    paused = await one.all.pause(name, one.engine)
+    resumed = await one.all.resume(name, one.engine)
+    assert (paused.paused, resumed.paused, len(one.engine.clocks)) == (True, False, 2)
+    assert await one.wake(name) == NEXT + 3600
+
+    await rewritten(one, name, {"time_zone": "UTC", "cron": "0 * * * *"})
+    one.time.now = NEXT + 3600
+    await one.wake(name)
+    assert len(await one.runs()) == 2
+
+
+async def test_a_tick_that_is_begun_has_its_run_where_its_times_are_not_known(one: Scheduling) -> None:
+    """It was begun where they are."""
+    name = await one.made()
+    await rewritten(one, name, {"time_zone": "Mars/Olympus_Mons", "begun": NEXT, "done": NEXT})
+    one.time.now = NEXT
+
+    assert await one.wake(name) == NEXT + 3600
+    last = (await one.stored(name)).last
+    assert (last is not None and last.tick, len(await one.runs())) == (NEXT, 1)
 
 
 async def test_a_store_that_is_away_is_asked_again(one: Scheduling) -> None:
