@@ -118,7 +118,7 @@ def check_message(value: object) -> str:
     """Return the message when it is a text with something in it, and one that can be stored."""
     text = read_text("message", value)
     if not text.strip():
-        raise MissingMessageError('The message is blank. Send {"message": "..."}, or the message itself as text/plain.')
+        raise MissingMessageError("The message is blank. Say what to ask the agent.")
     refuse_lone_surrogates(text, "message")
     return text
 

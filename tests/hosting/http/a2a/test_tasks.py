@@ -479,7 +479,7 @@ NO_TASK = "There is no task 'x'. Send an id that this agent gave."
         ),
         ("GetExtendedAgentCard", {}, -32004, "The card that everybody reads is the only one."),
         ("message/send", {}, -32601, "There is no method 'message/send'. Methods: SendMessage,"),
-        ("SendMessage", {"message": message("")}, -32602, "message: The message is blank."),
+        ("SendMessage", {"message": message("")}, -32602, "message: The message is blank. Say what to ask the agent."),
         ("SendMessage", {}, -32602, "message is a JSON null. Send an object."),
         ("SendMessage", {"message": message("x", role="ROLE_AGENT")}, -32602, "message.role is 'ROLE_AGENT'."),
         ("SendMessage", {"message": message("x", messageId="a b")}, -32602, "message.messageId must be"),
