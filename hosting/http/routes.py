@@ -286,6 +286,7 @@ EVENTS = Route(
         ),
         ResponseSpec(304, "The reader has these events.", headers=(_ETAG,)),
     ),
+    (errors.ShuttingDownError,),
     parameters=(EVENTS_AFTER, LAST_EVENT_ID, OFFSET, LIVE, STREAM_CURSOR, IF_NONE_MATCH),
 )
 EVENTS_TAIL = Route(

@@ -14,7 +14,7 @@ import math
 from collections.abc import AsyncGenerator, Iterable
 from typing import Any, Literal, overload
 
-from hosting.errors import LogUnavailableError, ThreadDeletedError
+from hosting.errors import LogUnavailableError, ShuttingDownError, ThreadDeletedError
 from hosting.ports import EntityClient
 from hosting.runner.thread_log import ThreadLog
 from hosting.service.broadcast import Broadcast, DeltaText, Follower, LoggedEvent, News, UnderWay, Update
@@ -72,7 +72,7 @@ class Following:
 
         A followed run is watched (`HeldRuns.watched`), and is claimed here if nobody holds it in its turn. The follower
         gets the log's events alone (`logged_only`), or what executors are at too, if the run is held here. Raises
-        `ThreadDeletedError` once its thread is deleted, and `LogUnavailableError` when the log stays away.
+        `ThreadDeletedError` once its thread is deleted, `LogUnavailableError` when the log stays away, and as `_holds`.
         """
         delivery = _Delivery(run, logged_only=logged_only, with_executors=with_executors and not logged_only)
         publish = self._holders.publish
@@ -93,7 +93,7 @@ class Following:
                 if clock() - sent_at >= self._quiet_seconds:
                     yield []
                     sent_at = clock()
-                is_here = self._holders.held.get(run.run_id) is not None
+                is_here = self._holds(run.run_id)
                 updates = await follower.next(LONGEST_POLL_SECONDS if is_here else 0.0)
                 has_gap = follower.has_missed or delivery.misses(updates)
                 if updates and not has_gap:
@@ -115,6 +115,13 @@ class Following:
                         raise
                     logger.warning("The log cannot be reached to follow run %s.", run.run_id)
                     await asyncio.sleep(pause)
+
+    def _holds(self, run_id: str) -> bool:
+        """Return whether this process holds the run; raises `ShuttingDownError` if not, and it is about to end."""
+        is_here = self._holders.held.get(run_id) is not None
+        if not is_here and self._holders.draining.is_set():
+            raise ShuttingDownError("The process that follows the run is about to end. Come back for the rest.")
+        return is_here
 
     async def _watch(self, delivery: _Delivery, follower: Follower, seconds: float) -> None:
         """Return when there may be more: when the store or this process signals it, or after so many seconds."""

@@ -270,7 +270,8 @@ class Runs:
         return longest if wanted.answer else 0.0
 
     async def wait(self, run: Run, client: EntityClient, seconds: float, *, takes: bool = True) -> Run:
-        """Return the run once its end is certain, or as it stands after so many seconds or when the log stays away.
+        """Return the run once its end is certain, or as it stands: after so many seconds, when the log stays away, or
+        when this process is about to end and does not hold the run any more.
 
         With `takes` this process claims the run when it is the next. The wait ends in the loop turn in which this
         process appends the end. Raises `ThreadDeletedError` once the thread is deleted.
@@ -298,6 +299,8 @@ class Runs:
                     follower.has_missed = False
                     run = await self._refresh(run, client if takes else None, check)
                     pause = next_pause(pause)
+                    if self._holders.draining.is_set():  # who waited on would have its connection broken
+                        break
         return _not_deleted(run)
 
     async def find(self, address: Address, run_id: str, client: EntityClient) -> Run:

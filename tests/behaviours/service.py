@@ -17,7 +17,8 @@ BEHAVIOURS = {
     "nothing is left but a free key.",
     "service.cancel": "A run is cancelled whichever process holds it.",
     "service.stale": "A holder that was taken over appends nothing more.",
-    "service.leave": "A process that is told to stop hands its runs on.",
+    "service.leave": "A process that is told to stop hands its runs on, and answers who waits there "
+    "(docs/observability.md).",
     "service.callers-leave": "A run whose last caller has left is handed on behind its next step, unless one comes "
     "back before that; never a tool that is at work.",
     "service.given-conversations": "An agent is given what its conversation only refers to, or is run elsewhere or "

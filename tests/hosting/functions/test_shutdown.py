@@ -1,6 +1,7 @@
 """The end of the process: new runs are refused, those that run end, what agents hold open is closed."""
 
 import asyncio
+import json
 import os
 import shutil
 import signal
@@ -12,7 +13,9 @@ import httpx
 import pytest
 
 from hosting.functions.shutdown import Shutdown, StoppingError
+from tests.support.app.scripted import scripted_agent
 from tests.support.carriers import APP, GUARD_SECONDS, Api, socket_api
+from tests.support.made_app import app_of, ask, served
 from tests.support.running_host import RunningHost, host_environment
 from tests.support.tool_server import ToolServer
 
@@ -191,3 +194,25 @@ def test_the_host_s_own_handler_gets_the_signal_and_has_the_second_to_itself() -
         signal.signal(signal.SIGTERM, before)
 
     assert (received, is_ending, restored is ours) == ([signal.SIGTERM], True, False)
+
+
+@pytest.mark.behaviour("service.leave")
+async def test_requests_that_wait_when_the_process_ends_are_answered() -> None:
+    """202 with the run's address, and a last event of a stream; the run has not ended, and goes on elsewhere."""
+    app = app_of(scripted_agent("Joker"))
+    async with served(app) as (_, http):
+        asked = [
+            asyncio.ensure_future(ask(http, "sleep 30", thread_id=thread, stream=thread == "streamed"))
+            for thread in ("waited", "streamed")
+        ]
+        holders = app._services.holders
+        while len(holders.held) < 2:  # noqa: ASYNC110 - a process tells what it holds by this alone
+            await asyncio.sleep(0.01)
+        await holders.drain(0.0)
+        waited, streamed = await asyncio.wait_for(asyncio.gather(*asked), GUARD_SECONDS)
+        run = await http.get(waited.headers["location"])
+
+    assert (waited.status_code, waited.json()["status"], run.json()["status"]) == (202, "running", "running")
+    last = streamed.text.strip().split("\n\n")[-1]
+    assert last.startswith("event: unavailable\n")
+    assert json.loads(last.partition("data: ")[2])["code"] == "shutting_down"

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from hosting.errors import EngineUnavailableError, IdempotencyKeyReusedError, UnknownRunError
+from hosting.errors import EngineUnavailableError, IdempotencyKeyReusedError, ShuttingDownError, UnknownRunError
 from hosting.names import Address
 from hosting.request.run_call import Form, Wait
 from hosting.request.run_request import Retry, RunRequest
@@ -284,6 +284,33 @@ async def test_a_process_that_is_told_to_stop_hands_its_runs_on(process: Process
 
     assert await process.kinds() == ["accepted", "claimed", "released"]
     assert (await process.log.head(ADDRESS)).runs[0].signalled
+
+
+@pytest.mark.behaviour("service.leave")
+@pytest.mark.parametrize("who", [0, 1], ids=["its holder", "another"])
+async def test_a_process_that_is_told_to_stop_lets_go_of_who_waits_there(processes: Processes, who: int) -> None:
+    """With the run as it stands: it goes on elsewhere, and a connection that is kept would be broken."""
+    holder, there = processes[0], processes[who]
+    holder.agent.gate.clear()
+    run = await holder.start(call())
+    heard: list[object] = []
+
+    async def follow() -> None:
+        async for news in there.following.follow(run, there.engine):
+            heard.extend(news)
+
+    waiting = asyncio.ensure_future(there.runs.wait(run, there.engine, 60.0))
+    following = asyncio.ensure_future(follow())
+    await asyncio.sleep(0.02)
+
+    await there.holders.drain(0.05)
+    waited = await asyncio.wait_for(waiting, 5.0)
+    with pytest.raises(ShuttingDownError):
+        await asyncio.wait_for(following, 5.0)
+
+    assert (waited.run_id, waited.terminal) == (run.run_id, None)
+    assert len(heard) >= 2
+    await holder.holders.drain(0.0)
 
 
 @pytest.mark.behaviour("service.promises")
