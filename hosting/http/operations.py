@@ -79,8 +79,8 @@ class Operations(TypedDict):
 
 
 REASONS: Mapping[StuckCode, str] = {
-    "not_taken_up": "It is the next run of its thread, and nobody works on it. Its signal never came, or no process "
-    "takes runs.",
+    "not_taken_up": "It is the next run of its thread, and nobody works on it. Its signal never came, or each process "
+    "has too much to do, or none is there.",
     "out_of_time": "Its time is over, and nobody ended it. Its process is gone, and no other was signalled.",
     "silent": "A process took it, and recorded nothing for minutes. If it is silent for half a minute more, that "
     "process is gone.",

@@ -32,8 +32,10 @@ MOST_LOOKED = 500
 MOST_OWNERS = 50
 """How many threads a look at one agent asks the engine for, of how many it reads the heads, and of how many owners the
 figures of today."""
-QUIET_SECONDS = CLOCKS_DIFFER_SECONDS
-"""What is quiet for longer is stuck: by so much two machines' clocks may differ."""
+QUIET_SECONDS = 60.0
+"""For how long nothing is recorded of a run that nobody works on until it counts as stuck."""
+_QUIET_AT_WORK_SECONDS = CLOCKS_DIFFER_SECONDS
+"""The same where somebody may be at work: by so much two machines' clocks may differ."""
 _PAGE = 200
 _AT_ONCE = 16
 
@@ -171,10 +173,10 @@ class OperatorsView:
 
 def _stuck(address: Address, head: Head, now: float) -> Stuck | None:
     """Return what of the thread seems to go on no more. Nothing is decided by it: clocks of machines are compared."""
-    run, claim, since = head.next_run, head.claim, head.changed_at
+    run, claim, since, quiet = head.next_run, head.claim, head.changed_at, QUIET_SECONDS
     code: StuckCode
     if head.state == "deleting":
-        code = "deleting"
+        code, quiet = "deleting", _QUIET_AT_WORK_SECONDS
     elif run is None:
         return None
     elif claim is None:
@@ -182,8 +184,8 @@ def _stuck(address: Address, head: Head, now: float) -> Stuck | None:
     elif now - claim.deadline > QUIET_SECONDS:
         code, since = "out_of_time", max(since, claim.deadline)
     else:
-        code = "silent"
-    if now - since <= QUIET_SECONDS:
+        code, quiet = "silent", _QUIET_AT_WORK_SECONDS
+    if now - since <= quiet:
         return None
     return Stuck(address, None if run is None else run.id, code, since, head.append_id)
 

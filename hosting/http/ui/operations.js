@@ -116,7 +116,7 @@ export class Operations extends Cards {
   }
 
   _nothing() {
-    return el("p", { class: "note" }, "Nothing is. A run or a deletion of which nothing was recorded for five minutes stands here, with what helps.")
+    return el("p", { class: "note" }, "Nothing is. A run that nobody works on for a minute stands here, and what recorded nothing for five, with what helps.")
   }
 }
 

@@ -187,8 +187,9 @@ async def test_a_run_of_a_dead_process_is_stuck_to_the_other_and_one_that_is_hel
     one.agent.gate.clear()
     run = await one.start(call())
     committed(engine, "t1")
+    until = (await look(other)).threads[0][1].claim.deadline - time.time()
     held = await stuck(one, 7)
-    soon, later = await stuck(other, 4), await stuck(other, 7)
+    soon, later = await stuck(other, until / 60 + 0.9), await stuck(other, until / 60 + 1.1)
     event = accepted("r1", at=time.time()).model_copy(update={"agent": AGENT})
     claim = terms("elsewhere", deadline=time.time() + HOUR)
     await other.log.execute(Address.of(AGENT, "t2"), AcceptRun(event, 32, claim))
@@ -202,7 +203,7 @@ async def test_a_run_of_a_dead_process_is_stuck_to_the_other_and_one_that_is_hel
 async def test_a_run_that_nobody_took_up_and_a_deletion_that_does_not_end_are_stuck(
     processes: Processes, engine: ListedEngine
 ) -> None:
-    """The queue behind the run is not: it waits for its turn."""
+    """The run after a minute, the deletion after five. The queue behind the run is not: it waits for its turn."""
     one, other = processes
     for run_id in ("r1", "r2"):
         event = accepted(run_id, at=time.time()).model_copy(update={"agent": AGENT})
@@ -211,7 +212,7 @@ async def test_a_run_that_nobody_took_up_and_a_deletion_that_does_not_end_are_st
     await one.log.execute(Address.of(AGENT, "gone"), DeleteThread(time.time()))
     committed(engine, "t1")
 
-    assert await stuck(other, 4) == []
+    assert [await stuck(other, minutes) for minutes in (0.9, 1.1)] == [[], [("not_taken_up", "r1")]]
     assert set(await stuck(other, 7)) == {("not_taken_up", "r1"), ("deleting", None)}
 
 
