@@ -29,6 +29,7 @@ from hosting.thread.run import Run
 
 logger = logging.getLogger(__name__)
 
+_AGENT, _OUTCOME, _ERROR, _PAID = "gen_ai.agent.name", "agent.run.outcome", "error.type", "agent.run.cost"
 _TRACER = trace.get_tracer("hosting")
 _METER = metrics.get_meter("hosting")
 _REQUESTS = _METER.create_counter("agent.run.requests", "{run}", "Runs that were accepted")
@@ -36,10 +37,9 @@ _ACTIVE = _METER.create_up_down_counter("agent.run.active", "{run}", "Runs that 
 _ATTEMPTS = _METER.create_counter("agent.run.attempts", "{attempt}", "Attempts that were begun")
 _WAIT = _METER.create_histogram("agent.run.wait", "s", "From a run's request to its first attempt")
 _DURATION = _METER.create_histogram("agent.run.duration", "s", "From a run's request to its end")
-_COST = _METER.create_counter("agent.run.cost", "1", "What runs cost, by the prices of their agent's budget")
+_COST = _METER.create_counter(_PAID, "1", "What runs cost, by the prices of their agent's budget")
 _W3C = TraceContextTextMapPropagator()
 _HEADER = "traceparent"
-_AGENT, _OUTCOME, _ERROR = "gen_ai.agent.name", "agent.run.outcome", "error.type"
 
 
 REPORTED = (Accepted, *TERMINALS)
@@ -145,8 +145,10 @@ def run_span(run: Run) -> Iterator[Span]:
 
 
 def record_outcome(span: Span, terminal: Terminal) -> None:
-    """Put on an attempt's span how its run ends."""
+    """Put on an attempt's span how its run ends, and what it has cost in all its attempts."""
     span.set_attribute(_OUTCOME, terminal.kind)
+    if terminal.cost:
+        span.set_attribute(_PAID, float(cost_text(terminal.cost)))
     if not isinstance(terminal, Completed):
         _fail(span, terminal.code)
 

@@ -11,12 +11,15 @@ from opentelemetry import metrics
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import HistogramDataPoint, InMemoryMetricReader
 
+from hosting.app import Budget, Price
 from hosting.names import Address
 from hosting.runner.telemetry import run_span
 from hosting.stores.connection import StoreReadiness
 from hosting.thread.run import fold_run
 from tests.support.carriers import Api
+from tests.support.made_app import app_of, ask, served
 from tests.support.run_events import accepted, claimed
+from tests.support.spender import priced, spender
 
 CANARY = "canary-77c1"
 JOKER = "gen_ai.agent.name=Joker"
@@ -95,6 +98,17 @@ async def test_a_failure_is_counted_by_its_code(direct: Api, counted: Callable[[
     counts = counted()
     assert counts[f"agent.run.duration agent.run.outcome=failed,error.type=run_failed,{JOKER}"] == 1
     assert CANARY not in str(counts)
+
+
+@pytest.mark.behaviour("hosting.metrics")
+async def test_what_a_run_cost_is_counted(counted: Callable[[], Counter[str]]) -> None:
+    """By the prices of its agent's budget, whatever it ended in."""
+    budget = Budget(cost=10, prices={"small": Price(input=100_000, output="200000.10")})
+    async with served(app_of(spender(client=priced("small")), budget=budget)) as (_, http):
+        for message in ("0", "5"):
+            await ask(http, message)
+
+    assert counted()[f"agent.run.cost {JOKER}"] == pytest.approx(15.000003)
 
 
 @pytest.mark.behaviour("hosting.metrics")
