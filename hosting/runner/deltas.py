@@ -24,8 +24,8 @@ from hosting.thread.events import Delta
 
 logger = logging.getLogger(__name__)
 
-OnDelta = Callable[[int, str], None]
-"""Is called with the offset and the text of a delta."""
+OnDelta = Callable[[int, str, int], None]
+"""Is called with the offset and the text of a delta, and with the number of the attempt."""
 
 
 MOST_BATCHES_A_SECOND = 250
@@ -83,6 +83,7 @@ class DeltaWriter:
         self._held = held
         self._pace = pace
         self._on_delta = on_delta
+        self._attempt = held.run.attempts
         self._answer = AnswerText()
         self._loop = asyncio.get_running_loop()
         self._text = ""
@@ -114,7 +115,7 @@ class DeltaWriter:
         text, logged = _characters(answer), self._text[: self._logged]
         if text != self._text:
             same = common_length(text, self._text)
-            self._on_delta(same, text[same:])
+            self._on_delta(same, text[same:], self._attempt)
         same = common_length(text, logged)
         self._text, self._logged = text, len(text)
         return () if text == logged else (self._delta(same, text[same:]),)
@@ -130,7 +131,7 @@ class DeltaWriter:
         if is_known:
             self._logged = len(self._text)
             return
-        self._on_delta(offset, text)
+        self._on_delta(offset, text, self._attempt)
         if len(self._text) - self._logged >= self._pace.characters:
             self._hurry.set()
         if self._logging is None and not self._is_closed:

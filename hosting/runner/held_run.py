@@ -80,9 +80,9 @@ class HeldRun:
     Recorded by earlier attempts: `models`, by the call within which the agent works ("" for the agent that runs) and
     the number of the model call, counted from 1; `started` and `results`, by the key of the tool call. `take_deltas`
     returns the deltas that wait to be logged; `unlogged` are those that may not be in the log although they were
-    appended, and `streamed` returns all text of the attempt until now. `on_append` is called with every append, on the
-    log's loop. `counted` returns what all model calls of the run used, as this attempt knows it, if anybody counts
-    them.
+    appended, and `streamed` returns all text of the newest attempt until now. `on_append` is called with every append,
+    on the log's loop. `counted` returns what all model calls of the run used, as this attempt knows it, if anybody
+    counts them.
 
     `superstep` is that of a workflow which is under way, and `on_superstep` is called with it whenever it has changed.
 
@@ -121,7 +121,7 @@ class HeldRun:
         self.is_over = asyncio.Event()
         self.lost_by: Exception | None = None
         self.take_deltas: Callable[[], tuple[Delta, ...]] = tuple
-        self.streamed: Callable[[], str] = str
+        self.streamed: Callable[[], str]
         self.counted: Callable[[], TokenTotals] = lambda: NOTHING
         self.unlogged: tuple[Delta, ...] = ()
         self.on_superstep: Callable[[Superstep], None] = lambda superstep: None
@@ -138,6 +138,7 @@ class HeldRun:
     def _replay(self) -> None:
         """Replay what is recorded until now; what follows is recorded."""
         self._superstep: Superstep | None = None
+        self.streamed = str
         steps = self.run.steps
         self.models = {(step.within, step.number): step for step in steps if isinstance(step, ModelResult)}
         self.started = {step.key: step for step in steps if isinstance(step, ToolStarted)}

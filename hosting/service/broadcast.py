@@ -30,11 +30,15 @@ class LoggedEvent:
 
 @dataclass(frozen=True)
 class DeltaText:
-    """Text of a run at its offset, not logged yet. `after`: the position of the log after which a follower got it."""
+    """Text of a run at its offset, not logged yet, that the run's `attempt` of that number streams.
+
+    `after`: the position of the log after which a follower got it.
+    """
 
     run_id: str
     offset: int
     text: str
+    attempt: int = 1
     after: int = 0
 
 

@@ -12,6 +12,7 @@ import asyncio
 import logging
 import math
 from collections.abc import AsyncGenerator, Iterable
+from dataclasses import replace
 from typing import Any, Literal, overload
 
 from hosting.errors import LogUnavailableError, ShuttingDownError, ThreadDeletedError
@@ -139,7 +140,9 @@ class Following:
         run, after = delivery.run, delivery.position
         held = self._holders.held.get(run.run_id)
         # Before the log is read: what is newer is queued.
-        superstep, text = (None, "") if held is None else (held.superstep, held.streamed())
+        superstep, text, attempt = (
+            (None, "", 0) if held is None else (held.superstep, held.streamed(), held.run.attempts)
+        )
         through = run.end or MOST_POSITION
         events = unbroken(run, after, await self._log.events(run.address, after, through=through))
         if delivery.known is None and not events:
@@ -148,7 +151,7 @@ class Following:
         if superstep is not None:
             logged.append(UnderWay(run.run_id, superstep))
         if text:
-            logged.append(DeltaText(run.run_id, 0, text))
+            logged.append(DeltaText(run.run_id, 0, text, attempt))
         return logged
 
 
@@ -215,16 +218,19 @@ class _Delivery:
     def _unlogged(self, delta: DeltaText) -> list[Update]:
         if delta.run_id != self.run.run_id or delta.offset > len(self._text):
             return []  # of another run, or after text that was missed: the log has both
+        if self.known is None or self.known.is_over or delta.attempt != self.known.attempts:
+            return []  # from before the end, or from an attempt before the one that the log has
         offset, text, had = delta.offset, delta.text, self._text[delta.offset :]
         if had and text.startswith(had):
             offset, text = offset + len(had), text[len(had) :]
-        new = DeltaText(delta.run_id, offset, text, self.position)
+        new = replace(delta, offset=offset, text=text, after=self.position)
         return [new] if self._add_text(new) else []
 
     def _add_text(self, delta: DeltaText | Delta) -> bool:
         """Add a delta to the text that was delivered; return whether any of it was new."""
         end = delta.offset + len(delta.text)
-        if end <= len(self._text) and self._text[delta.offset : end] == delta.text:
+        is_there = end <= len(self._text) and self._text[delta.offset : end] == delta.text
+        if is_there and (delta.text or end == len(self._text)):  # one without text ends the answer there
             return False
         self._text = self._text[: delta.offset] + delta.text
         return True

@@ -307,7 +307,7 @@ class HeldRuns:
         publish, run_id = partial(self._broadcast.publish, address), held.run_id  # `held` would be in a cycle below
         held.on_superstep = lambda superstep: publish(UnderWay(run_id, superstep))
         agent = self._agents[address.agent]
-        return await agent.run(held, conversation, lambda offset, text: publish(DeltaText(run_id, offset, text)))
+        return await agent.run(held, conversation, lambda *delta: publish(DeltaText(run_id, *delta)))
 
     async def _end(self, held: HeldRun, terminal: Terminal) -> None:
         """Append the end, and begin the next run if its caller waits here. Release a draining run that was stopped."""

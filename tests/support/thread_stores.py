@@ -28,7 +28,8 @@ class ArmedStore:
     """A `ThreadStore` over another one. `fails` has what becomes of the next appends, in their order, and of the next
     reads so many as `failing_reads` says fail.
 
-    `before_append` is awaited once before the next append, so that somebody else comes first. One answer at a time can
+    `before_append` is awaited once before the next append, and `before_events` before the next read of events, so that
+    somebody else comes first. One answer at a time can
     be held back (`holding`). A store that does not `push` says so of each watch.
     """
 
@@ -40,6 +41,7 @@ class ArmedStore:
         self.events_read = 0
         self.fails: list[Failure] = []
         self.before_append: Callable[[], Awaitable[object]] | None = None
+        self.before_events: Callable[[], Awaitable[object]] | None = None
         self.failing_reads = 0
         self.is_away = False
         self.fails_erasing = False
@@ -84,6 +86,9 @@ class ArmedStore:
     async def events(self, address: Address, after: int, through: int = MOST_POSITION) -> list[StoredEvent]:
         """Read events."""
         self._count("events")
+        before, self.before_events = self.before_events, None
+        if before is not None:
+            await before()
         found = await self._store.events(address, after, through)
         self.events_read += len(found)
         return found

@@ -32,7 +32,7 @@ class Streaming:
         await self.log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)
         self.held = await held_run(self.log, ADDRESS)
         self.pace = BatchPace(self._seconds, 1000)
-        self.writer = DeltaWriter(self.held, self.pace, lambda at, text: self.streamed.append((at, text)))
+        self.writer = DeltaWriter(self.held, self.pace, lambda at, text, attempt: self.streamed.append((at, text)))
         return self
 
     async def write(self, *texts: str, is_known: bool = False) -> None:
@@ -66,7 +66,7 @@ async def test_the_first_delta_is_logged_at_once_and_the_next_ones_together() ->
 async def test_many_answers_at_once_are_logged_less_often() -> None:
     """Each of them, as long as the others are written; one alone waits as it was set."""
     one, other = await Streaming().begin(), await Streaming().begin()
-    other.writer = DeltaWriter(other.held, one.pace, lambda at, text: None)
+    other.writer = DeltaWriter(other.held, one.pace, lambda at, text, attempt: None)
     paces = []
     for writing in (one, other):
         await writing.write("Good ")

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 
 from hosting.errors import LogUnavailableError, ThreadDeletedError
 from hosting.names import Address
+from hosting.request.run_call import StartRun
+from hosting.request.run_request import Retry
 from hosting.service.broadcast import DeltaText, Follower, LoggedEvent, Update
 from hosting.service.following import Following
 from hosting.stores.memory import MemoryObjects, SharedMemory
@@ -41,6 +44,11 @@ async def followed(process: Process, run: Run) -> list[str]:
 async def joined(frames: AsyncIterator[list[Update]]) -> list[Update]:
     """Return all that is still told."""
     return [one async for news in frames for one in news]
+
+
+async def first_of(frames: AsyncIterator[list[Update]]) -> AsyncIterator[list[Update]]:
+    """Yield the first of them alone."""
+    yield await anext(frames)
 
 
 async def text_of(process: Process, run: Run) -> str:
@@ -80,6 +88,83 @@ async def test_a_follower_that_comes_late_has_all_words_at_once() -> None:
 
     process.loop.close()
     assert received == WHOLE
+
+
+async def held_in(process: Process, asked: StartRun) -> Run:
+    """Return a run once all its words were said in the process, which cannot end it yet."""
+    process.agent.gate.clear()
+    run = await process.start(asked)
+    for _ in range(500):
+        if process.holders.held[run.run_id].streamed() == "echo: hi":
+            break
+        await asyncio.sleep(0.01)
+    return run
+
+
+@pytest.mark.behaviour("service.following")
+async def test_the_words_of_an_attempt_that_failed_are_not_told_before_the_next_one() -> None:
+    """Not to whoever comes in between either: the next one may say less."""
+    process = Process(SharedMemory(), MemoryObjects(), Engine(), batch_seconds=30.0)
+    asked = call(streams=True)
+    retry = Retry(first_pause_seconds=20.0)
+    run = await held_in(process, replace(asked, request=asked.request.model_copy(update={"retry": retry})))
+    process.agent.fails = [RuntimeError("The model is busy.")]
+    process.agent.gate.set()
+    received: list[str] = []
+
+    async for news in process.following.follow(run, process.engine):
+        if not news and received.count("claimed") == 2:
+            break
+        received += shown(news)
+    late = [shown(news) async for news in first_of(process.following.follow(run, process.engine))]
+
+    process.holders.held[run.run_id].stop.request()
+    await process.runs.wait(run, process.engine, 5.0)
+    process.loop.close()
+    assert received == ["accepted", "claimed", "echo:", " hi", "claimed"]
+    assert late == [["accepted", "claimed", "echo:", "claimed"]]
+
+
+@pytest.mark.behaviour("service.following")
+async def test_the_words_of_a_holder_that_was_taken_over_are_not_told_any_more() -> None:
+    """It does not know of it yet, and streams on."""
+    process = Process(SharedMemory(), MemoryObjects(), Engine(), batch_seconds=30.0, holding={"poll_seconds": 30.0})
+    run = await held_in(process, call(streams=True))
+    silent = (await process.log.head(ADDRESS)).append_id
+    taken = await process.log.execute(ADDRESS, ClaimRun(1.0, terms("newer"), idle_append=silent))
+    assert [event.kind for _, event in taken.events] == ["claimed"]
+    said = Delta(at=1.0, run_id=run.run_id, offset=0, text="a newer one")
+    await process.log.execute(ADDRESS, RecordSteps("newer", (said,)))
+    received: list[str] = []
+
+    async for news in process.following.follow(run, process.engine):
+        received += shown(news)
+        if not news:
+            process.changes.publish(ADDRESS, DeltaText(run.run_id, 8, " there", attempt=1))
+            await process.log.execute(ADDRESS, end(run.run_id, token="newer"))
+            process.agent.gate.set()
+
+    process.loop.close()
+    assert received == ["accepted", "claimed", "echo:", "claimed", "a newer one", "completed"]
+
+
+@pytest.mark.behaviour("service.following")
+async def test_nothing_is_told_after_the_end_of_a_run() -> None:
+    """Not what its holder had said in other words before, where it ends while a follower reads the log."""
+    process = Process(SharedMemory(), MemoryObjects(), Engine(), batch_seconds=30.0)
+    run = await held_in(process, call(streams=True))
+    held = process.holders.held[run.run_id]
+    held.streamed = lambda: "echo: his"
+
+    async def ended() -> None:
+        process.agent.gate.set()
+        await process.runs.wait(run, process.engine, 5.0)
+
+    process.store.before_events = ended
+    received = await followed(process, run)
+
+    process.loop.close()
+    assert received[-1] == "completed"
 
 
 @pytest.mark.behaviour("service.following")
@@ -256,6 +341,20 @@ async def test_what_a_later_attempt_says_anew_takes_the_place_of_what_an_earlier
         await log.execute(ADDRESS, ClaimRun(1.0, terms(f"token-{number}"), idle_append=silent))
         await log.execute(ADDRESS, RecordSteps(f"token-{number}", (Delta(at=1.0, run_id=run_id, offset=0, text=text),)))
     await log.execute(ADDRESS, end(run_id, token="token-1"))
+
+    assert await text_of(process, run) == "Good"
+
+
+@pytest.mark.behaviour("service.following")
+@pytest.mark.behaviour("streams.mended")
+async def test_an_answer_that_is_shorter_than_what_was_streamed_ends_there_for_a_follower_too(process: Process) -> None:
+    """Middleware may take words back that were said already."""
+    run = await process.start(call(waits=False, streams=True))
+    await process.log.execute(ADDRESS, ClaimRun(1.0, terms("token")))
+    said = [Delta(at=1.0, run_id=run.run_id, offset=at, text=text) for at, text in ((0, "Good evening"), (4, ""))]
+    for one in said:
+        await process.log.execute(ADDRESS, RecordSteps("token", (one,)))
+    await process.log.execute(ADDRESS, end(run.run_id, token="token"))
 
     assert await text_of(process, run) == "Good"
 
