@@ -20,9 +20,10 @@ from urllib.parse import urlsplit
 import azure.durable_functions as df
 import azure.functions as func
 
-from hosting.errors import HostingError, UnauthorizedError, UnknownOrchestrationError
+from hosting.errors import EngineUnavailableError, HostingError, UnauthorizedError, UnknownOrchestrationError
 from hosting.functions.answering import NO_STORE, HttpRequest, Served, serves
 from hosting.functions.durable import DurableClient
+from hosting.functions.shutdown import Shutdown
 from hosting.http.bodies import OrchestrationState
 from hosting.http.refusals import RETRY_AFTER_SECONDS
 from hosting.http.replies import Reply, json_reply, problem_reply
@@ -40,11 +41,15 @@ _KEY_PREDICATES = ("create_check_status_response", "create_http_management_paylo
 
 
 class OrchestrationRoutes:
-    """Starts the orchestrations of an app and reports their state. `prefix` is that of its HTTP routes."""
+    """Starts the orchestrations of an app and reports their state. `prefix` is that of its HTTP routes.
 
-    def __init__(self, served: Served, prefix: str) -> None:
+    A process that is about to end waits for none: it goes on elsewhere.
+    """
+
+    def __init__(self, served: Served, prefix: str, shutdown: Shutdown) -> None:
         self._served = served
         self._prefix = prefix.strip("/")
+        self._shutdown = shutdown
 
     async def principal(self, req: func.HttpRequest) -> Principal | None:
         """Return who sends a request to a route of the user's; None for nobody, and where the app does not ask."""
@@ -77,7 +82,7 @@ class OrchestrationRoutes:
                 raise UnauthorizedError("This app requires you to sign in, and the request is not signed in. Sign in.")
             durable, shown = DurableClient(client), new_id()
             await durable.start(name, _instance(owner_of(principal), shown), given)
-            found = await _ended(durable, _instance(owner_of(principal), shown), wait_seconds)
+            found = await self._ended(durable, _instance(owner_of(principal), shown), wait_seconds)
             url = urlsplit(req.url)
             where = "/".join(part for part in (f"{url.scheme}://{url.netloc}", self._prefix) if part)
             if found is not None and found.status == "Completed":
@@ -92,6 +97,21 @@ class OrchestrationRoutes:
             mimetype=reply.media_type,
             headers={**NO_STORE, **reply.headers},
         )
+
+    async def _ended(self, client: OrchestrationClient, instance: str, seconds: float) -> OrchestrationStatus | None:
+        """Return how an instance stands, as soon as it has ended or after so many seconds."""
+        clock = asyncio.get_running_loop().time
+        end, pause = clock() + seconds, FIRST_PAUSE_SECONDS
+        found = await client.status(instance)
+        while (found is None or not found.is_over) and (left := end - clock()) > 0 and not self._shutdown.is_ending:
+            await asyncio.sleep(min(pause, left))
+            pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
+            try:
+                found = await client.status(instance)
+            except EngineUnavailableError:  # an engine in this process ends with it
+                if not self._shutdown.is_ending:
+                    raise
+        return found
 
     def register_status(self) -> None:
         """Register `GET orchestrations/{instance_id}`."""
@@ -108,18 +128,6 @@ class OrchestrationRoutes:
 
 def _instance(owner: str, shown: str) -> str:
     return shown if owner == APP else f"{owner}!{shown}"
-
-
-async def _ended(client: OrchestrationClient, instance: str, seconds: float) -> OrchestrationStatus | None:
-    """Return how an instance stands, as soon as it has ended or after so many seconds."""
-    clock = asyncio.get_running_loop().time
-    end, pause = clock() + seconds, FIRST_PAUSE_SECONDS
-    found = await client.status(instance)
-    while (found is None or not found.is_over) and (left := end - clock()) > 0:
-        await asyncio.sleep(min(pause, left))
-        pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
-        found = await client.status(instance)
-    return found
 
 
 def _state_reply(shown: str, found: OrchestrationStatus | None, url: str) -> Reply:

@@ -131,7 +131,7 @@ class Services:
         self.following = Following(
             self.log, stores.threads, broadcast, self.holders, queue_seconds=settings.queue_timeout_seconds
         )
-        self.threads = Threads(self.log, conversations, stores, publish=self.holders.publish, webhooks=self.webhooks)
+        self.threads = Threads(self.log, conversations, stores, self.holders, webhooks=self.webhooks)
         self.approvals = Approvals(self.log, self.runs, self.holders, self._agents)
         self.forking = Forking(self.log, self.threads, archiver, attachments, stores, publish=self.holders.publish)
         self._add_what_spans_threads()

@@ -24,11 +24,12 @@ from hosting.errors import (
 from hosting.names import APP, Address, StoreKey, entity_name
 from hosting.ports import EntityClient, EntityPage, iso
 from hosting.request.parameters import Window
-from hosting.runner.thread_log import Decided, ThreadLog, epoch_store_key
+from hosting.runner.thread_log import ThreadLog, epoch_store_key
 from hosting.service.archiving import ConversationReader, lent_to
 from hosting.service.conversations import Conversations
 from hosting.service.deletion import Instance, Receipt, read_receipt
 from hosting.service.deliveries import Delivery
+from hosting.service.held_runs import HeldRuns
 from hosting.service.push_configs import PushConfig
 from hosting.service.runs import FIRST_POLL_SECONDS, next_pause
 from hosting.service.webhooks import Webhooks
@@ -93,13 +94,12 @@ class Threads:
         log: ThreadLog,
         conversations: Conversations,
         stores: Stores,
+        holders: HeldRuns,
         *,
-        publish: Callable[[Address, Decided], None] = lambda address, decided: None,
         webhooks: Webhooks | None = None,
     ) -> None:
-        """`publish` is called with what this appends, so that runs of a deleted thread which are held here end."""
         self._webhooks = webhooks
-        self._publish = publish
+        self._holders = holders
         self._log = log
         self._conversations = conversations
         self._stores = stores
@@ -185,7 +185,7 @@ class Threads:
         """
         await self._found(address, client)
         decided = await self._log.execute(address, ResetThread(self._log.clocks.wall()))
-        self._publish(address, decided)
+        self._holders.publish(address, decided)
         if isinstance(decided.outcome, Refused):
             await self._signal_delete(address, client)
             raise decided.outcome.error
@@ -201,7 +201,7 @@ class Threads:
         decided = await self._log.execute(address, DescribeThread(self._log.clocks.wall(), head.epoch, metadata))
         if isinstance(decided.outcome, Refused):
             raise decided.outcome.error
-        self._publish(address, decided)
+        self._holders.publish(address, decided)
         # Any run's signal has its entity store what the log has.
         await client.signal(*address.entity, "run", {"run_id": "described", "logged": True})
 
@@ -217,14 +217,14 @@ class Threads:
             return True
         if head.state != "deleted":
             decided = await self._log.execute(address, DeleteThread(self._log.clocks.wall()))
-            self._publish(address, decided)
+            self._holders.publish(address, decided)
             if decided.head.state != "deleted":
                 await self._signal_delete(address, client)
 
                 async def is_deleted() -> bool:
                     return (await self._log.head(address)).epoch != decided.head.epoch
 
-                if not await _until(is_deleted, seconds):
+                if not await self._until(is_deleted, seconds):
                     return False
         elif not await self._has_no_document(address, client):
             await self._signal_delete(address, client)  # whoever deleted it before, its document is still there
@@ -232,8 +232,18 @@ class Threads:
         async def is_over() -> bool:  # its document went too, or the thread has begun again
             return await self._has_no_document(address, client) or (await self._log.head(address)).state == "open"
 
-        await _until(is_over, min(seconds, _COMMIT_SECONDS))
+        await self._until(is_over, min(seconds, _COMMIT_SECONDS))
         await self.purge_instances(address, client)
+        return True
+
+    async def _until(self, is_done: Callable[[], Awaitable[bool]], seconds: float) -> bool:
+        clock = asyncio.get_running_loop().time
+        end, pause = clock() + seconds, FIRST_POLL_SECONDS
+        while not await is_done():
+            if (left := end - clock()) <= 0 or self._holders.draining.is_set():
+                return False
+            await asyncio.sleep(min(pause, left))
+            pause = next_pause(pause)
         return True
 
     async def receipt(self, address: Address) -> Receipt:
@@ -326,17 +336,6 @@ def _folded(address: Address, events: Sequence[tuple[int, Event]]) -> list[Run]:
         elif run_id is None:
             runs = {name: run.after(position, event) for name, run in runs.items()}
     return list(reversed(runs.values()))
-
-
-async def _until(is_done: Callable[[], Awaitable[bool]], seconds: float) -> bool:
-    clock = asyncio.get_running_loop().time
-    end, pause = clock() + seconds, FIRST_POLL_SECONDS
-    while not await is_done():
-        if (left := end - clock()) <= 0:
-            return False
-        await asyncio.sleep(min(pause, left))
-        pause = next_pause(pause)
-    return True
 
 
 def _deleting(thread_id: str) -> ThreadDeletingError:

@@ -7,7 +7,7 @@ import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-from hosting.errors import HostingError, InternalError, UnknownRunError
+from hosting.errors import HostingError, InternalError, ShuttingDownError, UnknownRunError
 from hosting.http.a2a import names
 from hosting.http.a2a.fold import Payload, TaskFold
 from hosting.http.a2a.requests import Call
@@ -94,6 +94,8 @@ class TaskStreams:
         clock = asyncio.get_running_loop().time
         pause, sent_at = FIRST_POLL_SECONDS, clock()
         while fold.waits:
+            if self._services.holders.draining.is_set():
+                raise ShuttingDownError("The process that follows the task is about to end. Subscribe again.")
             head = await self._services.log.head(address)
             events: list[tuple[int, Event]] = []
             if head.position > fold.position:

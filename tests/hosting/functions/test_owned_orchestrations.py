@@ -5,6 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -76,11 +77,15 @@ def fail(context: df.DurableOrchestrationContext):
 @pytest.fixture(scope="module")
 def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHost]:
     """The user's app on a host."""
-    folder: Path = tmp_path_factory.mktemp("owned") / "app"
-    shutil.copytree(APP, folder, ignore=shutil.ignore_patterns(".*", "__pycache__"))
-    (folder / "function_app.py").write_text(OWNED, encoding="utf-8")
-    with RunningHost(folder) as running:
+    with RunningHost(owned_app(tmp_path_factory.mktemp("owned"))) as running:
         yield running
+
+
+def owned_app(folder: Path) -> Path:
+    """Return the folder of the user's app, made in that one."""
+    copied = shutil.copytree(APP, folder / "app", ignore=shutil.ignore_patterns(".*", "__pycache__"))
+    (copied / "function_app.py").write_text(OWNED, encoding="utf-8")
+    return copied
 
 
 @pytest.fixture
@@ -139,6 +144,25 @@ def test_one_that_fails_is_no_success_and_tells_nothing_of_the_cause(client: htt
     assert (waited.status_code, waited.json()["status"]) == (500, "Failed")
     assert (state.status_code, state.json()["status"]) == (200, "Failed")
     assert "secret" not in waited.text + state.text
+
+
+@pytest.mark.behaviour("service.leave")
+def test_who_waits_for_one_is_answered_when_its_host_stops(tmp_path: Path) -> None:
+    """202 with its address: it goes on where the app runs on."""
+    with RunningHost(owned_app(tmp_path)) as host, httpx.Client(base_url=host.origin, timeout=GUARD_SECONDS) as client:
+        assert ask(client, "ada", "POST", "/api/ask/ask_joker?wait=20", content="hello").status_code == 200
+        with ThreadPoolExecutor() as threads:
+            waiting = threads.submit(ask, client, "ada", "POST", "/api/ask/wait?wait=60")
+            instances = "/runtime/webhooks/durabletask/instances"
+            while {"wait": "Running"} not in [
+                {one["name"]: one["runtimeStatus"]} for one in client.get(instances).json()
+            ]:
+                time.sleep(0.02)
+            host.process.terminate()
+            answer = waiting.result(GUARD_SECONDS)
+        code = host.process.wait(GUARD_SECONDS)
+
+    assert (answer.status_code, answer.json()["status"] in {"Pending", "Running"}, code) == (202, True, 0)
 
 
 def test_nobody_starts_nothing(client: httpx.Client) -> None:

@@ -229,7 +229,7 @@ class Process:
         self.limiters: dict[str, Limiter] = {}
         self.runs = Runs(self.log, self.holders, self.changes, read, limiters=self.limiters)
         self.approvals = Approvals(self.log, self.runs, self.holders, agents)
-        self.threads = Threads(self.log, documents, stores, publish=self.holders.publish)
+        self.threads = Threads(self.log, documents, stores, self.holders)
         self.attachments, self.archive = attachments, engine.archive
         self.stores, self.deletion = stores, ThreadDeletion(self.log, stores)
 

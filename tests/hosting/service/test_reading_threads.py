@@ -203,6 +203,18 @@ async def test_two_who_delete_at_one_moment_are_both_told_that_it_is_gone(proces
     assert await asyncio.gather(*both) == [True, True]
 
 
+@pytest.mark.behaviour("service.leave")
+async def test_who_waits_for_a_deletion_is_let_go_of_when_the_process_ends(process: Process) -> None:
+    """It goes on elsewhere."""
+    await answered(process)
+    deleting = asyncio.ensure_future(process.threads.delete(Address.of(AGENT, "t1"), process.engine, 60.0))
+    await asyncio.sleep(0.02)
+
+    await process.holders.drain(0.0)
+
+    assert await asyncio.wait_for(deleting, 5.0) is False
+
+
 @pytest.mark.behaviour("service.delete")
 async def test_a_run_held_in_the_process_that_deletes_is_stopped_at_once(process: Process) -> None:
     """It need not look for that."""

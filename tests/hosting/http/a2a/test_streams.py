@@ -78,6 +78,22 @@ async def test_a_subscriber_stays_while_a_task_waits_for_a_person(wired: Wired) 
     assert answer_of(task) == "told: refunded 7"
 
 
+@pytest.mark.behaviour("service.leave")
+async def test_a_subscriber_is_let_go_of_when_the_process_ends(wired: Wired) -> None:
+    """A person may take a week, and the process waits for nobody."""
+    begun = await wired.streamed("SendStreamingMessage", "Clerk", message=message("call refund 7"))
+    params = {"id": begun[0]["task"]["id"]}
+    request = {"jsonrpc": "2.0", "id": 1, "method": "SubscribeToTask", "params": params}
+    following = asyncio.ensure_future(wired.http.post("Clerk", json=request))
+    await asyncio.sleep(0.02)
+
+    await wired.app._services.holders.drain(0.0)
+    answer = await asyncio.wait_for(following, GUARD_SECONDS)
+
+    said = json.loads(answer.text.strip().splitlines()[-1].removeprefix("data: "))["error"]["message"]
+    assert said == "The process that follows the task is about to end. Subscribe again."
+
+
 @pytest.mark.behaviour("a2a.cancel")
 async def test_a_stream_ends_when_its_task_is_canceled(wired: Wired) -> None:
     """With the state."""
