@@ -23,7 +23,7 @@ export class Turn {
     this.steps = new Map()
     this.decided = new Map() // calls of an earlier turn that a person decided, by their ids, and whether they may be made
     this.contents = [] // that the person wrote, to be written again
-    this.positions = {} // of its entries, by their types, as far as they were read
+    this.positions = {} // of its entries, by their types, as far as they were read: where it has no run, they name it
     this.request = el("div", { class: "request", hidden: true })
     this.edit = el("div", { class: "edit" })
     this.stepList = el("ol", { class: "steps", hidden: true })
@@ -180,10 +180,12 @@ export class Turn {
   }
 
   /** Return a button for a fork before the request, to edit `contents` there, or after the response: the same fork,
-   * however often it is asked for. */
+   * however often it is asked for. A run is named by its id: after a reset that somebody else made, other entries stand
+   * at its positions. */
   _forkButton(says, title, type, contents) {
     let body
-    const drawn = () => ({ at: this.positions[type] ?? this.runId, before: type === "request", thread_id: randomKey() })
+    const at = () => (this.runId.startsWith("entry ") ? this.positions[type] : this.runId)
+    const drawn = () => ({ at: at(), before: type === "request", thread_id: randomKey() })
     const made = button(says, () => this.fork((body ??= drawn()), contents), "quiet small")
     made.title = title
     return made
