@@ -128,7 +128,7 @@ class AgentRunner:
         self._context_tokens = context_tokens
         self._agent = agent
         self._opened = agents_within(agent)
-        self._name = name
+        self.name = name
         self._loop = loop
         self._takes_history = attach_history(agent, name)
         self.journaled: Agent[Any] | None = agent if keeps_journal(agent) else None
@@ -174,25 +174,25 @@ class AgentRunner:
                     raise RuntimeError("The agent's code cancelled its own run.") from error
             task.cancel()
             await asyncio.wait((task,), timeout=STOPPING_SECONDS)
-            late = RunTimedOutError(f"{self.kind} {self._name!r} ran longer than its {seconds:g} s and was stopped.")
+            late = RunTimedOutError(f"{self.kind} {self.name!r} ran longer than its {seconds:g} s and was stopped.")
             return self._stopped(attempt, late)
         except (StaleTokenError, LogUnavailableError, NewerVersionError, asyncio.CancelledError, GeneratorExit):
             raise
         except BudgetExceededError as error:
-            logger.info("Run %s of agent %s ends: %s", attempt.run_id, self._name, error.detail)
+            logger.info("Run %s of agent %s ends: %s", attempt.run_id, self.name, error.detail)
             return AgentFailure(error)
         except HostingError as error:  # one that another error caused is nowhere else shown with it
             level, traced = (logging.WARNING, None) if error.__cause__ is None else (logging.ERROR, error)
-            logger.log(level, "Run %s of agent %s ends: %s", attempt.run_id, self._name, error.detail, exc_info=traced)
+            logger.log(level, "Run %s of agent %s ends: %s", attempt.run_id, self.name, error.detail, exc_info=traced)
             return AgentFailure(error)
         except BaseException as error:  # some libraries' errors are no `Exception`, groups of them among those
             if unreached := unreached_address(error):
-                logger.error("Run %s of agent %s failed: %s", attempt.run_id, self._name, unreached)
+                logger.error("Run %s of agent %s failed: %s", attempt.run_id, self.name, unreached)
             else:
-                logger.exception("Run %s of agent %s failed.", attempt.run_id, self._name)
+                logger.exception("Run %s of agent %s failed.", attempt.run_id, self.name)
             cause = unreached or named_cause(error) if self._loop.names_causes else ""
             sentence = f" failed: {cause} Its log has more" if cause else " failed; its log has the cause"
-            return AgentFailure(RunFailedError(f"{self.kind} {self._name!r}{sentence} at run {attempt.run_id}."))
+            return AgentFailure(RunFailedError(f"{self.kind} {self.name!r}{sentence} at run {attempt.run_id}."))
         finally:
             task.cancel()
 
@@ -203,7 +203,7 @@ class AgentRunner:
                 "Run %s of agent %s was stopped and %d of its synchronous tools still work: no thread can be stopped, "
                 "so they end by themselves and their results are dropped.",
                 attempt.run_id,
-                self._name,
+                self.name,
                 at_work,
             )
         return AgentFailure(error)
@@ -244,7 +244,7 @@ class AgentRunner:
             try:
                 response = with_value(response, await asyncio.to_thread(structured_value, wanted, text))
             except InvalidOutputError as error:
-                logger.warning("Run %s of agent %s: %s", attempt.run_id, self._name, error.detail)
+                logger.warning("Run %s of agent %s: %s", attempt.run_id, self.name, error.detail)
                 return AgentFailure(error)
         return AgentAnswer(response, _session_values(session), compaction.summary if compaction else None)
 

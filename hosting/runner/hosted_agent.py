@@ -75,6 +75,7 @@ class HostedAgent:
         listener: Callable[[Accepted], Listener | None] = lambda accepted: None,
     ) -> None:
         self.run_timeout_seconds = run_timeout_seconds
+        self.name = runner.name
         self.check_answer = runner.check_answer
         self._runner = runner
         self._settings = settings

@@ -35,6 +35,7 @@ _METER = metrics.get_meter("hosting")
 _REQUESTS = _METER.create_counter("agent.run.requests", "{run}", "Runs that were accepted")
 _ACTIVE = _METER.create_up_down_counter("agent.run.active", "{run}", "Runs that this process works on")
 _ATTEMPTS = _METER.create_counter("agent.run.attempts", "{attempt}", "Attempts that were begun")
+_ENDED = _METER.create_counter("agent.run.ended", "{run}", "Runs that ended, also if nobody worked on them")
 _WAIT = _METER.create_histogram("agent.run.wait", "s", "From a run's request to its first attempt")
 _DURATION = _METER.create_histogram("agent.run.duration", "s", "From a run's request to its end")
 _COST = _METER.create_counter(_PAID, "1", "What runs cost, by the prices of their agent's budget")
@@ -46,26 +47,27 @@ REPORTED = (Accepted, *TERMINALS)
 """The events of a run that are reported as they are appended."""
 
 
-def report(address: Address, event: Accepted | Terminal, run: Run | None) -> None:
+def report(agent: str, address: Address, event: Accepted | Terminal, run: Run | None) -> None:
     """Count a run's beginning, or count and log its end. Called by the process that appended it, so once for each.
 
-    Without a `run` nobody held it here. How long such a one took is not known.
+    Without a `run` nobody held it here. How long such a one took is not known. `agent` is as the app writes its name.
     """
     if isinstance(event, Accepted):
-        _REQUESTS.add(1, {_AGENT: event.agent})
+        _REQUESTS.add(1, {_AGENT: agent})
         return
-    log_end(address, event, run)
-    if run is None:
-        return
-    ended = {_AGENT: run.accepted.agent, _OUTCOME: event.kind}
+    log_end(agent, address.thread_id, event, run)
+    ended = {_AGENT: agent, _OUTCOME: event.kind}
     if not isinstance(event, Completed):
         ended[_ERROR] = event.code
+    _ENDED.add(1, ended)
+    if run is None:
+        return
     _DURATION.record(max(0.0, event.at - run.accepted.at), ended)
     if event.cost:
-        _COST.add(float(cost_text(event.cost)), {_AGENT: run.accepted.agent})
+        _COST.add(float(cost_text(event.cost)), {_AGENT: agent})
 
 
-def log_end(address: Address, terminal: Terminal, run: Run | None) -> None:
+def log_end(agent: str, thread_id: str, terminal: Terminal, run: Run | None) -> None:
     """Log how a run ended, at INFO. Called by the process that appended the end, so once for each run.
 
     The run waited until its last attempt began, and ran for as long as that one took. Without a `run` nobody held
@@ -73,7 +75,6 @@ def log_end(address: Address, terminal: Terminal, run: Run | None) -> None:
     """
     if not logger.isEnabledFor(logging.INFO):
         return
-    agent = address.agent if run is None else run.accepted.agent
     claim = None if run is None else run.claim
     began = claim.at if claim is not None else terminal.at
     usage = terminal.entry.get("usage")
@@ -82,14 +83,14 @@ def log_end(address: Address, terminal: Terminal, run: Run | None) -> None:
         "Run %s of agent %s on thread %s: %s; attempts %d, waited %.3f s, ran %.3f s, tokens in %s, out %s.",
         terminal.run_id,
         agent,
-        address.thread_id,
+        thread_id,
         terminal.kind if isinstance(terminal, Completed) else terminal.code,
         0 if run is None else run.attempts,
         0.0 if run is None else began - run.accepted.at,
         terminal.at - began,
         counts.get("inputTokenCount", "-"),
         counts.get("outputTokenCount", "-"),
-        extra={"run_id": terminal.run_id, "agent": agent, "thread_id": address.thread_id},
+        extra={"run_id": terminal.run_id, "agent": agent, "thread_id": thread_id},
     )
 
 

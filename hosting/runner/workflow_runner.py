@@ -70,7 +70,7 @@ class WorkflowRunner(AgentRunner):
     def __init__(self, workflow: HostedWorkflow, loop: AgentLoop, route_prefix: str = "api") -> None:
         self._workflow = workflow
         self._route_prefix = route_prefix
-        self._name = workflow.name
+        self.name = workflow.name
         self._loop = loop
         self._types = _types_of(workflow.build())
         self.journaled = None
@@ -111,7 +111,7 @@ class WorkflowRunner(AgentRunner):
         except (InvalidInputError, RunCancelledError, WorkflowChangedError, CheckpointNotKeptError) as error:
             return AgentFailure(error)
         try:
-            with entered(recorder.held.run, self._name, self._route_prefix):
+            with entered(recorder.held.run, self.name, self._route_prefix):
                 async with workflow.run(**begin, stream=True, checkpoint_storage=kept) as events:
                     async for event in events:
                         answer.add(event)

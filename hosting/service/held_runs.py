@@ -388,8 +388,8 @@ class HeldRuns:
             for position, event in events:
                 self._broadcast.publish(address, LoggedEvent(position, event))
                 if isinstance(event, REPORTED):
-                    of_event = self.held.get(event.run_id)
-                    report(address, event, None if of_event is None else of_event.run)
+                    of_event, agent = self.held.get(event.run_id), self._agents.get(address.agent)
+                    report(agent.name if agent else address.agent, address, event, of_event.run if of_event else None)
         if decided.head.state == "deleting":  # no run is open any more
             for deleted in [held for held in self.held.values() if held.address == address]:
                 self._stop_unless_held(deleted, decided.head)

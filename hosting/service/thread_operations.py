@@ -178,7 +178,7 @@ class ThreadOperations:
                 if seen.is_free:
                     self._conversations.remember(address, head, snapshot)
             if watch.queue_time.of(head, run_id) >= self._queue_seconds:
-                head = (await self._log.execute(address, CancelRun(self._log.clocks.wall(), run_id, "queue_time"))).head
+                head = await self._given_up(address, run_id)
                 continue
             if not (seen.is_free and await self._take_up(address, since, seen, snapshot, refusal)):
                 if seen.is_last:
@@ -198,6 +198,12 @@ class ThreadOperations:
         snapshot, newly = await self._followed(address, snapshot, head)
         is_described = bool(head.described or head.imported)
         return OperationOutcome(snapshot, head.epoch, (*ended, *newly), is_described=is_described)
+
+    async def _given_up(self, address: Address, run_id: str) -> Head:
+        """Return the head after the end of the run's waiting."""
+        decided = await self._log.execute(address, CancelRun(self._log.clocks.wall(), run_id, "queue_time"))
+        self._holders.publish(address, decided)
+        return decided.head
 
     async def _until_answered(self, address: Address, watch: _Watch, epoch: int) -> OperationOutcome:
         """Return once a run that has ended was answered, and so its thread is deleted by whoever answered.
@@ -293,9 +299,11 @@ class ThreadOperations:
         head = await self._log.head(address)
         epoch = head.epoch
         try:
-            return (await self._log.execute(address, await command(head), command)).outcome
+            decided = await self._log.execute(address, await command(head), command)
         except RunIdReusedError as error:
             return Refused(error)
+        self._holders.publish(address, decided)
+        return decided.outcome
 
     async def reset(self, address: Address, stored: str | None, position: int | None) -> OperationOutcome:
         """Return the conversation after a reset: the one at that position of the log, or without one a new one.
@@ -334,6 +342,7 @@ class ThreadOperations:
         decided = await self._log.execute(
             address, ClaimRun(self._log.clocks.wall(), terms, idle_append=idle_append, since=since)
         )
+        self._holders.publish(address, decided)
         if decided.head.is_held_by(terms.token) and decided.head.next_run is not None:
             ended = EndRun(terms.token, unanswered(decided.head.next_run.id, self._log.clocks.wall(), refusal))
             self._holders.publish(address, await self._log.execute(address, ended))

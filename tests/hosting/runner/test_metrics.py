@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from collections import Counter
 from collections.abc import Callable
@@ -16,7 +17,8 @@ from hosting.names import Address
 from hosting.runner.telemetry import run_span
 from hosting.stores.connection import StoreReadiness
 from hosting.thread.run import fold_run
-from tests.support.carriers import Api
+from tests.support.bench import Bench
+from tests.support.carriers import GUARD_SECONDS, Api
 from tests.support.made_app import app_of, ask, served
 from tests.support.run_events import accepted, claimed
 from tests.support.spender import priced, spender
@@ -84,6 +86,7 @@ async def test_a_run_is_counted_once_from_its_request_to_its_end(
         f"agent.run.requests {JOKER}": 1,
         f"agent.run.attempts agent.run.attempt.cause=first,{JOKER}": 1,
         f"agent.run.wait {JOKER}": 1,
+        f"agent.run.ended agent.run.outcome=completed,{JOKER}": 1,
         f"agent.run.duration agent.run.outcome=completed,{JOKER}": 1,
     }
     assert counts["agent.log.calls agent.log.call=append"] >= 2
@@ -98,6 +101,39 @@ async def test_a_failure_is_counted_by_its_code(direct: Api, counted: Callable[[
     counts = counted()
     assert counts[f"agent.run.duration agent.run.outcome=failed,error.type=run_failed,{JOKER}"] == 1
     assert CANARY not in str(counts)
+
+
+@pytest.mark.behaviour("hosting.metrics")
+async def test_requests_and_ends_are_as_many_also_where_nobody_worked_on_a_run(
+    direct: Api, counted: Callable[[], Counter[str]]
+) -> None:
+    """So what waits is what they differ by. One that was cancelled in the queue has no duration."""
+    thread = f"t-{uuid.uuid4().hex[:12]}"
+    runs = [await direct.ask(message, thread_id=thread, wait_for_response=False) for message in ("sleep 30", "hi")]
+    for run in reversed(runs):
+        await direct.http.post(f"{run.headers['location']}/cancel")
+    end = asyncio.get_running_loop().time() + GUARD_SECONDS
+    while any([(await direct.http.get(run.headers["location"])).status_code == 202 for run in runs]):
+        assert asyncio.get_running_loop().time() < end
+        await asyncio.sleep(0.02)
+
+    counts = runs_of(counted())
+    ended = f"agent.run.outcome=cancelled,error.type=run_cancelled,{JOKER}"
+    assert [counts[f"agent.run.requests {JOKER}"], counts[f"agent.run.ended {ended}"]] == [2, 2]
+    assert counts[f"agent.run.duration {ended}"] <= 1
+
+
+@pytest.mark.behaviour("hosting.metrics")
+async def test_a_run_that_an_operation_of_the_entity_brings_is_counted(counted: Callable[[], Counter[str]]) -> None:
+    """Once, as those of orchestrations are; delivered again, nothing more."""
+    bench = Bench()
+    for _ in range(2):
+        await bench.deliver({"message": "hi", "run_id": "r-1"}, signal=False)
+    bench.loop.close()
+
+    counts = counted()
+    assert counts[f"agent.run.requests {JOKER}"] == 1
+    assert counts[f"agent.run.ended agent.run.outcome=completed,{JOKER}"] == 1
 
 
 @pytest.mark.behaviour("hosting.metrics")

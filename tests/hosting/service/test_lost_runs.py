@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from itertools import count
 
@@ -114,6 +115,27 @@ async def test_the_entity_counts_a_runs_waiting_over_its_operations(processes: P
     cancelled = await operations.find_run(ADDRESS, run.run_id)
     assert cancelled is not None
     assert cancelled.cancelled
+
+
+@pytest.mark.behaviour("service.lost-runs")
+async def test_an_end_by_the_entity_for_waiting_too_long_is_told(
+    processes: Processes, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As any end is, to who follows the thread here, and by the line on which an operator is alerted."""
+    caplog.set_level(logging.INFO)
+    _, other = processes
+    other.holders.draining.set()
+    await other.log.execute(ADDRESS, AcceptRun(accepted("r1", at=time.time()).model_copy(update={"agent": AGENT}), 32))
+    bounds = {"queue_seconds": 0.0, "watched_seconds": GUARD_SECONDS}
+    operations = ThreadOperations(other.log, other.operations._conversations, other.holders, **bounds)
+
+    with other.changes.subscribe(ADDRESS) as follower:
+        await operations.run(ADDRESS, None, "r1")
+        news = await follower.next(GUARD_SECONDS)
+
+    assert [one.event.kind for one in news if isinstance(one, LoggedEvent)] == ["cancel_requested", "failed"]
+    (line,) = [record.getMessage() for record in caplog.records if record.name == "hosting.runner.telemetry"]
+    assert line.startswith(f"Run r1 of agent {AGENT} on thread {ADDRESS.thread_id}: run_lost;")
 
 
 @pytest.mark.behaviour("service.lost-processes")
