@@ -19,14 +19,17 @@ def served_agents(plan: Plan) -> list[AgentPlan]:
     return [agent for agent in plan.agents.values() if agent.http]
 
 
-def find_agent(plan: Plan, name: str | None) -> AgentPlan:
-    """Return the agent of that name, or the only one; raises `UnknownAgentError`."""
+def find_agent(plan: Plan, name: str | None, place: str = "'model'") -> AgentPlan:
+    """Return the agent of that name, which has its place in the request, or the only one.
+
+    Raises `UnknownAgentError`.
+    """
     if name is not None:
         return plan.served(name)
     agents = served_agents(plan)
     if len(agents) != 1:
         known = ", ".join(agent.name for agent in agents) or "none"
-        raise UnknownAgentError(f"Name the agent: as 'model'. Agents: {known}.")
+        raise UnknownAgentError(f"Name the agent as {place}. Agents: {known}.")
     return agents[0]
 
 

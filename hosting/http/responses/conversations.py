@@ -61,7 +61,7 @@ class ConversationVerbs:
     async def _list(self, request: WireRequest, parts: Mapping[str, str]) -> Reply:
         """Return the agent's conversations, the newest change first. A `type` is of sessions of workflows."""
         query = request.query
-        agent = find_agent(self._plan, query.get("agent_id") or query.get("entity_id"))
+        agent = find_agent(self._plan, query.get("agent_id") or query.get("entity_id"), "'agent_id' in the query")
         newest, found = OverviewQuery(MOST_CONVERSATIONS), []
         listed = await self._services.overview.newest(agent.name, request.caller.owner, newest, request.client)
         for address, head in listed.threads if "type" not in query else ():
@@ -87,7 +87,7 @@ class ConversationVerbs:
         if fields.get("items"):
             raise NotServedError(names.NOT_SERVED[names.ADD_ITEMS], "items")
         metadata = read_metadata(fields.get("metadata"))
-        agent = find_agent(self._plan, metadata.get("agent_id") or metadata.get("entity_id"))
+        agent = find_agent(self._plan, metadata.get("agent_id") or metadata.get("entity_id"), "'metadata.agent_id'")
         now = int(self._services.clocks.wall())
         thread_id = f"{now:08x}{new_id()[_SECONDS_LENGTH:]}"
         kept = metadata if metadata.keys() - _AGENT_NAMES else {}
