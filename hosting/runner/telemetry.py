@@ -77,7 +77,7 @@ def log_end(agent: str, thread_id: str, terminal: Terminal, run: Run | None) -> 
         return
     claim = None if run is None else run.claim
     began = claim.at if claim is not None else terminal.at
-    usage = terminal.entry.get("usage")
+    usage = terminal.usage or terminal.entry.get("usage")
     counts = usage if isinstance(usage, dict) else {}
     logger.info(
         "Run %s of agent %s on thread %s: %s; attempts %d, waited %.3f s, ran %.3f s, tokens in %s, out %s.",

@@ -71,7 +71,7 @@ def _format(wanted: ResponseFormat | None) -> dict[str, Any]:
 
 
 def _usage(end: Terminal | None) -> dict[str, Any] | None:
-    stored = end.entry.get("usage") if end is not None else None
+    stored = (end.usage or end.entry.get("usage")) if end is not None else None
     if not stored:
         return None
     counts = [int(stored.get(name) or 0) for name in ("inputTokenCount", "outputTokenCount", "totalTokenCount")]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from pathlib import Path
 from typing import Any
@@ -119,11 +120,14 @@ class _FailingFirst(ContextProvider):
 @pytest.mark.behaviour("http.budget-retried")
 @pytest.mark.parametrize("message", ["0", "1"], ids=["no step", "a step"])
 @pytest.mark.parametrize("per", ["run", "thread"])
-async def test_what_the_model_used_in_an_attempt_that_is_tried_again_counts(message: str, per: Any) -> None:
-    """Its answer is dropped and asked for anew: both were paid. The run says so, its thread, and what is left."""
+async def test_what_the_model_used_in_an_attempt_that_is_tried_again_counts(
+    message: str, per: Any, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its answer is dropped and asked for anew: both were paid. Whatever shows the run says so, and its thread."""
+    caplog.set_level(logging.INFO)
     model, prices = priced("small"), {"small": Price(input="100000", output="200000.10")}
     agent = Agent(client=model, name="Joker", tools=[step], context_providers=[_FailingFirst(2)])
-    app, retry = app_of(), Retry(attempts=3, first_pause_seconds=0)
+    app, retry = app_of(wires=["responses"]), Retry(attempts=3, first_pause_seconds=0)
     app.add_agent(agent, retry=retry, budget=Budget(tokens=500, cost=500, prices=prices, per=per))
     async with served(app) as (_, http):
         await ask(http, message, thread_id="t", stream=per == "thread")
@@ -131,6 +135,7 @@ async def test_what_the_model_used_in_an_attempt_that_is_tried_again_counts(mess
         run = (await http.get(f"{THREADS}/t/runs/{listed['run_id']}")).json()
         timeline = (await http.get(f"{THREADS}/t/runs/{listed['run_id']}/timeline")).json()
         thread = (await http.get(f"{THREADS}/t")).json()
+        response = (await http.get(f"/api/openai/v1/responses/resp_{listed['run_id']}~joker~t")).json()
 
     calls = 3 + int(message)
     cost = f"{5 * calls}.00000{calls}"
@@ -140,7 +145,8 @@ async def test_what_the_model_used_in_an_attempt_that_is_tried_again_counts(mess
     assert run["cost"] == thread["cost"] == cost
     assert {one["cost"] for one in timeline["steps"] if one["kind"] == "model_call"} == {"5.000001"}
     shown = [one["usage"]["total_token_count"] for one in (listed, run, timeline, thread)]
-    assert shown == [40 * calls] * 4
+    assert [*shown, response["usage"]["total_tokens"]] == [40 * calls] * 5
+    assert f"tokens in {30 * calls}, out {10 * calls}." in caplog.text
     assert sum(one["usage"]["total_token_count"] for one in timeline["steps"] if "usage" in one) == 40 * calls
 
 
