@@ -226,9 +226,7 @@ def chosen_tests(options: argparse.Namespace, arguments: list[str]) -> list[str]
     if options.model:
         return ["-m", "model", "tests/model"]
     if options.room is not None:
-        rooms = sorted(
-            path.name for path in (ROOT / "tests" / "hosting").iterdir() if path.is_dir() and path.name[0] != "_"
-        )
+        rooms = sorted(path.parent.name for path in (ROOT / "hosting").glob("*/__init__.py"))
         if options.room not in rooms:
             raise SetupError(f"--room is {options.room}: hosting/ has {', '.join(rooms)}.")
         return [*ON_ALL_CORES, "-m", "not slow", *dict.fromkeys([f"tests/hosting/{options.room}", *BESIDE_A_ROOM])]

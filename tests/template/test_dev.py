@@ -175,8 +175,8 @@ def test_pytest_and_what_it_starts_compile_modules_once(checkout: Checkout) -> N
 def test_a_room_has_its_tests_the_houses_and_those_of_endpoints(checkout: Checkout) -> None:
     """None that start processes; another name is answered by the rooms that there are."""
     write_pytest(checkout)
-    checkout.write("tests/hosting/runner/test_it.py", "")
-    checkout.write("tests/hosting/thread/test_it.py", "")
+    for path in ("hosting/runner/__init__.py", "hosting/thread/__init__.py", "tests/hosting/an_app/function_app.py"):
+        checkout.write(path, "")
 
     finished, refused = (checkout.dev("test", "--room", name, "-x") for name in ("runner", "cellar"))
 
