@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
 
@@ -118,6 +118,7 @@ class ServedTool:
                 principal = await resolve(self.resolver, request)
             call = parse_call(given.get("arguments") or {}, self.plan.name, owner_of(principal))
             _check_size(len(call.request.message.encode()), most)
+            call = replace(call, busy=self.plan.busy)
             started = await self.runs.start(self.plan.name, call, client, Caller.of(principal))
             run = await self.runs.wait_as(call.wait, started.run, client)
             return _tool_result(run, self.plan, self.settings)

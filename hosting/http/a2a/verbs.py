@@ -134,6 +134,7 @@ class A2AWire:
             wanted.traceparent,
             streams=streams or not wanted.waits,
             wire={names.PATH: wanted.kept},
+            busy=agent.busy,
         )
         try:
             return (await self._runs.start(agent.name, start, request.client, request.caller)).run

@@ -71,6 +71,7 @@ class AgUiWire:
             wanted.traceparent,
             streams=True,
             wire={"run_id": wanted.run_id},
+            busy=agent.busy,
         )
         try:
             return (await self._services.runs.start(agent.name, start, request.client, request.caller)).run

@@ -119,7 +119,7 @@ class ResponsesWire:
         return await self._shown(await self._runs.wait_as(wanted.start.wait, run, request.client), request.client)
 
     async def _start(self, request: WireRequest, wanted: Create) -> Run:
-        start = wanted.start
+        start = replace(wanted.start, busy=find_agent(self._plan, wanted.agent).busy)
         if wanted.conversation is not None:
             check_thread_id(wanted.conversation.thread_id, wanted.agent, request.caller.owner)
         if wanted.previous is None:
