@@ -113,7 +113,7 @@ class Owners:
         head, there = await self._log.head(address), await self._log.head(target)
         if head.state != "open":
             if there.imported is None or not there.imported.source.startswith(f"{address.key}/"):
-                raise UnknownThreadError(f"Agent {address.agent!r} has no thread {address.thread_id[:80]!r}.")
+                raise UnknownThreadError(f"There is no thread {address.thread_id[:80]!r} of {address.agent!r}.")
             return await self._threads.delete(address, client, seconds)
         source = f"{address.key}/{head.epoch}/{head.position}"
         if there.imported is None or there.imported.source != source:

@@ -94,4 +94,4 @@ class Sharing:
 
 
 def _no_thread(address: Address) -> UnknownThreadError:
-    return UnknownThreadError(f"Agent {address.agent!r} has no thread {address.thread_id[:80]!r}.")
+    return UnknownThreadError(f"There is no thread {address.thread_id[:80]!r} of {address.agent!r}.")

@@ -257,7 +257,7 @@ class Threads:
         found = read_receipt(event for _, event in await self._log.events(address, head.trimmed))
         if found is None:
             raise UnknownThreadError(
-                f"Agent {address.agent!r} has no receipt of a deletion of thread {address.thread_id[:80]!r}."
+                f"There is no receipt of a deletion of thread {address.thread_id[:80]!r} of {address.agent!r}."
             )
         return found
 
@@ -301,7 +301,7 @@ class Threads:
         text = None if head.state == "deleted" else await client.read(*address.entity)
         if head.state == "deleted" or (head.position == 0 and text is None):
             raise UnknownThreadError(
-                f"Agent {address.agent!r} has no thread {address.thread_id[:80]!r}. The first run on it makes it."
+                f"There is no thread {address.thread_id[:80]!r} of {address.agent!r}. The first run on it makes it."
             )
         return head, text
 

@@ -60,7 +60,7 @@ def test_what_cannot_be_done_is_a_sentence_and_an_exit_code(origin: str, capsys:
 
     assert codes == [1] * 6
     assert lines[0].startswith("one: This is for administrators")
-    assert lines[1].startswith("never: Agent 'joker' has no thread 'never'.")
+    assert lines[1].startswith("never: There is no thread 'never' of 'joker'.")
     assert lines[2] == "Name threads, or give --all."
     assert lines[3].startswith("--url is 'ftp://nowhere")
     assert lines[4].startswith("one: The app cannot be reached")

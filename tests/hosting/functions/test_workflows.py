@@ -52,6 +52,11 @@ async def test_a_workflow_answers_what_its_executors_yield(http: httpx.AsyncClie
     assert status.json() == body
     assert (await http.get(f"/api/agents/Text/threads/t/runs/{body['run_id']}")).json()["code"] == "unknown_agent"
     assert (await http.get("/api/workflows/Joker/threads")).json()["code"] == "unknown_agent"
+    unknown = [(await http.get(f"/api/workflows/Text/threads/nope{route}")).json() for route in ("", "/erasure")]
+    assert [one["detail"].partition(".")[0] for one in unknown] == [
+        "There is no thread 'nope' of 'text'",
+        "There is no receipt of a deletion of thread 'nope' of 'text'",
+    ]
 
 
 @pytest.mark.behaviour("workflows.run")
