@@ -43,6 +43,11 @@ export class Composer {
     this.submit.classList.toggle("stop", is)
   }
 
+  /** Whether nothing was written or attached that is not sent yet. */
+  get isEmpty() {
+    return !this.text.value.trim() && !this.attached.length
+  }
+
   /** Put words there, for somebody to send or to change. */
   write(text) {
     this.text.value = text

@@ -22,7 +22,7 @@ const EVENTS = { Accept: "text/event-stream" }
 /** A thread on the screen. `threadId` is empty until the first message of a new one was accepted. */
 export class Conversation {
   /** `hooks` are told what happens: `named(id)`, `changed()`, `failed(problem)`, `recovered()`, `drawn()`,
-   * `again(contents)`, `forked(id, contents)`. */
+   * `again(contents)`, `forked(id, contents)`. `mayReplace()` asks whether what is written and not sent may go. */
   constructor(agent, threadId, hooks) {
     this.agent = agent
     this.threadId = threadId
@@ -99,11 +99,13 @@ export class Conversation {
     if (turn) await checked(await send("POST", this._run(turn.runId, "/cancel"), { action: true }))
   }
 
-  /** Make a fork and go there. `body` is the same each time, so one that was made before its answer was lost is found. */
+  /** Make a fork and go there, with `contents` to be edited. `body` is the same each time, so one that was made before
+   * its answer was lost is found. */
   async _fork(body, contents) {
     if (this.isForking) return
     this.isForking = true
     try {
+      if (contents && !(await this.hooks.mayReplace())) return void (this.isForking = false)
       await checked(await send("POST", this._path("/fork"), { body, signal: this.leaving.signal, action: true }))
       this.hooks.forked(body.thread_id, contents)
     } catch (problem) {

@@ -117,7 +117,7 @@ async function route() {
   }
   delete document.body.dataset.view
   showAgents(agent)
-  conversation = new Conversation(agent.name, thread, { named, changed, failed, recovered: quiet, drawn, deliveries: deliveriesOf, again: (contents) => composer.take(contents), forked })
+  conversation = new Conversation(agent.name, thread, { named, changed, failed, recovered: quiet, drawn, deliveries: deliveriesOf, again, forked, mayReplace })
   byId("conversation").replaceChildren(conversation.element)
   byId("composer").hidden = false
   byId("message").placeholder = `Message ${agent.name}${takesText(agent) ? "" : ", as JSON"}`
@@ -233,6 +233,14 @@ function deliveriesOf(threadId, runId, signal) {
   const made = new Deliveries(conversation.agent, threadId, failed, administers(), runId)
   signal.addEventListener("abort", () => made.leave())
   return made
+}
+
+async function again(contents) {
+  if (await mayReplace()) composer.take(contents)
+}
+
+async function mayReplace() {
+  return composer.isEmpty || confirmed("Replace what you wrote?", "It is not sent yet. Another message takes its place in the box.", "Replace it")
 }
 
 function forked(threadId, contents) {
