@@ -1,4 +1,4 @@
-"""The pack on packages of others that pip brings, each in a process of its own.
+"""The pack on packages of others that pip and npm bring, each in a process of its own.
 
 Such a process is killed for what its package says to keep over that, and for nothing else.
 """
@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import sys
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -16,6 +17,7 @@ import pytest
 
 from conformance.__main__ import ADAPTERS, ALL_CHECKS
 from conformance.trial import Trial, result_of
+from tests.support.node_packages import RegistryUnreachableError, install
 from tests.support.pages import ROOT
 from tests.support.python_packages import CHAT_CLIENT, installed
 from tests.support.running_host import RunningHost
@@ -44,6 +46,14 @@ LANGGRAPHS_SERVER = (
     *("structlog==25.5.0", "uuid-utils==0.19.0", "watchfiles==1.3.0", "websockets==17.4", "xxhash==4.1.0"),
     "zstandard==0.25.0",
 )
+
+LANGGRAPH_KEEPS = {
+    **dict.fromkeys(("order.kept", "approval.once", "stream.resumed", "stream.again"), "passed"),
+    **dict.fromkeys(("cancel.running", "cancel.queued", "cancel.ended", "owners.read", "owners.change"), "passed"),
+    **dict.fromkeys(("delete.gone", "delete.running", "delete.again"), "passed"),
+    **dict.fromkeys(("kill.running", "kill.queued", "kill.stream", "kill.conversation", "kill.approval"), "not tried"),
+}
+HERE = Path(__file__).parent
 
 pytestmark = [pytest.mark.slow, pytest.mark.behaviour("conformance.fair")]
 
@@ -122,11 +132,19 @@ async def test_langgraphs_server_keeps_what_it_offers_while_it_lives(
     """With an auth handler threads are their owner's. It calls itself in-memory, so it is never killed."""
     packages = installed(Path(pytestconfig.cache.mkdir("langgraph")), *LANGGRAPHS_SERVER)
     peer = await asyncio.to_thread(Peer, "tests.conformance.langgraph_peer", packages, tmp_path)
-    streams, cancels = ("stream.resumed", "stream.again"), ("cancel.running", "cancel.queued", "cancel.ended")
-    others = ("delete.gone", "delete.running", "delete.again", "owners.read", "owners.change")
-    killed = ("kill.running", "kill.queued", "kill.stream", "kill.conversation", "kill.approval")
 
-    assert await peer.offered("langgraph", "x-user") == {
-        **dict.fromkeys(("order.kept", "approval.once", *streams, *cancels, *others), "passed"),
-        **dict.fromkeys(killed, "not tried"),
-    }
+    assert await peer.offered("langgraph", "x-user") == LANGGRAPH_KEEPS
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the process becomes another one")
+async def test_langgraphs_server_of_npm_keeps_the_same(pytestconfig: pytest.Config, tmp_path: Path) -> None:
+    """It is a program of its own, and speaks the same protocol. It calls itself in-memory too."""
+    try:
+        packages = install(HERE / "node", Path(pytestconfig.cache.mkdir("langgraph-node")), with_optional=True)
+    except RegistryUnreachableError:
+        pytest.skip("npm's registry cannot be reached, and the cache has no copy of LangGraph.js")
+    shutil.copy(HERE / "langgraph_js_peer.mjs", tmp_path)
+    (tmp_path / "node_modules").symlink_to(packages / "node_modules")
+    peer = await asyncio.to_thread(Peer, "tests.conformance.langgraph_js_peer", packages, tmp_path)
+
+    assert await peer.offered("langgraph", "x-user") == LANGGRAPH_KEEPS
