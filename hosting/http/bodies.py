@@ -87,6 +87,7 @@ class ListedAgent(TypedDict):
     description: str
     run_url: str | None
     threads_url: str | None
+    schedules_url: str | None
     memory_url: str | None
     budget_url: str | None
     webhooks_url: str | None

@@ -28,15 +28,22 @@ from hosting.thread.run import Run
 
 
 def agents_reply(
-    plans: Sequence[AgentPlan], base_url: str, remembering: Container[str], *, has_webhooks: bool, administers: bool
+    plans: Sequence[AgentPlan],
+    base_url: str,
+    remembering: Container[str],
+    *,
+    has_schedules: bool,
+    has_webhooks: bool,
+    administers: bool,
 ) -> Reply:
     """Return the agents among these, which doors each has, and where the workflows are.
 
-    `remembering` are the agents that have a memory, by their names in lower case. `has_webhooks`: the app sends them.
-    `administers`: the caller may know what the agents are at.
+    `remembering` are the agents that have a memory, by their names in lower case. `has_schedules`: the app takes them.
+    `has_webhooks`: it sends them. `administers`: the caller may know what the agents are at.
     """
+    has = {"has_schedules": has_schedules, "has_webhooks": has_webhooks}
     agents = [
-        _listed_agent(each, base_url, has_memory=each.name.lower() in remembering, has_webhooks=has_webhooks)
+        _listed_agent(each, base_url, **has, has_memory=each.name.lower() in remembering)
         for each in plans
         if each.workflow is None
     ]
@@ -48,7 +55,9 @@ def agents_reply(
     return json_reply(200, body)
 
 
-def _listed_agent(agent: AgentPlan, base_url: str, *, has_webhooks: bool, has_memory: bool = False) -> ListedAgent:
+def _listed_agent(
+    agent: AgentPlan, base_url: str, *, has_schedules: bool, has_webhooks: bool, has_memory: bool = False
+) -> ListedAgent:
     """Return an agent, or a workflow, as a list has it."""
     url = f"{base_url}/{agent.kind}s/{quote(agent.name)}"
     return {
@@ -56,6 +65,7 @@ def _listed_agent(agent: AgentPlan, base_url: str, *, has_webhooks: bool, has_me
         "description": agent.description,
         "run_url": f"{url}/run" if agent.http else None,
         "threads_url": f"{url}/threads" if agent.http else None,
+        "schedules_url": f"{url}/schedules" if agent.http and has_schedules else None,
         "memory_url": f"{url}/memory" if agent.http and has_memory else None,
         "webhooks_url": f"{url}/webhooks" if agent.http and has_webhooks else None,
         "budget_url": f"{url}/budget" if agent.http and agent.budget is not None else None,
@@ -63,11 +73,11 @@ def _listed_agent(agent: AgentPlan, base_url: str, *, has_webhooks: bool, has_me
     }
 
 
-def workflows_reply(plans: Sequence[AgentPlan], base_url: str, *, has_webhooks: bool) -> Reply:
-    """Return the workflows among these, and what each takes; `has_webhooks`: the app sends them."""
+def workflows_reply(plans: Sequence[AgentPlan], base_url: str, *, has_schedules: bool, has_webhooks: bool) -> Reply:
+    """Return the workflows among these, and what each takes; see `agents_reply`."""
     listed: list[ListedWorkflow] = [
         {
-            **_listed_agent(plan, base_url, has_webhooks=has_webhooks),
+            **_listed_agent(plan, base_url, has_schedules=has_schedules, has_webhooks=has_webhooks),
             "input_schema": dict(plan.workflow.input.schema),
             "graph": plan.workflow.shape,
         }

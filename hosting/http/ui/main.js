@@ -100,6 +100,7 @@ async function route() {
   view?.leave()
   conversation = view = null
   for (const [name, one] of Object.entries(views)) one.setAttribute("aria-pressed", String(wanted === name))
+  views.schedules.hidden = !agent?.schedules_url
   views.memory.hidden = !agent?.memory_url
   views.webhooks.hidden = !agent?.webhooks_url
   if (!agent) return showNoAgents()

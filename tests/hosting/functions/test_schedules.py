@@ -130,8 +130,10 @@ async def test_an_app_may_have_no_schedules() -> None:
 
     answer = await desk.http.post(PLACE, json=DAILY)
     document = (await desk.http.get("/api/openapi.json")).json()
+    urls = [(await one.http.get("/api/agents")).json()["agents"][0]["schedules_url"] for one in (desk, Desk())]
 
     assert answer.status_code == 404
+    assert urls == [None, f"http://app.example{PLACE}"]
     assert not [name for name in desk.host.functions if "schedule" in name]
     assert not [path for path in document["paths"] if "schedules" in path]
 

@@ -132,3 +132,20 @@ async def test_a_schedule_whose_answer_was_lost_is_made_once_and_one_like_it_aga
             await expect(page.locator(".cards > li")).to_have_count(number)
 
     assert [tries.index(key) for key in tries] == [0, 0, 2]
+
+
+async def test_an_app_that_takes_no_schedules_has_no_button_for_them(host: RunningHost) -> None:
+    """The list of agents says so."""
+
+    async def without(route: Route) -> None:
+        told = await (await route.fetch()).json()
+        await route.fulfill(json={**told, "agents": [{**one, "schedules_url": None} for one in told["agents"]]})
+
+    async with browsed(host.origin) as browser:
+        page = await browser.open("#/writer")
+        button = page.get_by_role("button", name="Schedules")
+        await expect(button).to_be_visible()
+        await page.route("**/api/agents", without)
+        await page.reload()
+        await expect(page.get_by_role("button", name="Figures")).to_be_visible()
+        await expect(button).to_be_hidden()
