@@ -79,7 +79,8 @@ class StoryModel(WriterModel):
     def _inner_get_response(
         self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
     ) -> Awaitable[ChatResponse[Any]] | ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
-        return self._build_response_stream(self._next(messages[-1]))
+        told = self._build_response_stream(self._next(messages[-1]))
+        return told if stream else told.get_final_response()
 
     async def _next(self, last: Message) -> AsyncIterator[ChatResponseUpdate]:
         results = [str(content.result) for content in last.contents if content.type == "function_result"]
