@@ -148,7 +148,7 @@ class AgentFunctionApp(df.DFApp):
         self._services = self._make_services(folder, environ)
         access = Access(principal, self._settings.admin_role, self._services.sharing)
         hosted = hosted_workflows(workflow, workflows)
-        self._served = Served(self, self._plan, access, has_workflows=bool(hosted))
+        self._served = Served(self, self._plan, access, has_workflows=bool(hosted), watch=self._shutdown.watch)
         self._orchestrations = OrchestrationRoutes(self._served, self._services.route_prefix, self._shutdown)
         self._has_page = not is_production(environ) if enable_page is None else enable_page
         self._register_shared(hosted, lists_agents=health_lists_agents)

@@ -169,13 +169,15 @@ class Served:
     """What every route is registered with: the app, its agents, who may do what, the `routes` and `wires`
     that there are.
 
-    Where it `has_workflows`, each route of an agent's threads is one of a workflow's too.
+    Where it `has_workflows`, each route of an agent's threads is one of a workflow's too. A request that begins no run
+    calls `watch`, so that a process which only follows runs knows when it is to end.
     """
 
     app: df.DFApp
     plan: Plan
     access: Access
     has_workflows: bool = False
+    watch: Callable[[], None] = lambda: None
     routes: list[Route] = field(default_factory=list)
     wires: list[str] = field(default_factory=list)
 
@@ -214,6 +216,8 @@ def _register(served: Served, route: Route, agent: str | None, handler: Handler)
     served.routes.append(route)
 
     async def handled(req: Request, client: DurableClient) -> Reply | Streamed:
+        if route.method == "GET":
+            served.watch()
         return await handler(await admitted(served, req, client, route, agent))
 
     async def serve(req: Request, client: Any, context: func.Context) -> Response:

@@ -4,7 +4,7 @@ The first signal that asks the process to end (host, container, Ctrl-C) stops th
 set before ours is then called as if we were not there, so a host that drains by itself does so. Without one the process
 would have died at once: it now dies by the same signal once its turns have ended, or after a time. A run that is not
 done by then is delivered again, as after any crash. The second signal finds the handlers of before. Ours are set at the
-first run and not at import, so that they come after the host's own.
+first request and not at import, so that they come after the host's own.
 """
 
 from __future__ import annotations
@@ -62,6 +62,11 @@ class Shutdown:
         self._turns = 0
         self._changed = threading.Condition()
         self._signals: SimpleQueue[int | None] = SimpleQueue()
+
+    def watch(self) -> None:
+        """Know from now on when the process is to end: whoever waits here is then let go of."""
+        if not self._watches:
+            self._watch()
 
     def admit(self) -> None:
         """Let a new run in; raises `ShuttingDownError` when the process is to end."""

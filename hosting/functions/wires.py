@@ -60,6 +60,7 @@ def register_wires(served: Served, names: Sequence[str], services: Services) -> 
 def _register(served: Served, wire: Wire) -> str:
     async def handled(req: Request, client: DurableClient) -> Reply | Streamed:
         path = req.path_params.get("path") or ""
+        served.watch()
         request = await admitted(served, req, client, wire.route_of(req.method, path))
         return await wire.reply(request, path)
 

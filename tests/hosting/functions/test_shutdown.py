@@ -59,6 +59,24 @@ def folder(tmp_path: Path) -> Path:
     return folder
 
 
+@pytest.mark.behaviour("service.leave")
+@pytest.mark.parametrize("path", ["agents/Joker/threads", "openai/v1/models"])
+async def test_a_process_that_has_begun_no_run_hears_that_it_is_to_end(path: str) -> None:
+    """It may follow those of others."""
+    before = signal.signal(signal.SIGTERM, lambda *_: None)
+    try:
+        app = app_of(scripted_agent("Joker"), wires=["responses"])
+        async with served(app) as (_, http):
+            await http.get(f"/api/{path}")
+            signal.raise_signal(signal.SIGTERM)
+            await asyncio.wait_for(app._services.holders.draining.wait(), GUARD_SECONDS)
+            refused = await ask(http, "hi")
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+    assert (refused.status_code, refused.json()["code"]) == (503, "shutting_down")
+
+
 def api_of(host: RunningHost, folder: Path) -> Api:
     """Return the app on a running host."""
     return socket_api(host.origin, folder / ".agents" / "log.sqlite")
