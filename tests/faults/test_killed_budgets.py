@@ -108,6 +108,28 @@ async def test_what_a_limit_counted_outlives_the_process_and_what_that_was_at_do
         assert (answer.status_code, answer.json()["limit"]["of"]) == (429, "requests")
 
 
+@pytest.mark.behaviour("turn.limit")
+@over("log_settings", "sqlite")
+async def test_of_requests_that_two_processes_get_at_once_as_many_are_taken_as_the_limit_says(
+    tmp_path: Path, log_settings: dict[str, str]
+) -> None:
+    """And all others are refused, whichever process has them."""
+    settings = _settings(tmp_path, log_settings, [f"Run-{new_id()}", f"Day-{new_id()}"], tmp_path, holds_at=0)
+    with grouped_app(tmp_path, log={**settings, "LIMITED": "50"}) as app:
+        async with httpx.AsyncClient(timeout=GUARD_SECONDS) as http:
+            agent = settings["AGENTS"].split()[0]
+            asked = (
+                http.post(f"{host.origin}/api/agents/{agent}/run", json={"message": "go"})
+                for _ in range(8)
+                for host in app.http
+            )
+            answers = await asyncio.gather(*asked)
+
+    refused = [answer.json()["limit"]["of"] for answer in answers if answer.status_code == 429]
+    assert sorted(answer.status_code for answer in answers) == [402] * 3 + [429] * 13
+    assert set(refused) == {"requests"}
+
+
 def _standing(answer: httpx.Response) -> Iterator[str | int]:
     """Yield what a limit is of, and how much is left."""
     for one in answer.headers["ratelimit"].split(", "):

@@ -22,7 +22,10 @@ TEA = "Drinks tea without milk."
 
 @pytest.mark.behaviour("memory.once")
 async def test_a_killed_run_remembers_and_forgets_once_and_is_given_the_same_as_before(tmp_path: Path) -> None:
-    """The call that was cut short is made again and finds what it did, which the next run is given too."""
+    """The call that was cut short is made again and finds what it did, which the next run is given too.
+
+    What two processes remember at once is all there, too.
+    """
     shutil.copy(Path(__file__).parent / "memory_app" / "function_app.py", tmp_path)
     shutil.copy(ROOT / "host.json", tmp_path)
     done, goes_on = tmp_path / "remembered.txt", tmp_path / "goes_on"
@@ -61,9 +64,19 @@ async def test_a_killed_run_remembers_and_forgets_once_and_is_given_the_same_as_
             forgot = done.read_text().splitlines()
             left = (await http.get("memory")).json()["facts"]
 
+            one.start()
+            told = {f"Fact {number}." for number in range(12)}
+            at_once = (
+                http.post(f"{host.origin}/api/agents/Clerk/run", json={"message": f"remember {fact}"})
+                for host, fact in zip(app.http * 6, told, strict=True)
+            )
+            taken = [answer.status_code for answer in await asyncio.gather(*at_once)]
+            together = (await http.get("memory")).json()["facts"]
+
     [fact] = facts
     assert remembered["response"] == f"told: Remembered as {fact['fact_id']}."
     assert calls == [f"remember {fact['fact_id']}"] * 2
     assert f"- {TEA} (id {fact['fact_id']})" in later["response"]
     assert (forgot, left) == (["forget True", "forget False"], [])
     assert forgotten["response"] == f"told: Nothing is known under the id '{fact['fact_id']}' any more."
+    assert (taken, sorted(fact["text"] for fact in together)) == ([200] * 12, sorted(told))

@@ -1,8 +1,8 @@
 """Agents whose models call a tool for ever, for 10 tokens or 1 a call, with a budget for a run and one for a day.
 
 AGENTS are their names, and CALLS is the folder of a file for each agent, with a line for each model call. At the call
-HOLDS_AT the models wait for the file GOES_ON. With LIMITED each agent has a limit, too, whose minute is an hour: a slow
-machine needs longer than a minute for all that a test does in one.
+HOLDS_AT the models wait for the file GOES_ON. With LIMITED each agent has a limit, too, of so many runs at once, whose
+minute is an hour: a slow machine needs longer than a minute for all that a test does in one.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ prices = {"small": hosting.app.Price(input=100_000, output=100_000)}
 limit = None
 if "LIMITED" in os.environ:
     hosting.runner.owner_minutes.WINDOW_SECONDS = 3600
-    limit = hosting.app.Limit(requests_per_minute=3, tokens_per_minute=1000, runs_at_once=1)
+    limit = hosting.app.Limit(requests_per_minute=3, tokens_per_minute=1000, runs_at_once=int(os.environ["LIMITED"]))
 app = hosting.app.AgentFunctionApp(limit=limit)
 for name, per in zip(os.environ["AGENTS"].split(), PERS, strict=True):
     client = SpenderClient()
