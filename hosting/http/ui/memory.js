@@ -42,7 +42,7 @@ export class Memory extends Cards {
   async _add(text) {
     const isTaken = await this._changed(() => send("POST", paths.memory(this.agent), { body: { text }, action: true }), "It is remembered.")
     if (isTaken) this.adding.field.value = ""
-    this.adding.field.focus()
+    if (!this.list.contains(document.activeElement)) this.adding.field.focus() // who went on to a card stays there
   }
 
   _edit({ fact_id: id, text }) {

@@ -9,11 +9,12 @@ from urllib.parse import urlsplit
 
 import pytest
 from axe_playwright_python.base import AxeResults
-from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page, Request, async_playwright
+from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page, Request, async_playwright, expect
 
 from tests.support.browser import find_browser
 
 GUARD_MS = 20_000.0
+expect.set_options(GUARD_MS)
 PHONE = {"width": 390, "height": 780}
 DESK = {"width": 1280, "height": 800}
 IN_A_BROWSER = [

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import shutil
@@ -265,11 +266,21 @@ async def test_what_an_agent_remembers_is_listed_with_its_thread_added_edited_an
         await expect(facts).to_have_count(2)
         await expect(adding).to_have_value("")
         await expect(adding).to_be_focused()
+        is_written = asyncio.Event()
+
+        async def read_late(route: Route) -> None:
+            if route.request.method == "GET":
+                await is_written.wait()
+            await route.continue_()
+
+        await page.route(place, read_late)
         await adding.fill("x" * 501)
         await adding.press("Enter")
         await page.get_by_role("alert").get_by_text("invalid_field").wait_for()
         await expect(adding).to_have_value("x" * 501)
         await facts.nth(1).get_by_role("button", name="Edit").press("Enter")
+        async with page.expect_response(place):
+            is_written.set()
         await page.keyboard.type(" It is old.")
         (await client.post(place, json={"text": "Has a cat."})).raise_for_status()
         await page.clock.fast_forward(10_000)
