@@ -1,4 +1,4 @@
-"""One thread that grows: what a turn costs late in a conversation, beside one of its thirtieth."""
+"""Threads that grow: what a turn costs late in a conversation, beside one of its thirtieth."""
 
 from __future__ import annotations
 
@@ -9,39 +9,47 @@ from benchmarks.sizes import Sizes
 from benchmarks.turns import WrongAnswerError, take_turn
 from benchmarks.warm_up import warm_host
 
-AROUND = 15
+AROUND = 30
 TURNS = (30, 150, 1000)
-SHORT = TURNS[1] + AROUND
 
 
 async def measure(sizes: Sizes) -> Result:
-    """Several threads until behind turn 150, so that thirty turns are not all there is, and one to its last.
+    """A thread for each of these turns grows until shortly before it; then the threads take turns until behind it.
 
-    A turn is the middle of the thirty around it.
+    So a machine that becomes slower or faster meanwhile does so for all. A turn is the middle of those around it, each
+    measured behind another one of its thread, whose document is still being stored when its answer is there.
     """
     async with warm_host(sizes) as host, host.process.connection() as connection:
-        threads = [await grow(connection, f"short-{number}", SHORT) for number in range(sizes.grown_threads - 1)]
-        threads.append(await grow(connection, "long", sizes.grown_turns))
-    medians = {turn: median(found) for turn in TURNS if (found := around(threads, turn))}
-    first = medians.pop(TURNS[0])
+        grown = [Growing(connection, turn) for turn in TURNS if turn + AROUND <= sizes.grown_turns]
+        for thread in grown:
+            while thread.turns < thread.turn - AROUND:
+                await thread.grow()
+        seconds = [[await thread.grow_twice() for thread in grown] for _ in range(AROUND)]
+    first, *later = (median(found) for found in zip(*seconds, strict=True))
     figures = [milliseconds(f"turn {TURNS[0]}", first)]
-    for turn, seconds in medians.items():
-        figures.append(milliseconds(f"turn {turn:,}", seconds))
-        figures.append(Figure(f"turn {turn:,} over {TURNS[0]}", seconds / first))
+    for thread, found in zip(grown[1:], later, strict=True):
+        figures.append(milliseconds(f"turn {thread.turn:,}", found))
+        figures.append(Figure(f"turn {thread.turn:,} over {TURNS[0]}", found / first))
     return Result(tuple(figures), host.empty_route_seconds)
 
 
-async def grow(connection: Connection, thread_id: str, turns: int) -> list[float]:
-    """Return the seconds of each turn of a thread; raises WrongAnswerError if a turn did not find all before it."""
-    seconds = []
-    for number in range(1, turns + 1):
-        turn = await take_turn(connection, "assistant", f"This is turn {number}.", thread_id)
-        if turn.message_count != 2 * number:
-            raise WrongAnswerError(f"Turn {number} of {thread_id} found {turn.message_count} messages.")
-        seconds.append(turn.seconds)
-    return seconds
+class Growing:
+    """A thread that is measured around one of its turns."""
 
+    def __init__(self, connection: Connection, turn: int) -> None:
+        self.turn = turn
+        self.turns = 0
+        self._connection = connection
 
-def around(threads: list[list[float]], turn: int) -> list[float]:
-    """Return the seconds of the turns around that one."""
-    return [seconds for thread in threads for seconds in thread[turn - AROUND : turn + AROUND]]
+    async def grow_twice(self) -> float:
+        """Return the seconds of the second of two turns."""
+        await self.grow()
+        return await self.grow()
+
+    async def grow(self) -> float:
+        """Return the seconds of the thread's next turn; raises WrongAnswerError if it did not find all before it."""
+        self.turns += 1
+        turn = await take_turn(self._connection, "assistant", f"This is turn {self.turns}.", f"until-{self.turn}")
+        if turn.message_count != 2 * self.turns:
+            raise WrongAnswerError(f"Turn {self.turns} found {turn.message_count} messages.")
+        return turn.seconds

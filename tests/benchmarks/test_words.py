@@ -1,7 +1,6 @@
 """When the words of a stream came, and when they were said."""
 
 from benchmarks.connection import Answer
-from benchmarks.measures.growth import around
 from benchmarks.measures.streams import words_in
 from benchmarks.measures.wires import WIRES, delay_in
 
@@ -22,10 +21,3 @@ def test_the_first_word_of_a_wire_is_told_with_the_time_of_its_piece() -> None:
 
     assert delay_in(answer, WIRES["ag-ui"].text) == 5.5
     assert delay_in(Answer(200, begun, ((5.0, begun),)), WIRES["ag-ui"].text) is None
-
-
-def test_a_turn_of_a_growing_thread_is_told_by_the_thirty_around_it() -> None:
-    """Of all threads that came so far."""
-    threads = [[float(number) for number in range(50)], [100.0] * 20]
-
-    assert around(threads, 30) == [float(number) for number in range(15, 45)] + [100.0] * 5
