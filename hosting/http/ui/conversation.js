@@ -68,8 +68,7 @@ export class Conversation {
   /** Send a message, and show its turn to the end. Throws the problem of a message that was refused. */
   async send(contents) {
     const turn = this._append(this._newTurn())
-    const known = new Promise((done) => (turn.known = done)).then(() => this.sending.delete(known))
-    this.sending.add(known)
+    turn.known = this._beginSending()
     turn.ask(contents)
     turn.wait()
     const [first, ...others] = contents
@@ -91,6 +90,14 @@ export class Conversation {
       }
       turn.fail(problem)
     }
+  }
+
+  /** Begin to send what may begin a run: looks wait until what is returned is called, when it is known which run it is. */
+  _beginSending() {
+    let known
+    const sent = new Promise((done) => (known = done)).then(() => this.sending.delete(sent))
+    this.sending.add(sent)
+    return known
   }
 
   /** Stop the run that is open. */
@@ -199,12 +206,21 @@ export class Conversation {
 
   async _answer(approval, decision) {
     const path = this._path(`/approvals/${encodeURIComponent(approval.id)}`)
-    const response = await checked(await send("POST", path, { body: decision, headers: EVENTS, action: true }))
-    this.turns.get(approval.run_id)?.graph?.waits(approval.tool, false)
-    this.hooks.changed()
-    if (!response.headers.get("content-type")?.startsWith("text/event-stream")) return
+    const known = this._beginSending()
+    try {
+      const response = await checked(await send("POST", path, { body: decision, headers: EVENTS, action: true }))
+      this.turns.get(approval.run_id)?.graph?.waits(approval.tool, false)
+      this.hooks.changed()
+      if (response.headers.get("content-type")?.startsWith("text/event-stream")) this._goOn(response, decisionContent(approval, decision))
+    } finally {
+      known()
+    }
+  }
+
+  /** Show the run whose request is what was decided, from the `response` that streams it. */
+  _goOn(response, decided) {
     const turn = this._append(this._newTurn(response.headers.get("x-ms-run-id") ?? ""))
-    turn.ask([decisionContent(approval, decision)])
+    turn.ask([decided])
     turn.wait()
     let begun = response
     const open = (last) => {

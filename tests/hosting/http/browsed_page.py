@@ -124,7 +124,7 @@ async def ask(page: Page, message: str) -> None:
 async def ended(page: Page, how: str = "completed", number: int = 1) -> str:
     """Wait until so many turns ended so, and return the answer of the last of them."""
     turn = page.locator(f".turn[data-end={how}]").nth(number - 1)
-    await turn.wait_for()
+    await expect(turn).to_be_visible()  # which says what the page showed where it is not
     # Not as it is rendered: a browser renders no turn that is off the screen.
     return await turn.locator(".response").text_content() or ""
 

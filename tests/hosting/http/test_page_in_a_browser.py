@@ -14,7 +14,7 @@ from pathlib import Path
 import httpx
 import pytest
 from axe_playwright_python.async_playwright import Axe
-from playwright.async_api import FilePayload, Route, expect
+from playwright.async_api import FilePayload, Request, Route, expect
 
 from tests.hosting.http.browsed_page import (
     IN_A_BROWSER,
@@ -270,6 +270,33 @@ async def test_a_turn_whose_answer_comes_late_is_there_once(host: RunningHost) -
         asked = await page.locator(".request").all_text_contents()
 
     assert asked == ["first", "second"]
+
+
+@pytest.mark.behaviour("page.live")
+async def test_a_turn_that_an_approval_begins_is_there_once_however_late_its_answer_comes(host: RunningHost) -> None:
+    """The page would see it in the lists before."""
+
+    def reads_a_list(one: Request) -> bool:
+        return "/messages?" in one.url or "/runs?" in one.url
+
+    async def late(route: Route) -> None:
+        looked = asyncio.ensure_future(page.wait_for_event("request", reads_a_list))
+        answer = await route.fetch()
+        listed = await (await looked).response()
+        assert listed is not None
+        await listed.finished()
+        await route.fulfill(response=answer)
+
+    async with browsed(host.origin) as browser:
+        page = await browser.open("#/clerk")
+        await ask(page, REFUND)
+        await page.route("**/approvals/*", late)
+        await page.get_by_role("button", name="Approve").click()
+        await ended(page, number=2)
+        await page.wait_for_event("response", lambda response: "/runs?" in response.url)
+        asked = await page.locator(".request").all_inner_texts()
+
+    assert asked == [REFUND, "Approved refund"]
 
 
 @pytest.mark.behaviour("page.live")

@@ -6,13 +6,14 @@ Its package asks for a FastAPI of before ours, so it is in a folder of its own, 
 from __future__ import annotations
 
 import mimetypes
+import re
 import shutil
 from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
-from playwright.async_api import Page, Route, expect
+from playwright.async_api import Locator, Page, Route, expect
 
 from tests.hosting.http.browsed_page import GUARD_MS, a_browser
 from tests.support.browser import find_browser
@@ -61,11 +62,21 @@ async def devui(host: RunningHost, files: Path) -> AsyncIterator[Page]:
         yield page
 
 
-async def say(page: Page, message: str, answer: str) -> None:
-    """Send a message once the page has a conversation, and see the answer."""
-    await page.get_by_role("button", name="Delete Conversation").wait_for()
+def choice(page: Page) -> Locator:
+    """Return the choice of the conversation once one is chosen, which its page locks as long as it loads or runs."""
+    return page.get_by_role("combobox").filter(has_text=re.compile("^Conversation "))
+
+
+async def send(page: Page, message: str) -> None:
+    """Send a message once the page is ready for one; before, it would forget what was sent."""
+    await expect(choice(page)).to_be_enabled()
     await page.locator("textarea").fill(message)
     await page.keyboard.press("Enter")
+
+
+async def say(page: Page, message: str, answer: str) -> None:
+    """Send a message, and see the answer."""
+    await send(page, message)
     await expect(page.get_by_text(answer, exact=True)).to_be_visible()
 
 
@@ -85,8 +96,9 @@ async def test_its_page_shows_every_agent_and_why_a_run_failed(host: RunningHost
         await page.goto(f"{host.origin}/devui/?entity_id=Clerk")
         await expect(page.get_by_text("Chat with Clerk")).to_be_visible()
         await page.goto(f"{host.origin}/devui/?entity_id=Joker")
-        await page.get_by_role("button", name="Delete Conversation").wait_for()
+        await expect(choice(page)).to_be_enabled()
+        first = await choice(page).text_content() or ""
         await page.get_by_role("button", name="New Conversation").click()
-        await page.locator("textarea").fill("fail")
-        await page.keyboard.press("Enter")
+        await expect(choice(page)).not_to_have_text(first)
+        await send(page, "fail")
         await expect(page.get_by_text("server_error")).to_be_visible()
