@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Mapping
@@ -39,8 +40,8 @@ def comparable(text: str) -> str:
     """Return a body for comparison: JSON on one line with its keys in their order, other text as it is; masked.
 
     JSON inside of texts is opened, however deep: hosts space it differently. Headers, lists of instances and of
-    function names have no order that means anything. What .NET tells of its own exceptions (their type, stack and
-    dozen other members) is reduced to the message, which is the app's.
+    function names have no order that means anything, nor have the ends of activities that ran at once. What .NET tells
+    of its own exceptions (their type, stack and dozen other members) is reduced to the message, which is the app's.
     """
     return masked(json.dumps(_opened(text), ensure_ascii=False))
 
@@ -51,10 +52,24 @@ def _opened(value: object) -> object:
     if isinstance(value, Mapping):
         return {key: _member(key, inner) for key, inner in value.items()}
     if isinstance(value, list):
-        items = [_opened(inner) for inner in value]
+        items = _ends_in_order([_opened(inner) for inner in value])
         are_instances = all(isinstance(item, Mapping) and "instanceId" in item for item in items)
-        return sorted(items, key=lambda item: masked(json.dumps(item))) if are_instances else items
+        return sorted(items, key=_masked_json) if are_instances else items
     return value
+
+
+def _ends_in_order(items: list[object]) -> list[object]:
+    """Return a history's events with ends of activities that follow on each other sorted, other items as they are."""
+
+    def ends(item: object) -> bool:
+        return isinstance(item, Mapping) and item.get("EventType") in ("TaskCompleted", "TaskFailed")
+
+    runs = (list(run) for _, run in itertools.groupby(items, key=ends))
+    return [item for run in runs for item in (sorted(run, key=_masked_json) if ends(run[0]) else run)]
+
+
+def _masked_json(item: object) -> str:
+    return masked(json.dumps(item))
 
 
 def _member(key: str, value: object) -> object:

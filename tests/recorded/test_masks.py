@@ -9,6 +9,12 @@ import pytest
 from tests.recorded.masks import comparable
 
 
+def history(*events: str) -> str:
+    """Return an instance with a history of events, each a type and a result."""
+    pairs = [event.split() for event in events]
+    return json.dumps({"historyEvents": [{"EventType": kind, "Result": result} for kind, result in pairs]})
+
+
 @pytest.mark.parametrize(
     ("one", "other"),
     [
@@ -19,10 +25,11 @@ from tests.recorded.masks import comparable
         ('{"headers": {"A": "1", "b": "2"}}', '{"headers": {"B": "2", "a": "1"}}'),
         ("/instances/i?taskHub=h&code=<key>", "/instances/i?taskHub=h"),
         (json.dumps({"input": '{"a": [1]}'}), json.dumps({"input": '{"a":[1]}'})),
+        (history("TaskCompleted 1", "TaskCompleted 0"), history("TaskCompleted 0", "TaskCompleted 1")),
     ],
 )
 def test_what_two_runs_cannot_share_is_the_same(one: str, other: str) -> None:
-    """Times, ports, ids, keys, and how JSON is spaced."""
+    """Times, ports, ids, keys, how JSON is spaced, and which activity of several ended first."""
     assert comparable(one) == comparable(other)
 
 
@@ -35,8 +42,10 @@ def test_what_two_runs_cannot_share_is_the_same(one: str, other: str) -> None:
         ('{"a": 1, "b": 2}', '{"b": 2, "a": 1}'),
         ('{"a": 1}', '{"a": "1"}'),
         (json.dumps({"input": '{"a": 1}'}), json.dumps({"input": {"a": 1}})),
+        (history("TaskCompleted 0", "TimerFired 1"), history("TimerFired 1", "TaskCompleted 0")),
+        (history("EventRaised 0", "EventRaised 1"), history("EventRaised 1", "EventRaised 0")),
     ],
 )
 def test_what_means_something_is_not_masked(one: str, other: str) -> None:
-    """Zones, kinds of ids, the order of keys, JSON inside of text."""
+    """Zones, kinds of ids, the order of keys and of events, JSON inside of text."""
     assert comparable(one) != comparable(other)
