@@ -9,22 +9,31 @@ next to nothing and go nowhere.
 
 A metric is counted by the process that appended what it counts, so their sum over all processes counts each run once.
 What models use, and how long their calls take, the framework measures by the conventions' own names.
+
+No process knows all runs that wait. But whoever waits for one reads its thread's head every other second, its caller's
+process or its entity's. So each process observes the oldest of those that it saw wait, and the largest of what all
+processes observe is the age. Nothing is read for it.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from typing import ClassVar
+from weakref import WeakSet
 
 from opentelemetry import metrics, trace
 from opentelemetry.context import Context
+from opentelemetry.metrics import CallbackOptions, Observation
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
 from hosting.budgets import cost_text
 from hosting.names import Address
+from hosting.ports import Clocks
 from hosting.thread.events import TERMINALS, Accepted, Completed, Terminal
+from hosting.thread.head import Head
 from hosting.thread.run import Run
 
 logger = logging.getLogger(__name__)
@@ -41,6 +50,60 @@ _DURATION = _METER.create_histogram("agent.run.duration", "s", "From a run's req
 _COST = _METER.create_counter(_PAID, "1", "What runs cost, by the prices of their agent's budget")
 _W3C = TraceContextTextMapPropagator()
 _HEADER = "traceparent"
+_LEAST_WAIT_SECONDS, _SEEN_SECONDS = 1.0, 60.0
+"""From when on a run counts as one that waits, and for how long what was seen of it is observed."""
+
+
+class QueuedRuns:
+    """How long the runs of these agents waited that this process saw wait lately; observed from its making on.
+
+    `names` are those of the agents by the same in lower case.
+    """
+
+    _all: ClassVar[WeakSet[QueuedRuns]] = WeakSet()
+
+    def __init__(self, clocks: Clocks, names: Mapping[str, str]) -> None:
+        self._clocks = clocks
+        self._names = names
+        self._seen: dict[Address, tuple[float, float]] = {}
+        self._all.add(self)
+
+    def see(self, address: Address, head: Head) -> None:
+        """Note what of the thread waits, by the head as the store has it now."""
+        if self._seen:
+            self._seen.pop(address, None)
+        if not head.queued:
+            return
+        seconds, now = self._clocks.wall() - min(run.at for run in head.queued), self._clocks.awake()
+        while self._seen and now - next(iter(self._seen.values()))[0] > _SEEN_SECONDS:
+            del self._seen[next(iter(self._seen))]
+        if seconds >= _LEAST_WAIT_SECONDS:
+            self._seen[address] = now, seconds
+
+    def oldest(self) -> dict[str, float]:
+        """Return by each agent's name how long the oldest of its runs waited when it was seen; 0 where none did."""
+        since, seen = self._clocks.awake() - _SEEN_SECONDS, self._seen.copy().items()  # an exporter has its own thread
+        return {
+            name: max((age for one, (at, age) in seen if one.agent == agent and at >= since), default=0.0)
+            for agent, name in tuple(self._names.items())
+        }
+
+    @classmethod
+    def observed(cls, options: CallbackOptions) -> Iterable[Observation]:
+        """Yield the age of each agent's oldest queued run, over all apps of the process."""
+        ages: dict[str, float] = {}
+        for runs in list(cls._all):
+            for name, seconds in runs.oldest().items():
+                ages[name] = max(seconds, ages.get(name, 0.0))
+        return [Observation(seconds, {_AGENT: name}) for name, seconds in ages.items()]
+
+
+_METER.create_observable_gauge(
+    "agent.run.oldest_queued_age",
+    [QueuedRuns.observed],
+    "s",
+    "How long the oldest queued run waits of those that this process saw wait within the last minute",
+)
 
 
 REPORTED = (Accepted, *TERMINALS)

@@ -16,8 +16,9 @@ import contextlib
 import hashlib
 import logging
 import math
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 from typing import TypeVar
 from weakref import WeakValueDictionary
 
@@ -26,6 +27,7 @@ from hosting.names import Address, StoreKey, new_id
 from hosting.ports import SYSTEM_CLOCKS, Clocks, ObjectStore
 from hosting.runner.recent import Recent
 from hosting.runner.references import MOST_INLINE_BYTES, Reference, names_by_epoch, reference_in
+from hosting.runner.telemetry import QueuedRuns
 from hosting.stores.connection import StoreReadiness, Verb
 from hosting.stores.contract import (
     MOST_APPEND_BYTES,
@@ -118,7 +120,7 @@ class ThreadLog:
     waited for `patience_seconds` by an append, and by a read for some tries within them; its outage is logged by
     the store itself. `readiness` notes every outcome. `clocks` are the times of all that is done with threads: whoever
     dates an event or measures a lease takes them from here. (A wait ends by a timer of the event loop, and is counted
-    by the loop's own time.)
+    by the loop's own time.) `names` are those of the app's agents by the same in lower case, for what is measured.
     """
 
     def __init__(
@@ -130,8 +132,10 @@ class ThreadLog:
         patience_seconds: float = PATIENCE_SECONDS,
         cached_bytes: int = CACHED_BYTES,
         clocks: Clocks = SYSTEM_CLOCKS,
+        names: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.clocks = clocks
+        self._queued = QueuedRuns(clocks, names)
         self._store = store
         self._attachments = attachments
         self._hub = hub
@@ -332,6 +336,7 @@ class ThreadLog:
         return isinstance(answer, Appended), newest
 
     def _keep(self, address: Address, newest: _CachedHead) -> None:
+        self._queued.see(address, newest.head)
         text_bytes = len(newest.stored.payload) if newest.stored else _EMPTY_BYTES
         self._heads.keep(address, newest, (1 + _PARSED_BYTES) * (text_bytes + newest.tail_bytes))
 

@@ -80,7 +80,7 @@ class Look:
     @property
     def queued(self) -> list[OpenRun]:
         """The runs that nobody works on now."""
-        return [run for _, head in self.threads for run in head.runs if head.claim is None or run is not head.runs[0]]
+        return [run for _, head in self.threads for run in head.queued]
 
 
 class OperatorsView:

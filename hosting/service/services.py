@@ -87,7 +87,7 @@ class Services:
 
     def __post_init__(self) -> None:
         stores, settings = self.stores, self.settings
-        self._agents: dict[str, HostedAgent] = {}
+        self._agents, self._names, self._limiters = dict[str, HostedAgent](), dict[str, str](), dict[str, Limiter]()
         attachments = Attachments(stores.attachments, settings.attachment_bytes)
         archiver = Archiver(stores.archive, settings.document_bytes)
         capacity = Capacity(settings.state_limit_bytes, settings.attachment_bytes)
@@ -97,6 +97,7 @@ class Services:
             stores.hub,
             patience_seconds=self.patience_seconds,
             clocks=self.clocks,
+            names=self._names,
         )
         self.documents = DocumentWriter(stores.hub, capacity, archiver, attachments, Lending(self.log, stores))
         broadcast = Broadcast()
@@ -126,7 +127,6 @@ class Services:
         self.webhooks: Webhooks | None = None
         if rules is not None:
             self.webhooks = Webhooks(self.log, stores.attachments, stores.hub, rules, route_prefix=self.route_prefix)
-        self._limiters: dict[str, Limiter] = {}
         self.runs = Runs(self.log, self.holders, broadcast, settings, admits=self.admits, limiters=self._limiters)
         self.following = Following(
             self.log, stores.threads, broadcast, self.holders, queue_seconds=settings.queue_timeout_seconds
@@ -166,6 +166,7 @@ class Services:
                 minutes = OwnerMinutes(planned.name, self.log, self.stores.threads, limit)
             self._limiters[planned.name.lower()] = Limiter(limit, minutes, self.holders.held)
         self._planned[planned.name.lower()] = planned
+        self._names[planned.name.lower()] = planned.name
         check_webhook(planned.name, planned.webhook, None if self.webhooks is None else self.webhooks.rules)
         if self.webhooks is not None:
             self.webhooks.add(planned)

@@ -159,6 +159,11 @@ class Head(HeadPart):
         """The run that is next: the first of the open ones."""
         return self.runs[0] if self.runs else None
 
+    @property
+    def queued(self) -> tuple[OpenRun, ...]:
+        """The open runs that nobody works on."""
+        return self.runs if self.claim is None else self.runs[1:]
+
     def run(self, run_id: str) -> OpenRun | None:
         """Return the open run of that id, or None."""
         return next((run for run in self.runs if run.id == run_id), None)

@@ -50,7 +50,8 @@ BEHAVIOURS = {
     "hosting.spans": "Where OpenTelemetry's SDK is set up, each attempt of a run is a span below its caller's "
     "traceparent and above the framework's own; without text.",
     "hosting.metrics": "Where OpenTelemetry's SDK is set up, a process counts the runs that it accepted, works on and "
-    "ended, their attempts by cause, their waits, durations and costs, and the calls of the store; without text.",
+    "ended, their attempts by cause, their waits, durations and costs, and the calls of the store, and observes how "
+    "long the oldest queued run waits; without text.",
     "hosting.late-tools-told": "A synchronous tool that outlives its run is left to end, and the log says so "
     "(docs/observability.md).",
     "hosting.opened-once": "What agents hold open is opened once in a process, on the agents' loop, and closed with it "

@@ -14,8 +14,10 @@ from opentelemetry.sdk.metrics.export import HistogramDataPoint, InMemoryMetricR
 
 from hosting.app import Budget, Price
 from hosting.names import Address
-from hosting.runner.telemetry import run_span
+from hosting.ports import Clocks
+from hosting.runner.telemetry import QueuedRuns, run_span
 from hosting.stores.connection import StoreReadiness
+from hosting.thread.head import NEW, fold
 from hosting.thread.run import fold_run
 from tests.support.bench import Bench
 from tests.support.carriers import GUARD_SECONDS, Api
@@ -121,6 +123,54 @@ async def test_requests_and_ends_are_as_many_also_where_nobody_worked_on_a_run(
     ended = f"agent.run.outcome=cancelled,error.type=run_cancelled,{JOKER}"
     assert [counts[f"agent.run.requests {JOKER}"], counts[f"agent.run.ended {ended}"]] == [2, 2]
     assert counts[f"agent.run.duration {ended}"] <= 1
+
+
+@pytest.mark.behaviour("hosting.metrics")
+async def test_the_age_of_the_oldest_run_that_waits_is_observed_by_agent(
+    direct: Api, counted: Callable[[], Counter[str]], reader: InMemoryMetricReader
+) -> None:
+    """By whoever asks for the run meanwhile; 0 where none waits."""
+    thread, gauge = f"t-{uuid.uuid4().hex[:12]}", f"agent.run.oldest_queued_age {JOKER}"
+    runs = [await direct.ask(message, thread_id=thread, wait_for_response=False) for message in ("sleep 30", "hi")]
+    end = asyncio.get_running_loop().time() + GUARD_SECONDS
+    while (age := all_of(reader)[gauge]) < 1:
+        assert asyncio.get_running_loop().time() < end
+        await direct.http.get(runs[1].headers["location"])
+        await asyncio.sleep(0.02)
+    for run in reversed(runs):
+        await direct.http.post(f"{run.headers['location']}/cancel")
+    while all_of(reader)[gauge]:
+        assert asyncio.get_running_loop().time() < end
+        await direct.http.get(runs[1].headers["location"])
+        await asyncio.sleep(0.02)
+
+    assert age < GUARD_SECONDS
+
+
+@pytest.mark.behaviour("hosting.metrics")
+def test_what_was_seen_to_wait_counts_until_it_is_seen_to_be_worked_on_or_for_a_minute() -> None:
+    """Its age is that of when it was seen: who no longer looks knows no more, and agents without any have 0."""
+    now = [100.0]
+    queued = QueuedRuns(Clocks(lambda: now[0], lambda: now[0]), {"joker": "Joker", "idle": "Idle"})
+    first, second, other = (Address.of("Joker", name) for name in ("first", "second", "other"))
+    waits = fold(NEW, [accepted().model_copy(update={"at": 90.0})])
+    seen = []
+
+    for address, head, at in (
+        (first, waits, 90.5),
+        (first, waits, 95.0),
+        (second, waits, 97.0),
+        (second, fold(waits, [claimed()]), 98.0),
+        (other, NEW, 154.0),
+        (other, NEW, 156.0),
+        (second, waits, 157.0),
+    ):
+        now[0] = at
+        queued.see(address, head)
+        seen.append(queued.oldest())
+
+    assert [one["Joker"] for one in seen] == [0, 5, 7, 5, 5, 0, 67]
+    assert {one["Idle"] for one in seen} == {0}
 
 
 @pytest.mark.behaviour("hosting.metrics")
