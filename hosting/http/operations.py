@@ -6,6 +6,7 @@ and numbers, and no text.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from typing_extensions import TypedDict
@@ -23,8 +24,9 @@ from hosting.service.operators_view import Look, StuckCode
 class AgentOperations(TypedDict):
     """What an agent's threads are at: how many of its runs are queued and running, since when, and today's figures.
 
-    `running_here` are those that the process holds which answers. `attempts` and `taken_over` are of the runs that are
-    open: how often they were begun, and how often because a process was lost.
+    `running_here` are those that the process holds which answers, and `store_calls_here` its calls of the store of
+    threads. `attempts` and `taken_over` are of the runs that are open: how often they were begun, and how often because
+    a process was lost.
     """
 
     agent: str
@@ -35,6 +37,7 @@ class AgentOperations(TypedDict):
     running_here: int
     attempts: int
     taken_over: int
+    store_calls_here: StoreCalls
     today: DayFigures
 
 
@@ -66,7 +69,7 @@ class StoreCalls(TypedDict):
 class Operations(TypedDict):
     """What the app's agents are at, by threads that changed `since`; `complete` unless there were too many of them.
 
-    `store_calls_here` are those of the process that answers, since it began.
+    `store_calls_here` are those of the process that answers, since it began, for all agents and for none.
     """
 
     as_of: str
@@ -101,16 +104,16 @@ OPERATIONS = Route(
 
 
 def operations_reply(
-    looks: Sequence[tuple[AgentPlan, Look]], now: float, hours: int, calls: Mapping[str, int]
+    looks: Sequence[tuple[AgentPlan, Look]], now: float, hours: int, calls: Mapping[str, Counter[str]]
 ) -> Reply:
-    """Return what was found of these agents; `calls` are the process's of the store of threads."""
+    """Return what was found of these agents; `calls` are the process's of the store of threads, by agent."""
     body: Operations = {
         "as_of": iso(now),
         "since": iso(now - 3600 * hours),
         "looked_at": sum(len(look.threads) for _, look in looks),
         "complete": all(look.is_complete for _, look in looks),
-        "store_calls_here": {"read": calls["read"], "append": calls["append"], "failed": calls["failed"]},
-        "agents": [_agent(plan, look, now) for plan, look in looks],
+        "store_calls_here": _calls(*calls.values()),
+        "agents": [_agent(plan, look, now, _calls(calls.get(plan.name, Counter()))) for plan, look in looks],
         "stuck": [
             {
                 "agent": plan.name,
@@ -130,7 +133,12 @@ def operations_reply(
     return json_reply(200, body)
 
 
-def _agent(plan: AgentPlan, look: Look, now: float) -> AgentOperations:
+def _calls(*counted: Counter[str]) -> StoreCalls:
+    read, append, failed = (sum(one[name] for one in counted) for name in ("read", "append", "failed"))
+    return {"read": read, "append": append, "failed": failed}
+
+
+def _agent(plan: AgentPlan, look: Look, now: float, calls: StoreCalls) -> AgentOperations:
     opened, queued = look.open_runs, look.queued
     return {
         "agent": plan.name,
@@ -141,5 +149,6 @@ def _agent(plan: AgentPlan, look: Look, now: float) -> AgentOperations:
         "running_here": look.held_here,
         "attempts": sum(run.attempts for run in opened),
         "taken_over": sum(run.lost for run in opened),
+        "store_calls_here": calls,
         "today": day_fields(iso(now)[:10], look.today),
     }

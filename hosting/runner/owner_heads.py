@@ -89,7 +89,7 @@ class OwnerHeads(Generic[HeadT]):
 
     async def _read(self, owner: str) -> StoredHead | None:
         self._heads.forget(owner)
-        stored = await self._log.retried("read", lambda: self._store.head(self._address(owner)))
+        stored = await self._log.retried("read", self._agent, lambda: self._store.head(self._address(owner)))
         self._keep(owner, stored)
         return stored
 
@@ -98,7 +98,7 @@ class OwnerHeads(Generic[HeadT]):
         self._heads.forget(owner)  # whatever ends this call early leaves nothing that may be wrong
         address = self._address(owner)
         answer: Appended | Conflict = await self._log.retried(
-            "append", lambda: self._store.append(address, known, append)
+            "append", self._agent, lambda: self._store.append(address, known, append)
         )
         self._keep(owner, answer.head)
         return answer.head

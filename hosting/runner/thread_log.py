@@ -135,6 +135,7 @@ class ThreadLog:
         names: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self.clocks = clocks
+        self._names = names
         self._queued = QueuedRuns(clocks, names)
         self._store = store
         self._attachments = attachments
@@ -206,7 +207,7 @@ class ThreadLog:
 
     async def threads(self, agent: str, owner: str, after: str, limit: int) -> list[tuple[Address, Head]]:
         """Return an owner's threads after that id, in the order of their ids; see `ThreadStore.heads`."""
-        found = await self.retried("read", lambda: self._store.heads(agent.lower(), owner, after, limit))
+        found = await self.retried("read", agent, lambda: self._store.heads(agent.lower(), owner, after, limit))
         return [(Address.of(agent, thread_id, owner), head.decode(one.payload)) for thread_id, one in found]
 
     async def events(
@@ -221,10 +222,10 @@ class ThreadLog:
         if known is not None and known.head == head and known.tail and known.tail[0][0] <= after + 1:
             return [(position, event) for position, event, _ in known.tail if position > after]
         last = through if head is None else head.position
-        stored = await self.retried("read", lambda: self._store.events(address, after, last))
+        stored = await self.retried("read", address.agent, lambda: self._store.events(address, after, last))
         bodies: dict[str, bytes] = {}
         for epoch, names in names_by_epoch(stored).items():
-            with self._as_log("read"):
+            with self._as_log("read", address.agent):
                 found = await self._attachments.read(epoch_store_key(self._hub, address, epoch), names)
             if missing := names - found.keys():
                 logger.error("%d events of thread %s refer to what is not there.", len(missing), address.key)
@@ -242,7 +243,7 @@ class ThreadLog:
 
     async def row(self, address: Address, kind: type[RowT], key: str, head: Head) -> RowT | rows.DeletedRow | None:
         """Return the row of that idempotency key, run or approval under this head, or None. Raises as `execute`."""
-        found = await self.retried("read", lambda: self._store.row(address, kind.name_of(key)))
+        found = await self.retried("read", address.agent, lambda: self._store.row(address, kind.name_of(key)))
         return None if found is None else rows.decode(kind, found.payload, head)
 
     async def erase(self, address: Address, through: int) -> None:
@@ -261,7 +262,7 @@ class ThreadLog:
         if not left:
             return
         for epoch, names in names_by_epoch(left).items():
-            with self._as_log("append"):
+            with self._as_log("append", address.agent):
                 await self._attachments.erase(epoch_store_key(self._hub, address, epoch), names)
         await self._store.trim(address, head.trimmed, head.trimmed)
 
@@ -280,7 +281,8 @@ class ThreadLog:
 
     async def attachment_hashes(self, address: Address, epoch: int) -> set[str]:
         """Return which of the attachments of that epoch the thread's events stand in. Raises `LogUnavailableError`."""
-        return names_by_epoch(await self.retried("read", lambda: self._store.events(address, 0))).get(epoch, set())
+        stored = await self.retried("read", address.agent, lambda: self._store.events(address, 0))
+        return names_by_epoch(stored).get(epoch, set())
 
     async def close(self) -> None:
         """Let go of the store."""
@@ -289,7 +291,7 @@ class ThreadLog:
     async def _read(self, address: Address) -> _CachedHead:
         known = self._heads.get(address)
         self._heads.forget(address)
-        stored = await self.retried("read", lambda: self._store.head(address))
+        stored = await self.retried("read", address.agent, lambda: self._store.head(address))
         if known is None or stored is None or stored != known.stored:
             known = _CachedHead(stored, NEW if stored is None else head.decode(stored.payload))
         if self._heads.get(address) is None:  # an append that came meanwhile left a newer one
@@ -321,13 +323,13 @@ class ThreadLog:
             nonlocal put_at
             began_at = self.clocks.awake()  # a machine may sleep between two tries: uploads count as left over then
             if uploads and began_at - put_at > FRESH_SECONDS:
-                with self._as_log("append"):
+                with self._as_log("append", address.agent):
                     await self._attachments.put(epoch_store_key(self._hub, address, changed.epoch), uploads)
                 put_at = began_at
             return await self._store.append(address, known.stored, append)
 
         self._heads.forget(address)  # whatever ends this call early leaves nothing that may be wrong
-        answer: Appended | Conflict = await self.retried("append", append_after_uploads)
+        answer: Appended | Conflict = await self.retried("append", address.agent, append_after_uploads)
         if isinstance(answer, Appended):
             newest = known.after(answer.head, changed, change.events, sizes)
         else:
@@ -341,18 +343,23 @@ class ThreadLog:
         self._heads.keep(address, newest, (1 + _PARSED_BYTES) * (text_bytes + newest.tail_bytes))
 
     @contextlib.contextmanager
-    def _as_log(self, verb: Verb) -> Iterator[None]:
+    def _as_log(self, verb: Verb, agent: str) -> Iterator[None]:
         """Treat the store of attachments as a part of the log, which cannot be used without it."""
         try:
             yield
         except AttachmentsUnavailableError as error:
-            self.readiness.failed(verb)
+            self.readiness.failed(verb, self._name_of(agent))
             raise LogUnavailableError() from error
 
-    async def retried(self, verb: Verb, call: Callable[[], Awaitable[T | Unknown]]) -> T:
+    def _name_of(self, agent: str) -> str:
+        """Return the agent's name, also of one for whose owners something else than threads is kept, or ""."""
+        return self._names.get(agent.lower().partition(".")[0], "")
+
+    async def retried(self, verb: Verb, agent: str, call: Callable[[], Awaitable[T | Unknown]]) -> T:
         """Return what the store says, and call it again where it fails, within the patience of this log.
 
-        A read fails for good with its last try. An append has as many tries as there is time for.
+        Every try is counted as the agent's. A read fails for good with its last try. An append has as many tries as
+        there is time for.
         """
         clock = asyncio.get_running_loop().time
         end, pause = clock() + self._patience_seconds, FIRST_PAUSE_SECONDS
@@ -361,11 +368,11 @@ class ThreadLog:
             try:
                 answer = await call()
                 if not isinstance(answer, Unknown):
-                    self.readiness.worked(verb)
+                    self.readiness.worked(verb, self._name_of(agent))
                     return answer
                 raise LogUnavailableError(retry_after_seconds=answer.retry_after_seconds)
             except LogUnavailableError as error:
-                self.readiness.failed(verb)
+                self.readiness.failed(verb, self._name_of(agent))
                 left -= 1
                 seconds = max(pause, error.retry_after_seconds)
                 if not left or clock() + seconds > end:

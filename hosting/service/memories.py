@@ -149,7 +149,7 @@ class Memories:
         return self._log.clocks.wall()
 
     async def _read(self, address: Address) -> tuple[StoredHead | None, _Memory]:
-        stored = await self._log.retried("read", lambda: self._store.head(address))
+        stored = await self._log.retried("read", address.agent, lambda: self._store.head(address))
         if stored is None:
             return None, _Memory()
         memory = _Memory.model_validate_json(stored.payload)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, contextmanager
 from typing import Generic, Literal, TypeVar
@@ -141,7 +141,8 @@ QUIET_SECONDS: Mapping[Verb, float] = {"read": 5.0, "append": 30.0}
 class StoreReadiness:
     """How the newest reads and appends of one process went; `probe` is a cheap read, which is noted as all are.
 
-    `calls` are how many reads and appends worked since the process began, and how many failed.
+    `calls` are by agent how many reads and appends worked since the process began, and how many failed; those for no
+    agent stand under "".
     """
 
     def __init__(self, probe: Callable[[], Awaitable[object]], clock: Clock = time.monotonic) -> None:
@@ -150,21 +151,21 @@ class StoreReadiness:
         self._calling = asyncio.Lock()
         self._is_used = False
         self._failed_at: dict[Verb, float] = {}
-        self.calls: Counter[str] = Counter()
+        self.calls: defaultdict[str, Counter[str]] = defaultdict(Counter)
 
-    def worked(self, verb: Verb) -> None:
+    def worked(self, verb: Verb, agent: str) -> None:
         """Note a success: an append proves that reads work, too."""
-        _CALLS.add(1, {_CALL: verb})
-        self.calls[verb] += 1
+        _CALLS.add(1, {_CALL: verb, **_named(agent)})
+        self.calls[agent][verb] += 1
         self._is_used = True
         self._failed_at.pop(verb, None)
         if verb == "append":
             self._failed_at.clear()
 
-    def failed(self, verb: Verb) -> None:
+    def failed(self, verb: Verb, agent: str) -> None:
         """Note a failure."""
-        _CALLS.add(1, {_CALL: verb, "error.type": LogUnavailableError.code})
-        self.calls["failed"] += 1
+        _CALLS.add(1, {_CALL: verb, **_named(agent), "error.type": LogUnavailableError.code})
+        self.calls[agent]["failed"] += 1
         self._failed_at[verb] = self._clock()
 
     async def check(self) -> None:
@@ -176,3 +177,7 @@ class StoreReadiness:
             if self._failed_at or not self._is_used:
                 await self._probe()
                 self._failed_at.clear()
+
+
+def _named(agent: str) -> dict[str, str]:
+    return {"gen_ai.agent.name": agent} if agent else {}

@@ -128,6 +128,7 @@ function tableOf(agents, isPriced) {
     ["Running", (one) => one.running],
     ["Attempts", (one) => one.attempts],
     ["Taken over", (one) => one.taken_over],
+    ["Store calls", ({ store_calls_here: { read, append, failed } }) => read + append + failed],
     ["Ended today", ({ today }) => today.runs],
     ["Tokens", ({ today }) => tokensOf(today)],
     ...(isPriced ? [["Cost", ({ today }) => today.cost && money(Number(today.cost))]] : []),

@@ -24,7 +24,7 @@ async def agent_of(api: Api, name: str = "Joker", **query: Any) -> dict[str, Any
 
 @pytest.mark.slow
 async def test_runs_that_are_queued_and_running_are_counted_with_what_ended_today(socket: Api) -> None:
-    """Over the engine's own list of what changed; and the calls of the store, by this process."""
+    """Over the engine's own list of what changed; and the calls of the store, by this process, for each agent."""
     before = await agent_of(socket)
     called = (await socket.http.get(URL)).json()["store_calls_here"]
     await socket.ask("fail", thread_id="operated")
@@ -40,11 +40,14 @@ async def test_runs_that_are_queued_and_running_are_counted_with_what_ended_toda
     for run in reversed(runs):
         await socket.http.post(f"{run.headers['location']}/cancel")
     refused = await socket.http.get(URL, params={"hours": 721})
-    calls = (await socket.http.get(URL)).json()["store_calls_here"]
+    last = (await socket.http.get(URL)).json()
+    calls, every = last["store_calls_here"], last["agents"]
 
     assert after["today"]["failures"]["run_failed"] == before["today"]["failures"].get("run_failed", 0) + 1
     assert (busy["running"], busy["running_here"], busy["queued"], busy["attempts"]) == (1, 1, 1, 1)
     assert busy["oldest_queued_at"] is not None
+    assert busy["store_calls_here"]["append"] >= before["store_calls_here"]["append"] + 4
+    assert sum(one["store_calls_here"]["append"] for one in every) == calls["append"]
     assert calls["read"] > called["read"]
     assert (calls["append"] >= called["append"] + 4, calls["failed"]) == (True, called["failed"])
     assert (refused.status_code, refused.json()["code"]) == (400, "invalid_field")

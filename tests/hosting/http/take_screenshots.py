@@ -61,7 +61,9 @@ def a_busy_hour() -> dict[str, object]:
         oldest = (now - timedelta(seconds=150)).isoformat() if queued else None
         today = {"runs": ended, "failures": failures, "usage": tokens, "cost": str(ended * 0.0025)}
         at = {"queued": queued, "oldest_queued_at": oldest, "running": running, "taken_over": int(queued > 0)}
-        return {"agent": name, "kind": "agent", **at, "attempts": running + int(queued > 0), "today": today}
+        calls = {"read": ended * 6, "append": ended * 3, "failed": 0}
+        begun = {"attempts": running + int(queued > 0), "store_calls_here": calls}
+        return {"agent": name, "kind": "agent", **at, **begun, "today": today}
 
     stuck = {"agent": "support", "kind": "agent", "owner": "app", "thread_id": "order-A-17", "run_id": "0ac6" * 8}
     since = (now - timedelta(seconds=900)).isoformat()
@@ -69,7 +71,7 @@ def a_busy_hour() -> dict[str, object]:
         "as_of": now.isoformat(),
         "looked_at": 214,
         "complete": True,
-        "store_calls_here": {"read": 10_342, "append": 5_121, "failed": 0},
+        "store_calls_here": {"read": 10_730, "append": 5_325, "failed": 0},
         "agents": [
             agent("assistant", 0, 2, 412),
             agent("clerk", 0, 0, 96),

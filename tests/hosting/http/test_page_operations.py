@@ -96,12 +96,14 @@ def silent(seen: str) -> dict[str, Any]:
     run = {"agent": "Joker", "kind": "agent", "owner": "<i>o", "thread_id": f"{HOSTILE}{'x' * 100}", "run_id": "r" * 32}
     usage = {"input_token_count": 10**7, "output_token_count": 10**6, "total_token_count": 11 * 10**6}
     today = {"runs": 12345, "failures": {"run_failed": 12, "run_timed_out": 3}, "usage": usage, "cost": "123.4567"}
+    calls = {"read": 10**6, "append": 10**6, "failed": 1}
     counts = {"queued": 3, "oldest_queued_at": then, "running": 2, "attempts": 3, "taken_over": 1, "today": today}
+    counts["store_calls_here"] = calls
     return {
         "as_of": then,
         "looked_at": 500,
         "complete": False,
-        "store_calls_here": {"read": 10**6, "append": 10**6, "failed": 1},
+        "store_calls_here": calls,
         "agents": [{"agent": name, "kind": "agent", **counts} for name in ("Joker", "x" * 64)],
         "stuck": [{**run, "code": "silent", "since": then, "seen": seen, "reason": "A process took it."}],
     }
@@ -128,6 +130,8 @@ async def test_a_silent_run_is_asked_for_only_after_it_showed_no_sign_of_life(
         await page.clock.install()
         await page.goto(f"{host.origin}/api/ui/#/?operations")
         again = page.get_by_role("button", name="Ask for it again")
+        calls = page.locator(".operations tbody tr").first.locator('[data-name="Store calls"]')
+        await expect(calls).to_have_text("2,000,001")
         await page.get_by_text("It is watched for half a minute").wait_for()
         await page.get_by_text("There were more").wait_for()
         async with page.expect_response("**/operations?*"):

@@ -27,9 +27,9 @@ class Log:
         self.reads += 1
         await asyncio.sleep(0)
         if self.is_away:
-            self.readiness.failed("read")
+            self.readiness.failed("read", "")
             raise LogUnavailableError()
-        self.readiness.worked("read")
+        self.readiness.worked("read", "")
 
     async def is_ready(self) -> bool:
         """Ask."""
@@ -58,7 +58,7 @@ async def test_a_log_that_nobody_has_used_is_read_once_however_many_ask(log: Log
 @pytest.mark.parametrize("verb", ["read", "append"])
 async def test_a_log_that_was_used_is_not_asked(log: Log, verb: Verb) -> None:
     """What happened is the answer."""
-    log.readiness.worked(verb)
+    log.readiness.worked(verb, "")
 
     assert (await log.is_ready(), log.reads) == (True, 0)
 
@@ -69,7 +69,7 @@ async def test_a_failure_is_the_answer_for_a_while_and_then_one_read_decides(
     log: Log, verb: Verb, seconds: float
 ) -> None:
     """However often somebody asks meanwhile."""
-    log.readiness.failed(verb)
+    log.readiness.failed(verb, "")
     log.now += seconds - 0.1
     early = [await log.is_ready() for _ in range(3)]
     asked_early = log.reads
@@ -94,10 +94,10 @@ async def test_a_log_that_stays_away_is_read_once_in_each_while(log: Log) -> Non
 @pytest.mark.behaviour("http.readiness")
 async def test_reads_that_work_take_nothing_back_of_an_append_that_failed(log: Log) -> None:
     """As on a full disk; the next append that works does."""
-    log.readiness.failed("append")
-    log.readiness.worked("read")
+    log.readiness.failed("append", "")
+    log.readiness.worked("read", "")
     full = await log.is_ready()
-    log.readiness.worked("append")
+    log.readiness.worked("append", "")
 
     assert (full, await log.is_ready(), log.reads) == (False, True, 0)
 
@@ -105,8 +105,8 @@ async def test_reads_that_work_take_nothing_back_of_an_append_that_failed(log: L
 @pytest.mark.behaviour("http.readiness")
 async def test_a_read_that_works_takes_a_failed_one_back(log: Log) -> None:
     """At once."""
-    log.readiness.failed("read")
-    log.readiness.worked("read")
+    log.readiness.failed("read", "")
+    log.readiness.worked("read", "")
 
     assert (await log.is_ready(), log.reads) == (True, 0)
 
