@@ -7,27 +7,33 @@ updated by starting them again from where the deployed code lies, one at a time.
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 import shutil
 import sys
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
 from hosting.host_settings import task_hub
 from hosting.names import Address
+from hosting.runner.thread_log import epoch_store_key
+from hosting.service.deliveries import RECORD
 from hosting.settings import read_settings
-from hosting.stores.choice import choose_thread_store
+from hosting.stores.choice import choose_attachments, choose_thread_store
 from hosting.stores.contract import StoredHead
 from hosting.thread import versions
 from tests.support.archives import archived_epochs
 from tests.support.grouped_app import GroupedApp, GroupHost, grouped_app
 from tests.support.kept_in import KINDS, kept_in
+from tests.support.receiver import WEBHOOKS, receiving
 from tests.support.running_host import ROOT
 
 pytestmark = [
@@ -41,6 +47,14 @@ RUN = "/api/agents/Storm/run"
 THREADS = "/api/agents/Storm/threads"
 THREAD = f"{THREADS}/t"
 AGAIN = "@dafx-storm@t failed and is tried again"
+MEMBER = '    mood: str = "good"\n'
+GROWN = {
+    "thread/head.py": "Head",
+    "runner/owner_days.py": "_Days",
+    "runner/owner_minutes.py": "_Minute",
+    "service/deliveries.py": "Delivery",
+}
+"""What a newer version has one more member in, and where its code is."""
 
 
 @dataclass(frozen=True)
@@ -53,22 +67,32 @@ class Deployed:
     environ: dict[str, str]
     charges: Path
 
-    def update(self, host: GroupHost) -> None:
-        """Start a process again from the newer code."""
+    def update(self, host: GroupHost, code: Callable[[Path], Path] | None = None) -> None:
+        """Start a process again from the newer code, or from another one."""
         host.stop()
         self.code.unlink()
-        self.code.symlink_to(newer_code(self.code.parent))
+        self.code.symlink_to((code or newer_code)(self.code.parent))
         host.start()
 
-    async def stored(self) -> StoredHead | None:
-        """Return the thread's head as the log has it."""
+    async def stored(self, address: Address = Address.of("Storm", "t")) -> StoredHead | None:  # noqa: B008 - it never changes
+        """Return the thread's head as the log has it, or that of something else."""
         store = choose_thread_store(
             read_settings(self.environ), self.folder, self.environ, task_hub(self.folder, self.environ)
         )
         try:
-            return await store.head(Address.of("Storm", "t"))
+            return await store.head(address)
         finally:
             await store.close()
+
+    async def delivered(self) -> list[dict[str, Any]]:
+        """Return the records of the thread's deliveries, as they are stored."""
+        attachments = choose_attachments(read_settings(self.environ), self.folder, self.environ)
+        key = epoch_store_key(task_hub(self.folder, self.environ), Address.of("Storm", "t"), 0)
+        try:
+            found = await attachments.read(key, await attachments.names(key, RECORD))
+        finally:
+            await attachments.close()
+        return [json.loads(found[name]) for name in sorted(found)]
 
 
 def older_code(folder: Path) -> Path:
@@ -80,6 +104,20 @@ def newer_code(folder: Path) -> Path:
     """Return a folder with the next version of the code."""
     version = versions.NEWEST_VERSION + 1
     return version_of_code(folder, "newer", version, version)
+
+
+def grown_code(folder: Path) -> Path:
+    """Return a folder with newer code of this version: what it writes again and again has one more member."""
+    copy = version_of_code(folder, "grown", versions.VERSION, versions.NEWEST_VERSION)
+    for name, record in GROWN.items():
+        file = copy / "hosting" / name
+        text = file.read_text(encoding="utf-8")
+        if MEMBER not in text:
+            begin = rf'^class {record}\(\w+\):\n    """.*?"""\n'
+            text, count = re.subn(begin, rf"\g<0>{MEMBER}", text, flags=re.MULTILINE | re.DOTALL)
+            assert count == 1
+            file.write_text(text, encoding="utf-8")
+    return copy
 
 
 def version_of_code(folder: Path, name: str, writes: int, reads: int) -> Path:
@@ -98,6 +136,13 @@ def version_of_code(folder: Path, name: str, writes: int, reads: int) -> Path:
 
 @pytest.fixture
 def deployed(tmp_path: Path, stores: dict[str, str]) -> Iterator[Deployed]:
+    """The app as it is before anything is updated."""
+    with deploying(tmp_path, stores) as deployed:
+        yield deployed
+
+
+@contextmanager
+def deploying(tmp_path: Path, settings: dict[str, str]) -> Iterator[Deployed]:
     """The app on two HTTP processes and a durable one, all of the older version."""
     folder, code, charges = tmp_path / "app", tmp_path / "code", tmp_path / "charges.txt"
     folder.mkdir()
@@ -105,7 +150,7 @@ def deployed(tmp_path: Path, stores: dict[str, str]) -> Iterator[Deployed]:
     shutil.copy(Path(__file__).parent / "storm_app" / "function_app.py", folder)
     shutil.copy(ROOT / "host.json", folder)
     code.symlink_to(older_code(tmp_path))
-    log = {**stores, "CHARGES": str(charges), "LEASE_SECONDS": "1", "AGENT_RECENT_BYTES": "2048"}
+    log = {**settings, "CHARGES": str(charges), "LEASE_SECONDS": "1", "AGENT_RECENT_BYTES": "2048"}
     with grouped_app(folder, log={**log, "PYTHONPATH": os.pathsep.join([str(code), str(ROOT)])}) as app:
         yield Deployed(app, code, folder, log, charges)
 
@@ -183,6 +228,45 @@ def until(fact: Callable[[], bool]) -> None:
     while not fact():
         assert time.monotonic() < end, "it did not become so"
         time.sleep(0.05)
+
+
+@pytest.mark.behaviour("thread.versions")
+@pytest.mark.parametrize("stores", kept_in(*KINDS), indirect=True)
+async def test_what_a_newer_process_added_to_a_record_stays_when_an_older_one_writes_it(
+    tmp_path: Path, stores: dict[str, str]
+) -> None:
+    """A thread's head, what its owner used in a day and a minute, and a delivery: both versions write each of them."""
+    async with receiving() as receiver:
+        settings = {**WEBHOOKS, **stores, "RECEIVER": f"{receiver.url}/hook"}
+        with deploying(tmp_path, settings) as deployed:
+            one, other = deployed.app.http
+            for host in (deployed.app.durable, one, other):
+                deployed.update(host, grown_code)
+            asked = run(one, "say 1").json()["run_id"]
+            await receiver.next(GUARD_SECONDS)
+            await asyncio.to_thread(until, lambda: len(asyncio.run(deployed.delivered())) == 1)
+            before = await records(deployed)
+            for host in (deployed.app.durable, one, other):
+                deployed.update(host, older_code)
+
+            assert run(one, "say 2").status_code == 200
+            assert request(other, "POST", f"t/runs/{asked}/webhooks/agent").status_code in (200, 202)
+            for _ in range(2):
+                await receiver.next(GUARD_SECONDS)
+            await asyncio.to_thread(until, lambda: max(len(d["tries"]) for d in asyncio.run(deployed.delivered())) == 2)
+            after = await records(deployed)
+
+    assert [record["mood"] for record in before] == ["good"] * 4
+    assert [record.get("mood") for record in after] == ["good"] * 4
+    assert all(was != now for was, now in zip(before, after, strict=True))
+
+
+async def records(deployed: Deployed) -> list[dict[str, Any]]:
+    """Return the thread's head, what was counted of its owner's day and minute, and the delivery tried most often."""
+    places = ("Storm", "t"), ("storm.budget", "day"), ("storm.limit", "minute")
+    stored = [await deployed.stored(Address.of(*place)) for place in places]
+    delivered = max(await deployed.delivered(), key=lambda one: len(one["tries"]))
+    return [*(json.loads(one.payload) for one in stored if one is not None), delivered]
 
 
 @pytest.mark.parametrize("stores", kept_in(*KINDS), indirect=True)

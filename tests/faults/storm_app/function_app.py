@@ -2,7 +2,8 @@
 
 CHARGES is the file with a line for each charge. CLOCK_AHEAD is by how many seconds this process's clock is ahead,
 LEASE_SECONDS for how long a holder that says nothing is believed to live. With OWNERS each user has
-threads of their own.
+threads of their own. With RECEIVER, an address that is told of each run's end, what owners use is counted by day and by
+minute.
 """
 
 from __future__ import annotations
@@ -120,7 +121,14 @@ def who(request: PrincipalRequest) -> Principal | None:
 
 hosting.app.Services = partial(hosting.app.Services, lease_seconds=LEASE_SECONDS, margin_seconds=LEASE_SECONDS / 2)
 storm = Agent(StormClient(), "Do as told.", name="Storm", tools=[charge, refund])
-app = hosting.app.AgentFunctionApp(agents=[storm], principal=who if os.environ.get("OWNERS") else None)
+receiver = os.environ.get("RECEIVER")
+app = hosting.app.AgentFunctionApp(
+    agents=[storm],
+    principal=who if os.environ.get("OWNERS") else None,
+    webhook=receiver,
+    budget=hosting.app.Budget(tokens=1_000_000, per="owner/day") if receiver else None,
+    limit=hosting.app.Limit(requests_per_minute=1000) if receiver else None,
+)
 
 
 @app.orchestration_trigger(context_name="context")
