@@ -202,7 +202,10 @@ def message_of_contents(where: str, contents: list[dict[str, Any]], role: object
     if contents and contents[0]["$type"] == "text":
         fields |= {"message": contents[0]["text"], "contents": contents[1:]}
     try:
-        return UserMessage(**read_members(fields, limits))
+        members = read_members(fields, limits, needs_message=False)
+        if not members.get("message") and not members.get("contents"):
+            raise MissingMessageError("The message is empty. Say what to ask the agent.")
+        return UserMessage(**members)
     except HostingError as error:
         error.detail = f"{where}: {error.detail}"
         raise

@@ -231,6 +231,18 @@ async def test_what_cannot_be_served_is_an_error_of_the_protocols_shape(
 
 
 @pytest.mark.behaviour("ag-ui.refused")
+@pytest.mark.parametrize("content", [[], [{"type": "text"}]])
+async def test_a_message_with_nothing_in_it_is_refused_by_its_place_in_the_protocols_body(
+    wired: Wired, content: list[Any]
+) -> None:
+    """And by no field of our own."""
+    _, error = await wired.refused(wanted(content))
+
+    assert error["code"] == "missing_message"
+    assert error["message"] == "messages[0]: The message is empty. Say what to ask the agent."
+
+
+@pytest.mark.behaviour("ag-ui.refused")
 @pytest.mark.parametrize(
     ("method", "path", "status", "code"),
     [

@@ -201,6 +201,15 @@ async def test_a_field_that_is_not_served_is_refused_by_its_name(wired: Wired, f
 
 
 @pytest.mark.behaviour("responses.refused")
+async def test_a_message_with_nothing_in_it_is_refused_by_its_place_in_the_protocols_body(wired: Wired) -> None:
+    """And by no field of our own."""
+    _, error = await wired.refused(model="Joker", input=[{"role": "user", "content": []}])
+
+    assert error["code"] == "missing_message"
+    assert error["message"] == "input[0]: The message is empty. Say what to ask the agent."
+
+
+@pytest.mark.behaviour("responses.refused")
 @pytest.mark.parametrize(
     ("fields", "status", "code"),
     [
