@@ -8,6 +8,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 from agent_framework import (
     Agent,
@@ -20,7 +21,7 @@ from agent_framework import (
     WorkflowBuilder,
 )
 
-from hosting.app import Budget, Price
+from hosting.app import Budget, Price, Principal
 from hosting.errors import ConfigurationError
 from hosting.request.run_request import Retry
 from tests.support.app.scripted import scripted_agent
@@ -30,11 +31,17 @@ from tests.support.spender import CALLS, USED, Held, Spender, priced, spender, s
 
 RUN = "/api/agents/Joker/run"
 THREADS = "/api/agents/Joker/threads"
+ADA = Principal("https://issuer.example", "ada")
 
 
 @pytest.fixture(autouse=True)
 def _no_calls() -> None:
     CALLS.clear()
+
+
+async def today(http: httpx.AsyncClient) -> dict[str, Any]:
+    """Return the figures of the runs that ended today."""
+    return dict((await http.get("/api/agents/Joker/figures")).json()["days"][-1])
 
 
 @pytest.mark.behaviour("http.budget")
@@ -93,14 +100,17 @@ class _Failing(ContextProvider):
 async def test_a_run_that_fails_after_its_models_answer_has_used_it(streamed: bool) -> None:
     """No answer is recorded, and its call counts: who has runs fail spends no more than others."""
     agent = Agent(client=Spender(), name="Joker", tools=[step], context_providers=[_Failing("failing")])
-    async with served(app_of(agent, budget=Budget(tokens=100, per="thread"))) as (_, http):
+    app = app_of(agent, budget=Budget(tokens=100, per="thread"), principal=lambda _: ADA)
+    async with served(app) as (_, http):
         for message in ("0", "1", "0"):
             await ask(http, message, thread_id="t", **({"stream": True} if streamed else {}))
         thread, runs = [(await http.get(f"{THREADS}/t{which}")).json() for which in ("", "/runs")]
+        day = await today(http)
 
     assert [run["code"] for run in runs["runs"]] == ["budget_exceeded", "run_failed", "run_failed"]
     assert [run["usage"].get("total_token_count") for run in runs["runs"]] == [None, 80, 40]
     assert thread["budget"]["used_tokens"] == thread["usage"]["total_token_count"] == 120
+    assert (day["runs"], day["usage"]["total_token_count"]) == (3, 120)
     assert CALLS == ["0", "1", "1"]
 
 
@@ -123,11 +133,12 @@ class _FailingFirst(ContextProvider):
 async def test_what_the_model_used_in_an_attempt_that_is_tried_again_counts(
     message: str, per: Any, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Its answer is dropped and asked for anew: both were paid. Whatever shows the run says so, and its thread."""
+    """Its answer is dropped and asked for anew: both were paid. Whatever shows the run says so, its thread and day."""
     caplog.set_level(logging.INFO)
     model, prices = priced("small"), {"small": Price(input="100000", output="200000.10")}
     agent = Agent(client=model, name="Joker", tools=[step], context_providers=[_FailingFirst(2)])
-    app, retry = app_of(wires=["responses"]), Retry(attempts=3, first_pause_seconds=0)
+    app = app_of(wires=["responses"], principal=lambda _: ADA)
+    retry = Retry(attempts=3, first_pause_seconds=0)
     app.add_agent(agent, retry=retry, budget=Budget(tokens=500, cost=500, prices=prices, per=per))
     async with served(app) as (_, http):
         await ask(http, message, thread_id="t", stream=per == "thread")
@@ -136,16 +147,17 @@ async def test_what_the_model_used_in_an_attempt_that_is_tried_again_counts(
         timeline = (await http.get(f"{THREADS}/t/runs/{listed['run_id']}/timeline")).json()
         thread = (await http.get(f"{THREADS}/t")).json()
         response = (await http.get(f"/api/openai/v1/responses/resp_{listed['run_id']}~joker~t")).json()
+        day = await today(http)
 
     calls = 3 + int(message)
     cost = f"{5 * calls}.00000{calls}"
     assert (listed["status"], listed["attempts"], len(CALLS)) == ("success", 3, calls)
     budget = (run if per == "run" else thread)["budget"]
     assert (budget["used_tokens"], budget["used_cost"]) == (40 * calls, cost)
-    assert run["cost"] == thread["cost"] == cost
+    assert run["cost"] == thread["cost"] == day["cost"] == cost
     assert {one["cost"] for one in timeline["steps"] if one["kind"] == "model_call"} == {"5.000001"}
-    shown = [one["usage"]["total_token_count"] for one in (listed, run, timeline, thread)]
-    assert [*shown, response["usage"]["total_tokens"]] == [40 * calls] * 5
+    shown = [one["usage"]["total_token_count"] for one in (listed, run, timeline, thread, day)]
+    assert [*shown, response["usage"]["total_tokens"]] == [40 * calls] * 6
     assert f"tokens in {30 * calls}, out {10 * calls}." in caplog.text
     assert sum(one["usage"]["total_token_count"] for one in timeline["steps"] if "usage" in one) == 40 * calls
 
@@ -307,15 +319,16 @@ async def test_a_run_that_has_a_budget_counts_what_agents_that_are_its_tools_use
     prices = {"small": Price(input="100000", output="200000.10"), "big": Price(input="200000", output=0)}
     outer = Agent(client=_calling_inner("big"), name="Joker", tools=[inner])
     budget = Budget(tokens=1000, cost=1000, prices=prices)
-    async with served(app_of(outer, budget=budget)) as (_, http):
+    async with served(app_of(outer, budget=budget, principal=lambda _: ADA)) as (_, http):
         run_id = (await ask(http, "go", thread_id="t")).json()["run_id"]
         shown = (await http.get(f"{THREADS}/t/runs/{run_id}")).json()
         timeline = (await http.get(f"{THREADS}/t/runs/{run_id}/timeline")).json()
         thread = (await http.get(f"{THREADS}/t")).json()
+        day = await today(http)
 
     assert (shown["budget"]["used_tokens"], shown["budget"]["used_cost"]) == (480, "62.00001")
-    assert [one["usage"]["total_token_count"] for one in (shown, timeline, thread)] == [480] * 3
-    assert (thread["cost"], "budget" in thread) == ("62.00001", False)
+    assert [one["usage"]["total_token_count"] for one in (shown, timeline, thread, day)] == [480] * 4
+    assert (thread["cost"], day["cost"], "budget" in thread) == ("62.00001", "62.00001", False)
 
 
 @pytest.mark.behaviour("http.budget-left")
