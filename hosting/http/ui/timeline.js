@@ -56,8 +56,19 @@ function timelineNodes({ created_at: begun, ended_at: ended, steps, usage, cost,
     cost && `cost ${cost}`,
     OPEN.has(status) && "goes on",
   ]
-  const rows = withPauses(steps).map((step) => row(step, from, to))
+  const rows = withPauses(withSums(steps)).map((step) => row(step, from, to))
   return [el("p", { class: "note" }, facts.filter(Boolean).join(" · ")), el("ol", {}, rows)]
+}
+
+/** Have each attempt say what it used in all: what the app says of it alone are answers that were dropped. */
+function withSums(steps) {
+  let attempt = null
+  return steps.map((step) => {
+    if (step.kind === "attempt") return (attempt = { ...step, usage: { ...step.usage } })
+    for (const [name, count] of Object.entries((attempt && step.usage) ?? {})) attempt.usage[name] = (attempt.usage[name] ?? 0) + count
+    if (attempt && step.cost) attempt.cost = Number((Number(attempt.cost ?? 0) + Number(step.cost)).toPrecision(12))
+    return step
+  })
 }
 
 /** Put the times in between, in which nobody worked on the run, where they are long enough to be seen. */
@@ -102,7 +113,7 @@ function named(step) {
     case "pause":
       return [step.text]
     case "attempt":
-      return [`Attempt ${step.attempt}`, step.code ? el("span", { class: "note" }, ` ${LEFT[step.code] ?? step.code}`) : ""]
+      return [`Attempt ${step.attempt}`, step.code ? el("span", { class: "note" }, ` ${LEFT[step.code] ?? step.code}`) : "", used]
     case "model_call":
       return [step.tools.length ? `Model asks for ${step.tools.join(", ")}` : "Model answers", used]
     case "tool_call":
@@ -125,7 +136,7 @@ function details(step) {
   if (step.kind === "tool_call")
     return [valueNode("Arguments", step.arguments), step.error || step.ended_at ? valueNode(step.error ? "Error" : "Result", step.error ?? step.result) : ""]
   if (step.kind === "voided") return [el("p", { class: "note" }, "A later attempt said this otherwise:"), el("del", {}, step.text)]
-  if (step.kind === "model_call" && (taken || given)) {
+  if (taken || given) {
     const told = [`${(taken ?? 0).toLocaleString()} tokens read, ${(given ?? 0).toLocaleString()} written`, step.model, step.cost && `cost ${step.cost}`]
     return [el("p", { class: "note" }, told.filter(Boolean).join(" · "))]
   }

@@ -60,7 +60,7 @@ async def test_a_runs_timeline_has_its_steps_with_lengths_tokens_arguments_and_r
 
     assert steps == [
         "Accepted",
-        "Attempt 1",
+        "Attempt 1 996 tokens",
         "Model asks for find_order 498 tokens",
         "find_order",
         "Model answers 498 tokens",
@@ -72,6 +72,43 @@ async def test_a_runs_timeline_has_its_steps_with_lengths_tokens_arguments_and_r
         ["Order", "A-17:", "shipped", "on", "Monday"],
     ]
     assert 0.1 < width < 0.9
+
+
+def a_retried_run() -> dict[str, Any]:
+    """Return the timeline of a run, as the app tells it, whose first attempt failed with its answer."""
+    at = {"at": "2026-01-01T12:00:00Z", "ended_at": "2026-01-01T12:00:01Z"}
+    used, cost = {"input_token_count": 30, "output_token_count": 10, "total_token_count": 40}, "5.000001"
+    call = {"kind": "model_call", **at, "usage": used, "cost": cost, "model": "small"}
+    steps = [
+        {"kind": "accepted", **at},
+        {"kind": "attempt", **at, "attempt": 1, "code": "run_failed", "usage": used, "cost": cost},
+        {"kind": "attempt", **at, "attempt": 2},
+        {**call, "id": "1", "tools": ["find_order"]},
+        {**call, "id": "2", "tools": []},
+        {"kind": "ended", **at, "status": "success"},
+    ]
+    run = {"run_id": "r" * 32, "status": "success", "created_at": at["at"], "ended_at": at["ended_at"]}
+    return {**run, "usage": {"total_token_count": 120}, "cost": "15.000003", "notifies": False, "steps": steps}
+
+
+@pytest.mark.behaviour("page.timeline")
+async def test_each_attempt_of_a_run_says_what_it_used_and_cost(host: RunningHost) -> None:
+    """With its answers that were dropped, and all that it asked its model for."""
+    async with browsed(host.origin, REFUSED) as browser:
+        page = await browser.open("#/writer/attempts")
+        await ask(page, "hello")
+        await ended(page)
+        await page.route("**/timeline", lambda route: route.fulfill(json=a_retried_run()))
+        await page.get_by_role("button", name="Timeline").click()
+        attempts = page.locator(".timeline .attempt")
+        await expect(attempts).to_have_count(2)
+        said = await attempts.locator(".what").all_text_contents()
+        for number in range(2):
+            await attempts.nth(number).locator("summary").click()
+        more = await attempts.locator(".step-body").all_text_contents()
+
+    assert said == ["Attempt 1 run_failed 40 tokens", "Attempt 2 80 tokens"]
+    assert more == ["30 tokens read, 10 written · cost 5.000001", "60 tokens read, 20 written · cost 10.000002"]
 
 
 @pytest.mark.behaviour("page.inbox")
