@@ -95,7 +95,10 @@ class SetupError(Exception):
 
 def main(arguments: list[str]) -> int:
     """The exit code of the host or of pytest; 1, with a sentence, when it could not be started."""
-    options, rest = command_line().parse_known_args(arguments)
+    parser = command_line()
+    if not arguments:
+        parser.error("No command was given. Begin with: python dev.py run. --help lists what else there is.")
+    options, rest = parser.parse_known_args(arguments)
     try:
         refuse_unsupported_python(sys.version_info[:2])
         COMMANDS[options.command](options, rest)

@@ -314,6 +314,18 @@ def test_a_wrong_command_line_is_answered_by_a_sentence(
     assert "Traceback" not in finished.stderr
 
 
+@pytest.mark.behaviour("template.dev-explains")
+def test_without_a_command_the_one_to_begin_with_is_named(checkout: Checkout) -> None:
+    """Behind the list of all of them, and as a usage error."""
+    finished = checkout.dev()
+
+    assert finished.returncode == 2
+    assert finished.stderr.startswith("usage: dev.py [-h] {run,")
+    assert finished.stderr.endswith(
+        "dev.py: error: No command was given. Begin with: python dev.py run. --help lists what else there is.\n"
+    )
+
+
 def start_help() -> str:
     return run_command(Path.cwd(), "start", "--help").stdout
 
