@@ -58,7 +58,7 @@ class WebhookSweep:
 
     async def run(self, client: EntityClient) -> None:
         """Signal once. Raises `EngineUnavailableError` and `AttachmentsUnavailableError`."""
-        for order in await self._webhooks.due():
+        for order in await self._webhooks.notes.due():
             await order.signal(client)
 
 

@@ -205,7 +205,7 @@ class ShownTry(TypedDict):
 class ShownDelivery(RunIds):
     """What came of notifying one receiver of one run's end; of the webhook's address only the host.
 
-    `next_try_at`: not before then one that waits is tried again; null for the others.
+    `next_try_at`: from then on one that waits is due for its next try, if nobody is at it; null for the others.
     """
 
     owner: str

@@ -20,7 +20,7 @@ from hosting.names import Address
 from hosting.ports import iso
 from hosting.request.parameters import CURSOR, LIMIT, OF_RUN
 from hosting.service.deliveries import Delivery, DeliveryPage
-from hosting.service.webhooks import next_try
+from hosting.service.webhook_notes import next_try
 
 
 class ShownDeliveries(TypedDict):

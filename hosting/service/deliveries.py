@@ -45,7 +45,10 @@ class Try(_Record):
 
 
 class Delivery(_Record):
-    """What came of notifying one receiver of one run's end. A `waiting` one is tried again, a `dead` one is not."""
+    """What came of notifying one receiver of one run's end. A `waiting` one is tried again, a `dead` one is not.
+
+    One that was put behind `behind_since` (seconds since 1970) may be at work, or wait, in some process's memory.
+    """
 
     run_id: str
     target: str
@@ -53,13 +56,13 @@ class Delivery(_Record):
     url: str
     state: DeliveryState
     tries: tuple[Try, ...] = ()
+    behind_since: float | None = None
 
 
 ENTITY = "agent-callbacks"
 POST = "post"
 KEYS = 32
-"""The entity that sends what is ordered, its operation for that, and how many are sent at one time in all processes
-together."""
+"""The entity that sends what is ordered, its operation for that, and its keys: each is held by one order at a time."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +70,7 @@ class WebhookOrder:
     """Which message is to be sent: of a run's end, to one receiver, after so many tries.
 
     `target` is "agent" or "request", whose webhook it is, or `PUSH` with the id of one of the task's receivers. One
-    that is ordered `again` is sent whatever came of it before.
+    that is ordered `again` is sent whatever came of it before. `note` is the key of the note by which it was found.
     """
 
     address: Address
@@ -75,6 +78,7 @@ class WebhookOrder:
     target: str
     tries: int = 0
     again: bool = False
+    note: str = ""
 
     @property
     def name(self) -> str:
@@ -94,7 +98,8 @@ class WebhookOrder:
         """Return the order as a signal carries it."""
         agent, thread_id = self.address.agent, self.address.entity[1]
         fields = {"agent": agent, "thread_id": thread_id, "run_id": self.run_id, "target": self.target}
-        return {**fields, "tries": self.tries, **({"again": True} if self.again else {})}
+        found = {**({"again": True} if self.again else {}), **({"note": self.note} if self.note else {})}
+        return {**fields, "tries": self.tries, **found}
 
     @classmethod
     def of(cls, fields: Any) -> WebhookOrder | None:
@@ -107,8 +112,9 @@ class WebhookOrder:
                 "target": str(target),
                 "tries": int(tries),
             } if is_target(target):
-                again = fields.get("again") is True
-                return cls(Address.of_entity(agent, key), run_id, target, tries, again)
+                again, note = fields.get("again") is True, fields.get("note")
+                found = note if isinstance(note, str) else ""
+                return cls(Address.of_entity(agent, key), run_id, target, tries, again, found)
         return None
 
 
@@ -141,12 +147,12 @@ class Deliveries:
         store_key = epoch_store_key(self._hub, order.address, epoch)
         await self._attachments.put(store_key, {RECORD + order.name: record.model_dump_json().encode()})
 
-    async def mark(self, order: WebhookOrder, epoch: int, record: Delivery) -> None:
+    async def mark(self, order: WebhookOrder, epoch: int, before: Delivery, record: Delivery) -> None:
         """Have it among those that were not taken, or no more. One that was taken at once never was."""
         store_key = not_taken_key(self._hub, order.address, epoch)
         if record.state != "delivered":
             await self._attachments.put(store_key, {order.name: json.dumps(order.fields()).encode()})
-        elif len(record.tries) > 1:
+        elif len(record.tries) > 1 or before.behind_since is not None:
             await self._attachments.erase(store_key, [order.name])
 
     async def of_thread(

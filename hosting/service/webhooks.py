@@ -6,31 +6,38 @@ time: a receiver knows a repeat by `webhook-id`, which is made of run and event.
 nobody is notified.
 
 What came of the tries is a record of the delivery (`service.deliveries`). One that is to be tried again has a note
-besides, among the notes of the whole app, under the number of its tries: stores list notes by their time, and nothing
-else finds what is due. The record is put first, and counts. A signal names the number of tries that it was sent after,
-and one that comes late, or twice, finds more of them and changes nothing but what stands elsewhere.
+besides (`service.webhook_notes`). The record is put first, and counts. A signal names the number of tries that it was
+sent after, and one that comes late, or twice, finds more of them and changes nothing but what stands elsewhere.
+
+A try that is not over in a moment goes on behind its signal, whose key is free for others: what hangs delays nobody.
+First it is put behind: a note is put, then a record that says since when. So it is begun once more by that note where
+its process dies, and by nobody before. What has no place (`service.places`) is put behind too, and waits for one.
 """
 
 from __future__ import annotations
 
-import hashlib
+import asyncio
+import contextvars
 import json
 import logging
-import zlib
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
-from hosting.names import Address, StoreKey
+from hosting.errors import HostingError
+from hosting.names import Address
 from hosting.plan import AgentPlan
 from hosting.ports import ObjectStore, utc
 from hosting.runner.held_run import read_run
 from hosting.runner.thread_log import ThreadLog
 from hosting.service.deliveries import PUSH, Deliveries, Delivery, DeliveryState, Try, WebhookOrder
 from hosting.service.outcome import status_of
+from hosting.service.places import PROMPT_SECONDS, Place, Places
 from hosting.service.push_configs import PushConfig, PushConfigs
 from hosting.service.webhook_client import INSIDE, Posted, post
+from hosting.service.webhook_notes import KEPT_SECONDS, PAUSES, WebhookNotes
 from hosting.thread.commands import Refused, SetReceiver
 from hosting.thread.events import Completed, Terminal
 from hosting.thread.run import Run
@@ -38,21 +45,7 @@ from hosting.webhooks import WebhookRules, begun_by
 
 logger = logging.getLogger(__name__)
 
-PAUSES = (30.0, 300.0, 1800.0, 7200.0, 18_000.0, 28_800.0, 28_800.0)
-"""Seconds before each further try: the last comes after about a day."""
-
-JITTER = 0.2
-"""By up to so much of itself a pause is longer, another for each delivery: receivers that were away get no crowd."""
-
 GONE = 410
-MOST_AT_ONCE = 1000
-"""Deliveries that one look finds due; the next one finds the others."""
-
-REMEMBERED_SECONDS = 600.0
-"""For so long a process does not signal again what it has signalled."""
-
-_NOTE = "order"
-
 Poster = Callable[[str, dict[str, str], bytes, Sequence[str]], Awaitable[Posted]]
 
 
@@ -72,6 +65,7 @@ class Webhooks:
         *,
         route_prefix: str = "api",
         poster: Poster = post,
+        prompt_seconds: float = PROMPT_SECONDS,
     ) -> None:
         self.rules = rules
         self.deliveries = Deliveries(attachments, hub)
@@ -83,7 +77,9 @@ class Webhooks:
         self._route_prefix = route_prefix
         self._post = poster
         self._agents: dict[str, AgentPlan] = {}
-        self._signalled: dict[str, float] = {}
+        self._places = Places(log.clocks.awake, self._begin, prompt_seconds)
+        self.notes = WebhookNotes(attachments, hub, log.clocks.wall, self._places.is_prompt)
+        self._behind = set[asyncio.Task[None]]()
 
     def add(self, planned: AgentPlan) -> None:
         """Take an agent, or a workflow, whose runs may have webhooks."""
@@ -109,44 +105,134 @@ class Webhooks:
         if isinstance(decided.outcome, Refused):
             raise decided.outcome.error
 
-    async def deliver(self, order: WebhookOrder) -> None:
-        """Try once, if no other signal did; raises `LogUnavailableError` and `AttachmentsUnavailableError`."""
+    async def deliver(self, order: WebhookOrder, place: Place | None = None) -> None:
+        """Try once, if no other signal did; where it waited for a `place`, in that.
+
+        Returns in a moment, before a try is over that takes longer. Raises `LogUnavailableError` and
+        `AttachmentsUnavailableError`.
+        """
         head = await self._log.head(order.address)
         run = await read_run(self._log, order.address, order.run_id, head)
         if not isinstance(run, Run) or run.terminal is None:
-            await self._erase_note(order)
+            await self.notes.erase(order)
             return
         begun = begun_by(run.accepted.request.webhook, run.run_id)
         if begun is None or order.target == "agent":
-            await self._deliver(order, head.epoch, run, run.terminal, self._receiver(order, run))
+            await self._deliver(order, head.epoch, (run, run.terminal), self._receiver(order, run), place)
             return
         configs = await self.pushes.of_task(order.address, head.epoch, begun)
         targets = [PUSH + one for one in configs] if order.target == "request" else [order.target]
+        deliveries = list[Awaitable[None]]()
         for target in targets:
             config = configs.get(target.removeprefix(PUSH)) if self.task_update is not None else None
-            await self._deliver(replace(order, target=target), head.epoch, run, run.terminal, config)
+            one = replace(order, target=target)
+            deliveries.append(self._deliver(one, head.epoch, (run, run.terminal), config, place))
+        for came in await asyncio.gather(*deliveries, return_exceptions=True):
+            if came is not None:
+                raise came
 
     async def _deliver(
-        self, order: WebhookOrder, epoch: int, run: Run, terminal: Terminal, receiver: PushConfig | None
+        self, order: WebhookOrder, epoch: int, end: tuple[Run, Terminal], to: PushConfig | None, place: Place | None
     ) -> None:
         record = await self.deliveries.read(order, epoch)
-        if receiver is None:
+        if to is None:
             if record is not None and record.state == "waiting":  # nobody is to be notified any more
                 await self.deliveries.put(order, epoch, record.model_copy(update={"state": "dead"}))
-            await self._erase_note(order)
+            await self.notes.erase(order, record)
             return
         if record is None:
-            record = Delivery(
-                run_id=run.run_id, target=order.target, event=event_of(terminal), url=receiver.url, state="waiting"
-            )
-        if (order.again or record.state == "waiting") and len(record.tries) == order.tries:
-            record = await self._tried(run, terminal, receiver, record)
+            run_id, event = order.run_id, event_of(end[1])
+            record = Delivery(run_id=run_id, target=order.target, event=event, url=to.url, state="waiting")
+        if not (order.again or record.state == "waiting") or len(record.tries) != order.tries:
+            await self._keep(order, epoch, record, record)
+        elif place is not None:
+            await self._keep(order, epoch, record, await self._begin_try(end, to, record, place))
+        elif record.behind_since is not None and abs(self._now() - record.behind_since) < KEPT_SECONDS:
+            return  # somebody has it, and it has a note
+        elif (place := self._places.take(order, to.url)) is not None:
+            await self._deliver_in_a_moment(order, epoch, record, self._begin_try(end, to, record, place))
+        elif self._places.keeps(order, to.url) or not order.note:
+            await self._put_behind(order, epoch, record)
+            self._places.wait(order, to.url)
+
+    async def _deliver_in_a_moment(
+        self, order: WebhookOrder, epoch: int, record: Delivery, trying: asyncio.Task[Delivery]
+    ) -> None:
+        """Keep what came of a try, now or, where it is not over in a moment, behind the signal."""
+        try:
+            await asyncio.wait((trying,), timeout=self._places.prompt_seconds)
+            if not trying.done():
+                behind = await self._put_behind(order, epoch, record)
+                self._go_on(partial(self._keep_later, order, epoch, behind, trying))
+                return
+        except BaseException:
+            trying.cancel()
+            raise
+        await self._keep(order, epoch, record, trying.result())
+
+    def _begin_try(
+        self, end: tuple[Run, Terminal], to: PushConfig, record: Delivery, place: Place
+    ) -> asyncio.Task[Delivery]:
+        trying = asyncio.ensure_future(self._tried(*end, to, record))
+        places = self._places
+        timer = asyncio.get_running_loop().call_later(places.prompt_seconds, places.overdue, place)
+
+        def over(tried: asyncio.Task[Delivery]) -> None:
+            timer.cancel()
+            (places.give_back if tried.cancelled() else places.over)(place)
+
+        trying.add_done_callback(over)
+        return trying
+
+    async def _keep_later(
+        self, order: WebhookOrder, epoch: int, before: Delivery, trying: asyncio.Task[Delivery]
+    ) -> None:
+        after = await trying
+        if isinstance(await read_run(self._log, order.address, order.run_id), Run):
+            await self._keep(order, epoch, before, after)
+        else:  # its thread was deleted meanwhile
+            await self.notes.erase(order, before)
+
+    def _begin(self, order: WebhookOrder, place: Place) -> None:
+        """Go on with what waited: whether it is still to be sent, and where to, is read anew."""
+
+        async def deliver() -> None:
+            try:
+                await self.deliver(order, place)
+            finally:
+                self._places.give_back(place)
+
+        self._go_on(deliver)
+
+    def _go_on(self, work: Callable[[], Awaitable[None]]) -> None:
+        """Have it done behind the signal, in no invocation."""
+
+        async def unless_away() -> None:
+            try:
+                await work()
+            except HostingError as error:
+                logger.warning("What came of a webhook is not kept. It is tried again. %s", error.detail)
+
+        task = contextvars.Context().run(asyncio.get_running_loop().create_task, unless_away())
+        self._behind.add(task)
+        task.add_done_callback(self._behind.discard)
+
+    async def _keep(self, order: WebhookOrder, epoch: int, before: Delivery, record: Delivery) -> None:
+        """Keep what came of it, and have it found where it is tried again."""
+        if record is not before:
             await self.deliveries.put(order, epoch, record)
-        await self.deliveries.mark(order, epoch, record)
+        await self.deliveries.mark(order, epoch, before, record)
         if record.state == "waiting":
-            await self._put_note(order, len(record.tries))
+            await self.notes.put(replace(order, tries=len(record.tries)), record.url)
         if record.state != "waiting" or len(record.tries) != order.tries:
-            await self._erase_note(order)
+            await self.notes.erase(order, before)
+
+    async def _put_behind(self, order: WebhookOrder, epoch: int, record: Delivery) -> Delivery:
+        behind = record.model_copy(update={"state": "waiting", "behind_since": self._now()})
+        await self.notes.put(order, record.url, is_behind=True)
+        await self.deliveries.put(order, epoch, behind)
+        await self.deliveries.mark(order, epoch, record, behind)
+        return behind
 
     async def again(self, order: WebhookOrder) -> tuple[WebhookOrder, Delivery] | None:
         """Return the order that has a delivery tried now, whatever came of it, and what did; None for what is none.
@@ -156,27 +242,6 @@ class Webhooks:
         head = await self._log.head(order.address)
         record = await self.deliveries.read(order, head.epoch)
         return None if record is None else (replace(order, tries=len(record.tries), again=True), record)
-
-    async def due(self) -> list[WebhookOrder]:
-        """Return what is to be tried again by now, and was not returned lately.
-
-        Raises `AttachmentsUnavailableError`.
-        """
-        now = self._log.clocks.wall()
-        self._signalled = {key: at for key, at in self._signalled.items() if now - at < REMEMBERED_SECONDS}
-        orders = list[WebhookOrder]()
-        for put_at, key in await self._attachments.put_between(self._notes, 0.0, now):
-            tries, _, delivery = key.partition("/")
-            if key in self._signalled or put_at + pause_seconds(int(tries), delivery) > now:
-                continue
-            if len(orders) == MOST_AT_ONCE:
-                break
-            text = (await self._attachments.read(StoreKey(self._notes, key), [_NOTE])).get(_NOTE)
-            order = None if text is None else WebhookOrder.of(json.loads(text))
-            if order is not None:
-                self._signalled[key] = now
-                orders.append(order)
-        return orders
 
     def _receiver(self, order: WebhookOrder, run: Run) -> PushConfig | None:
         """Return where to; None where the agent has no webhook any more, or the request's is the agent's."""
@@ -188,7 +253,7 @@ class Webhooks:
         return None if url is None else PushConfig(id=order.target, url=url)
 
     async def _tried(self, run: Run, terminal: Terminal, receiver: PushConfig, before: Delivery) -> Delivery:
-        now, url = self._log.clocks.wall(), receiver.url
+        now, url = self._now(), receiver.url
         posted = Posted(problem="not_allowed")
         if self.rules.refusal(url) is None:
             is_push = before.target.startswith(PUSH)
@@ -215,7 +280,7 @@ class Webhooks:
             came, level = posted.problem or posted.status, logging.INFO if state == "waiting" else logging.WARNING
             text = "The webhook of run %s (%s) was not taken at try %d: %s. It is %s now."
             logger.log(level, text, run.run_id, before.target, len(tries), came, state)
-        return before.model_copy(update={"url": url, "state": state, "tries": tries})
+        return before.model_copy(update={"url": url, "state": state, "tries": tries, "behind_since": None})
 
     def _message(self, run: Run, terminal: Terminal) -> dict[str, Any]:
         """Return ids, how the run ended, and where more is found by who may read it; no text of the thread."""
@@ -235,20 +300,8 @@ class Webhooks:
             shown["code"] = terminal.code
         return {"type": event_of(terminal), "timestamp": utc(terminal.at), "data": shown}
 
-    @property
-    def _notes(self) -> str:
-        return f"{self._hub}.webhooks"
-
-    def _note(self, order: WebhookOrder, tries: int) -> StoreKey:
-        return StoreKey(self._notes, f"{tries}/{_delivery_key(order.address, order.run_id, order.target)}")
-
-    async def _put_note(self, order: WebhookOrder, tries: int) -> None:
-        again = WebhookOrder(order.address, order.run_id, order.target, tries)
-        await self._attachments.put(self._note(again, tries), {_NOTE: json.dumps(again.fields()).encode()})
-
-    async def _erase_note(self, order: WebhookOrder) -> None:
-        if order.tries:
-            await self._attachments.erase(self._note(order, order.tries))
+    def _now(self) -> float:
+        return self._log.clocks.wall()
 
 
 def event_of(terminal: Terminal) -> str:
@@ -256,22 +309,3 @@ def event_of(terminal: Terminal) -> str:
     if isinstance(terminal, Completed) and terminal.approvals:
         return "approval.requested"
     return f"run.{terminal.kind}"
-
-
-def _delivery_key(address: Address, run_id: str, target: str) -> str:
-    """Return a delivery's name among those of the whole app, whose callers may have chosen the run's id."""
-    return f"{hashlib.sha256(address.key.encode()).hexdigest()[:16]}/{run_id}-{target}"
-
-
-def next_try(address: Address, delivery: Delivery) -> float | None:
-    """Return from when on a delivery is tried again (seconds since 1970); None where it is not."""
-    if delivery.state != "waiting" or not delivery.tries:
-        return None
-    key = _delivery_key(address, delivery.run_id, delivery.target)
-    return delivery.tries[-1].at + pause_seconds(len(delivery.tries), key)
-
-
-def pause_seconds(tries: int, delivery: str) -> float:
-    """Return how long a delivery waits after so many tries."""
-    pause = PAUSES[min(max(tries, 1), len(PAUSES)) - 1]
-    return pause * (1 + JITTER * (zlib.crc32(delivery.encode()) % 1000) / 1000)

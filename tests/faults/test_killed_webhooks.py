@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import shutil
 import sys
 from collections.abc import Mapping
@@ -49,3 +50,24 @@ async def test_a_kill_at_a_point_of_the_engine_keeps_no_end_from_its_receiver(fo
 
     assert [one.verified()["type"] for one in told] == ["run.completed"] * 3
     assert len({(one.id, one.body) for one in told}) == 1
+
+
+@pytest.mark.behaviour("webhooks.apart")
+async def test_a_kill_while_a_receiver_hangs_keeps_nothing_from_it(folder: AppFolder) -> None:
+    """The operation is over by then, and the engine has nothing to deliver again: it is found by its note."""
+    shutil.copy(APP, folder.path)
+    async with receiving() as receiver:
+        receiver.statuses = [0]
+        with folder.host(environ(receiver)) as host:
+            api = folder.api(host)
+            await ask(api)
+            hung = await receiver.next(6 * GUARD_SECONDS)
+            while not (await api.http.get("/api/agents/Joker/threads/t/webhooks")).json()["deliveries"]:  # noqa: ASYNC110
+                await asyncio.sleep(0.05)
+            await api.http.aclose()
+
+        with folder.host({**environ(receiver), "KEPT_SECONDS": "0"}):
+            again = await receiver.next(6 * GUARD_SECONDS)
+
+    assert (again.id, again.body) == (hung.id, hung.body)
+    assert receiver.arrived.empty()

@@ -43,10 +43,11 @@ class Received:
 
 
 class Receiver:
-    """Answers with `statuses` in turn, then with 204; `url` is where it is."""
+    """Answers with `statuses` in turn, then with 204; `url` is where it is. For a status of 0 it hangs."""
 
     def __init__(self) -> None:
         self.statuses: list[int] = []
+        self.is_over = asyncio.Event()
         self.arrived: asyncio.Queue[Received] = asyncio.Queue()
         self.url = ""
 
@@ -59,6 +60,9 @@ class Receiver:
         headers = {name.lower(): value for name, value in request.headers.items()}
         self.arrived.put_nowait(Received(request.path, headers, await request.read()))
         status = self.statuses.pop(0) if self.statuses else 204
+        if not status:
+            await self.is_over.wait()
+            status = 503
         return web.Response(status=status, headers={"location": f"{self.url}/elsewhere"} if status // 100 == 3 else {})
 
 
@@ -74,4 +78,5 @@ async def receiving() -> AsyncIterator[Receiver]:
     await site.start()
     receiver.url = f"http://127.0.0.1:{runner.addresses[0][1]}"
     yield receiver
+    receiver.is_over.set()
     await runner.cleanup()

@@ -1,4 +1,7 @@
-"""The scripted agent with a webhook, whose further tries come at once and are looked for every second."""
+"""The scripted agent with a webhook, whose further tries come at once and are looked for every second.
+
+A try that hangs is left to its process for as long as `KEPT_SECONDS` says.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +10,10 @@ import os
 from scripted import scripted_agent
 
 from hosting.functions import notices
-from hosting.service import webhooks
+from hosting.service import webhook_notes, webhooks
 
-webhooks.PAUSES = (0.0,) * len(webhooks.PAUSES)
+webhook_notes.PAUSES = (0.0,) * len(webhook_notes.PAUSES)
+webhooks.KEPT_SECONDS = webhook_notes.BEHIND_SECONDS = float(os.environ.get("KEPT_SECONDS", "180"))
 notices.WEBHOOK_SCHEDULE = "* * * * * *"
 
 from hosting.app import AgentFunctionApp  # noqa: E402 - it is made by what was set above

@@ -17,7 +17,8 @@ from hosting.runner.thread_log import ThreadLog
 from hosting.service.deletion import ThreadDeletion
 from hosting.service.deliveries import Delivery, WebhookOrder
 from hosting.service.webhook_client import Posted
-from hosting.service.webhooks import JITTER, PAUSES, Webhooks, next_try
+from hosting.service.webhook_notes import JITTER, PAUSES, next_try
+from hosting.service.webhooks import Webhooks
 from hosting.stores.memory import MemoryObjects, SharedMemory
 from hosting.thread.commands import DeleteThread
 from hosting.webhooks import WebhookRules
@@ -72,7 +73,7 @@ class Desk:
     async def sweep(self) -> list[WebhookOrder]:
         """Have another process look for what is due, and try it."""
         webhooks = self.webhooks()
-        due = await webhooks.due()
+        due = await webhooks.notes.due()
         for order in due:
             await webhooks.deliver(order)
         return due
@@ -236,8 +237,8 @@ async def test_a_process_does_not_signal_again_what_it_has_just_signalled(desk: 
     desk.now += PAUSES[0] * 2
     webhooks = desk.webhooks()
 
-    first, second = await webhooks.due(), await webhooks.due()
-    other = await desk.webhooks().due()
+    first, second = await webhooks.notes.due(), await webhooks.notes.due()
+    other = await desk.webhooks().notes.due()
     for order in [*first, *other]:
         await webhooks.deliver(order)
 

@@ -1,0 +1,388 @@
+"""Places that hang: they keep no other one from what it gets, and lose nothing that they are to get themselves."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+
+import pytest
+
+from hosting.errors import AttachmentsUnavailableError
+from hosting.names import Address, StoreKey
+from hosting.plan import AgentPlan
+from hosting.request.run_request import RunRequest
+from hosting.service import places as bounds
+from hosting.service.deliveries import KEYS, Delivery, WebhookOrder
+from hosting.service.places import Place, Places, host_digest
+from hosting.service.webhook_client import Posted
+from hosting.service.webhook_notes import BEHIND_SECONDS, KEPT_SECONDS, MOST_OF_HOST, next_try
+from hosting.service.webhooks import Webhooks
+from hosting.stores.memory import MemoryObjects, SharedMemory
+from hosting.thread.commands import DeleteThread
+from hosting.webhooks import WebhookRules
+from tests.hosting.service.process import ADDRESS, AGENT, Engine, Process, call
+from tests.support.app.scripted import scripted_agent
+from tests.support.made_app import app_of, ask, served
+from tests.support.receiver import GUARD_SECONDS, WEBHOOKS, receiving
+
+pytestmark = pytest.mark.behaviour("webhooks.apart")
+
+DAY = 86_400.0
+HANGS = "https://hangs.example/hook"
+
+
+@asynccontextmanager
+async def hanging(hosts: int) -> AsyncIterator[tuple[list[str], asyncio.Queue[None]]]:
+    """Addresses at so many hosts that take connections and never answer, and one item for each connection."""
+    held = asyncio.Queue[None]()
+
+    async def hold(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        held.put_nowait(None)
+        writers.append(writer)
+
+    writers = list[asyncio.StreamWriter]()
+    servers = [await asyncio.start_server(hold, "127.0.0.1", 0) for _ in range(hosts)]
+    yield [f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/hook" for server in servers], held
+    for server in servers:
+        server.close()
+    for writer in writers:
+        writer.close()
+
+
+@pytest.mark.parametrize("hosts", [1, 2 * KEYS])
+async def test_what_hangs_keeps_no_other_receiver_from_what_it_gets(hosts: int) -> None:
+    """Runs enough that they would hold every key of the entity twice over, at one host or each at its own."""
+    async with (
+        hanging(hosts) as (urls, held),
+        receiving() as receiver,
+        served(app_of(scripted_agent("Joker"), environ=WEBHOOKS)) as (_, http),
+    ):
+        for number in range(2 * KEYS):
+            hung = urls[number % hosts]
+            await ask(http, "say hello", thread_id=f"h{number}", wait_for_response=False, webhook=hung)
+        await asyncio.wait_for(held.get(), GUARD_SECONDS)
+        for number in range(KEYS):
+            await ask(http, "say hello", thread_id=f"g{number}", webhook=f"{receiver.url}/{number}")
+        arrived = {(await receiver.next()).path for _ in range(KEYS)}
+        shown = [(await http.get(f"/api/agents/Joker/threads/h{number}/webhooks")).json() for number in range(2 * KEYS)]
+
+    assert arrived == {f"/{number}" for number in range(KEYS)}
+    assert [tried for one in shown for delivery in one["deliveries"] for tried in delivery["tries"]] == []
+
+
+class Store(MemoryObjects):
+    """A store in which nothing can be put below `away`."""
+
+    away = ""
+
+    async def put(self, store_key: StoreKey, objects: Mapping[str, bytes]) -> None:
+        if self.away == store_key.agent:
+            raise AttachmentsUnavailableError
+        await super().put(store_key, objects)
+
+
+class Yard:
+    """Ends of runs, processes that send them by one clock, and receivers of which some hang while `gate` is closed."""
+
+    def __init__(self) -> None:
+        self.now = 1_000_000.0
+        self.store = Store(lambda: self.now)
+        self.process = Process(SharedMemory(), self.store, Engine())
+        self.gate = asyncio.Event()
+        self.answer = Posted(204)
+        self.posts: list[str] = []
+        self.at_work = self.most_at_work = 0
+
+    async def end(self, url: str = HANGS) -> WebhookOrder:
+        """Have a run end, and return what is to be sent of it."""
+        run = await self.process.start(replace(call(), request=RunRequest(message="hi", webhook=url)))
+        await self.process.deliver(run.run_id)
+        return WebhookOrder(ADDRESS, run.run_id, "request")
+
+    def webhooks(self, prompt_seconds: float = 0.0) -> Webhooks:
+        """Return the webhooks of a new process, for which every try takes long that hangs at all."""
+        log, rules = self.process.log_at(lambda: self.now), WebhookRules((b"s" * 32,), ())
+        made = Webhooks(log, self.store, "hub", rules, poster=self.post, prompt_seconds=prompt_seconds)
+        made.add(AgentPlan(AGENT, self.process.agent, True, None))  # type: ignore[arg-type]
+        return made
+
+    async def post(self, url: str, headers: dict[str, str], body: bytes, hosts: Sequence[str]) -> Posted:
+        """Take one."""
+        self.posts.append(headers["webhook-id"])
+        self.at_work += 1
+        self.most_at_work = max(self.most_at_work, self.at_work)
+        if url == HANGS:
+            await self.gate.wait()
+        self.at_work -= 1
+        return self.answer
+
+    async def sweep(self) -> None:
+        """Have another process find what is due, and try it until nothing hangs any more."""
+        webhooks = self.webhooks()
+        for order in await webhooks.notes.due():
+            await webhooks.deliver(order)
+
+    async def record(self, order: WebhookOrder) -> Delivery:
+        """Return what came of one so far."""
+        found = await self.webhooks().deliveries.read(order, 0)
+        assert found is not None
+        return found
+
+    async def until_taken(self, *orders: WebhookOrder) -> None:
+        """Return once all of these were taken, under the guard."""
+
+        async def taken() -> None:
+            for order in orders:
+                while (await self.record(order)).state != "delivered":  # noqa: ASYNC110 - another process writes it
+                    await asyncio.sleep(0)
+            while await self.left():  # noqa: ASYNC110
+                await asyncio.sleep(0)
+
+        await asyncio.wait_for(taken(), GUARD_SECONDS)
+
+    async def left(self) -> list[str]:
+        """Return what is still to be done, and what is listed as not taken."""
+        kept = [await self.store.put_between(agent, 0, self.now + 1) for agent in ("hub.webhooks", "hub.not-taken")]
+        return [key for found in kept for _, key in found]
+
+
+@pytest.fixture
+async def yard() -> AsyncIterator[Yard]:
+    """No end yet, and what hangs, hangs."""
+    made = Yard()
+    yield made
+    made.process.loop.close()
+
+
+@pytest.mark.behaviour("webhooks.again")
+async def test_what_answers_late_is_kept_behind_its_signal_as_if_it_had_answered_at_once(yard: Yard) -> None:
+    """Until then it is listed, with when it is due if its process dies."""
+    order = await yard.end()
+    await yard.webhooks().deliver(order)
+    meanwhile = await yard.record(order)
+    listed = await yard.webhooks().deliveries.not_taken(AGENT, None, 10, yard.now + 1)
+    yard.gate.set()
+    await yard.until_taken(order)
+
+    assert (meanwhile.state, meanwhile.tries) == ("waiting", ())
+    assert next_try(ADDRESS, meanwhile) == yard.now + BEHIND_SECONDS
+    assert [delivery for _, delivery in listed.deliveries] == [meanwhile]
+    assert [one.status for one in (await yard.record(order)).tries] == [204]
+    assert len(yard.posts) == 1
+
+
+@pytest.mark.behaviour("webhooks.again")
+async def test_what_hangs_is_tried_by_nobody_else_until_it_is_over_and_then_if_its_process_died(yard: Yard) -> None:
+    """Signals that come twice find that somebody has it; a look finds it later, in any process."""
+    order = await yard.end()
+    await yard.webhooks().deliver(order)
+    await yard.webhooks().deliver(order)
+    yard.now += KEPT_SECONDS - 1
+    await yard.webhooks().deliver(order)
+    await yard.sweep()
+    before = len(yard.posts)
+    yard.now += BEHIND_SECONDS
+    yard.gate.set()
+    await yard.sweep()
+    await yard.until_taken(order)
+
+    assert (before, len(yard.posts), len(set(yard.posts))) == (1, 2, 1)
+
+
+@pytest.mark.behaviour("webhooks.again")
+@pytest.mark.parametrize("away", ["hub.webhooks", "hub.log", "hub.not-taken"])
+async def test_a_process_that_dies_while_it_puts_one_behind_leaves_one_that_is_tried_again(
+    yard: Yard, away: str
+) -> None:
+    """By its signal, which is delivered again, or by its note; and nothing is left in the end."""
+    order = await yard.end()
+    yard.store.away = away
+    with pytest.raises(AttachmentsUnavailableError):
+        await yard.webhooks().deliver(order)
+    yard.store.away = ""
+    yard.gate.set()
+    await yard.webhooks().deliver(order)
+    yard.now += BEHIND_SECONDS
+    await yard.sweep()
+    yard.now += BEHIND_SECONDS
+    await yard.sweep()
+    await yard.until_taken(order)
+
+    assert len(set(yard.posts)) == 1
+
+
+@pytest.mark.behaviour("webhooks.shown")
+async def test_one_that_is_sent_again_and_hangs_is_tried_although_its_process_dies(yard: Yard) -> None:
+    """It had been given up."""
+    order = await yard.end()
+    yard.answer = Posted(410)
+    yard.gate.set()
+    await yard.webhooks(5.0).deliver(order)
+    found = await yard.webhooks().again(order)
+    yard.gate.clear()
+    assert found is not None
+    await yard.webhooks().deliver(found[0])
+    yard.gate = asyncio.Event()  # the process is gone that waits for the other one
+    yard.gate.set()
+    yard.answer = Posted(204)
+    yard.now += BEHIND_SECONDS
+    await yard.sweep()
+    await yard.until_taken(order)
+
+    assert found[1].state == "dead"
+    assert [one.status for one in (await yard.record(order)).tries] == [410, 204]
+
+
+@pytest.mark.behaviour("webhooks.deleted")
+async def test_of_a_thread_that_was_deleted_while_a_receiver_hung_nothing_is_kept(yard: Yard) -> None:
+    """As of any other."""
+    order = await yard.end()
+    await yard.webhooks().deliver(order)
+    await yard.process.log.execute(ADDRESS, DeleteThread(yard.now))
+    await yard.process.deliver_delete()
+    yard.gate.set()
+    while await yard.left():  # noqa: ASYNC110 - another process writes it
+        await asyncio.sleep(0)
+
+    assert await yard.store.names(yard.process.place(0)) == {}
+
+
+async def test_a_slow_receiver_that_answers_gets_all_of_it_once_a_few_at_a_time(yard: Yard) -> None:
+    """Those that have no place wait for one in memory, and no look is needed."""
+    orders = [await yard.end() for _ in range(3 * bounds.MOST_OF_HOST)]
+    webhooks = yard.webhooks()
+    for order in orders:
+        await webhooks.deliver(order)
+    held = len(yard.posts)
+    yard.gate.set()
+    await yard.until_taken(*orders)
+
+    assert held == yard.most_at_work == bounds.MOST_OF_HOST
+    assert sorted(yard.posts) == sorted(f"{order.run_id}-run-completed" for order in orders)
+
+
+async def test_many_deliveries_to_one_host_keep_others_no_look_longer(yard: Yard) -> None:
+    """One look finds few at a host of which no receiver is prompt, and all once one is."""
+    order = await yard.end("https://good.example/hook")
+    webhooks = yard.webhooks(5.0)
+    for number in range(4 * MOST_OF_HOST):
+        await webhooks.notes.put(WebhookOrder(ADDRESS, f"run{number}", "agent", 1), "https://good.example/other")
+    yard.now += 1
+    await webhooks.notes.put(WebhookOrder(ADDRESS, "newest", "agent", 1), "https://other.example/")
+    yard.now += DAY
+
+    first = await webhooks.notes.due()
+    await webhooks.deliver(order)
+    rest = await webhooks.notes.due()
+
+    assert (len(first), first[1].run_id, len(rest)) == (MOST_OF_HOST + 1, "newest", 3 * MOST_OF_HOST)
+
+
+class Turns:
+    """The receivers of a process, and what it began in which places."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+        self.begun: list[tuple[str, Place]] = []
+        self.places = Places(lambda: self.now, self._begin)
+
+    def _begin(self, order: WebhookOrder, place: Place) -> None:
+        self.begun.append((order.run_id, place))
+
+    def send(self, url: str, owner: str = "mallory", run_id: str = "r", target: str = "request") -> Place | None:
+        """Send as the entity does: now, or once there is a place."""
+        order = WebhookOrder(Address.of(AGENT, "t", owner), run_id, target)
+        place = self.places.take(order, url)
+        if place is None:
+            self.places.wait(order, url)
+        return place
+
+    def hang(self, url: str, owner: str = "mallory", target: str = "request") -> Place | None:
+        """Send to one that does not answer in a moment."""
+        place = self.send(url, owner, target=target)
+        if place is not None:
+            self.places.overdue(place)
+        return place
+
+    def answer(self, place: Place | None) -> None:
+        """Have a try be over at once."""
+        assert place is not None
+        self.places.over(place)
+
+    def drain(self) -> int:
+        """Have all that waits be over, and return how many those were."""
+        over = 0
+        while over < len(self.begun):
+            self.now += 1e-6
+            self.places.give_back(self.begun[over][1])
+            over += 1
+        return over
+
+
+@pytest.mark.parametrize(("hosts", "most"), [(1, bounds.MOST_WAITING_OF_HOST), (500, bounds.MOST_WAITING)])
+def test_what_waits_in_memory_is_bounded(hosts: int, most: int) -> None:
+    """The others have their notes."""
+    turns = Turns()
+    places = [turns.hang(f"https://h{number % hosts}.example/{number}", f"o{number % 3}") for number in range(3_000)]
+    for place in places:
+        if place is not None:
+            turns.places.give_back(place)
+
+    assert turns.drain() == most
+
+
+def test_who_has_most_waiting_gives_one_up_for_another_and_is_not_next() -> None:
+    """A caller whose receivers hang, all at hosts of their own; an agent's receiver is no caller's."""
+    turns = Turns()
+    places = [turns.hang(f"https://h{number}.example/") for number in range(3_000)]
+    mallorys, alices = (WebhookOrder(Address.of(AGENT, "t", owner), "r", "request") for owner in ("mallory", "alice"))
+    kept = [turns.places.keeps(order, "https://new.example/") for order in (mallorys, alices)]
+    turns.send("https://alices.example/", "alice", "alices")
+    turns.send("https://agents.example/", run_id="agents", target="agent")
+    for place in places:
+        if place is not None:
+            turns.places.give_back(place)
+
+    assert kept == [False, True]
+    assert {run_id for run_id, _ in turns.begun[:2]} == {"alices", "agents"}
+
+
+def test_a_prompt_receiver_is_sent_to_whatever_hangs_at_its_host_and_elsewhere() -> None:
+    """Somebody else's may be there."""
+    turns = Turns()
+    turns.answer(turns.send("https://hooks.example/good"))
+    for number in range(1000):
+        turns.hang(f"https://hooks.example/{number}")
+        turns.hang(f"https://h{number}.example/")
+
+    assert turns.send("https://hooks.example/good") is not None
+    assert turns.send("https://hooks.example/other") is None
+
+
+def test_a_new_host_is_sent_to_whatever_hangs() -> None:
+    """What hangs holds places of new ones for a moment only, and then no more than in all there are."""
+    turns = Turns()
+    hung = [turns.hang(f"https://h{number}.example/") for number in range(bounds.MOST_AT_WORK - 1)]
+
+    assert None not in hung
+    assert turns.send("https://h1.example/") is None
+    assert turns.send("https://new.example/") is not None
+
+
+def test_a_receiver_that_was_slow_once_is_prompt_when_it_answers_at_once_again() -> None:
+    """And what waits for its host begins."""
+    turns = Turns()
+    hung = [turns.hang("https://hooks.example/") for _ in range(bounds.MOST_OF_HOST + 1)]
+    late = hung[0]
+    turns.now += 2 * bounds.PROMPT_SECONDS
+    turns.answer(late)
+    assert [run_id for run_id, _ in turns.begun] == ["r"]
+    assert turns.send("https://hooks.example/") is None
+
+    turns.answer(turns.begun[0][1])
+    turns.answer(turns.send("https://hooks.example/"))
+    assert turns.places.is_prompt(host_digest("https://hooks.example/"))
+    turns.hang("https://hooks.example/")
+    assert not turns.places.is_prompt(host_digest("https://hooks.example/"))
