@@ -2,7 +2,8 @@
 
 Theory. A name may mean another address whenever it is resolved (DNS rebinding), so the connection is made to the very
 addresses that were checked: they come from the resolver of the connection. A redirect is an answer like any other, and
-nothing of a body is read.
+nothing of a body is read. Names are resolved in threads of their own: one whose servers do not answer holds its thread
+for longer than a try takes, and those of the event loop are everybody's.
 """
 
 from __future__ import annotations
@@ -10,8 +11,11 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -20,6 +24,12 @@ from aiohttp.resolver import ThreadedResolver
 
 SECONDS = 15.0
 """How long a receiver has, its name's resolution included."""
+
+_THREADS = ThreadPoolExecutor(512, thread_name_prefix="webhook-name")
+"""More than there may be tries at one time (`service.places`); each is made when it is needed."""
+
+Lookup = Callable[..., list[Any]]
+"""`socket.getaddrinfo`, or what a test has in its place."""
 
 _GLOBAL_V6 = ipaddress.IPv6Network("2000::/3")
 _EMBEDDING_V6 = (ipaddress.IPv6Network("2001::/32"), ipaddress.IPv6Network("2002::/16"))
@@ -61,12 +71,24 @@ def _is_address(host: str) -> bool:
     return True
 
 
+class _Threads:
+    """What aiohttp asks an event loop for to resolve a name, in our threads."""
+
+    def __init__(self, lookup: Lookup) -> None:
+        self._lookup = lookup
+        self._loop = asyncio.get_running_loop()
+        self.getnameinfo = self._loop.getnameinfo
+
+    async def getaddrinfo(self, host: str, port: int, **asked: int) -> list[Any]:
+        return await self._loop.run_in_executor(_THREADS, partial(self._lookup, host, port, **asked))
+
+
 class _Resolver(AbstractResolver):
     """Resolves names to addresses outside of the network, those of `hosts` to any."""
 
-    def __init__(self, hosts: Sequence[str]) -> None:
+    def __init__(self, hosts: Sequence[str], lookup: Lookup) -> None:
         self._hosts = hosts
-        self._names = ThreadedResolver()
+        self._names = ThreadedResolver(cast(asyncio.AbstractEventLoop, _Threads(lookup)))
 
     async def resolve(
         self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
@@ -81,13 +103,19 @@ class _Resolver(AbstractResolver):
 
 
 async def post(
-    url: str, headers: Mapping[str, str], body: bytes, hosts: Sequence[str], seconds: float = SECONDS
+    url: str,
+    headers: Mapping[str, str],
+    body: bytes,
+    hosts: Sequence[str],
+    seconds: float = SECONDS,
+    *,
+    lookup: Lookup = socket.getaddrinfo,
 ) -> Posted:
     """Send the body and return what came of it; never raises. `url` is one that `WebhookRules` take."""
     host = urlsplit(url).hostname or ""
     if _is_address(host) and not {host, f"[{host}]"}.intersection(hosts) and not is_outside(host):
         return Posted(problem=INSIDE)  # the resolver is not asked about an address
-    connector = aiohttp.TCPConnector(resolver=_Resolver(hosts), use_dns_cache=False, force_close=True)
+    connector = aiohttp.TCPConnector(resolver=_Resolver(hosts, lookup), use_dns_cache=False, force_close=True)
     timeout = aiohttp.ClientTimeout(total=seconds)
     try:
         async with (

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import socket
+import threading
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -16,7 +19,7 @@ from hosting.request.run_request import RunRequest
 from hosting.service import places as bounds
 from hosting.service.deliveries import KEYS, Delivery, WebhookOrder
 from hosting.service.places import Place, Places, host_digest
-from hosting.service.webhook_client import Posted
+from hosting.service.webhook_client import Posted, post
 from hosting.service.webhook_notes import BEHIND_SECONDS, KEPT_SECONDS, MOST_OF_HOST, next_try
 from hosting.service.webhooks import Webhooks
 from hosting.stores.memory import MemoryObjects, SharedMemory
@@ -70,6 +73,30 @@ async def test_what_hangs_keeps_no_other_receiver_from_what_it_gets(hosts: int) 
 
     assert arrived == {f"/{number}" for number in range(KEYS)}
     assert [tried for one in shown for delivery in one["deliveries"] for tried in delivery["tries"]] == []
+
+
+async def test_names_that_nobody_resolves_hold_no_thread_that_others_need() -> None:
+    """Neither those of the process nor those of other names; these hang longer than a try takes."""
+    resolved = threading.Event()
+
+    def lookup(host: str, *rest: int, **asked: int) -> list[Any]:
+        if host == "hangs.example":
+            resolved.wait(2 * GUARD_SECONDS)
+        return socket.getaddrinfo("127.0.0.1", *rest, **asked)
+
+    hosts = ("hangs.example", "good.example")
+    async with receiving() as receiver:
+        port = receiver.url.rpartition(":")[2]
+        hung = [
+            post(f"http://hangs.example:{port}/", {}, b"{}", hosts, 0.1, lookup=lookup) for _ in range(bounds.MOST_SLOW)
+        ]
+        tried = await asyncio.gather(*hung)
+        posted = await post(f"http://good.example:{port}/", {}, b"{}", hosts, GUARD_SECONDS, lookup=lookup)
+        await asyncio.wait_for(asyncio.to_thread(resolved.set), GUARD_SECONDS)
+
+    assert {one.problem for one in tried} == {"timeout"}
+    assert posted.status == 204
+    assert receiver.arrived.qsize() == 1
 
 
 class Store(MemoryObjects):
