@@ -5,7 +5,7 @@ BEHAVIOURS = {
     "contents, and deployed with the app.",
     "page.safe": "The page's policy lets no script, style or connection in or out but the app's own, and none of its "
     "files reads text as code.",
-    "page.small": "The page is less than 61.1 kB, compressed.",
+    "page.small": "The page is less than 61.3 kB, compressed.",
     "page.where": "The page is there in development, and in production where the app asks for it.",
     "page.verbs": "On the page an agent is asked, stopped, reset and deleted, approvals are answered, problems are "
     "read, and the last request is copied as a command that works.",

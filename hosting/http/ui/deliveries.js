@@ -2,7 +2,7 @@
 
 import { paths, read, send } from "./api.js"
 import { Cards, nothing, time } from "./cards.js"
-import { button, byId, el } from "./dom.js"
+import { button, byId, el, lead } from "./dom.js"
 import { OWN, hrefOf } from "./threads.js"
 
 const MOST = 200
@@ -71,7 +71,7 @@ export class Deliveries extends Cards {
     this.asked.set(keyOf(one), tries.length)
     const isTaken = await this._changed(() => send("POST", path, { action: true }), "It is sent again.")
     if (!isTaken) this.asked.delete(keyOf(one))
-    byId(this._idOf(one))?.querySelector("button").focus()
+    lead(byId(this._idOf(one))?.querySelector("button"))
     setTimeout(() => this.isLeft || this._load().catch(this.failed), AFTER_MS)
   }
 

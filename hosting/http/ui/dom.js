@@ -70,6 +70,11 @@ export function valueNode(title, value) {
 /** Return the element of the page that has this id. */
 export const byId = (id) => document.getElementById(id)
 
+/** Have the focus there, now that something is done, unless somebody writes or reads elsewhere meanwhile. */
+export function lead(element, options) {
+  if (!document.activeElement?.closest("input, textarea, select, dialog, .turns")) element?.focus(options)
+}
+
 /** Have a screen reader say it when it has said what came before. */
 export function announce(text) {
   byId("live").append(el("p", {}, text))

@@ -2,7 +2,7 @@
 
 import { approvalCard } from "./approvals.js"
 import { checked, paths, read, send } from "./api.js"
-import { button, el } from "./dom.js"
+import { button, el, lead } from "./dom.js"
 import { hrefOf } from "./threads.js"
 import { inFull, until } from "./times.js"
 
@@ -74,7 +74,7 @@ export class Inbox {
       const said = "value" in decision ? "Answered" : decision.approved ? "Approved" : `Refused${decision.reason ? `: ${decision.reason}` : ""}`
       const done = el("p", { role: "status", tabIndex: -1 }, `${said}. `, el("code", {}, approval.tool), " of ", el("a", { href }, approval.thread_id))
       card.element.replaceChildren(from, el("div", { class: "card" }, done))
-      done.focus()
+      lead(done)
       this._count()
     })
     card.element = el("div", { role: "listitem" }, from, shown)

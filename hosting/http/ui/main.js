@@ -7,7 +7,7 @@ import { Composer } from "./composer.js"
 import { Conversation } from "./conversation.js"
 import { Deliveries } from "./deliveries.js"
 import { askForKey, confirmed, copyButton, showCommands, showReceipt } from "./dialogs.js"
-import { button, byId, el, icon, iconButton } from "./dom.js"
+import { button, byId, el, icon, iconButton, lead } from "./dom.js"
 import { Figures } from "./figures.js"
 import { Graph } from "./graph.js"
 import { Inbox, countWaiting } from "./inbox.js"
@@ -131,7 +131,7 @@ async function route() {
   showEmpty(agent)
   scrolled()
   changed(false)
-  if (!matchMedia("(pointer: coarse)").matches) byId("message").focus({ preventScroll: true })
+  if (!matchMedia("(pointer: coarse)").matches) lead(byId("message"), { preventScroll: true })
 }
 
 /** Return a button that shows a view of what is open, and what was open again. */

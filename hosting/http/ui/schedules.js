@@ -3,7 +3,7 @@
 import { Problem, paths, read, send } from "./api.js"
 import { Cards, nothing, time } from "./cards.js"
 import { confirmed } from "./dialogs.js"
-import { button, byId, el } from "./dom.js"
+import { button, byId, el, lead } from "./dom.js"
 import { Planning } from "./planning.js"
 import { hrefOf } from "./threads.js"
 import { inFull } from "./times.js"
@@ -42,7 +42,7 @@ export class Schedules extends Cards {
   async _made({ schedule_id: id }) {
     this.changes += 1
     await this._load().catch(this.failed)
-    byId(idOf(id))?.querySelector("button").focus()
+    lead(byId(idOf(id))?.querySelector("button"))
   }
 
   _card(schedule) {
@@ -65,14 +65,14 @@ export class Schedules extends Cards {
 
   async _act({ schedule_id: id }, verb) {
     await this._changed(() => send("POST", paths.schedules(this.agent, id, `/${verb}`), { action: true }), `The schedule is ${verb}d.`)
-    byId(idOf(id))?.querySelector("button").focus()
+    lead(byId(idOf(id))?.querySelector("button"))
   }
 
   async _delete(id) {
     const text = "No run of it begins any more. Its threads, and a run that has begun, stay as they are."
     if (!(await confirmed("Delete this schedule?", text, "Delete it"))) return
     await this._changed(() => send("DELETE", paths.schedules(this.agent, id), { action: true }), "The schedule is deleted.")
-    this.list.querySelector("button")?.focus()
+    lead(this.list.querySelector("button"))
   }
 
   _nothing(schedules) {

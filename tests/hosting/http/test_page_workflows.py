@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import shutil
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from axe_playwright_python.async_playwright import Axe
-from playwright.async_api import Locator, Page, expect
+from playwright.async_api import Locator, Page, Route, expect
 
 from tests.hosting.http.browsed_page import IN_A_BROWSER, ON_EACH_SCREEN, WIDER, ask, browsed, ended, faults_of
 from tests.support.running_host import ROOT, RunningHost
@@ -160,6 +161,31 @@ async def test_executors_that_ended_and_that_failed_are_told_apart(host: Running
         await expect(executors(page, 1)).to_have_text(["upper: done, leads to reversed", "reversed: done"])
         await page.get_by_role("button", name="Timeline").last.click()
         await expect(page.locator(".step-row.executor.bad .what")).to_contain_text("upper superstep 1, failed")
+
+
+@pytest.mark.behaviour("page.verbs")
+async def test_who_writes_an_answer_while_the_page_loads_writes_on(host: RunningHost) -> None:
+    """The box for a message has the focus only where nobody took it elsewhere before."""
+    async with browsed(host.origin, REFUSED) as browser:
+        page = await browser.open("#/Asking/early")
+        await ask(page, "tea")
+        await expect(executors(page)).to_have_text(["reviewer: waits for a person"])
+        written = asyncio.Event()
+
+        async def late(route: Route) -> None:
+            await written.wait()
+            await route.continue_()
+
+        await page.route("**/timeline", late)
+        await page.reload()
+        answer, message = (page.get_by_label(label, exact=True) for label in ("Answer", "Message"))
+        await answer.press_sequentially("{")
+        async with page.expect_response("**/timeline"):
+            written.set()
+        await executors(page).first.wait_for()  # which is drawn of it
+        await expect(answer).to_be_focused()
+        await page.reload()
+        await expect(message).to_be_focused()
 
 
 @pytest.mark.behaviour("page.graph")
