@@ -146,6 +146,10 @@ class Places:
         self._waiting.setdefault(_sender(order), deque()).append(_Waiting(order, url, host_digest(url), self._clock()))
         self._begin_next()
 
+    def forget_waiting(self) -> None:
+        """Begin nothing that waits: its notes have it begun elsewhere."""
+        self._waiting.clear()
+
     def _most_waiting(self) -> str:
         return max(self._waiting, key=lambda sender: len(self._waiting[sender]))
 

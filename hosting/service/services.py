@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -211,8 +212,12 @@ class Services:
         )
 
     async def drain(self, seconds: float) -> None:
-        """End or release the runs that this process holds, as `HeldRuns.drain` does; then end callbacks' calls."""
-        await self.holders.drain(seconds)
+        """End or release the runs that this process holds, as `HeldRuns.drain` does; then end callbacks' calls.
+
+        Webhooks that are being tried have as long.
+        """
+        draining = [self.holders.drain(seconds), *([self.webhooks.drain(seconds)] if self.webhooks else [])]
+        await asyncio.gather(*draining)
         await self.listeners.close()
 
     async def close(self) -> None:

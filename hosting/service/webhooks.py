@@ -234,6 +234,12 @@ class Webhooks:
         await self.deliveries.mark(order, epoch, record, behind)
         return behind
 
+    async def drain(self, seconds: float) -> None:
+        """Begin nothing more that waits, and return once what is being tried is over and kept, or after so long."""
+        self._places.forget_waiting()
+        if self._behind:
+            await asyncio.wait(self._behind, timeout=seconds)
+
     async def again(self, order: WebhookOrder) -> tuple[WebhookOrder, Delivery] | None:
         """Return the order that has a delivery tried now, whatever came of it, and what did; None for what is none.
 

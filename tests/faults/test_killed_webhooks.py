@@ -7,6 +7,7 @@ import shutil
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -37,6 +38,19 @@ async def ask(api: Api) -> None:
     await api.ask("say hello", thread_id="t", wait_for_response=False)
 
 
+async def until_shown(api: Api, state: str) -> dict[str, Any]:
+    """Return the delivery once it is shown in that state, under the guard."""
+
+    async def look() -> dict[str, Any]:
+        while True:
+            shown = (await api.http.get("/api/agents/Joker/threads/t/webhooks")).json()["deliveries"]
+            if [one["state"] for one in shown] == [state]:
+                return dict(shown[0])
+            await asyncio.sleep(0.05)
+
+    return await asyncio.wait_for(look(), 6 * GUARD_SECONDS)
+
+
 @pytest.mark.parametrize(("point", "stores"), kept_in(*KINDS, first="after-entity:2", rest=POINTS), indirect=["stores"])
 async def test_a_kill_at_a_point_of_the_engine_keeps_no_end_from_its_receiver(folder: AppFolder, point: str) -> None:
     """The receiver is away at first: what one process could not tell another one does; all is one message."""
@@ -62,8 +76,7 @@ async def test_a_kill_while_a_receiver_hangs_keeps_nothing_from_it(folder: AppFo
             api = folder.api(host)
             await ask(api)
             hung = await receiver.next(6 * GUARD_SECONDS)
-            while not (await api.http.get("/api/agents/Joker/threads/t/webhooks")).json()["deliveries"]:  # noqa: ASYNC110
-                await asyncio.sleep(0.05)
+            await until_shown(api, "waiting")
             await api.http.aclose()
 
         with folder.host({**environ(receiver), "KEPT_SECONDS": "0"}):

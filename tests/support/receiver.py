@@ -43,7 +43,7 @@ class Received:
 
 
 class Receiver:
-    """Answers with `statuses` in turn, then with 204; `url` is where it is. For a status of 0 it hangs."""
+    """Answers with `statuses` in turn, then with 204; for 0 only once it `is_over`. `url` is where it is."""
 
     def __init__(self) -> None:
         self.statuses: list[int] = []
@@ -62,7 +62,7 @@ class Receiver:
         status = self.statuses.pop(0) if self.statuses else 204
         if not status:
             await self.is_over.wait()
-            status = 503
+            status = 204
         return web.Response(status=status, headers={"location": f"{self.url}/elsewhere"} if status // 100 == 3 else {})
 
 

@@ -290,6 +290,41 @@ async def test_a_slow_receiver_that_answers_gets_all_of_it_once_a_few_at_a_time(
     assert sorted(yard.posts) == sorted(f"{order.run_id}-run-completed" for order in orders)
 
 
+@pytest.mark.behaviour("service.leave")
+async def test_an_app_that_is_to_end_waits_for_a_receiver_that_is_being_tried() -> None:
+    """Its operation is over by then."""
+    app = app_of(scripted_agent("Joker"), environ=WEBHOOKS)
+    async with receiving() as receiver, served(app) as (host, http):
+        receiver.statuses = [0]
+        await ask(http, "say hello", thread_id="t", webhook=receiver.url)
+        await receiver.next()
+        await host.entities.idle()
+        ending = asyncio.ensure_future(app._services.drain(GUARD_SECONDS))
+        is_early = bool((await asyncio.wait((ending,), timeout=0.1))[0])
+        receiver.is_over.set()
+        await ending
+        shown = (await http.get("/api/agents/Joker/threads/t/webhooks")).json()["deliveries"]
+
+    assert (is_early, [one["state"] for one in shown]) == (False, ["delivered"])
+
+
+@pytest.mark.behaviour("service.leave")
+async def test_a_process_that_is_to_end_begins_nothing_that_waits_and_keeps_what_answers_in_time(yard: Yard) -> None:
+    """A receiver that has taken it is not sent it again by the next process; one that hangs on holds nobody up."""
+    orders = [await yard.end() for _ in range(2 * bounds.MOST_OF_HOST)]
+    webhooks = yard.webhooks()
+    for order in orders:
+        await webhooks.deliver(order)
+    await asyncio.wait_for(webhooks.drain(0.0), GUARD_SECONDS)
+    ending = asyncio.ensure_future(webhooks.drain(GUARD_SECONDS))
+    yard.gate.set()
+    await asyncio.wait_for(ending, GUARD_SECONDS)
+    states = [(await yard.record(order)).state for order in orders]
+
+    assert states == ["delivered"] * bounds.MOST_OF_HOST + ["waiting"] * bounds.MOST_OF_HOST
+    assert len(yard.posts) == bounds.MOST_OF_HOST
+
+
 async def test_many_deliveries_to_one_host_keep_others_no_look_longer(yard: Yard) -> None:
     """One look finds few at a host of which no receiver is prompt, and all once one is."""
     order = await yard.end("https://good.example/hook")
