@@ -5,7 +5,9 @@ BEHAVIOURS = {
     "contents, and deployed with the app.",
     "page.safe": "The page's policy lets no script, style or connection in or out but the app's own, and none of its "
     "files reads text as code.",
-    "page.small": "The page is less than 61.3 kB, compressed.",
+    "page.small": "The page is less than 61.7 kB, compressed.",
+    "page.busy": "A message that is sent while a run goes on waits for its turn, interrupts the run or takes its "
+    "place, as the sender chooses; Stop ends the run at work, and not one that waits.",
     "page.where": "The page is there in development, and in production where the app asks for it.",
     "page.verbs": "On the page an agent is asked, stopped, reset and deleted, approvals are answered, problems are "
     "read, and the last request is copied as a command that works.",

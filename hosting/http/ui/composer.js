@@ -1,19 +1,23 @@
 // Where a message is written: Enter sends it, Shift and Enter begin a new line, pictures and files are dropped or pasted.
 
-import { byId, el, icon, iconButton } from "./dom.js"
+import { button, byId, el, icon, iconButton } from "./dom.js"
 
 const MOST_CONTENTS = 30
 
-/** The form at the foot of the page. `send(contents)` and `stop()` are what its one button does. */
+/** The form at the foot of the page. `send(contents, busy)` and `stop()` are what its one button does; where a message
+ * is written while a run is open, it sends, and a row below says what becomes of the run. */
 export class Composer {
   constructor(send, stop) {
     this.form = byId("composer")
     this.text = byId("message")
     this.files = byId("files")
     this.submit = byId("submit")
+    this.meanwhile = byId("meanwhile")
+    this.busy = byId("busy")
     this.attached = []
     this.send = send
     this.stop = stop
+    this.meanwhile.append(button("Stop", stop, "quiet small"))
     const picker = byId("picker")
     byId("attach").append(icon("attach"))
     byId("attach").addEventListener("click", () => picker.click())
@@ -32,10 +36,18 @@ export class Composer {
     this.isRunning = false
   }
 
-  /** Whether a run is open: the button then stops it. */
+  /** Whether a run is open: the button then stops it, as long as nothing is written. */
   set isRunning(is) {
     if (this.runs === is) return
     this.runs = is
+    this._offer()
+  }
+
+  _offer() {
+    const is = this.runs && this.isEmpty
+    this.meanwhile.hidden = !this.runs || is
+    if (this.stops === is) return
+    this.stops = is
     const says = is ? "Stop" : "Send"
     this.submit.replaceChildren(icon(is ? "stop" : "send"))
     this.submit.title = says
@@ -66,13 +78,14 @@ export class Composer {
 
   async _submitted(event) {
     event.preventDefault()
-    if (this.runs) return this.stop()
+    if (this.stops) return this.stop()
     const text = this.text.value.trim()
     const { attached } = this
     const contents = [...(text ? [{ $type: "text", text }] : []), ...attached.map((file) => file.content)]
     if (!contents.length) return this.text.focus()
+    const busy = this.runs ? this.busy.value : undefined
     this._clear()
-    if (!(await this.send(contents))) {
+    if (!(await this.send(contents, busy))) {
       this.attached = attached
       this._showFiles()
       this.write(this.text.value || text)
@@ -82,16 +95,18 @@ export class Composer {
   _pressed(event) {
     if (event.key !== "Enter" || event.shiftKey || event.isComposing) return
     event.preventDefault()
-    if (!this.runs) this.form.requestSubmit()
+    if (!this.stops) this.form.requestSubmit()
   }
 
   _fit() {
     this.text.style.height = "auto"
     this.text.style.height = `${this.text.scrollHeight}px`
+    this._offer()
   }
 
   _clear() {
     this.text.value = ""
+    this.busy.value = "queue"
     this.attached = []
     this._showFiles()
     this._fit()
@@ -120,6 +135,7 @@ export class Composer {
     })
     this.files.replaceChildren(...chips)
     this.files.hidden = !chips.length
+    this._offer()
   }
 }
 

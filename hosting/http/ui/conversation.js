@@ -45,9 +45,9 @@ export class Conversation {
     return !this.list.childElementCount
   }
 
-  /** The newest run that can be stopped. */
+  /** The run that is at work, or is next: those behind it wait for its end. */
   get openTurn() {
-    return [...this.turns.values()].filter((turn) => turn.isOpen && turn.runId).at(-1)
+    return [...this.turns.values()].find((turn) => turn.isOpen && turn.runId)
   }
 
   /** Show what is stored, and what goes on. A thread that is not there yet begins with its first message. */
@@ -65,8 +65,10 @@ export class Conversation {
     this.leaving.abort()
   }
 
-  /** Send a message, and show its turn to the end. Throws the problem of a message that was refused. */
-  async send(contents) {
+  /** Send a message, and show its turn to the end. Throws the problem of a message that was refused.
+   *
+   * `busy` is what becomes of it while a run has not ended, where somebody chose that; else it is as the agent says. */
+  async send(contents, busy) {
     const turn = this._append(this._newTurn())
     turn.known = this._beginSending()
     turn.ask(contents)
@@ -74,7 +76,7 @@ export class Conversation {
     const [first, ...others] = contents
     const isText = first?.$type === "text"
     if (!this.threadId && isText) this.begins = first.text
-    const body = { stream: true, ...(this.threadId && { thread_id: this.threadId }) }
+    const body = { stream: true, busy, ...(this.threadId && { thread_id: this.threadId }) }
     if (isText) body.message = first.text
     if (!isText || others.length) body.contents = isText ? others : contents
     // The same key again: if the answer is lost, the message is not sent twice.

@@ -26,7 +26,7 @@ const BEHIND_MS = [2500, 10_000] // what is known of all threads together follow
 
 const others = new BroadcastChannel("agents")
 const threads = new ThreadList(() => showTitle())
-const composer = new Composer((contents) => say(contents), () => conversation.stop().catch(failed))
+const composer = new Composer((...given) => say(...given), () => conversation.stop().catch(failed))
 let agents = []
 let conversation = null
 let view = null // what is shown instead of a conversation
@@ -168,12 +168,12 @@ function counted(text) {
   byId("waiting").setAttribute("aria-label", text ? `${text} wait for you` : "")
 }
 
-async function say(contents) {
+async function say(...given) {
   quiet()
   byId("empty")?.remove()
   isAtEnd = true
   try {
-    await conversation.send(contents)
+    await conversation.send(...given)
     return true
   } catch (problem) {
     failed(problem)

@@ -131,6 +131,61 @@ async def test_a_run_is_stopped_by_the_button_that_sent_its_message(host: Runnin
     assert "word59" not in said
 
 
+@pytest.mark.behaviour("page.busy")
+@pytest.mark.parametrize(
+    ("choice", "how", "kept"),
+    [
+        (None, "completed", "word59"),
+        ("interrupts the run", "cancelled", "Stopped. The agent remembers its text until then"),
+        ("takes the run's place", "cancelled", "Stopped. The agent remembers nothing of this run"),
+    ],
+    ids=["queue", "interrupt", "rollback"],
+)
+async def test_a_message_that_is_sent_while_a_run_goes_on_waits_for_it_or_ends_it_as_chosen(
+    host: RunningHost, choice: str | None, how: str, kept: str
+) -> None:
+    """By Enter too, and the choice is for that message. Without one the button stops the run: there is no choice."""
+    async with browsed(host.origin) as browser:
+        page = await browser.open("#/writer")
+        await ask(page, SPEECH)
+        await page.locator(".markdown", has_text="word3").wait_for()
+        offered = page.get_by_label("A run goes on. What you send")
+        await expect(offered).to_be_hidden()
+        await page.get_by_label("Message", exact=True).fill("second")
+        await expect(offered).to_have_value("queue")
+        await expect(page.get_by_role("button", name="Stop")).to_have_text("Stop")
+        if choice is not None:
+            await offered.select_option(choice)
+        await page.get_by_label("Message", exact=True).press("Enter")
+        await page.get_by_label("Message", exact=True).fill("third, not sent")
+        first = await ended(page, how)
+        second = await page.locator(".turn[data-end=completed] .markdown", has_text="second").text_content()
+        await expect(offered).to_be_hidden()
+        await expect(offered).to_have_value("queue")
+        await page.get_by_role("button", name="Send").wait_for()
+
+    assert kept in first
+    assert second == "second"
+
+
+@pytest.mark.behaviour("page.busy")
+async def test_the_run_that_is_stopped_is_the_one_at_work_and_not_the_one_that_waits(host: RunningHost) -> None:
+    """The next one begins then, and is stopped by the same button."""
+    async with browsed(host.origin) as browser:
+        page = await browser.open("#/writer")
+        await ask(page, SPEECH)
+        await page.locator(".markdown", has_text="word3").wait_for()
+        await ask(page, SPEECH.replace("word", "other"))
+        await page.get_by_text("Waiting for its turn").wait_for()
+        await page.get_by_role("button", name="Stop").click()
+        first = await ended(page, "cancelled")
+        await page.locator(".markdown", has_text="other3").wait_for()
+        await page.get_by_role("button", name="Stop").click()
+        second = await ended(page, "cancelled", number=2)
+
+    assert ("word3" in first, "other3" in second, "other59" in second) == (True, True, False)
+
+
 @pytest.mark.behaviour("page.verbs")
 async def test_a_conversation_is_reset_and_a_thread_deleted_with_its_receipt(host: RunningHost) -> None:
     """Each asks first; Escape keeps what is there."""
@@ -424,6 +479,12 @@ async def test_nothing_stands_in_the_way_of_those_who_do_not_see_or_point(
         await page.locator(".timeline li").first.wait_for()
         found["markdown"] = await Axe().run(page)
         wide = [await page.evaluate(WIDER)]
+        await ask(page, "word " * 400)
+        await page.get_by_text("Answering").wait_for()
+        await page.get_by_label("Message", exact=True).fill("not sent")
+        await expect(page.get_by_label("A run goes on. What you send")).to_be_visible()
+        found["busy"] = await Axe().run(page)
+        wide.append(await page.evaluate(WIDER))
         for view, there in (
             ("?approvals", ".card.ask"),
             ("writer?figures", ".chart svg"),
