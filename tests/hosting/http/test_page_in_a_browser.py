@@ -398,6 +398,7 @@ async def test_the_page_goes_on_by_itself_after_the_host_was_killed(tmp_path: Pa
             host.process.kill()
             await page.get_by_text("The connection was lost").wait_for()
             with RunningHost(folder, "--port", host.origin.rpartition(":")[2]):
+                await page.locator(".turn[data-end=completed]").wait_for()  # longer than other tests wait
                 answer = await answered(page)
                 odd = await page.evaluate("odd")
                 await page.get_by_role("button", name="Timeline").click()
