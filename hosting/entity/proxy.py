@@ -16,8 +16,9 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from hosting.entity.called_run import AgentCall, MessageInput, message_fields, result_format
 from hosting.errors import InvalidFieldError
-from hosting.names import check_thread_id
+from hosting.names import Busy, check_thread_id
 from hosting.principal import Principal, owner_of
+from hosting.request.run_call import BUSY
 from hosting.request.run_request import Retry
 
 
@@ -113,13 +114,20 @@ class DurableAgent(Generic[TaskT]):
         response_format: object = None,
         options: Mapping[str, Any] | None = None,
         retry: Retry | None = None,
+        busy: Busy = "queue",
     ) -> TaskT:
         """Return what gives the response of one run, an agent-framework `AgentResponse`.
 
         Without a session the run has a conversation of its own. `options` takes `response_format` and
-        `enable_tool_calls`; without a `retry` the proxy's counts, or else the agent's own. A wrong call raises a
-        `HostingError` here; a run that ends without an answer raises `AgentRunError` where the response would come.
+        `enable_tool_calls`; without a `retry` the proxy's counts, or else the agent's own. `busy` is what becomes of a
+        client's call while a run of the session has not ended. A wrong call raises a `HostingError` here; a run that
+        ends without an answer raises `AgentRunError` where the response would come.
         """
+        if busy != "queue" and self.caller.orchestration_id is not None:
+            raise InvalidFieldError(
+                f"busy is {str(busy)[:80]!r}. In an orchestration a call waits for its turn at the thread's entity, "
+                "which is at work on the run before it. Leave it out."
+            )
         thread = self.create_session() if session is None else check_session(session, self.name, self.owner)
         given = _checked_options(options, response_format)
         wanted = result_format(given.pop("response_format", None))
@@ -131,6 +139,7 @@ class DurableAgent(Generic[TaskT]):
             "orchestrationId": self.caller.orchestration_id,
             "response_format": wanted.sent,
             "retry": _carried(retry or self.retry),
+            BUSY: None if busy == "queue" else busy,
             "principal": None if self.owner is None else asdict(self.owner),
         }
         return self.caller.call(call, {name: value for name, value in fields.items() if value is not None})

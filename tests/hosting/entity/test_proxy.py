@@ -120,6 +120,7 @@ def test_ids_come_from_the_orchestration_in_the_order_of_the_calls() -> None:
         ({"response_format": {"type": "nothing"}}, "The schema in 'response_format'"),
         ({"response_format": City, "options": {"response_format": int}}, "response_format is given twice"),
         ({"retry": 3}, "retry is a int. Give a hosting.request.run_request.Retry."),
+        ({"busy": "interrupt"}, "busy is 'interrupt'. In an orchestration a call waits for its turn"),
         ({"options": {"temperature": 0}}, "The option 'temperature' is not served."),
         ({"options": {"wait_for_response": False}}, "wait_for_response must be true"),
         ({"options": {"enable_tool_calls": "no"}}, "enable_tool_calls is 'no'. Give True or False."),
