@@ -25,7 +25,7 @@ from hosting.service.deliveries import WebhookOrder
 PROMPT_SECONDS = 1.0
 """A try that takes longer holds none of the entity's keys any more."""
 
-MOST_OF_HOST = 8
+MOST_OF_HOST = 16
 MOST_NEW = 16
 MOST_SLOW = 48
 MOST_AT_WORK = 256
