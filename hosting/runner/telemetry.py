@@ -57,7 +57,8 @@ _LEAST_WAIT_SECONDS, _SEEN_SECONDS = 1.0, 60.0
 class QueuedRuns:
     """How long the runs of these agents waited that this process saw wait lately; observed from its making on.
 
-    `names` are those of the agents by the same in lower case.
+    `names` are those of the agents by the same in lower case. `seen` has threads with such runs: each of their heads is
+    to be seen, and of other threads those with runs that wait.
     """
 
     _all: ClassVar[WeakSet[QueuedRuns]] = WeakSet()
@@ -65,24 +66,23 @@ class QueuedRuns:
     def __init__(self, clocks: Clocks, names: Mapping[str, str]) -> None:
         self._clocks = clocks
         self._names = names
-        self._seen: dict[Address, tuple[float, float]] = {}
+        self.seen: dict[Address, tuple[float, float]] = {}
         self._all.add(self)
 
     def see(self, address: Address, head: Head) -> None:
         """Note what of the thread waits, by the head as the store has it now."""
-        if self._seen:
-            self._seen.pop(address, None)
+        self.seen.pop(address, None)
         if not head.queued:
             return
         seconds, now = self._clocks.wall() - min(run.at for run in head.queued), self._clocks.awake()
-        while self._seen and now - next(iter(self._seen.values()))[0] > _SEEN_SECONDS:
-            del self._seen[next(iter(self._seen))]
+        while self.seen and now - next(iter(self.seen.values()))[0] > _SEEN_SECONDS:
+            del self.seen[next(iter(self.seen))]
         if seconds >= _LEAST_WAIT_SECONDS:
-            self._seen[address] = now, seconds
+            self.seen[address] = now, seconds
 
     def oldest(self) -> dict[str, float]:
         """Return by each agent's name how long the oldest of its runs waited when it was seen; 0 where none did."""
-        since, seen = self._clocks.awake() - _SEEN_SECONDS, self._seen.copy().items()  # an exporter has its own thread
+        since, seen = self._clocks.awake() - _SEEN_SECONDS, self.seen.copy().items()  # an exporter has its own thread
         return {
             name: max((age for one, (at, age) in seen if one.agent == agent and at >= since), default=0.0)
             for agent, name in tuple(self._names.items())

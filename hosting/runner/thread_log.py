@@ -338,7 +338,8 @@ class ThreadLog:
         return isinstance(answer, Appended), newest
 
     def _keep(self, address: Address, newest: _CachedHead) -> None:
-        self._queued.see(address, newest.head)
+        if self._queued.seen or len(newest.head.runs) > (newest.head.claim is not None):
+            self._queued.see(address, newest.head)
         text_bytes = len(newest.stored.payload) if newest.stored else _EMPTY_BYTES
         self._heads.keep(address, newest, (1 + _PARSED_BYTES) * (text_bytes + newest.tail_bytes))
 
@@ -348,19 +349,16 @@ class ThreadLog:
         try:
             yield
         except AttachmentsUnavailableError as error:
-            self.readiness.failed(verb, self._name_of(agent))
+            self.readiness.failed(verb, self._names.get(agent, ""))
             raise LogUnavailableError() from error
-
-    def _name_of(self, agent: str) -> str:
-        """Return the agent's name, also of one for whose owners something else than threads is kept, or ""."""
-        return self._names.get(agent.lower().partition(".")[0], "")
 
     async def retried(self, verb: Verb, agent: str, call: Callable[[], Awaitable[T | Unknown]]) -> T:
         """Return what the store says, and call it again where it fails, within the patience of this log.
 
-        Every try is counted as the agent's. A read fails for good with its last try. An append has as many tries as
-        there is time for.
+        Every try is counted as the agent's, also of what it keeps of owners. A read fails for good with its last try.
+        An append has as many tries as there is time for.
         """
+        name = self._names.get(agent.lower().partition(".")[0], "")
         clock = asyncio.get_running_loop().time
         end, pause = clock() + self._patience_seconds, FIRST_PAUSE_SECONDS
         left = MOST_READS if verb == "read" else math.inf
@@ -368,11 +366,11 @@ class ThreadLog:
             try:
                 answer = await call()
                 if not isinstance(answer, Unknown):
-                    self.readiness.worked(verb, self._name_of(agent))
+                    self.readiness.worked(verb, name)
                     return answer
                 raise LogUnavailableError(retry_after_seconds=answer.retry_after_seconds)
             except LogUnavailableError as error:
-                self.readiness.failed(verb, self._name_of(agent))
+                self.readiness.failed(verb, name)
                 left -= 1
                 seconds = max(pause, error.retry_after_seconds)
                 if not left or clock() + seconds > end:

@@ -24,7 +24,7 @@ from hosting.ports import Clock
 logger = logging.getLogger(__name__)
 
 _CALLS = metrics.get_meter("hosting").create_counter("agent.log.calls", "{call}", "Calls of the store of threads")
-_CALL = "agent.log.call"
+_CALL, _AGENT = "agent.log.call", "gen_ai.agent.name"
 
 ClientT = TypeVar("ClientT")
 T = TypeVar("T")
@@ -155,7 +155,7 @@ class StoreReadiness:
 
     def worked(self, verb: Verb, agent: str) -> None:
         """Note a success: an append proves that reads work, too."""
-        _CALLS.add(1, {_CALL: verb, **_named(agent)})
+        _CALLS.add(1, {_CALL: verb, _AGENT: agent} if agent else {_CALL: verb})
         self.calls[agent][verb] += 1
         self._is_used = True
         self._failed_at.pop(verb, None)
@@ -164,7 +164,8 @@ class StoreReadiness:
 
     def failed(self, verb: Verb, agent: str) -> None:
         """Note a failure."""
-        _CALLS.add(1, {_CALL: verb, **_named(agent), "error.type": LogUnavailableError.code})
+        called = {_CALL: verb, "error.type": LogUnavailableError.code}
+        _CALLS.add(1, {**called, _AGENT: agent} if agent else called)
         self.calls[agent]["failed"] += 1
         self._failed_at[verb] = self._clock()
 
@@ -177,7 +178,3 @@ class StoreReadiness:
             if self._failed_at or not self._is_used:
                 await self._probe()
                 self._failed_at.clear()
-
-
-def _named(agent: str) -> dict[str, str]:
-    return {"gen_ai.agent.name": agent} if agent else {}
