@@ -27,6 +27,7 @@ from typing import Any
 from urllib.parse import quote
 
 from hosting.errors import HostingError
+from hosting.invocation import current_invocation, mark_task
 from hosting.names import Address
 from hosting.plan import AgentPlan
 from hosting.ports import ObjectStore, utc
@@ -134,6 +135,7 @@ class Webhooks:
     async def _deliver(
         self, order: WebhookOrder, epoch: int, end: tuple[Run, Terminal], to: PushConfig | None, place: Place | None
     ) -> None:
+        mark_task(current_invocation())
         record = await self.deliveries.read(order, epoch)
         if to is None:
             if record is not None and record.state == "waiting":  # nobody is to be notified any more
@@ -221,6 +223,11 @@ class Webhooks:
         """Keep what came of it, and have it found where it is tried again."""
         if record is not before:
             await self.deliveries.put(order, epoch, record)
+            if record.state != "delivered":
+                came, state = record.tries[-1].problem or record.tries[-1].status, record.state
+                level, which = logging.INFO if state == "waiting" else logging.WARNING, (order.run_id, order.target)
+                text = "The webhook of run %s (%s) was not taken at try %d: %s. It is %s now."
+                logger.log(level, text, *which, len(record.tries), came, state)
         await self.deliveries.mark(order, epoch, before, record)
         if record.state == "waiting":
             await self.notes.put(replace(order, tries=len(record.tries)), record.url)
@@ -232,6 +239,9 @@ class Webhooks:
         await self.notes.put(order, record.url, is_behind=True)
         await self.deliveries.put(order, epoch, behind)
         await self.deliveries.mark(order, epoch, record, behind)
+        level = logging.INFO if len(record.tries) < len(PAUSES) else logging.WARNING  # Azure drops what is logged later
+        text = "The webhook of run %s (%s) is late at try %d of %d. What comes of it is in the lists of deliveries."
+        logger.log(level, text, order.run_id, order.target, len(record.tries) + 1, len(PAUSES) + 1)
         return behind
 
     async def drain(self, seconds: float) -> None:
@@ -282,10 +292,6 @@ class Webhooks:
             state = "delivered"
         elif posted.status == GONE or posted.problem in (INSIDE, "not_allowed") or len(tries) > len(PAUSES):
             state = "dead"
-        if state != "delivered":
-            came, level = posted.problem or posted.status, logging.INFO if state == "waiting" else logging.WARNING
-            text = "The webhook of run %s (%s) was not taken at try %d: %s. It is %s now."
-            logger.log(level, text, run.run_id, before.target, len(tries), came, state)
         return before.model_copy(update={"url": url, "state": state, "tries": tries, "behind_since": None})
 
     def _message(self, run: Run, terminal: Terminal) -> dict[str, Any]:

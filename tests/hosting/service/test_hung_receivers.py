@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import socket
 import threading
 from collections.abc import AsyncIterator, Mapping, Sequence
@@ -13,18 +14,20 @@ from typing import Any
 import pytest
 
 from hosting.errors import AttachmentsUnavailableError
+from hosting.invocation import TASK_MARK, begin_invocation
 from hosting.names import Address, StoreKey
 from hosting.plan import AgentPlan
 from hosting.request.run_request import RunRequest
 from hosting.service import places as bounds
 from hosting.service.deliveries import KEYS, Delivery, WebhookOrder
 from hosting.service.places import Place, Places, host_digest
+from hosting.service.push_configs import PushConfig
 from hosting.service.webhook_client import Posted, post
 from hosting.service.webhook_notes import BEHIND_SECONDS, KEPT_SECONDS, MOST_OF_HOST, next_try
 from hosting.service.webhooks import Webhooks
 from hosting.stores.memory import MemoryObjects, SharedMemory
 from hosting.thread.commands import DeleteThread
-from hosting.webhooks import WebhookRules
+from hosting.webhooks import OF_TASK, WebhookRules
 from tests.hosting.service.process import ADDRESS, AGENT, Engine, Process, call
 from tests.support.app.scripted import scripted_agent
 from tests.support.made_app import app_of, ask, served
@@ -260,6 +263,30 @@ async def test_one_that_is_sent_again_and_hangs_is_tried_although_its_process_di
 
     assert found[1].state == "dead"
     assert [one.status for one in (await yard.record(order)).tries] == [410, 204]
+
+
+@pytest.mark.parametrize(("url", "prompt_seconds"), [("https://busy.example/", 5.0), (HANGS, 0.0), (OF_TASK, 5.0)])
+async def test_what_is_logged_of_a_try_reaches_azure(
+    yard: Yard, caplog: pytest.LogCaptureFixture, url: str, prompt_seconds: float
+) -> None:
+    """It has the id of its operation, which is over before a receiver that hangs has been given up; a task's too."""
+    order, marks = await yard.end(url), list[str]()
+    caplog.set_level(logging.INFO, "hosting.service.webhooks")
+    caplog.handler.addFilter(lambda _: marks.append(getattr(asyncio.current_task(), TASK_MARK, "")) or True)  # type: ignore[func-returns-value]
+    yard.answer = Posted(503)
+    webhooks = yard.webhooks(prompt_seconds)
+    webhooks.task_update = lambda run, terminal: {}
+    await webhooks.pushes.put(ADDRESS, 0, order.run_id, PushConfig(id="p", url="https://busy.example/"))
+
+    async def operation() -> None:
+        setattr(asyncio.current_task(), TASK_MARK, "invocation 1")
+        begin_invocation()
+        await webhooks.deliver(order)
+
+    await asyncio.create_task(operation())
+
+    assert marks == ["invocation 1"]
+    assert order.run_id in caplog.text
 
 
 @pytest.mark.behaviour("webhooks.deleted")
