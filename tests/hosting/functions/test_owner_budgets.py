@@ -135,9 +135,9 @@ async def test_only_an_owners_day_costs_who_looks_a_call_of_the_store(
         await _read(http, f"{THREADS}/t/messages")  # the first read may look once whether there is something newer
         calls, counts = made[0].log.readiness.calls, [0]
         for path in (f"{THREADS}/t/messages", f"{THREADS}/t", "/api/agents/Joker/budget"):
-            before = calls.total()
+            before = calls["Joker"].total()
             assert "code" not in await _read(http, path)
-            counts.append(calls.total() - before)
+            counts.append(calls["Joker"].total() - before)
 
     assert (counts[2] - counts[1], counts[3]) == (reads, reads)
 
@@ -160,7 +160,7 @@ async def test_only_the_answer_of_an_owners_day_costs_a_call_of_the_store(
         async with _processes(app) as (http,):
             status, answer = await _ask(http, "0", "t")
         assert (status, answer.get("budget", {}).get("used_tokens")) == (200, 40 if budget else None)
-        counts.append(made[-1].log.readiness.calls.total())
+        counts.append(made[-1].log.readiness.calls["Joker"].total())
 
     assert [count - counts[0] for count in counts] == [0, 0, 0, 3 + 1]
 
