@@ -183,14 +183,14 @@ class Places:
         """Take one for which there is a place, of whom, and then for whose host, the fewest are held: the oldest."""
         oldest = self._clock() - WAITING_SECONDS
         for sender in sorted(self._waiting, key=lambda sender: self._of_sender[sender]):
-            those = deque(one for one in self._waiting[sender] if one.since > oldest)
+            those = self._waiting[sender]
+            while those and those[0].since <= oldest:
+                those.popleft()
             ready = (one for one in those if self._has_place(one.host))
             found = min(ready, key=lambda one: self._of_host[one.host], default=None)
             if found is not None:
                 those.remove(found)
-            if those:
-                self._waiting[sender] = those
-            else:
+            if not those:
                 del self._waiting[sender]
             if found is not None:
                 return found

@@ -6,30 +6,26 @@ import asyncio
 import logging
 import socket
 import threading
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from hosting.errors import AttachmentsUnavailableError
 from hosting.invocation import TASK_MARK, begin_invocation
-from hosting.names import Address, StoreKey
-from hosting.plan import AgentPlan
-from hosting.request.run_request import RunRequest
+from hosting.names import Address
 from hosting.service import places as bounds
-from hosting.service.deliveries import KEYS, Delivery, WebhookOrder
+from hosting.service.deliveries import KEYS, WebhookOrder
 from hosting.service.places import Place, Places, host_digest
 from hosting.service.push_configs import PushConfig
 from hosting.service.webhook_client import Posted, post
 from hosting.service.webhook_notes import BEHIND_SECONDS, KEPT_SECONDS, MOST_OF_HOST, next_try
-from hosting.service.webhooks import Webhooks
 from hosting.service.webhooks import logger as webhook_logger
-from hosting.stores.memory import MemoryObjects, SharedMemory
 from hosting.thread.commands import DeleteThread
-from hosting.webhooks import OF_TASK, WebhookRules
-from tests.hosting.service.process import ADDRESS, AGENT, Engine, Process, call
+from hosting.webhooks import OF_TASK
+from tests.hosting.service.process import ADDRESS, AGENT
+from tests.hosting.service.webhook_yard import HANGS, Yard
 from tests.support.app.scripted import scripted_agent
 from tests.support.made_app import app_of, ask, served
 from tests.support.receiver import GUARD_SECONDS, WEBHOOKS, receiving
@@ -37,7 +33,6 @@ from tests.support.receiver import GUARD_SECONDS, WEBHOOKS, receiving
 pytestmark = pytest.mark.behaviour("webhooks.apart")
 
 DAY = 86_400.0
-HANGS = "https://hangs.example/hook"
 
 
 @asynccontextmanager
@@ -101,82 +96,6 @@ async def test_names_that_nobody_resolves_hold_no_thread_that_others_need() -> N
     assert {one.problem for one in tried} == {"timeout"}
     assert posted.status == 204
     assert receiver.arrived.qsize() == 1
-
-
-class Store(MemoryObjects):
-    """A store in which nothing can be put below `away`."""
-
-    away = ""
-
-    async def put(self, store_key: StoreKey, objects: Mapping[str, bytes]) -> None:
-        if self.away == store_key.agent:
-            raise AttachmentsUnavailableError
-        await super().put(store_key, objects)
-
-
-class Yard:
-    """Ends of runs, processes that send them by one clock, and receivers of which some hang while `gate` is closed."""
-
-    def __init__(self) -> None:
-        self.now = 1_000_000.0
-        self.store = Store(lambda: self.now)
-        self.process = Process(SharedMemory(), self.store, Engine())
-        self.gate = asyncio.Event()
-        self.answer = Posted(204)
-        self.posts: list[str] = []
-        self.at_work = self.most_at_work = 0
-
-    async def end(self, url: str = HANGS) -> WebhookOrder:
-        """Have a run end, and return what is to be sent of it."""
-        run = await self.process.start(replace(call(), request=RunRequest(message="hi", webhook=url)))
-        await self.process.deliver(run.run_id)
-        return WebhookOrder(ADDRESS, run.run_id, "request")
-
-    def webhooks(self, prompt_seconds: float = 0.0) -> Webhooks:
-        """Return the webhooks of a new process, for which every try takes long that hangs at all."""
-        log, rules = self.process.log_at(lambda: self.now), WebhookRules((b"s" * 32,), ())
-        made = Webhooks(log, self.store, "hub", rules, poster=self.post, prompt_seconds=prompt_seconds)
-        made.add(AgentPlan(AGENT, self.process.agent, True, None))  # type: ignore[arg-type]
-        return made
-
-    async def post(self, url: str, headers: dict[str, str], body: bytes, hosts: Sequence[str]) -> Posted:
-        """Take one."""
-        self.posts.append(headers["webhook-id"])
-        self.at_work += 1
-        self.most_at_work = max(self.most_at_work, self.at_work)
-        if url == HANGS:
-            await self.gate.wait()
-        self.at_work -= 1
-        return self.answer
-
-    async def sweep(self) -> None:
-        """Have another process find what is due, and try it until nothing hangs any more."""
-        webhooks = self.webhooks()
-        for order in await webhooks.notes.due():
-            await webhooks.deliver(order)
-
-    async def record(self, order: WebhookOrder) -> Delivery:
-        """Return what came of one so far."""
-        found = await self.webhooks().deliveries.read(order, 0)
-        assert found is not None
-        return found
-
-    async def until_taken(self, *orders: WebhookOrder) -> None:
-        """Return once all of these were taken, under the guard."""
-
-        async def taken() -> None:
-            for order in orders:
-                while (await self.record(order)).state != "delivered":  # noqa: ASYNC110 - another process writes it
-                    await asyncio.sleep(0)
-            while await self.left():  # noqa: ASYNC110
-                await asyncio.sleep(0)
-
-        await asyncio.wait_for(taken(), GUARD_SECONDS)
-
-    async def left(self) -> list[str]:
-        """Return what is still to be done, and what is listed as not taken."""
-        kept = [await self.store.put_between(agent, 0, self.now + 1) for agent in ("hub.webhooks", "hub.not-taken")]
-        return [key for found in kept for _, key in found]
 
 
 @pytest.fixture
@@ -255,7 +174,7 @@ async def test_one_that_is_sent_again_and_hangs_is_tried_although_its_process_di
     yard.gate.clear()
     assert found is not None
     await yard.webhooks().deliver(found[0])
-    yard.gate = asyncio.Event()  # the process is gone that waits for the other one
+    yard.abandon()
     yard.gate.set()
     yard.answer = Posted(204)
     yard.now += BEHIND_SECONDS
@@ -422,7 +341,7 @@ class Turns:
 def test_what_waits_in_memory_is_bounded(hosts: int, most: int) -> None:
     """The others have their notes."""
     turns = Turns()
-    places = [turns.hang(f"https://h{number % hosts}.example/{number}", f"o{number % 3}") for number in range(3_000)]
+    places = [turns.hang(f"https://h{number % hosts}.example/{number}", f"o{number % 3}") for number in range(1_500)]
     for place in places:
         if place is not None:
             turns.places.give_back(place)
@@ -430,10 +349,22 @@ def test_what_waits_in_memory_is_bounded(hosts: int, most: int) -> None:
     assert turns.drain() == most
 
 
+def test_what_has_waited_for_long_is_left_to_its_note() -> None:
+    """By which somebody else begins it then."""
+    turns = Turns()
+    place, *_ = [turns.hang("https://h.example/") for _ in range(bounds.MOST_OF_HOST + 2)]
+    turns.now += bounds.WAITING_SECONDS
+    turns.send("https://h.example/", run_id="newer")
+    assert place is not None
+    turns.places.give_back(place)
+
+    assert [run_id for run_id, _ in turns.begun] == ["newer"]
+
+
 def test_who_has_most_waiting_gives_one_up_for_another_and_is_not_next() -> None:
     """A caller whose receivers hang, all at hosts of their own; an agent's receiver is no caller's."""
     turns = Turns()
-    places = [turns.hang(f"https://h{number}.example/") for number in range(3_000)]
+    places = [turns.hang(f"https://h{number}.example/") for number in range(1_500)]
     mallorys, alices = (WebhookOrder(Address.of(AGENT, "t", owner), "r", "request") for owner in ("mallory", "alice"))
     kept = [turns.places.keeps(order, "https://new.example/") for order in (mallorys, alices)]
     turns.send("https://alices.example/", "alice", "alices")
