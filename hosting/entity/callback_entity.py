@@ -4,9 +4,9 @@ Theory. The entity sends a signal with the same commit that applies a run's end 
 which calls are still to be made, through any crash, whoever ended the run, and a turn without callbacks has nothing to
 do with it. The signal names the run and nothing else: the callback gets what the thread's log has, and is not called
 for a run that was deleted. It is received by an entity without state under one of a few keys, so callbacks that hang
-hold no more than so many of the host's executions and no run's. A callback that failed was called; one that could not
-be is delivered again. A webhook that was not taken is signalled for again when it is due, by the timer of
-`WebhookSweep`: an entity cannot signal for later.
+hold no more than so many of the host's executions and no run's; webhooks have other keys. A callback that failed was
+called; one that could not be is delivered again. A webhook that was not taken is signalled for again when it is due, by
+the timer of `WebhookSweep`: an entity cannot signal for later.
 """
 
 from __future__ import annotations

@@ -87,8 +87,8 @@ class WebhookOrder:
 
     @property
     def key(self) -> str:
-        """Which of the entities takes it: the same for all that is sent of a run."""
-        return str(zlib.crc32(self.run_id.encode()) % KEYS)
+        """Which of the entities takes it: the same for all that is sent of a run, and none that calls callbacks."""
+        return f"{POST}-{zlib.crc32(self.run_id.encode()) % KEYS}"
 
     async def signal(self, client: EntityClient) -> None:
         """Have it sent; raises `EngineUnavailableError`."""

@@ -74,6 +74,34 @@ async def test_what_hangs_keeps_no_other_receiver_from_what_it_gets(hosts: int) 
     assert [tried for one in shown for delivery in one["deliveries"] for tried in delivery["tries"]] == []
 
 
+class HungCallback:
+    """A callback that does not return until it may."""
+
+    def __init__(self) -> None:
+        self.called = threading.Event()
+        self.go_on = threading.Event()
+
+    def on_agent_response(self, *_: object) -> None:
+        """Wait."""
+        self.called.set()
+        self.go_on.wait(2 * GUARD_SECONDS)
+
+
+async def test_a_callback_that_hangs_keeps_no_receiver_from_what_it_gets() -> None:
+    """Not even that of the same run."""
+    callback = HungCallback()
+    app = app_of(scripted_agent("Joker"), environ=WEBHOOKS, default_callback=callback)
+    async with receiving() as receiver, served(app) as (host, http):
+        for number in range(4):
+            await ask(http, "say hello", thread_id=f"t{number}", webhook=f"{receiver.url}/{number}")
+        arrived = {(await receiver.next()).path for _ in range(4)}
+        is_called = callback.called.is_set()
+        callback.go_on.set()
+        await host.entities.idle()
+
+    assert (arrived, is_called) == ({f"/{number}" for number in range(4)}, True)
+
+
 async def test_names_that_nobody_resolves_hold_no_thread_that_others_need() -> None:
     """Neither those of the process nor those of other names; these hang longer than a try takes."""
     resolved = threading.Event()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import Any
@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from hosting.errors import AttachmentsUnavailableError
-from hosting.names import StoreKey
 from hosting.plan import AgentPlan
 from hosting.runner.thread_log import ThreadLog
 from hosting.service.deletion import ThreadDeletion
@@ -19,10 +18,11 @@ from hosting.service.deliveries import Delivery, WebhookOrder
 from hosting.service.webhook_client import Posted
 from hosting.service.webhook_notes import JITTER, PAUSES, next_try
 from hosting.service.webhooks import Webhooks
-from hosting.stores.memory import MemoryObjects, SharedMemory
+from hosting.stores.memory import SharedMemory
 from hosting.thread.commands import DeleteThread
 from hosting.webhooks import WebhookRules
 from tests.hosting.service.process import ADDRESS, AGENT, Engine, Process, call
+from tests.hosting.service.webhook_yard import Store
 
 pytestmark = pytest.mark.behaviour("webhooks.again")
 
@@ -30,23 +30,12 @@ DAY = 86_400.0
 URL = "https://example.com/hook"
 
 
-class FailingNotes(MemoryObjects):
-    """A store in which nothing can be put below `away`."""
-
-    away = ""
-
-    async def put(self, store_key: StoreKey, objects: Mapping[str, bytes]) -> None:
-        if self.away == store_key.agent:
-            raise AttachmentsUnavailableError
-        await super().put(store_key, objects)
-
-
 class Desk:
     """A run that has ended, a receiver that answers `answers` in turn, and processes that tell it, by one clock."""
 
     def __init__(self) -> None:
         self.now = 1_000_000.0
-        self.store = FailingNotes(lambda: self.now)
+        self.store = Store(lambda: self.now)
         self.process = Process(SharedMemory(), self.store, Engine())
         self.answers: list[Posted] = []
         self.posts: list[tuple[float, str, bytes]] = []
