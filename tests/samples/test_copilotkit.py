@@ -14,10 +14,10 @@ from typing import Any
 
 import httpx
 import pytest
-from playwright.async_api import async_playwright, expect
+from playwright.async_api import expect
 
 from tests.samples.folders import SAMPLES, copy_app, page_of
-from tests.support.browser import find_browser
+from tests.support.browsing import a_browser, needs_browser
 from tests.support.node_packages import RegistryUnreachableError, install, node
 from tests.support.running_host import RunningHost
 
@@ -123,13 +123,12 @@ async def test_what_the_wire_refuses_is_said_to_the_page(server: Server) -> None
     assert "Tools of the page are not served" in error["message"]
 
 
-@pytest.mark.skipif(find_browser() is None, reason="no Chromium: Debian's package chromium, or CHROMIUM=/path/to/it")
+@needs_browser
 async def test_the_page_chats_asks_and_goes_on_when_it_is_loaded_again(server: Server) -> None:
     """Nothing is asked of another server, by the page or by CopilotKit's runtime: its telemetry is off."""
     complaints: list[str] = []
     asked_for: list[str] = []
-    async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=find_browser(), args=["--no-sandbox"])
+    async with a_browser() as browser:
         page = await browser.new_page()
         page.on("console", lambda message: complaints.append(message.text))
         page.on("pageerror", lambda error: complaints.append(str(error)))
@@ -146,7 +145,6 @@ async def test_the_page_chats_asks_and_goes_on_when_it_is_loaded_again(server: S
         await page.click("text=Approve")
         await expect(page.locator(".tool").last).to_have_text("On its way to Ada: Hello")
         await expect(page.locator(".assistant").last).to_contain_text("Ada")
-        await browser.close()
 
     assert complaints == []
     assert [url for url in asked_for if not url.startswith((server.origin, "data:"))] == []

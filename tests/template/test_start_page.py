@@ -7,16 +7,15 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from tests.support.browser import find_browser, opened
+from tests.support.browsing import needs_browser, opened
 from tests.support.template_process import copy_tree, running
 
 HOST = [sys.executable, "-m", "devhost", "start", "--port", "0"]
-BROWSER = find_browser()
 GUARD_SECONDS = 30
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(BROWSER is None, reason="no Chromium: Debian's package chromium, or CHROMIUM=/path/to/it"),
+    needs_browser,
     pytest.mark.behaviour("template.start-page"),
 ]
 
@@ -46,11 +45,11 @@ async def test_the_first_page_leads_to_an_answer_that_streams_and_to_every_route
     copy_tree(tree)
     async with running(HOST, tree) as app, aiohttp.ClientSession(app.origin) as session:
         document = await (await session.get("/api/openapi.json")).json()
-        async with opened(str(BROWSER), f"{app.origin}/", tmp_path / "first") as page:
+        async with opened(f"{app.origin}/") as page:
             links = await page.evaluate("[...document.querySelectorAll('ul a')].map(link => link.href)")
-        async with opened(str(BROWSER), links[0], tmp_path / "stream") as page:
+        async with opened(links[0]) as page:
             answer = await asyncio.wait_for(page.evaluate(ASK), GUARD_SECONDS)
-        async with opened(str(BROWSER), links[1], tmp_path / "routes") as page:
+        async with opened(links[1]) as page:
             shown = await asyncio.wait_for(page.evaluate(SHOWN), GUARD_SECONDS)
 
     assert answer == "The weather in Paris: partly cloudy, 18 °C."

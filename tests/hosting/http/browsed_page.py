@@ -9,9 +9,9 @@ from urllib.parse import urlsplit
 
 import pytest
 from axe_playwright_python.base import AxeResults
-from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page, Request, async_playwright, expect
+from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page, Request, expect
 
-from tests.support.browser import find_browser
+from tests.support.browsing import a_browser, needs_browser
 
 GUARD_MS = 20_000.0
 expect.set_options(GUARD_MS)
@@ -19,9 +19,7 @@ PHONE = {"width": 390, "height": 780}
 DESK = {"width": 1280, "height": 800}
 IN_A_BROWSER = [
     pytest.mark.slow,
-    pytest.mark.skipif(
-        find_browser() is None, reason="no Chromium: Debian's package chromium, or CHROMIUM=/path/to/it"
-    ),
+    needs_browser,
     pytest.mark.asyncio(loop_scope="session"),
     pytest.mark.usefixtures("shared_browser"),
 ]
@@ -82,15 +80,6 @@ class Browsed:
         parts = urlsplit(request.url)
         if parts.scheme != "data" and f"{parts.scheme}://{parts.netloc}" != self.origin:
             self.complaints.append(f"request: {request.url}")
-
-
-@asynccontextmanager
-async def a_browser(*options: str) -> AsyncIterator[Browser]:
-    """Yield a Chromium of the machine's."""
-    async with async_playwright() as playwright:
-        browser = await playwright.chromium.launch(executable_path=find_browser(), args=["--no-sandbox", *options])
-        yield browser
-        await browser.close()
 
 
 _shared: list[Browser] = []

@@ -12,16 +12,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from playwright.async_api import Page
 
 from benchmarks.app_folder import MEASURED, ROOT, copied
-from tests.support.browser import Page, find_browser, opened
+from tests.support.browsing import needs_browser, opened
 from tests.support.running_host import RunningHost
 
 pytestmark = pytest.mark.slow
 
 GUARD_SECONDS = 40.0
 KEYS = {"master": "m", "host": "a key of the page", "functions": {}, "system": {}}
-BROWSER = find_browser()
 
 
 @pytest.fixture(scope="module")
@@ -62,15 +62,15 @@ async def until_status(page: Page, beginning: str) -> str:
     return str(await asyncio.wait_for(page.evaluate(wait), GUARD_SECONDS))
 
 
-@pytest.mark.skipif(BROWSER is None, reason="no Chromium: Debian's package chromium, or CHROMIUM=/path/to/it")
+@needs_browser
 class TestPage:
     """What a user sees."""
 
     @pytest.mark.behaviour("streams.browser")
-    async def test_the_page_shows_an_answer_as_it_is_made(self, origin: str, folder: Path, tmp_path: Path) -> None:
+    async def test_the_page_shows_an_answer_as_it_is_made(self, origin: str, folder: Path) -> None:
         """From another origin, with a key in the query; deltas come before the end."""
         with RunningHost(folder, "--port", "0", "--auth") as host:
-            async with opened(str(BROWSER), f"{origin}/event-source.html", tmp_path / "profile") as page:
+            async with opened(f"{origin}/event-source.html") as page:
                 await ask(page, host, "speak 60 30")
                 shown = await until_words(page)
                 whole = await until_status(page, "completed")
@@ -78,20 +78,18 @@ class TestPage:
         assert whole.startswith(shown)
         assert (len(whole.split()), len(shown.split()) < 60) == (60, True)
 
-    async def test_a_wrong_key_is_reported(self, origin: str, folder: Path, tmp_path: Path) -> None:
+    async def test_a_wrong_key_is_reported(self, origin: str, folder: Path) -> None:
         """Nothing is started."""
         with RunningHost(folder, "--port", "0", "--auth") as host:
-            async with opened(str(BROWSER), f"{origin}/event-source.html", tmp_path / "profile") as page:
+            async with opened(f"{origin}/event-source.html") as page:
                 await ask(page, host, "speak 1 1", key="wrong")
                 await until_status(page, "refused: 401")
 
     @pytest.mark.behaviour("streams.browser")
-    async def test_the_page_goes_on_by_itself_after_the_host_was_killed(
-        self, origin: str, folder: Path, tmp_path: Path
-    ) -> None:
+    async def test_the_page_goes_on_by_itself_after_the_host_was_killed(self, origin: str, folder: Path) -> None:
         """The browser comes back with the last id that it has seen, and ends with the whole answer."""
         with RunningHost(folder, "--port", "0", "--auth") as host:
-            async with opened(str(BROWSER), f"{origin}/event-source.html", tmp_path / "profile") as page:
+            async with opened(f"{origin}/event-source.html") as page:
                 await ask(page, host, "speak 60 30")
                 await until_words(page)
                 host.process.kill()

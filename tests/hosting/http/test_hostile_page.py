@@ -13,7 +13,8 @@ import httpx
 import pytest
 from playwright.async_api import expect
 
-from tests.hosting.http.browsed_page import IN_A_BROWSER, UNWANTED, a_browser, ask, browsed, ended
+from tests.hosting.http.browsed_page import IN_A_BROWSER, UNWANTED, ask, browsed, ended
+from tests.support.browsing import a_browser
 from tests.support.running_host import RunningHost
 
 REFUSED = "Failed to load resource: the server responded"

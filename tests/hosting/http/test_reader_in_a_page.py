@@ -5,32 +5,30 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from pathlib import Path
 
 import pytest
 
 from tests.support.broken_stream import EVENTS, BrokenStream
-from tests.support.browser import find_browser, opened
+from tests.support.browsing import needs_browser, opened
 from tests.support.running_host import ROOT, START_GUARD_SECONDS
 
-BROWSER = find_browser()
 DOCS = ROOT / "docs"
 READER = re.compile(r"```js\n(async function\* follow.*?)^for await", re.DOTALL | re.MULTILINE)
 
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.skipif(BROWSER is None, reason="no Chromium: Debian's package chromium, or CHROMIUM=/path/to/it"),
+    needs_browser,
 ]
 
 
-async def evaluated(server: BrokenStream, script: str, profile: Path) -> object:
+async def evaluated(server: BrokenStream, script: str) -> object:
     """What the script comes to on a page of the server's."""
-    async with opened(str(BROWSER), f"{server.origin}/event-source.html", profile) as page:
+    async with opened(f"{server.origin}/event-source.html") as page:
         return await asyncio.wait_for(page.evaluate(script), START_GUARD_SECONDS)
 
 
 @pytest.mark.behaviour("streams.starting-again")
-async def test_the_page_s_reader_goes_on_behind_a_500_of_a_worker_that_starts_again(tmp_path: Path) -> None:
+async def test_the_page_s_reader_goes_on_behind_a_500_of_a_worker_that_starts_again() -> None:
     """Each event comes once, over three connections, and it ends with the run."""
     (reader,) = READER.findall((DOCS / "streaming.md").read_text(encoding="utf-8"))
     script = f"""(async () => {{
@@ -41,7 +39,7 @@ async def test_the_page_s_reader_goes_on_behind_a_500_of_a_worker_that_starts_ag
     }})()"""
 
     with BrokenStream(DOCS) as server:
-        seen = await evaluated(server, script, tmp_path / "profile")
+        seen = await evaluated(server, script)
 
     words = [["delta", "one "], ["delta", "two "], ["delta", "three"]]
     assert seen == [["accepted", ""], *words, ["completed", ""]]
@@ -49,7 +47,7 @@ async def test_the_page_s_reader_goes_on_behind_a_500_of_a_worker_that_starts_ag
 
 
 @pytest.mark.behaviour("streams.starting-again")
-async def test_the_page_of_docs_makes_a_new_event_source_behind_that_500(tmp_path: Path) -> None:
+async def test_the_page_of_docs_makes_a_new_event_source_behind_that_500() -> None:
     """It shows the whole answer, each word once."""
     script = f"""new Promise(done => {{
         follow({json.dumps(EVENTS + "?")}, 0, 60)
@@ -57,14 +55,14 @@ async def test_the_page_of_docs_makes_a_new_event_source_behind_that_500(tmp_pat
     }})""".replace("status.", "document.getElementById('status').")
 
     with BrokenStream(DOCS) as server:
-        shown = await evaluated(server, script, tmp_path / "profile")
+        shown = await evaluated(server, script)
 
     assert shown == "one two three"
     assert server.followed_behind == ["0", "2", "2"]
 
 
 @pytest.mark.behaviour("streams.starting-again")
-async def test_an_event_source_stops_at_that_500_for_good(tmp_path: Path) -> None:
+async def test_an_event_source_stops_at_that_500_for_good() -> None:
     """It comes back once by itself, and is closed: what the page says of it is why a reader is shown there."""
     script = f"""new Promise(done => {{
         const events = new EventSource({json.dumps(EVENTS)}), seen = []
@@ -73,7 +71,7 @@ async def test_an_event_source_stops_at_that_500_for_good(tmp_path: Path) -> Non
     }})"""
 
     with BrokenStream(DOCS) as server:
-        seen = await evaluated(server, script, tmp_path / "profile")
+        seen = await evaluated(server, script)
 
     assert seen == ["accepted", "delta"]
     assert server.followed_behind == ["", "2"]

@@ -15,17 +15,15 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Locator, Page, Route, expect
 
-from tests.hosting.http.browsed_page import GUARD_MS, a_browser
-from tests.support.browser import find_browser
+from tests.hosting.http.browsed_page import GUARD_MS
+from tests.support.browsing import a_browser, needs_browser
 from tests.support.python_packages import installed
 from tests.support.running_host import RunningHost
 
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.behaviour("responses.devui"),
-    pytest.mark.skipif(
-        find_browser() is None, reason="no Chromium: Debian's package chromium, or CHROMIUM=/path/to/it"
-    ),
+    needs_browser,
 ]
 
 HERE = Path(__file__).parent
