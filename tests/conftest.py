@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 pytest_plugins = [
-    "tests.support.ended_loops",
+    "tests.support.ended_apps",
     "tests.support.once_more",
     "tests.support.shown_rules",
     "tests.support.seeds",

@@ -1,16 +1,18 @@
-"""Which agent loops end with the test that began them."""
+"""What an app leaves in its process ends with the test that began it."""
 
 from __future__ import annotations
 
 import asyncio
+import signal
 import threading
 from contextlib import suppress
 from typing import Any
 
 import pytest
 
+from hosting.functions.shutdown import Shutdown
 from hosting.runner.agent_loop import AgentLoop
-from tests.support.ended_loops import pytest_fixture_setup, pytest_runtest_protocol
+from tests.support.ended_apps import pytest_fixture_setup, pytest_runtest_protocol
 
 GUARD_SECONDS = 5.0
 
@@ -71,3 +73,18 @@ def test_a_loop_that_several_tests_share_goes_on() -> None:
 
     assert thread.is_alive()
     loop.close()
+
+
+def test_what_waits_for_the_end_of_the_process_ends_with_its_test() -> None:
+    """Else each app keeps a thread, and its handler keeps the app and the handler of the app before."""
+    handlers, threads = signal.getsignal(signal.SIGTERM), set(threading.enumerate())
+    test = pytest_runtest_protocol()
+    next(test)
+    Shutdown(lambda: None).watch()
+    (thread,) = set(threading.enumerate()) - threads
+    assert signal.getsignal(signal.SIGTERM) is not handlers
+    end(test)
+
+    assert signal.getsignal(signal.SIGTERM) is handlers
+    thread.join(GUARD_SECONDS)
+    assert not thread.is_alive()
