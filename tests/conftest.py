@@ -6,9 +6,13 @@ What they need is imported by them alone: most tests need neither. And what test
 from __future__ import annotations
 
 import gc
+import inspect
+import sys
 import uuid
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -36,9 +40,18 @@ def pytest_configure() -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Leave six thousand tests, and all that they import, out of every later collection of garbage."""
+    """Leave ten thousand tests, and all that they import, out of every later collection of garbage."""
+    _remember_signatures()
     gc.collect()
     gc.freeze()
+
+
+def _remember_signatures() -> None:
+    """Have the SDK read the signature of each binding once, not for each app anew: a tenth of the fast tests' time."""
+    utils = sys.modules.get("azure.functions.decorators.utils")
+    if utils is not None:
+        read_once = lru_cache(maxsize=None)(inspect.signature)
+        utils.inspect = SimpleNamespace(**{**vars(inspect), "signature": read_once})  # type: ignore[attr-defined]
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
