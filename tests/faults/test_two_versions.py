@@ -124,7 +124,7 @@ def version_of_code(folder: Path, name: str, writes: int, reads: int) -> Path:
     """Return a folder with the code; it writes events of one version, and reads those up to another."""
     copy = folder / name
     if not copy.exists():
-        shutil.copytree(ROOT / "hosting", copy / "hosting", ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / "hosting", copy / "hosting")
         file = copy / "hosting" / "thread" / "versions.py"
         text = file.read_text(encoding="utf-8")
         for constant, value in (("VERSION", writes), ("NEWEST_VERSION", reads)):

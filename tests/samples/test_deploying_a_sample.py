@@ -9,14 +9,22 @@ from tests.samples.folders import APPS, SAMPLES
 from tests.support.deployed_tree import copy_deployed, indexed_alone
 
 
+@pytest.fixture(scope="module")
+def deployed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What a deployment takes along, which each sample's app takes its place in: compiled by the first of them."""
+    folder = tmp_path_factory.mktemp("deployed")
+    copy_deployed(folder)
+    return folder
+
+
 @pytest.mark.slow
 @pytest.mark.behaviour("samples.deploy")
 @pytest.mark.parametrize("name", APPS)
-def test_a_sample_in_the_place_of_the_template_s_app_indexes_alone(name: str, tmp_path: Path) -> None:
+def test_a_sample_in_the_place_of_the_template_s_app_indexes_alone(name: str, deployed: Path) -> None:
     """With nothing but what a deployment takes along; its page says so."""
-    copy_deployed(tmp_path)
-    shutil.copyfile(SAMPLES / name / "function_app.py", tmp_path / "function_app.py")
-    ended = indexed_alone(tmp_path)
+    (deployed / "function_app.py").unlink()
+    shutil.copyfile(SAMPLES / name / "function_app.py", deployed / "function_app.py")
+    ended = indexed_alone(deployed)
 
     assert ended.stderr == ""
     assert "dafx-" in ended.stdout

@@ -26,7 +26,9 @@ from typing import Any, NoReturn
 
 ROOT = Path(__file__).resolve().parents[2]
 _STORES = ("hosting.stores.redis", "hosting.stores.tables", "hosting.stores.blobs")
-PACKAGES = ("hosting.app", "devhost.host", "uvloop", "uvicorn.loops.auto", "fastapi", "aiohttp", "mcp.types", *_STORES)
+_HOST = ("devhost.cli", "devhost.host", "devhost.durable.engine", "devhost.http.fastapi_mode")
+_SERVER = ("uvloop", "uvicorn.loops.auto", "uvicorn.lifespan.off")
+PACKAGES = ("hosting.app", *_HOST, *_SERVER, "fastapi", "aiohttp", "mcp.types", *_STORES)
 START_SECONDS = 60.0
 _MOST_BYTES = 1024 * 1024
 
