@@ -57,5 +57,7 @@ def checkout(commit: str) -> Iterator[Path]:
     if archived.returncode != 0:
         raise NotMeasuredError(f"The commit {commit} is not in this clone.")
     with temporary_folder() as folder, tarfile.open(fileobj=BytesIO(archived.stdout)) as files:
-        files.extractall(folder, filter="data")
+        # Of Python 3.11, some have no filters yet.
+        files.extraction_filter = getattr(tarfile, "data_filter", None)
+        files.extractall(folder)
         yield folder
