@@ -89,7 +89,9 @@ class Peer:
                 for check in ALL_CHECKS:
                     kill = self.kill if check.name in kept else None
                     trial = Trial(service, "hello", "slow", "refund", owners, kill)
-                    outcomes[check.name] = (await result_of(check, trial)).outcome
+                    result = await result_of(check, trial)
+                    outcomes[check.name] = result.outcome
+                    print(f"{check.name}: {result.outcome}, {result.evidence}")  # shown where the test fails
         finally:
             await asyncio.to_thread(self.host.__exit__)
         return {name: outcome for name, outcome in outcomes.items() if outcome != "not offered"}
