@@ -226,6 +226,7 @@ def main() -> NoReturn:
     os.chdir(order["folder"])
     os.environ.clear()
     os.environ.update(order["environ"])
+    arm_crash_points()
     sys.argv = [order["module"], *order["arguments"]]
     given = filter(None, order["environ"].get("PYTHONPATH", "").split(os.pathsep))
     sys.path[:] = [order["folder"], *given, *sys.path[2:]]  # in place of the root and of PYTHONPATH, which is the root
@@ -235,6 +236,13 @@ def main() -> NoReturn:
     except SystemExit as ended:
         code = ended.code
     end_at_once(code)
+
+
+def arm_crash_points() -> None:
+    """Have this process die where its variable says, which the host reads as it is imported: in the parent."""
+    from devhost.durable.crash import crash_points
+
+    crash_points.arm(os.environ.get("DEVHOST_CRASH_AT", ""))
 
 
 def end_at_once(code: object) -> NoReturn:
