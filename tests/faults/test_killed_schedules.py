@@ -27,19 +27,21 @@ pytestmark = [
 ]
 
 AHEAD_SECONDS = 2
+CHANGED_WITHIN_SECONDS = 15
+"""A schedule is this far ahead where hosts are to die over it before it is due."""
 ENGINE = "/runtime/webhooks/durabletask"
 THREADS = "/api/agents/Clerk/threads"
 
 
-async def until(ask: Callable[[], Awaitable[Any]]) -> Any:
-    """Return the first answer that is something, under the guard."""
+async def until(ask: Callable[[], Awaitable[Any]], ahead_seconds: float = 0) -> Any:
+    """Return the first answer that is something, under the guard; it begins when what was that far ahead is due."""
 
     async def asked() -> Any:
         while not (found := await ask()):  # noqa: ASYNC110 - another process does it
             await asyncio.sleep(0.05)
         return found
 
-    return await asyncio.wait_for(asked(), 3 * GUARD_SECONDS)
+    return await asyncio.wait_for(asked(), ahead_seconds + 3 * GUARD_SECONDS)
 
 
 async def made(
@@ -181,7 +183,7 @@ async def runs_after_its_tick(http: httpx.AsyncClient, schedule: Schedule) -> li
         runs = [] if answer.status_code == 404 else answer.json()["runs"]
         return (runs,) if all(run["ended_at"] for run in runs) else None
 
-    await until(woken)
+    await until(woken, CHANGED_WITHIN_SECONDS)
     (runs,) = await until(ended)
     return list(runs)
 
@@ -198,7 +200,8 @@ async def test_what_a_killed_host_paused_or_deleted_starts_no_run_in_the_other(t
         living = hosts.enter_context(app.host())
         dying = [hosts.enter_context(app.host(KILL=one.kill, FUNCTIONS_TARGET_GROUP="http")) for one in CHANGES]
         async with httpx.AsyncClient(base_url=living.origin) as http:
-            places = [await made(living, "Clerk", "call look 1", change.thread, ahead_seconds=15) for change in CHANGES]
+            ahead = CHANGED_WITHIN_SECONDS
+            places = [await made(living, "Clerk", "call look 1", one.thread, ahead_seconds=ahead) for one in CHANGES]
             clocks = [await clock_of(http, place) for place in places]
             schedules = list(map(Schedule, CHANGES, places, clocks, dying))
             await asyncio.gather(*map(changed_by_the_dying, schedules))
