@@ -7,6 +7,7 @@ import contextlib
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -114,6 +115,13 @@ async def test_a_host_killed_around_a_question_asks_once_and_loses_no_answer(
     assert (len(asked), Counter(app.notes())) == (1, {"model": 2, "tool": 1})
 
 
+async def inbox_of(http: httpx.AsyncClient) -> list[dict[str, Any]]:
+    """Return what waits for a person as soon as there is something: the inbox follows what entities commit."""
+    while not (found := (await http.get("/api/approvals")).json()["approvals"]):  # noqa: ASYNC110 - another process does it
+        await asyncio.sleep(0.05)
+    return list(found)
+
+
 @pytest.mark.behaviour("workflows.asks")
 @pytest.mark.parametrize("stores", kept_in(*KINDS), indirect=True)
 async def test_another_process_takes_the_answer(tmp_path: Path, stores: dict[str, str]) -> None:
@@ -124,7 +132,7 @@ async def test_another_process_takes_the_answer(tmp_path: Path, stores: dict[str
             (waiting,) = (await http.post("/api/workflows/Front/run", json=ASK)).json()["pending_approvals"]
     with app.host() as second:
         async with httpx.AsyncClient(base_url=second.origin, timeout=GUARD_SECONDS) as http:
-            (inbox,) = (await http.get("/api/approvals")).json()["approvals"]
+            (inbox,) = await asyncio.wait_for(inbox_of(http), 4 * GUARD_SECONDS)
             end = (await http.post(f"{THREAD}/approvals/{inbox['id']}", json={"value": False})).json()
 
     assert inbox == {**waiting, "agent": "Front", "kind": "workflow", "thread_id": "t", "session_id": "t"}
