@@ -95,6 +95,7 @@ async function route() {
   const [name, thread = ""] = place.split("/").map(decodeURIComponent)
   const agent = agents.find((one) => one.name.toLowerCase() === name?.toLowerCase()) ?? agents[0]
   openSide(false)
+  const { activeElement: from } = document
   quiet()
   conversation?.leave()
   view?.leave()
@@ -131,6 +132,8 @@ async function route() {
   showEmpty(agent)
   scrolled()
   changed(false)
+  const { activeElement: at } = document
+  if (at !== from && at.matches("button, a:not(#threads a)")) return // somebody went there meanwhile
   if (!matchMedia("(pointer: coarse)").matches) lead(byId("message"), { preventScroll: true })
 }
 

@@ -350,6 +350,35 @@ async def test_what_an_agent_remembers_is_listed_with_its_thread_added_edited_an
     )
 
 
+@pytest.mark.behaviour("page.verbs")
+async def test_who_goes_to_a_button_while_a_thread_loads_is_left_there(host: RunningHost) -> None:
+    """Enter then does what the button says. The box for a message gets the focus where it stayed at what led there."""
+    await say(host, "writer", "slow", "hello")
+    async with browsed(host.origin, REFUSED) as browser:
+        page = await browser.open("#/writer/other")
+        loaded, is_there = asyncio.Event(), asyncio.Event()
+
+        async def late(route: Route) -> None:
+            is_there.set()
+            await loaded.wait()
+            await route.continue_()
+
+        await page.route("**/slow/messages?*", late)
+        thread, figures = page.locator("#threads").get_by_role("link"), page.get_by_role("button", name="Figures")
+        await thread.filter(has_text="hello").press("Enter")
+        await is_there.wait()
+        await figures.focus()
+        loaded.set()
+        await ended(page)
+        await expect(page.get_by_label("Message", exact=True)).to_be_visible()
+        await expect(figures).to_be_focused()
+        await page.keyboard.press("Enter")
+        await expect(page).to_have_title(re.compile("Figures"))
+        await thread.filter(has_text="hello").press("Enter")
+        await ended(page)
+        await expect(page.get_by_label("Message", exact=True)).to_be_focused()
+
+
 def an_entry(position: int) -> dict[str, Any]:
     """Return what the app tells of one of very many entries."""
     said = {
