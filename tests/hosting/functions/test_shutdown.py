@@ -26,6 +26,10 @@ from scripted import ScriptedClient
 from hosting.app import AgentFunctionApp
 
 class Told(Agent):
+    def run(self, *given, **options):
+        print("The agent begins.", flush=True)
+        return super().run(*given, **options)
+
     async def __aexit__(self, *error):
         await super().__aexit__(*error)
         print("The tools are left.", flush=True)
@@ -90,8 +94,9 @@ async def test_a_host_that_is_asked_to_end_ends_its_runs_and_leaves_the_tool_ser
         api = api_of(host, folder)
         for _ in range(2):
             await api.ask("tool city_of")
+            await asyncio.to_thread(host.wait_for, "The agent begins.")
         running = asyncio.create_task(api.ask("sleep 1", thread_id="slow"))
-        await asyncio.wait_for(until_it_runs(api, "slow"), GUARD_SECONDS)
+        await asyncio.to_thread(host.wait_for, "The agent begins.")
 
         host.process.terminate()
         answer = await asyncio.wait_for(running, 2 * GUARD_SECONDS)
@@ -111,7 +116,7 @@ async def test_a_host_that_is_asked_to_end_takes_no_new_run(folder: Path) -> Non
     with ToolServer() as server, RunningHost(folder, environ={"TOOLS": server.url}) as host:
         api = api_of(host, folder)
         running = asyncio.create_task(api.ask("sleep 2", thread_id="slow"))
-        await asyncio.wait_for(until_it_runs(api, "slow"), GUARD_SECONDS)
+        await asyncio.to_thread(host.wait_for, "The agent begins.")
 
         host.process.terminate()
         refused = await asyncio.wait_for(until_refused(api), GUARD_SECONDS)
@@ -121,15 +126,6 @@ async def test_a_host_that_is_asked_to_end_takes_no_new_run(folder: Path) -> Non
 
     assert (refused.json()["code"], refused.headers["retry-after"]) == ("shutting_down", "1")
     assert (ready.status_code, answer.status_code) == (503, 200)
-
-
-async def until_it_runs(api: Api, thread_id: str) -> None:
-    """Return once the thread has a run that executes."""
-    listed: list[dict[str, str]] = []
-    while not any(run["status"] == "running" for run in listed):
-        await asyncio.sleep(0.01)
-        answer = await api.http.get(f"/api/agents/Joker/threads/{thread_id}/runs")
-        listed = answer.json()["runs"] if answer.status_code == 200 else []
 
 
 async def until_refused(api: Api) -> httpx.Response:
