@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from collections.abc import Mapping
 from typing import Any
 
 import httpx
 
-from conformance.adapters.responses import ResponsesService, text_of
-from conformance.port import Entry, NotOffered, Run
+from conformance.adapters.responses import POLL_SECONDS, ResponsesService, text_of
+from conformance.port import Entry, NotOffered, Refused, Run
 
 MODEL = "agent"
 """A container has one agent, and asks for the name of a model all the same."""
@@ -60,4 +61,16 @@ class FoundryService(ResponsesService):
         for run in self._runs.get(thread, ()):
             if await self.is_open(run):
                 raise NotOffered("deleting a thread whose run is under way")
+            while not await self._is_deleted(run):  # noqa: ASYNC110 - the service stores it
+                await asyncio.sleep(POLL_SECONDS)
+
+    async def _is_deleted(self, run: Run) -> bool:
+        """A response that has ended can be read before it is stored, and deleted only then."""
+        try:
             await self.call("DELETE", f"responses/{run.id}")
+        except Refused as refusal:
+            if refusal.status != httpx.codes.NOT_FOUND:
+                raise
+            await self.is_open(run)  # refuses who has no such response
+            return False
+        return True
