@@ -61,7 +61,7 @@ class Follower:
         self.has_missed = False
         self._updates: deque[News] = deque()
         self._characters = 0
-        self._waiting: asyncio.Future[bool] | None = None
+        self._waiting: asyncio.Future[None] | None = None
 
     def push(self, update: News) -> None:
         """Queue one more update; if it does not fit, drop it and the queue."""
@@ -74,21 +74,20 @@ class Follower:
         else:
             self._updates.append(update)
         if self._waiting is not None and not self._waiting.done():
-            self._waiting.set_result(True)
+            self._waiting.set_result(None)
 
-    async def wait(self, seconds: float) -> bool:
-        """Return True as soon as `next` has something to return, False if that takes longer than `seconds`.
+    async def wait(self, seconds: float) -> None:
+        """Return as soon as `next` has something to return, or after so many seconds. One task waits at a time.
 
-        One task waits at a time. An `asyncio.Event` with a time limit would cost a task for each wait.
+        An `asyncio.Event` with a time limit would cost a task for each wait.
         """
         if self._updates or self.has_missed:
-            return True
+            return
         loop = asyncio.get_running_loop()
-        waiting: asyncio.Future[bool] = loop.create_future()
-        self._waiting = waiting
-        timer = loop.call_later(seconds, lambda: None if waiting.done() else waiting.set_result(False))
+        waiting = self._waiting = loop.create_future()
+        timer = loop.call_later(seconds, lambda: None if waiting.done() else waiting.set_result(None))
         try:
-            return await waiting
+            await waiting
         finally:
             timer.cancel()
             if self._waiting is waiting:  # a wait that was cancelled ends after the next one's beginning
@@ -96,7 +95,8 @@ class Follower:
 
     async def next(self, seconds: float) -> list[News]:
         """Return the queued updates as soon as there are any; none after so many seconds."""
-        return self.drain() if await self.wait(seconds) else []
+        await self.wait(seconds)
+        return self.drain()  # also what came as the time ended
 
     def drain(self) -> list[News]:
         """Return the queued updates."""
