@@ -21,6 +21,8 @@ BEHAVIOURS = {
     "streams.killed": "A stream of a killed host goes on elsewhere with the same text.",
     "streams.killed-elsewhere": "A stream that another process serves outlives the process that runs the agent: each "
     "event comes once, and joined by offsets it is one text.",
+    "streams.slept": "The stream of a process that slept past its lease goes on with the run as another one ended it: "
+    "each event comes once, and joined by offsets it is one text.",
     "streams.offsets": "A run is read and resumed by the Durable Streams protocol (its PROTOCOL.md, 5.6 and 8).",
     "streams.offset-refused": "What is no offset, mode or cursor is refused with 400 (PROTOCOL.md, 5.6).",
     "streams.long-poll": "A poll waits for news for a bounded time, and not on an ended run (PROTOCOL.md, 5.7).",

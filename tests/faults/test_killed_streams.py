@@ -2,13 +2,14 @@
 
 A reader that comes back with the last id that it has seen gets the rest: each event once, and words that are the answer
 once they are joined by their offsets, though a few may be told twice. So does a reader at another process, which lives
-on and whose stream never breaks.
+on and whose stream never breaks; and the caller of a process that slept while another one ended its runs.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import sys
 from dataclasses import dataclass
 
 import httpx
@@ -17,6 +18,7 @@ import pytest
 from tests.faults.planned_app import PlannedApp, PlannedRun, points
 from tests.support.event_stream import Frame, frames, parse, words
 from tests.support.planned import ALL_SAID
+from tests.support.redis_server import RedisServer
 from tests.support.running_host import RunningHost
 
 pytestmark = pytest.mark.slow
@@ -57,25 +59,25 @@ async def streamed_until_killed(app: PlannedApp, host: RunningHost) -> dict[Plan
     """Return what the reader of each run got until the host died under it."""
     got = {point: bytearray() for point in points(APPENDS)}
     async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
-        readers = [asyncio.ensure_future(stream(http, point, received)) for point, received in got.items()]
+        readers = [asyncio.ensure_future(stream(http, "Speaker", point, received)) for point, received in got.items()]
         await app.until_standing(len(got))
         host.process.kill()
         await asyncio.wait_for(asyncio.gather(*readers), GUARD_SECONDS)
-    return {run_of(point, bytes(received)): bytes(received) for point, received in got.items()}
+    return {run_of("Speaker", point, bytes(received)): bytes(received) for point, received in got.items()}
 
 
-async def stream(http: httpx.AsyncClient, point: str, got: bytearray) -> None:
+async def stream(http: httpx.AsyncClient, agent: str, point: str, got: bytearray) -> None:
     """Have the agent run to the point, and read what it says until the stream breaks."""
     with contextlib.suppress(httpx.TransportError):
-        async with http.stream("POST", "/api/agents/Speaker/run", json={"message": point, "stream": True}) as answer:
+        async with http.stream("POST", f"/api/agents/{agent}/run", json={"message": point, "stream": True}) as answer:
             async for piece in answer.aiter_bytes():
                 got.extend(piece)
 
 
-def run_of(point: str, received: bytes) -> PlannedRun:
+def run_of(agent: str, point: str, received: bytes) -> PlannedRun:
     """Return the run that a stream's first frame names."""
     accepted = parse(received.decode(errors="replace"))[0].fields
-    return PlannedRun("Speaker", point, accepted["thread_id"], accepted["run_id"])
+    return PlannedRun(agent, point, accepted["thread_id"], accepted["run_id"])
 
 
 async def resumed(http: httpx.AsyncClient, run: PlannedRun, before: bytes) -> bytes:
@@ -114,10 +116,13 @@ def test_a_reader_of_a_killed_host_ends_with_the_whole_answer(seen: dict[str, Se
 
 @dataclass(frozen=True)
 class Followed:
-    """What a reader had at the kill, all that it got by one stream, and what one who reads it all anew gets."""
+    """What a reader elsewhere had when the process stopped, all that it got by one stream, and all that the caller of
+    that process got; and what one who reads it all anew gets.
+    """
 
-    at_kill: list[Frame]
+    when_stopped: list[Frame]
     received: list[Frame]
+    by_caller: list[Frame]
     anew: list[Frame]
 
 
@@ -125,33 +130,51 @@ class Followed:
 def followed(log_settings: dict[str, str], tmp_path_factory: pytest.TempPathFactory) -> dict[str, Followed]:
     """Each run by the point at which its process was killed, as it was read at another one."""
     app = PlannedApp(tmp_path_factory.mktemp("followed"), {**log_settings, **SETTINGS})
-    return asyncio.run(followed_elsewhere(app))
+    return asyncio.run(followed_elsewhere(app, "Speaker", goes_on=False))
 
 
-async def followed_elsewhere(app: PlannedApp) -> dict[str, Followed]:
-    """Have one HTTP process run the agent and be killed, while the other one streams; the durable one ends the runs."""
+@pytest.fixture(scope="module")
+def slept(redis_server: RedisServer, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Followed]:
+    """The same of a process that sleeps meanwhile, and whose last words are its own.
+
+    Over Redis alone: whoever sleeps in a transaction of a file keeps all others from it.
+    """
+    app = PlannedApp(tmp_path_factory.mktemp("slept"), {"AGENT_LOG": redis_server.url, **SETTINGS})
+    return asyncio.run(followed_elsewhere(app, "Signer", goes_on=True))
+
+
+async def followed_elsewhere(app: PlannedApp, agent: str, *, goes_on: bool) -> dict[str, Followed]:
+    """Have one HTTP process run the agent and stop, while the other one streams and the durable one ends the runs.
+
+    The process is then killed, or `goes_on` when that is done.
+    """
     with app.groups() as group:
-        killed, alive = group.http
+        stopped, alive = group.http
         async with (
-            httpx.AsyncClient(base_url=killed.origin, timeout=GUARD_SECONDS) as holder,
+            httpx.AsyncClient(base_url=stopped.origin, timeout=GUARD_SECONDS) as holder,
             httpx.AsyncClient(base_url=alive.origin, timeout=GUARD_SECONDS) as http,
         ):
             got = {point: bytearray() for point in points(APPENDS)}
-            callers = [asyncio.ensure_future(stream(holder, point, received)) for point, received in got.items()]
+            callers = [asyncio.ensure_future(stream(holder, agent, point, received)) for point, received in got.items()]
             await app.until_standing(len(got))
-            runs = [run_of(point, bytes(received)) for point, received in got.items()]
+            runs = [run_of(agent, point, bytes(received)) for point, received in got.items()]
             received: dict[PlannedRun, list[Frame]] = {run: [] for run in runs}
             begun = {run: asyncio.Event() for run in runs}
             readers = [asyncio.ensure_future(follow(http, run, received[run], begun[run])) for run in runs]
             await asyncio.wait_for(asyncio.gather(*(one.wait() for one in begun.values())), GUARD_SECONDS)
-            at_kill = {run: list(received[run]) for run in runs}
-            killed.kill()
-            app.go_on.touch()
-            await asyncio.to_thread(group.durable.start)
-            await asyncio.wait_for(asyncio.gather(*readers, *callers), GUARD_SECONDS)
+            when_stopped = {run: list(received[run]) for run in runs}
+            with stopped.frozen() if goes_on else contextlib.nullcontext():
+                if not goes_on:
+                    stopped.kill()
+                app.go_on.touch()
+                await asyncio.to_thread(group.durable.start)
+                await asyncio.wait_for(asyncio.gather(*readers), GUARD_SECONDS)
+            await asyncio.wait_for(asyncio.gather(*callers), GUARD_SECONDS)
             anew = await asyncio.gather(*(resumed(http, run, b"") for run in runs))
     return {
-        run.point: Followed(at_kill[run], received[run], parse(text.decode()))
+        run.point: Followed(
+            when_stopped[run], received[run], parse(got[run.point].decode(errors="replace")), parse(text.decode())
+        )
         for run, text in zip(runs, anew, strict=True)
     }
 
@@ -171,10 +194,30 @@ def test_a_reader_at_a_process_that_lives_gets_each_event_once_and_one_text(
 ) -> None:
     """Though the process that ran the agent was killed and another one went on: the one stream never breaks."""
     read = followed[point]
-    logged = [frame.id for frame in steps(read.received) if frame.id is not None]
 
-    assert read.at_kill[-1].event != "completed" or point == f"after {APPENDS}"
-    assert steps(read.received) == steps(read.anew)
-    assert len(set(logged)) == len(logged)
+    assert read.when_stopped[-1].event != "completed" or point == f"after {APPENDS}"
+    assert_whole(read.received, read.anew)
     assert words(read.received) == ALL_SAID
-    assert (read.received[-1].event, read.received[-1].fields["response"]) == ("completed", ALL_SAID)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no process can be stopped and continued there")
+@pytest.mark.behaviour("streams.slept")
+@pytest.mark.parametrize("point", points(APPENDS))
+def test_the_caller_of_a_process_that_slept_past_its_lease_gets_the_run_as_another_ended_it(
+    slept: dict[str, Followed], point: str
+) -> None:
+    """It wakes in the middle of the run and may speak on; its stream takes that back for what was said meanwhile."""
+    read = slept[point]
+
+    assert_whole(read.received, read.anew)
+    assert_whole(read.by_caller, read.anew)
+
+
+def assert_whole(received: list[Frame], anew: list[Frame]) -> None:
+    """Each event came once, in order, and the words are the answer."""
+    logged = [frame.id for frame in steps(received) if frame.id is not None]
+
+    assert steps(received) == steps(anew)
+    assert len(set(logged)) == len(logged)
+    assert received[-1].event == "completed"
+    assert words(received) == received[-1].fields["response"]

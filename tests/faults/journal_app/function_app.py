@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from agent_framework import Agent, MCPStdioTool
-from planned import planned_agent, planned_client
+from planned import PLAN, planned_agent, planned_client
 
 import hosting.app
 from hosting.names import Address
@@ -96,6 +96,7 @@ app = hosting.app.AgentFunctionApp(
         planned_agent(note),
         planned_agent(note, name="Harmless", harmless=True),
         planned_agent(note, name="Speaker", harmless=True, speaks=True),
+        planned_agent(note, (*PLAN[:-1], f"signed {os.getpid()}"), name="Signer", harmless=True, speaks=True),
         served_agent(),
         asking_agent(),
     ],
