@@ -129,7 +129,7 @@ class PlannedApp:
 
 
 async def _until_applied(api: Api, threads: set[str]) -> None:
-    while not threads <= (await api.states()).keys():  # noqa: ASYNC110 - another process writes them
+    while not threads <= await api.threads():  # noqa: ASYNC110 - another process writes them
         await asyncio.sleep(0.02)
 
 

@@ -63,7 +63,7 @@ async def take_stored_turns(api: Api) -> None:
     """Take ten turns, each once the one before it stands in the stored conversation: each may move something."""
     for number in range(TURNS):
         run_id = await take_turn(api, number)
-        while run_id not in (await api.states()).get("t", ""):  # noqa: ASYNC110 - another process stores it
+        while run_id not in (await api.state("t") or ""):  # noqa: ASYNC110 - another process stores it
             await asyncio.sleep(0.01)
 
 

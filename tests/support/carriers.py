@@ -21,16 +21,21 @@ from tests.support.live_asgi import LiveTransport
 APP = Path(__file__).resolve().parent / "app"
 GUARD_SECONDS = 5.0
 ENTITY = "dafx-joker"
+CONVERSATION = f"@{ENTITY}@"
+ENTITIES = f"/runtime/webhooks/durabletask/entities/{ENTITY}"
 CURSOR = "x-ms-continuation-token"
 
 
 @dataclass(frozen=True)
 class Api:
-    """The app behind one carrier. `states` returns the stored text of every conversation of Joker by thread id."""
+    """The app behind one carrier. Of Joker, `state` returns the stored text of a thread's conversation, and `threads`
+    all threads that have one.
+    """
 
     http: httpx.AsyncClient
     log: Path
-    states: Callable[[], Awaitable[dict[str, str]]]
+    state: Callable[[str], Awaitable[str | None]]
+    threads: Callable[[], Awaitable[set[str]]]
     live: httpx.AsyncClient
     """Reads answers as they come, which the client of an app without a host does not."""
     forget_state: Callable[[str], object] = str
@@ -69,13 +74,13 @@ class Api:
         entries: list[dict[str, Any]] = []
         while len(entries) < 2 * turns:
             await asyncio.sleep(0)
-            text = (await self.states()).get(thread_id)
+            text = await self.state(thread_id)
             entries = json.loads(text)["data"]["conversationHistory"] if text else []
         return entries
 
-    async def stored(self) -> tuple[int, list[str]]:
+    async def stored(self) -> tuple[int, set[str]]:
         """Return how many runs there are, and every thread that has a conversation."""
-        return run_count(self.log), sorted(await self.states())
+        return run_count(self.log), await self.threads()
 
 
 def run_count(log: Path) -> int:
@@ -108,25 +113,33 @@ def direct_api(host: DirectHost, log: Path) -> Api:
     transport = httpx.ASGITransport(host.asgi, raise_app_exceptions=False)
     http = httpx.AsyncClient(transport=transport, base_url="http://app.example", timeout=GUARD_SECONDS)
 
-    async def states() -> dict[str, str]:
-        prefix = f"@{ENTITY}@"
-        return {place.removeprefix(prefix): text for place, text in host.entities.states.items() if prefix in place}
+    async def state(thread_id: str) -> str | None:
+        return host.entities.states.get(f"{CONVERSATION}{thread_id}")
+
+    async def threads() -> set[str]:
+        return {id_.removeprefix(CONVERSATION) for id_ in host.entities.states if id_.startswith(CONVERSATION)}
+
+    def forget_state(thread_id: str) -> object:
+        return host.entities.states.pop(f"{CONVERSATION}{thread_id}")
 
     live = httpx.AsyncClient(transport=LiveTransport(host.asgi), base_url=http.base_url)
-    return Api(http, log, states, live, lambda thread_id: host.entities.states.pop(f"@{ENTITY}@{thread_id}"))
+    return Api(http, log, state, threads, live, forget_state)
 
 
 def socket_api(origin: str, log: Path) -> Api:
     """Return the app on the local host at `origin`."""
     http = httpx.AsyncClient(base_url=origin, timeout=4 * GUARD_SECONDS)
 
-    async def states() -> dict[str, str]:
-        url = f"/runtime/webhooks/durabletask/entities/{ENTITY}?fetchState=true"
+    async def state(thread_id: str) -> str | None:
+        text = (await http.get(f"{ENTITIES}/{thread_id}")).text
+        return None if text in ("", "null") else text
+
+    async def threads() -> set[str]:
         token: str | None = ""
         found: list[dict[str, Any]] = []
         while token is not None:
-            page = await http.get(url, headers={CURSOR: token})
+            page = await http.get(ENTITIES, params={"top": 10_000}, headers={CURSOR: token})
             token, found = page.headers.get(CURSOR), [*found, *page.json()]
-        return {item["entityId"]["key"]: json.dumps(item["state"]) for item in found if item["state"] is not None}
+        return {item["entityId"]["key"] for item in found}
 
-    return Api(http, log, states, http, is_over_socket=True)
+    return Api(http, log, state, threads, http, is_over_socket=True)

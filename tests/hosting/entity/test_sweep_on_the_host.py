@@ -33,7 +33,7 @@ async def test_the_timer_deletes_a_thread_whose_time_is_up(tmp_path: Path) -> No
 
 async def emptied(api: Api) -> None:
     """Return once no conversation is stored any more."""
-    while await api.states():  # noqa: ASYNC110 - another process removes it
+    while await api.threads():  # noqa: ASYNC110 - another process removes it
         await asyncio.sleep(0.01)
 
 

@@ -31,7 +31,7 @@ async def test_a_thread_has_its_times_its_size_and_its_use(api: Api) -> None:
     """Counted over all turns."""
     thread_id = (await api.ask("one")).json()["thread_id"]
     await api.ask("two", thread_id=thread_id)
-    text = (await api.entries(thread_id, turns=2)) and (await api.states())[thread_id]
+    text = (await api.entries(thread_id, turns=2)) and await api.state(thread_id)
 
     thread = (await api.http.get(f"{THREADS}/{thread_id}")).json()
 
@@ -85,7 +85,7 @@ async def test_an_export_holds_the_stored_document_and_the_runs(api: Api) -> Non
 
     export = (await api.http.get(f"{THREADS}/{run['thread_id']}/export")).json()
 
-    assert export["conversation"] == json.loads((await api.states())[run["thread_id"]])
+    assert export["conversation"] == json.loads(await api.state(run["thread_id"]) or "")
     assert [kept["accepted"]["run_id"] for kept in export["runs"]] == [run["run_id"]]
     assert export["runs"][0]["outcome"]["kind"] == "completed"
     assert (export["agent"], export["thread_id"]) == ("Joker", run["thread_id"])
@@ -240,7 +240,7 @@ async def test_a_deleted_thread_is_gone_with_its_runs(api: Api) -> None:
     answers = [(await api.http.delete(url)).status_code for _ in range(2)]
 
     assert answers == [204, 204]
-    assert run["thread_id"] not in await api.states()
+    assert await api.state(run["thread_id"]) is None
     assert [(await api.http.get(f"{url}{route}")).status_code for route in ("", "/messages", "/runs")] == [404] * 3
     gone = await api.http.get(f"{url}/runs/{run['run_id']}")
     assert (gone.status_code, gone.json()["code"]) == (410, "thread_deleted")
@@ -294,7 +294,7 @@ async def test_a_reset_and_a_deletion_at_one_moment_leave_no_thread(api: Api) ->
         return answers[0].status_code in (204, 404, 409), answers[1].status_code
 
     answers = await asyncio.gather(*map(reset_and_deleted, threads))
-    left = [thread for thread in threads if thread in await api.states()]
+    left = [thread for thread in threads if await api.state(thread) is not None]
     names = [(await api.ask("recall", thread_id=thread)).json()["response"] for thread in threads]
 
     assert (answers, left) == ([(True, 204)] * 6, [])
