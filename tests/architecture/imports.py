@@ -40,6 +40,7 @@ def names_of(node: ast.AST) -> Iterator[str]:
         yield from (_module_of(node.module, alias.name) for alias in node.names)
 
 
+@cache
 def _module_of(module: str, name: str) -> str:
     inner = f"{module}.{name}"
     return inner if (ROOT / (inner.replace(".", "/") + ".py")).exists() else module

@@ -21,7 +21,7 @@ def marks() -> frozenset[tuple[str, str]]:
         (ast.literal_eval(node.args[0]), str(path.relative_to(TESTS)))
         for path in TESTS.rglob("test_*.py")
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Call) and ast.unparse(node.func) == "pytest.mark.behaviour"
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "behaviour"
     )
 
 
