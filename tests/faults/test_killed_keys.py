@@ -60,7 +60,7 @@ async def test_a_request_sent_again_after_a_crash_at_any_step_is_one_run(
     assert ("idempotency-replayed" in answers[0].headers) == (point != "before append")
     assert (other.status_code, other.json()["code"]) == (409, "idempotency_key_reused")
     assert [entry["correlationId"] for entry in entries] == [answers[0].json()["run_id"]] * 2
-    assert stored == (runs, [answers[0].json()["thread_id"]])
+    assert stored == (runs, {answers[0].json()["thread_id"]})
 
 
 async def test_eight_at_once_after_a_crash_are_one_run(keyed: AppFolder) -> None:
