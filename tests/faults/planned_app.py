@@ -105,8 +105,7 @@ class PlannedApp:
     async def outcomes(self, host: RunningHost, runs: Iterable[PlannedRun]) -> dict[PlannedRun, dict[str, Any]]:
         """Return how each run ended, once it has."""
         async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
-            ended = await asyncio.wait_for(asyncio.gather(*(_ended(http, run) for run in runs)), GUARD_SECONDS)
-        return dict(zip(runs, ended, strict=True))
+            return await asyncio.wait_for(_all_ended(http, runs), GUARD_SECONDS)
 
     async def until_applied(self, host: RunningHost, runs: Iterable[PlannedRun]) -> None:
         """Return once the host's own conversations have the outcome of each run: it does nothing more for them."""
@@ -139,7 +138,11 @@ async def _start(http: httpx.AsyncClient, agent: str, point: str) -> PlannedRun:
     return PlannedRun(agent, point, answer["thread_id"], answer["run_id"])
 
 
-async def _ended(http: httpx.AsyncClient, run: PlannedRun) -> dict[str, Any]:
-    while (answer := await http.get(run.status_path)).status_code == 202:  # noqa: ASYNC110 - another process ends it
-        await asyncio.sleep(0.02)
-    return dict(answer.json())
+async def _all_ended(http: httpx.AsyncClient, runs: Iterable[PlannedRun]) -> dict[PlannedRun, dict[str, Any]]:
+    """Ask for one after the other: many that ask all the time take the processor of the host that is to end them."""
+    ended: dict[PlannedRun, dict[str, Any]] = {}
+    for run in runs:
+        while (answer := await http.get(run.status_path)).status_code == 202:  # noqa: ASYNC110 - another process ends it
+            await asyncio.sleep(0.02)
+        ended[run] = dict(answer.json())
+    return ended

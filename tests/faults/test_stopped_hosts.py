@@ -90,6 +90,7 @@ async def ended(http: httpx.AsyncClient) -> dict[str, str]:
     async def look() -> dict[str, str]:
         run: dict[str, str] = {}
         while run.get("status") not in ("success", "failed", "cancelled"):
+            await asyncio.sleep(0.02)
             run = (await http.get(f"{THREAD}/runs")).json()["runs"][0]
         return run
 
