@@ -12,6 +12,7 @@ import httpx
 
 from tests.support.carriers import APP, GUARD_SECONDS, Api, socket_api
 from tests.support.running_host import RunningHost, run_command
+from tests.support.whole_lines import whole_lines
 
 LEASE_SECONDS = 1.0
 
@@ -51,8 +52,7 @@ class AppFolder:
 
     def model_calls(self, message: str) -> int:
         """Return how often the model was asked this, in all processes."""
-        lines = self.script_log.read_text(encoding="utf-8").splitlines()
-        return sum(line.partition(" ")[2] == message for line in lines)
+        return sum(line.partition(" ")[2] == message for line in whole_lines(self.script_log))
 
     async def until_model_called(self, message: str, times: int = 1) -> None:
         """Return once the model was asked this so often, under the guard."""

@@ -8,6 +8,7 @@ from pathlib import Path
 from tests.support.app_folder import make_app
 from tests.support.carriers import APP
 from tests.support.running_host import RunningHost
+from tests.support.whole_lines import whole_lines
 
 HOST = json.loads((APP / "host.json").read_text(encoding="utf-8"))
 SOURCE = '''
@@ -81,4 +82,4 @@ class ClerksApp:
 
     def notes(self) -> list[str]:
         """Return what the tools did in all processes."""
-        return [line.split()[0] for line in self._notes.read_text(encoding="utf-8").splitlines()]
+        return [line.split()[0] for line in whole_lines(self._notes)]

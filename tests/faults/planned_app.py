@@ -24,6 +24,7 @@ from tests.support import planned
 from tests.support.carriers import Api, socket_api
 from tests.support.grouped_app import GroupedApp, grouped_app
 from tests.support.running_host import RunningHost
+from tests.support.whole_lines import whole_lines
 
 APP = Path(__file__).resolve().parent / "journal_app"
 HUB = "tests"
@@ -80,7 +81,7 @@ class PlannedApp:
 
     def notes(self) -> list[Note]:
         """Return what was done so far in all processes, in order."""
-        lines = (line.split(" ", 2) for line in self._notes.read_text(encoding="utf-8").splitlines())
+        lines = (line.split(" ", 2) for line in whole_lines(self._notes))
         return [Note(int(process), run_id, what) for process, run_id, what in lines]
 
     def counted(self, run: PlannedRun) -> Counter[str]:

@@ -12,6 +12,7 @@ import pytest
 from tests.faults.app_process import AppFolder
 from tests.support.carriers import GUARD_SECONDS, Api
 from tests.support.kept_in import KINDS, kept_in
+from tests.support.whole_lines import whole_lines
 
 pytestmark = [
     pytest.mark.slow,
@@ -38,7 +39,7 @@ class CallbackFolder:
 
     def lines(self) -> list[str]:
         """Return what was written, in all processes."""
-        return self.file.read_text(encoding="utf-8").splitlines() if self.file.exists() else []
+        return whole_lines(self.file)
 
     async def until_called(self, times: int) -> list[str]:
         """Return the lines once there are so many, under the guard."""

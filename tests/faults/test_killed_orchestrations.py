@@ -14,6 +14,7 @@ from tests.support.instances import GUARD_SECONDS, Instances
 from tests.support.kept_in import KINDS, kept_in
 from tests.support.orchestrations_app import make_page_app
 from tests.support.running_host import RunningHost
+from tests.support.whole_lines import whole_lines
 
 pytestmark = pytest.mark.slow
 
@@ -42,7 +43,7 @@ class KilledApp:
 
     def model_calls(self) -> list[str]:
         """Return what the models were asked, in order."""
-        return [line.partition(" ")[2] for line in self._script_log.read_text(encoding="utf-8").splitlines()]
+        return [line.partition(" ")[2] for line in whole_lines(self._script_log)]
 
     async def until_model_called(self) -> None:
         """Return once a model was asked."""

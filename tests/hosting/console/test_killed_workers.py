@@ -16,6 +16,7 @@ from tests.hosting.console.task_hub import task_hub
 from tests.support.kept_in import over, settings_of
 from tests.support.running_host import START_GUARD_SECONDS, host_environment
 from tests.support.warm_python import start_python
+from tests.support.whole_lines import whole_lines
 
 pytestmark = [pytest.mark.slow, pytest.mark.behaviour("console.killed")]
 
@@ -43,8 +44,7 @@ def worker_process(address: str, folder: Path, stores: dict[str, str]) -> Iterat
 
 def messages_run(folder: Path) -> list[str]:
     """Return the messages that reached the models, in order."""
-    path = folder / "asked.txt"
-    return [line.partition(" ")[2] for line in path.read_text("utf-8").splitlines()] if path.exists() else []
+    return [line.partition(" ")[2] for line in whole_lines(folder / "asked.txt")]
 
 
 def until_model_called(folder: Path, text: str) -> None:

@@ -27,6 +27,7 @@ from tests.support.made_app import app_of, served
 from tests.support.made_app import ask as ask_joker
 from tests.support.running_host import RunningHost
 from tests.support.spender import priced, spender
+from tests.support.whole_lines import whole_lines
 
 CANARY = "canary-5d21"
 TRACE, CALLER = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
@@ -261,6 +262,5 @@ async def until_written(path: Path, name: str) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     while name not in found:
         await asyncio.sleep(0.01)
-        lines = path.read_text(encoding="utf-8").rpartition("\n")[0].splitlines()  # the last may be half written
-        found = {span["name"]: span for span in map(json.loads, lines)}
+        found = {span["name"]: span for span in map(json.loads, whole_lines(path))}
     return found
