@@ -24,7 +24,7 @@ from tests.support.storage_calls import LogPosition, NotCounted
 WARM_UP_TURNS = 5
 FRESH_TURNS = 50
 CLIENTS = 16
-CLIENTS_SECONDS = 5.0
+CLIENTS_SECONDS = 2.0
 STREAMS = 3
 WORDS = 10
 SLOW_RUNS = 200
