@@ -26,7 +26,7 @@ from tests.devhost.durable.programs import PROGRAMS, Step, as_input, build_app, 
 from tests.devhost.durable.sdk_functions import SdkFunctions
 from tests.support.seeds import repeated
 
-_COUNT = repeated(150, exploring=2000)
+_COUNT = repeated(75, exploring=2000)
 _SLOWLY = settings(max_examples=_COUNT, deadline=None, suppress_health_check=list(HealthCheck), database=None)
 _ENDS = (events.TaskCompleted, events.TaskFailed, events.ChildCompleted, events.ChildFailed)
 _ID = "p"

@@ -1,6 +1,6 @@
 """A real process killed at random moments, round after round (local-host.md, how it is proved).
 
-The gate kills it ten times, `--explore` two hundred.
+The gate kills it five times, `--explore` two hundred.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from tests.devhost.durable.long_program import STEPS
 from tests.support.seeds import repeated
 from tests.support.warm_python import start_python
 
-_KILLS = repeated(10, exploring=200)
+_KILLS = repeated(5, exploring=200)
 _GUARD_SECONDS = 60.0
 _LONGEST_LIFE_SECONDS = 0.25
 
