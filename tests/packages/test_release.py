@@ -5,7 +5,10 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
+import jsonschema_rs
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -33,9 +36,22 @@ def needs_of(wheel: Path) -> set[str]:
     return {canonicalize_name(one.name) for one in asked if one.marker is None or one.marker.evaluate({"extra": ""})}
 
 
+def invalid(bill: dict[str, Any], releaser: str) -> list[str]:
+    """What in a bill is not as the schema of CycloneDX has it, which the releaser's tool brings."""
+    (schemas,) = Path(releaser).parents[1].rglob("cyclonedx/schema/_res")
+
+    def schema(address: str) -> Any:
+        return json.loads((schemas / Path(urlsplit(address).path).name).read_text(encoding="utf-8"))
+
+    its_own = schema(bill["$schema"].replace(".schema.json", ".SNAPSHOT.schema.json"))
+    validator = jsonschema_rs.validator_for(its_own, retriever=schema, validate_formats=True)
+    return [error.message for error in validator.iter_errors(bill)]
+
+
 @pytest.mark.timeout(600)
 def test_each_wheel_gets_a_bill_of_what_it_brings(releaser: str, wheels: dict[str, Path], tmp_path: Path) -> None:
-    """Each package with version and licence; the wheel is the subject, and nothing says where this machine had it."""
+    """Each package with version and licence, as CycloneDX has it; the wheel is the subject, and nothing says where this
+    machine had it."""
     for wheel in wheels.values():
         (tmp_path / wheel.name).write_bytes(wheel.read_bytes())
     subprocess.run([releaser, str(ROOT / "packages" / "bills.py"), str(tmp_path)], check=True)
@@ -49,6 +65,7 @@ def test_each_wheel_gets_a_bill_of_what_it_brings(releaser: str, wheels: dict[st
         "functions-local-host",
     }
     for name, bill in bills.items():
+        assert invalid(bill, releaser) == []
         listed = {canonicalize_name(one["name"]): one for one in bill["components"]}
         needs = needs_of(wheels[subjects[name]["name"].replace("-", "_")])
         assert sorted(needs - listed.keys()) == []
