@@ -190,6 +190,7 @@ def test_a_room_has_its_tests_the_houses_and_those_of_endpoints(checkout: Checko
 @pytest.mark.behaviour("packages.suite")
 def test_the_tests_of_wheels_get_what_pytest_would(checkout: Checkout) -> None:
     """By the module that installs the wheels."""
+    checkout.write("requirements-dev.txt", "")
     checkout.write("packages/suite.py", "import sys\nprint(sys.argv[1:])\n")
     named, all_cores = checkout.dev("test", "--wheel", "tests/state", "-x"), checkout.dev("test", "--wheel")
 
