@@ -25,7 +25,7 @@ from hosting.stores.choice import choose_attachments, choose_thread_store
 from hosting.thread.commands import Change, DeleteThread, FinishDelete, RecordSteps
 from hosting.thread.events import Delta
 from tests.support.threads import NOW, accept, end
-from tests.support.warm_python import ROOT, start_python
+from tests.support.warm_python import ROOT, Begins, start_python
 
 pytestmark = pytest.mark.slow
 
@@ -38,10 +38,12 @@ SAID = Delta(at=NOW, run_id="r1", offset=0, text='a word\nand "ü" 😀')
 class Reader:
     """The command in a process of its own, in `folder`."""
 
-    def __init__(self, folder: Path, settings: Mapping[str, str], *arguments: str, is_cold: bool = False) -> None:
+    def __init__(
+        self, folder: Path, settings: Mapping[str, str], *arguments: str, begins: Begins = Begins.WARM
+    ) -> None:
         environ = {**os.environ, **settings, "PYTHONPATH": str(ROOT)}
         self._process = start_python(
-            "hosting.tail", *arguments, folder=folder, environ=environ, has_errors=True, is_cold=is_cold
+            "hosting.tail", *arguments, folder=folder, environ=environ, has_errors=True, begins=begins
         )
 
     async def until(self, text: str) -> str:
@@ -199,7 +201,7 @@ async def test_a_run_that_is_deleted_while_it_is_read_ends_the_reading(
 )
 async def test_a_log_that_cannot_be_read_is_refused(settings: dict[str, str], complaint: str, tmp_path: Path) -> None:
     """And no file is made."""
-    reader = Reader(tmp_path, settings, *RUN, is_cold=True)
+    reader = Reader(tmp_path, settings, *RUN, begins=Begins.COLD)
 
     code, printed, output = await reader.end()
 
@@ -214,7 +216,7 @@ async def test_the_local_settings_of_the_folder_name_the_log(tmp_path: Path) -> 
     """As the local host reads them; the environment goes before."""
     (tmp_path / "local.settings.json").write_text('{"Values": {\n// mine\n"AGENT_LOG": "sqlite:mine.sqlite"}}')
 
-    reader = Reader(tmp_path, {}, *RUN, is_cold=True)
+    reader = Reader(tmp_path, {}, *RUN, begins=Begins.COLD)
 
     assert "mine.sqlite" in (await reader.end())[2]
 
@@ -234,7 +236,7 @@ async def test_ctrl_c_ends_the_reading_quietly(tmp_path: Path) -> None:
     settings = {"AGENT_LOG": f"sqlite:{tmp_path / 'log.sqlite'}"}
     async with opened(settings, tmp_path) as log:
         await log.execute(ADDRESS, accept(claimed=True))
-    reader = Reader(tmp_path, settings, *RUN, is_cold=True)
+    reader = Reader(tmp_path, settings, *RUN, begins=Begins.COLD)
     await reader.until("event: started")
 
     reader.interrupt()

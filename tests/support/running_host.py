@@ -16,14 +16,24 @@ from pathlib import Path
 
 from devhost import __name__ as DEVHOST
 from tests.support.dotnet_reader import faults
-from tests.support.warm_python import ROOT, start_python
+from tests.support.warm_python import PRODUCT, ROOT, Begins, start_python
 
 APPS = ROOT / "tests" / "devhost" / "apps"
 START_GUARD_SECONDS = 20.0
 GUARD_SECONDS = 5.0
-COLD = ("PYTHON", "CLOCK")
-"""Variables that tell the interpreter something, or change what packages find when they are imported, begin so."""
+CLOCKS = "CLOCK"
+"""Variables that set the clock begin so: what the product finds of it when it is imported."""
 _ADDRESS = re.compile(r"development only: (http://\S+)")
+
+
+def begins_with(folder: Path, environ: Mapping[str, str]) -> Begins:
+    """Return what a host of the folder may have imported before it starts."""
+    if (folder / PRODUCT).exists():  # a copy of the tree, whose code is to run
+        return Begins.COLD
+    first, *_ = environ.get("PYTHONPATH", "").split(os.pathsep)
+    if first and not (Path(first) / PRODUCT).exists():  # other packages than ours, perhaps
+        return Begins.COLD
+    return Begins.WITHOUT_PRODUCT if first or any(name.startswith(CLOCKS) for name in environ) else Begins.WARM
 
 
 def host_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
@@ -50,7 +60,7 @@ class RunningHost:
     here if it does not start. All that it said is then in `printed`.
 
     `module` is what Python runs, with the arguments behind it. One `in_terminal` can be sent Ctrl-C. On Linux others
-    begin with the product's packages imported (`warm_python`), but for those whose variables say something of `COLD`.
+    begin with its packages imported (`warm_python`), but for the product itself where it is to be imported anew.
     """
 
     def __init__(
@@ -64,11 +74,14 @@ class RunningHost:
     ) -> None:
         self._folder = folder
         given = arguments if module != DEVHOST else ("start", *(arguments or ("--port", "0")))
-        has_its_own = (folder / "hosting").exists()  # a copy of the tree, whose code is to run
-        is_cold = has_its_own or any(name.startswith(COLD) for name in environ or {})
         settings = host_environment(environ)
         self.process = start_python(
-            module, *given, folder=folder, environ=settings, is_cold=is_cold, in_terminal=in_terminal
+            module,
+            *given,
+            folder=folder,
+            environ=settings,
+            begins=begins_with(folder, environ or {}),
+            in_terminal=in_terminal,
         )
         self.printed: list[str] = []
         self._lines: queue.Queue[str] = queue.Queue()

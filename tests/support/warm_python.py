@@ -20,6 +20,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Mapping, Sequence
+from enum import Enum
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NoReturn
@@ -29,8 +30,17 @@ _STORES = ("hosting.stores.redis", "hosting.stores.tables", "hosting.stores.blob
 _HOST = ("devhost.cli", "devhost.host", "devhost.durable.engine", "devhost.http.fastapi_mode")
 _SERVER = ("uvloop", "uvicorn.loops.auto", "uvicorn.lifespan.off")
 PACKAGES = ("hosting.app", *_HOST, *_SERVER, "fastapi", "aiohttp", "mcp.types", *_STORES)
+PRODUCT = "hosting"
 START_SECONDS = 60.0
 _MOST_BYTES = 1024 * 1024
+
+
+class Begins(Enum):
+    """What a process has imported when it begins."""
+
+    WARM = "all of `PACKAGES`"
+    WITHOUT_PRODUCT = "the same but for the product, which is imported anew: 0.1 s of a processor"
+    COLD = "nothing, as a user's"
 
 
 class WarmProcess:
@@ -107,10 +117,23 @@ class WarmPython:
         atexit.register(self._forks.close)
 
     def start(
-        self, module: str, arguments: Sequence[str], folder: Path, environ: Mapping[str, str], *, has_errors: bool
+        self,
+        module: str,
+        arguments: Sequence[str],
+        folder: Path,
+        environ: Mapping[str, str],
+        *,
+        has_errors: bool,
+        begins: Begins,
     ) -> WarmProcess:
         """Start `python -m module` with the arguments in the folder; its output and errors are one stream or two."""
-        order = {"module": module, "arguments": list(arguments), "folder": str(folder), "environ": dict(environ)}
+        order = {
+            "module": module,
+            "arguments": list(arguments),
+            "folder": str(folder),
+            "environ": dict(environ),
+            "begins": begins.name,
+        }
         pipes = [os.pipe() for _ in range(1 + has_errors)]
         with self._starting:
             socket.send_fds(self._forks, [json.dumps(order).encode()], [theirs for _, theirs in pipes])
@@ -147,15 +170,15 @@ def start_python(
     folder: Path = ROOT,
     environ: Mapping[str, str] = os.environ,
     has_errors: bool = False,
-    is_cold: bool = False,
+    begins: Begins = Begins.WARM,
     in_terminal: bool = False,
 ) -> Process:
     """Start `python -m module` with the arguments in the folder; its errors are a stream of its own, or in its output.
 
-    On Linux it is warm, unless it is to be cold. One `in_terminal` has a group of its own, and is cold.
+    Where it is not on Linux, it is cold. One `in_terminal` has a group of its own, and is cold.
     """
-    if sys.platform == "linux" and not is_cold and not in_terminal:
-        return warm_python().start(module, arguments, folder, environ, has_errors=has_errors)
+    if sys.platform == "linux" and begins is not Begins.COLD and not in_terminal:
+        return warm_python().start(module, arguments, folder, environ, has_errors=has_errors, begins=begins)
     return subprocess.Popen(
         [sys.executable, "-m", module, *arguments],
         cwd=folder,
@@ -218,8 +241,7 @@ def main() -> NoReturn:
     """Import the packages; then be, in each fork, the module that is ordered."""
     for name in PACKAGES:
         __import__(name)
-    for name in [name for name in sys.modules if name.partition(".")[0] == "agents"]:
-        del sys.modules[name]  # an app has its own
+    forget("agents")  # an app has its own
     gc.collect()
     gc.freeze()
     order = forked(socket.socket(fileno=int(sys.argv[1])))
@@ -227,6 +249,8 @@ def main() -> NoReturn:
     os.environ.clear()
     os.environ.update(order["environ"])
     arm_crash_points()
+    if order["begins"] == Begins.WITHOUT_PRODUCT.name:
+        forget(PRODUCT)
     sys.argv = [order["module"], *order["arguments"]]
     given = filter(None, order["environ"].get("PYTHONPATH", "").split(os.pathsep))
     sys.path[:] = [order["folder"], *given, *sys.path[2:]]  # in place of the root and of PYTHONPATH, which is the root
@@ -236,6 +260,12 @@ def main() -> NoReturn:
     except SystemExit as ended:
         code = ended.code
     end_at_once(code)
+
+
+def forget(package: str) -> None:
+    """Have all of a package imported anew by who asks for it next."""
+    for name in [name for name in sys.modules if name.partition(".")[0] == package]:
+        del sys.modules[name]
 
 
 def arm_crash_points() -> None:
