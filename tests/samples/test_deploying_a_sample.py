@@ -1,7 +1,6 @@
 """What each sample's page says of Azure: its file in the place of the template's is an app that indexes by itself."""
 
 import shutil
-from pathlib import Path
 
 import pytest
 
@@ -10,22 +9,24 @@ from tests.support.deployed_tree import copy_deployed, indexed_alone
 
 
 @pytest.fixture(scope="module")
-def deployed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """What a deployment takes along, which each sample's app takes its place in: compiled by the first of them."""
+def indexed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """The functions of each sample's app where the template's is in what a deployment takes along: by one process, as
+    most of a second goes to what each of them imports.
+    """
     folder = tmp_path_factory.mktemp("deployed")
     copy_deployed(folder)
-    return folder
+    (folder / "function_app.py").unlink()
+    for name in APPS:
+        shutil.copyfile(SAMPLES / name / "function_app.py", folder / f"function_app_{name}.py")
+    ended = indexed_alone(folder, *(f"function_app_{name}" for name in APPS))
+    assert ended.stderr == ""
+    return dict(zip(APPS, ended.stdout.splitlines(), strict=True))
 
 
 @pytest.mark.slow
 @pytest.mark.behaviour("samples.deploy")
 @pytest.mark.parametrize("name", APPS)
-def test_a_sample_in_the_place_of_the_template_s_app_indexes_alone(name: str, deployed: Path) -> None:
+def test_a_sample_in_the_place_of_the_template_s_app_indexes_alone(name: str, indexed: dict[str, str]) -> None:
     """With nothing but what a deployment takes along; its page says so."""
-    (deployed / "function_app.py").unlink()
-    shutil.copyfile(SAMPLES / name / "function_app.py", deployed / "function_app.py")
-    ended = indexed_alone(deployed)
-
-    assert ended.stderr == ""
-    assert "dafx-" in ended.stdout
+    assert "dafx-" in indexed[name]
     assert "Copy `function_app.py` over the template's" in SAMPLES.joinpath(name, "README.md").read_text("utf-8")

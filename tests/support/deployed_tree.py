@@ -8,7 +8,11 @@ import sys
 from pathlib import Path, PurePosixPath
 
 ROOT = Path(__file__).resolve().parents[2]
-INDEX = "import function_app; print(*(f.get_function_name() for f in function_app.app.get_functions()))"
+INDEX = """
+import importlib, sys
+for name in sys.argv[1:] or ["function_app"]:
+    print(*(function.get_function_name() for function in importlib.import_module(name).app.get_functions()))
+"""
 
 
 def tracked_files() -> list[PurePosixPath]:
@@ -33,8 +37,10 @@ def copy_deployed(folder: Path) -> int:
     return sum((folder / path).stat().st_size for path in paths)
 
 
-def indexed_alone(folder: Path) -> subprocess.CompletedProcess[str]:
-    """The names of the functions of the app in `folder` on stdout, found without this checkout on Python's path."""
+def indexed_alone(folder: Path, *apps: str) -> subprocess.CompletedProcess[str]:
+    """The names of the functions of the app in `folder` on stdout, found without this checkout on Python's path; of
+    some modules there that are apps, a line each.
+    """
     environ = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
-    command = [sys.executable, "-c", INDEX]
+    command = [sys.executable, "-c", INDEX, *apps]
     return subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, check=False)
