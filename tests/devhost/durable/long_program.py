@@ -23,7 +23,7 @@ from devhost.durable.store.sqlite import SqliteStore
 from tests.devhost.durable.observed_store import ObservedStore
 from tests.devhost.durable.sdk_functions import SdkFunctions
 
-STEPS = 60
+STEPS = 30
 
 
 def build_app(effects: Path) -> df.DFApp:

@@ -21,6 +21,8 @@ from tests.support.seeds import repeated
 from tests.support.warm_python import start_python
 
 _KILLS = repeated(5, exploring=200)
+_MOST_KILLS = min(_KILLS, 25)
+"""Of one orchestration, which then is left to end."""
 _GUARD_SECONDS = 60.0
 _LONGEST_LIFE_SECONDS = 0.25
 
@@ -41,7 +43,7 @@ async def test_a_process_killed_at_random_loses_nothing_doubles_nothing_and_goes
         while (ended := _run(folder, life, is_first=here == 0)) is None:
             here += 1
             # An orchestration that is killed for ever never ends.
-            life = chance.uniform(0, _LONGEST_LIFE_SECONDS) if here < 25 else None
+            life = chance.uniform(0, _LONGEST_LIFE_SECONDS) if here < _MOST_KILLS else None
         kills += here
         assert ended == str(sum(range(STEPS)))
         await _check(folder, here)
