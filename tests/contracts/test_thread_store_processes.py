@@ -13,7 +13,7 @@ from tests.contracts.thread_stores import SHARED, Threads
 from tests.support.warm_python import Process, start_python
 
 GUARD_SECONDS = 20
-RACES = [1, pytest.param(25, marks=[pytest.mark.explore, pytest.mark.timeout(3600)])]
+RACES = [1, pytest.param(50, marks=[pytest.mark.explore, pytest.mark.timeout(3600)])]
 """So many times the appends that two processes race for on a backend."""
 KILLS = [5, pytest.param(20, marks=pytest.mark.explore)]
 NO_LIMIT = 10**9

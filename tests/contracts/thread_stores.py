@@ -41,7 +41,7 @@ class Backend:
     away: Away | None = None
     is_shared: bool = True
     examples: int = repeated(100, exploring=1000)
-    raced: int = 1_600
+    raced: int = 800
     marks: tuple[pytest.MarkDecorator, ...] = ()
 
 
@@ -122,7 +122,7 @@ BACKENDS: dict[str, Backend] = {
         pushes=False,
         away=_account_left,
         examples=repeated(20, exploring=200),
-        raced=400,
+        raced=200,
         marks=(pytest.mark.slow,),
     ),
     "redis": Backend(
