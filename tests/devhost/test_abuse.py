@@ -76,6 +76,7 @@ def test_a_function_that_never_returns_is_answered_and_does_not_keep_the_host(tm
     assert (never.status_code, never.content, quiet.text) == (500, b"", "fine")
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("devhost.exiting-functions")
 @pytest.mark.parametrize("route", ["exits", "exits-too"])
 def test_a_function_that_ends_the_program_ends_its_own_call_only(tmp_path: Path, route: str) -> None:

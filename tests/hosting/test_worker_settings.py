@@ -82,6 +82,7 @@ def test_a_misspelt_setting_is_named_with_the_nearest_known_one(
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("hosting.misspelt-settings-named")
 def test_a_misspelt_setting_of_local_settings_is_named_when_the_local_host_starts(tmp_path: Path) -> None:
     """As is one of the environment: the host puts the file's there."""

@@ -17,6 +17,8 @@ from urllib.parse import urlsplit
 
 MOST_LEVELS = 64
 """How deep `System.Text.Json` follows."""
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")
+"""How half of a character is written in JSON, and a whole one of two halves, too."""
 _LONG = range(-(2**63), 2**63)
 _SENDABLE = {"text", "data", "uri", "functionCall", "functionResult", "hostedFile", "hostedVectorStore"}
 _HOST = re.compile(r"(?:[\w-]{1,63}\.)*[\w-]{1,63}")
@@ -36,7 +38,8 @@ def faults(text: str, before: str | None = None) -> list[str]:
         return ["the document holds half of a character"]
     document = json.loads(text)
     known = json.loads(before)["data"].get("conversationHistory", ()) if before else ()
-    found = [*_halves(document, ""), *([] if _levels(document) <= MOST_LEVELS else ["it nests too deep"])]
+    found = [*_halves(document, "")] if _HALF.search(text) else []
+    found += [] if _levels(document) <= MOST_LEVELS else ["it nests too deep"]
     for place, entry in enumerate(document["data"]["conversationHistory"]):
         if entry not in known:
             found += _entry(entry, f"entry {place}")

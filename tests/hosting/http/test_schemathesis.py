@@ -102,5 +102,5 @@ def schemathesis(seed: int) -> list[str]:
     """Return the command that tries a document, with its configuration, bounded."""
     start = "import sys; from schemathesis.cli import schemathesis; sys.exit(schemathesis())"
     options = ["--config-file", str(HERE / "schemathesis.toml"), "--no-color"]
-    tried = ["--seed", str(seed), "--max-examples", str(repeated(in_the_gate=10, exploring=30))]
+    tried = ["--seed", str(seed), "--max-examples", str(repeated(in_the_gate=5, exploring=30))]
     return [sys.executable, "-c", start, *options, "run", *tried]
