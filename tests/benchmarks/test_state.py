@@ -18,6 +18,7 @@ def test_the_measured_document_is_a_long_thread_of_800_characters_a_message() ->
     assert {len(entry["messages"][0]["contents"][0]["text"]) for entry in entries} == {800}
 
 
+@pytest.mark.slow
 async def test_the_quick_measure_gives_every_figure() -> None:
     """Times and ratios are above nothing."""
     result = await state.measure(QUICK)

@@ -35,6 +35,7 @@ async def test_a_thread_that_lost_messages_gives_no_figure(tmp_path: Path) -> No
             threads.require_all(thread, 12)
 
 
+@pytest.mark.slow
 async def test_the_quick_measure_gives_every_figure() -> None:
     """The ratios are of the longest thread to one whose document was full for the first time."""
     sizes = replace(QUICK, thread_messages=(10, 1000, 1200), thread_turns=3, thread_pages=1)

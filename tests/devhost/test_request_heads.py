@@ -128,6 +128,7 @@ async def test_a_trailer_is_no_header() -> None:
     assert answer.endswith(b"\r\n\r\nhost,transfer-encoding,connection")
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("devhost.head-limits")
 async def test_nothing_of_the_names_that_callers_send_is_kept() -> None:
     """A hundred hosts and origins as long as a head may be."""

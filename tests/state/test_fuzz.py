@@ -150,6 +150,7 @@ PYTHON = st.recursive(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("state.keeps-python-values")
 @FUZZED
 @given(PYTHON)
@@ -160,6 +161,7 @@ def test_any_python_value_of_these_kinds_comes_back(value: Any) -> None:
     assert repr(from_json_value(json.loads(stored_text))) == repr(value)
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("state.keeps-every-content")
 @FUZZED
 @given(st.text() | st.dictionaries(TEXT, PYTHON, max_size=3), TEXT, st.dictionaries(TEXT, PYTHON, max_size=3))

@@ -89,6 +89,7 @@ async def test_histories_in_memory_are_bounded_in_bytes_not_in_number() -> None:
     assert [stored.history for name in "abc" if (stored := await read(name))] == [(result,)] * 3
 
 
+@pytest.mark.slow
 async def test_what_an_execution_waited_for_is_forgotten_when_it_continues_as_new() -> None:
     """Each execution of `ticker` leaves a cancelled timer of an hour behind: after a hundred, one is there."""
     async with running(SdkFunctions(build_app()), clock=ManualClock()) as engine:

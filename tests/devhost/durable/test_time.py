@@ -43,6 +43,7 @@ async def _status(engine: RunningEngine, instance_id: str) -> str:
     return stored.instance.status.value
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("engine.long-timers")
 async def test_a_timer_of_months_fires_on_the_second_over_restarts() -> None:
     """One timer, not pieces of days; each engine lives for a month."""

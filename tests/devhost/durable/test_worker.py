@@ -263,6 +263,7 @@ async def _idle_worker(engine: RunningEngine) -> Worker:
     return worker
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("engine.memory")
 async def test_finished_and_idle_work_leaves_nothing_with_the_worker() -> None:
     """Fifty orchestrations that ended, fifty that wait for an event: no mailbox, no task, no timer."""

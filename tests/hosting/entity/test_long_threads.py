@@ -151,6 +151,7 @@ async def test_a_deleted_thread_begins_anew(thread: LongThread) -> None:
     assert [entry["messages"][0]["contents"][0]["text"] for entry in page["entries"]] == ["anew", "echo: anew"]
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("archive.one-conversation")
 async def test_a_reset_thread_counts_its_entries_anew(thread: LongThread) -> None:
     """From position 1."""

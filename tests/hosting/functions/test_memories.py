@@ -112,6 +112,7 @@ async def test_what_is_no_fact_is_refused(app: OwnedApp, text: object, code: str
     assert await remembered(app) == []
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("memory.full")
 async def test_a_memory_that_is_full_takes_nothing_more_until_something_is_forgotten(app: OwnedApp) -> None:
     """And keeps what it has."""

@@ -37,6 +37,7 @@ async def test_what_is_remembered_from_before_a_trim_is_read_again(processes: Pr
     assert one.agent.turns[-1] == ["one", "echo: one", "two", "echo: two", "three"]
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("service.bounded")
 @pytest.mark.parametrize("size", [1, 100_000])
 async def test_what_is_remembered_of_threads_that_say_nothing_is_bounded_too(size: int) -> None:

@@ -54,6 +54,7 @@ async def test_a_fork_makes_the_same_calls_whatever_is_before_and_behind_its_end
     assert calls[0] == calls[1] < 30
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("fork.cost")
 @pytest.mark.behaviour("archive.counts-all")
 @pytest.mark.parametrize("copied", ["when its origin went", "at once"])

@@ -242,6 +242,7 @@ async def test_two_that_fork_to_one_id_at_once_have_one_thread(world: World, fir
         assert (await world.kept(address))[:2] == (0, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("fork.once")
 @pytest.mark.parametrize(("given", "key"), [("fork", None), (None, "k")], ids=["an id", "a key"])
 async def test_whenever_another_process_makes_the_same_fork_there_is_one(

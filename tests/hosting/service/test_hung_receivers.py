@@ -53,6 +53,7 @@ async def hanging(hosts: int) -> AsyncIterator[tuple[list[str], asyncio.Queue[No
         writer.close()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hosts", [1, 2 * KEYS])
 async def test_what_hangs_keeps_no_other_receiver_from_what_it_gets(hosts: int) -> None:
     """Runs enough that they would hold every key of the entity twice over, at one host or each at its own."""
@@ -365,6 +366,7 @@ class Turns:
         return over
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("hosts", "most"), [(1, bounds.MOST_WAITING_OF_HOST), (500, bounds.MOST_WAITING)])
 def test_what_waits_in_memory_is_bounded(hosts: int, most: int) -> None:
     """The others have their notes."""

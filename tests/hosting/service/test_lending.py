@@ -112,6 +112,7 @@ async def test_a_fork_of_a_long_thread_costs_what_one_of_a_short_thread_does(wor
     assert calls[:2] == calls[2:]
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("fork.cost")
 async def test_a_fork_at_a_run_costs_the_same_however_many_came_after_it(
     world: World, monkeypatch: pytest.MonkeyPatch
@@ -168,6 +169,7 @@ async def test_what_a_fork_has_lost_does_not_come_back_with_its_origins_end(
     assert (await world.kept(ORIGIN))[:2] == NOTHING
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("fork.alone")
 @pytest.mark.parametrize("is_done", [False, True], ids=["before a call", "after it"])
 @pytest.mark.parametrize("act", [delete_origin, reset_origin])
@@ -195,6 +197,7 @@ async def test_whatever_call_a_process_dies_at_that_erases_an_origin_its_fork_is
     assert ends > 15
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("fork.killed")
 @pytest.mark.parametrize("act", [delete_origin, reset_origin, delete_fork])
 async def test_whenever_another_process_erases_a_thread_a_fork_of_it_is_whole_or_there_is_none(
@@ -251,6 +254,7 @@ async def test_a_fork_is_read_whole_while_its_origin_gives_it_copies(world: Worl
     assert at > 10
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("fork.alone")
 @pytest.mark.parametrize("meanwhile", [delete_fork, reset_fork])
 @pytest.mark.parametrize("act", [delete_origin, reset_origin])
@@ -366,6 +370,7 @@ async def test_a_fork_of_one_that_has_copies_by_now_borrows_of_that_alone(world:
         await assert_whole(process, address, before)
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("fork.whole")
 async def test_a_long_row_of_forks_is_whole_at_each_of_them(world: World) -> None:
     """None has more lenders than the most."""

@@ -94,6 +94,7 @@ def sweep_of(
     )
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("erasure.sweep")
 async def test_of_a_thousand_threads_those_are_deleted_whose_time_is_up(process: Process, threads: Threads) -> None:
     """Page by page, a few signals at once; threads in use are not even asked."""

@@ -86,6 +86,7 @@ class Storm:
         return self._random.choice(self._processes)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kills", [False, True])
 async def test_whatever_happens_all_is_taken_in_the_end_and_nothing_is_left(seed: int, *, kills: bool) -> None:
     """And where nobody dies, each try that a receiver sees is on record: none is made twice."""

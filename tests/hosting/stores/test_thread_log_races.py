@@ -63,6 +63,7 @@ async def test_a_look_that_began_before_an_append_does_not_take_its_head_away() 
     assert store.calls == {"append": 1}
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("log.ask")
 async def test_what_a_process_remembers_takes_no_more_memory_than_is_counted() -> None:
     """A head that is read again is several times its text."""

@@ -386,6 +386,7 @@ def test_the_conversation_waits_as_the_thread_does() -> None:
     assert host_of(conversation_of(thread)).pause is None
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("thread.conversation")
 @given(st.lists(st.sampled_from(["accept", "answer", "step", "cancel", "reset", "delete"]), max_size=25), st.data())
 @settings(max_examples=repeated(200, exploring=2000))

@@ -152,6 +152,7 @@ def check(sentence: str, world: World, record_property: Any) -> None:
     assert searched.broken is None, str(searched)
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("thread.explored")
 @pytest.mark.parametrize("sentence", QUICK)
 def test_no_interleaving_breaks_a_promise(sentence: str, record_property: Any) -> None:

@@ -36,6 +36,7 @@ def request(chance: random.Random, number: int, task: str) -> dict[str, Any]:
     return {"jsonrpc": "2.0", "id": number, "method": chance.choice(list(METHODS)), "params": params, **wrong}
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("a2a.fuzzed")
 async def test_whatever_is_sent_the_answer_is_the_protocols(seed: int) -> None:
     """A result, a stream of results, or an error with a code and a reason; never a defect of ours."""

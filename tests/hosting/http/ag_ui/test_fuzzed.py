@@ -40,6 +40,7 @@ def body(chance: random.Random, number: int) -> dict[str, Any]:
     return {**fields, **{chance.choice(FIELDS): ANY.value(chance) for _ in range(chance.randrange(2))}}
 
 
+@pytest.mark.slow
 async def test_whatever_body_is_sent_the_answer_is_the_protocols(wired: Wired, seed: int) -> None:
     """A 4xx by name, or a run; never a defect of ours."""
     chance, statuses = random.Random(seed), set[int]()

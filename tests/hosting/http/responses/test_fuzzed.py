@@ -38,6 +38,7 @@ def body(chance: random.Random) -> dict[str, Any]:
     return {**fields, **wrong}
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("responses.fuzzed")
 async def test_whatever_body_is_sent_the_answer_is_the_protocols(wired: Wired, seed: int) -> None:
     """A 4xx by name, or a response; never a defect of ours."""
