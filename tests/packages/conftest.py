@@ -1,38 +1,65 @@
-"""The wheels, built once for each test process, and environments that have nothing else."""
+"""The wheels, built once for all test processes, and environments that have nothing else."""
 
+import os
+import shutil
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from filelock import FileLock
 
 from tests.support.interpreters import PROGRAMS, install, new_environment
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
+def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
+    """Return the folder of that name, which one test process makes for all of this run. Nobody may change it.
+
+    Otherwise each of the processes would take a quarter of a minute for all of them.
+    """
+    base = factory.getbasetemp()
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        base = base.parent  # what the processes of one run have together
+    folder, made = base / name, base / f"{name}-made"
+    with FileLock(base / f"{name}.lock"):
+        if not made.exists():
+            shutil.rmtree(folder, ignore_errors=True)  # of one that failed half-way
+            folder.mkdir()
+            make(folder)
+            made.touch()
+    return folder
+
+
 @pytest.fixture(scope="session")
 def builder(tmp_path_factory: pytest.TempPathFactory) -> str:
     """A Python with what the build needs, and nothing else."""
-    folder = tmp_path_factory.mktemp("builder")
-    new_environment(sys.executable, folder)
-    python = str(folder / PROGRAMS / "python")
-    install(python, "-r", str(ROOT / "requirements-build.txt"))
-    return python
+
+    def make(folder: Path) -> None:
+        new_environment(sys.executable, folder)
+        install(str(folder / PROGRAMS / "python"), "-r", str(ROOT / "requirements-build.txt"))
+
+    return str(made_once(tmp_path_factory, "builder", make) / PROGRAMS / "python")
 
 
 @pytest.fixture(scope="session")
 def wheels(builder: str, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """The wheels by their import names."""
-    out = tmp_path_factory.mktemp("wheels")
-    subprocess.run([builder, str(ROOT / "packages" / "build.py"), "--out", str(out)], check=True)
-    return {path.name.partition("-")[0]: path for path in out.iterdir()}
+
+    def make(folder: Path) -> None:
+        subprocess.run([builder, str(ROOT / "packages" / "build.py"), "--out", str(folder)], check=True)
+
+    return {path.name.partition("-")[0]: path for path in made_once(tmp_path_factory, "wheels", make).iterdir()}
 
 
 @pytest.fixture(scope="session")
 def both_installed(wheels: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder of programs of an environment with all wheels and what they ask for."""
-    folder = tmp_path_factory.mktemp("both")
-    new_environment(sys.executable, folder)
-    install(str(folder / PROGRAMS / "python"), *map(str, wheels.values()))
-    return folder / PROGRAMS
+
+    def make(folder: Path) -> None:
+        new_environment(sys.executable, folder)
+        install(str(folder / PROGRAMS / "python"), *map(str, wheels.values()))
+
+    return made_once(tmp_path_factory, "both", make) / PROGRAMS
