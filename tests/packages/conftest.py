@@ -1,36 +1,15 @@
 """The wheels, built once for all test processes, and environments that have nothing else."""
 
-import os
-import shutil
 import subprocess
 import sys
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from filelock import FileLock
 
 from tests.support.interpreters import PROGRAMS, install, new_environment
+from tests.support.made_once import made_once
 
 ROOT = Path(__file__).resolve().parents[2]
-
-
-def made_once(factory: pytest.TempPathFactory, name: str, make: Callable[[Path], None]) -> Path:
-    """Return the folder of that name, which one test process makes for all of this run. Nobody may change it.
-
-    Otherwise each of the processes would take a quarter of a minute for all of them.
-    """
-    base = factory.getbasetemp()
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        base = base.parent  # what the processes of one run have together
-    folder, made = base / name, base / f"{name}-made"
-    with FileLock(base / f"{name}.lock"):
-        if not made.exists():
-            shutil.rmtree(folder, ignore_errors=True)  # of one that failed half-way
-            folder.mkdir()
-            make(folder)
-            made.touch()
-    return folder
 
 
 @pytest.fixture(scope="session")

@@ -3,12 +3,14 @@
 import json
 import os
 import re
+import shutil
 from pathlib import Path
 
 import pytest
 
 from dev import HOST_OPTIONS, ON_ALL_CORES
 from tests.support.interpreters import interpreter
+from tests.support.made_once import made_once
 from tests.support.running_host import run_command
 from tests.template.checkout import HOST, PYTHON, Checkout, new_checkout
 
@@ -38,8 +40,9 @@ sys.exit(rounds == 0)
 
 @pytest.fixture(scope="module")
 def checkout(tmp_path_factory: pytest.TempPathFactory) -> Checkout:
-    """A checkout whose .venv is made by the first test that needs it: making one takes seconds."""
-    checkout = new_checkout(tmp_path_factory.mktemp("checkout"))
+    """A checkout with a .venv, installed there: a copy, since making one takes seconds."""
+    made = made_once(tmp_path_factory, "checkout", lambda folder: new_checkout(folder).dev("run"))
+    checkout = Checkout(shutil.copytree(made, tmp_path_factory.mktemp("checkout") / "copy", symlinks=True))
     checkout.dev("run")
     return checkout
 
