@@ -46,18 +46,18 @@ def test_what_is_heavier_than_everything_is_not_held() -> None:
 
 
 @pytest.mark.slow
-async def test_a_hundred_more_ended_orchestrations_leave_no_events_in_memory(tmp_path: Path) -> None:
+async def test_forty_more_ended_orchestrations_leave_no_events_in_memory(tmp_path: Path) -> None:
     """Records and histories are in the file alone; waiting ones are held up to the cache's weight."""
     async with running(SdkFunctions(build_app()), inner=SqliteStore(tmp_path)) as engine:
         counts = []
         for batch in range(3):
-            for number in range(50):
+            for number in range(20):
                 await engine.hub.start("parent", f"p{batch}-{number}", None)
-            for number in range(50):
+            for number in range(20):
                 await engine.store.until_ended(f"p{batch}-{number}")
             await engine.store.until(lambda: _is_idle(engine))
             counts.append(_held())
-    # Some of the last steps' are still in the hands of tasks; fifty instances have thousands.
+    # Some of the last steps' are still in the hands of tasks; twenty instances have a thousand.
     assert max(counts) - min(counts) < 200
     assert len(engine.hub._ledger._histories) == 0
 

@@ -17,7 +17,7 @@ from tests.support.running_host import RunningHost
 
 pytestmark = pytest.mark.slow
 
-SLOW_READERS = 200
+SLOW_READERS = 100
 GUARD_SECONDS = 30.0
 TEXT = "\n".join(f"{number}:{'long' * 50}" for number in range(2000))
 SMALL_BUFFERS = [(socket.SOL_SOCKET, socket.SO_RCVBUF, 65_536)]
