@@ -183,7 +183,10 @@ async def runs_after_its_tick(http: httpx.AsyncClient, schedule: Schedule) -> li
         runs = [] if answer.status_code == 404 else answer.json()["runs"]
         return (runs,) if all(run["ended_at"] for run in runs) else None
 
-    await until(woken, CHANGED_WITHIN_SECONDS)
+    try:
+        await until(woken, CHANGED_WITHIN_SECONDS)
+    except asyncio.TimeoutError:
+        pytest.fail(f"{schedule} has not woken: {await clock_of(http, schedule.place)}")
     (runs,) = await until(ended)
     return list(runs)
 
