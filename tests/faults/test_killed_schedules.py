@@ -31,6 +31,7 @@ CHANGED_WITHIN_SECONDS = 15
 """A schedule is this far ahead where hosts are to die over it before it is due."""
 ENGINE = "/runtime/webhooks/durabletask"
 THREADS = "/api/agents/Clerk/threads"
+UNDER_WAY = ("Pending", "Running")
 
 
 async def until(ask: Callable[[], Awaitable[Any]], ahead_seconds: float = 0) -> Any:
@@ -176,7 +177,7 @@ async def runs_after_its_tick(http: httpx.AsyncClient, schedule: Schedule) -> li
 
     async def woken() -> bool:
         clock = await clock_of(http, schedule.place)
-        return not clock or clock["runtimeStatus"] == "Completed" or clock["input"] != schedule.clock["input"]
+        return not clock or clock["runtimeStatus"] not in UNDER_WAY or clock["input"] != schedule.clock["input"]
 
     async def ended() -> Any:
         answer = await http.get(f"{THREADS}/{schedule.change.thread}/runs")

@@ -45,10 +45,14 @@ SOMEBODY = Principal("https://issuer.example", "somebody", roles=("reader",))
 
 
 class ClockEngine(Engine):
-    """An engine that knows orchestrations too: `clocks` are those that sleep, by their instances."""
+    """An engine that knows orchestrations too: `clocks` are those that sleep, by their instances.
+
+    It ends one so many seconds after the request, as an idle engine looks into its queues now and then.
+    """
 
     def __init__(self) -> None:
         super().__init__()
+        self.ends_after_seconds = 0.0
         self.clocks: dict[str, ScheduleClock] = {}
 
     async def start(self, name: str, instance_id: str, given: Any) -> None:
@@ -68,7 +72,10 @@ class ClockEngine(Engine):
 
     async def terminate(self, instance_id: str) -> None:
         """End a clock."""
-        del self.clocks[instance_id]
+        if self.ends_after_seconds:
+            asyncio.get_running_loop().call_later(self.ends_after_seconds, self.clocks.pop, instance_id)
+        else:
+            del self.clocks[instance_id]
 
     async def purge(self, instance_id: str) -> Purge:
         """Purge it."""
@@ -276,8 +283,10 @@ async def test_a_tick_under_way_has_its_run_before_the_schedule_is_paused_or_gon
 
 
 @pytest.mark.behaviour("schedules.deleted")
-async def test_of_a_deleted_schedule_nothing_is_left(one: Scheduling) -> None:
+@pytest.mark.parametrize("after_seconds", [0.0, 1.0], ids=["an engine at work", "an idle one"])
+async def test_of_a_deleted_schedule_nothing_is_left(one: Scheduling, after_seconds: float) -> None:
     """Neither it nor its clock; a clock that wakes all the same begins nothing, and it is deleted again."""
+    one.engine.ends_after_seconds = after_seconds
     name = await one.made()
     await one.all.delete(name, one.engine)
     one.time.now = NEXT
@@ -286,6 +295,7 @@ async def test_of_a_deleted_schedule_nothing_is_left(one: Scheduling) -> None:
     await one.all.delete(name, one.engine)
 
     assert (woken, one.engine.clocks, await one.runs()) == (None, {}, [])
+    assert len(one.engine.purged) == 1
     assert await one.all.of_agent(AGENT, APP, one.engine) == []
     for ask in (one.all.find, one.all.pause, one.all.resume):
         with pytest.raises(UnknownScheduleError):
