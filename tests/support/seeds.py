@@ -12,7 +12,7 @@ import secrets
 from collections.abc import Sequence
 
 import pytest
-from hypothesis import settings
+from hypothesis import settings, strategies
 from hypothesis.internal.conjecture import engine, providers
 
 EXPLORES = "AGENTS_TEST_EXPLORE"
@@ -64,6 +64,8 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     settings.register_profile("this run", profile)
     settings.load_profile("this run")
+    if getattr(config.option, "numprocesses", None):
+        strategies.text().validate()  # each test process would make the table of all characters: 2.5 s of a processor
 
 
 def forget_what_is_imported() -> None:

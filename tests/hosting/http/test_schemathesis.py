@@ -21,11 +21,14 @@ from tests.support.flows import FLOWS
 from tests.support.receiver import SECRET
 from tests.support.running_host import RunningHost, host_environment
 from tests.support.seeds import IS_EXPLORING, repeated
+from tests.support.warm_python import ROOT
 
 HERE = Path(__file__).resolve().parent
 KEYS = {"master": "m", "host": "h", "functions": {}, "system": {}}
 KEY = ("--header", f"x-functions-key: {KEYS['host']}")
 MOST_SECONDS = 240
+TABLES = str(ROOT / ".hypothesis")
+"""Where the tests keep the table of all characters, which takes seconds to make."""
 
 WIRES = "^/(openai|a2a|ag-ui)/"
 PER_THREAD = "(/[{]thread_id[}](/(runs|messages|reset|export|erasure|approvals|runs/[{]run_id[}]/[a-z]+))?)?"
@@ -62,7 +65,9 @@ def test_schemathesis_finds_nothing(tmp_path: Path, part: str, seed: int) -> Non
         ended = subprocess.run(
             [*schemathesis(seed), f"{host.origin}/api/openapi.json", *KEY, *PARTS[part]],
             cwd=tmp_path,
-            env=host_environment({"SCHEMATHESIS_HOOKS": "tests.hosting.http.schemathesis_hooks"}),
+            env=host_environment(
+                {"SCHEMATHESIS_HOOKS": "tests.hosting.http.schemathesis_hooks", "HYPOTHESIS_STORAGE_DIRECTORY": TABLES}
+            ),
             capture_output=True,
             text=True,
             timeout=MOST_SECONDS,
