@@ -58,8 +58,7 @@ EARLY_SECONDS = 2.0
 OVERDUE_SECONDS = 180.0
 _NOBODY = "nobody"
 """The app itself, among owners: a store lists what an owner has, and does not list the app's own."""
-_STOP_PAUSES = (0.05, 0.2, 0.5, 1.0, 2.0)
-"""Between two tries to remove a clock that was ended: an engine that is idle looks into its queues once a second."""
+_STOP_PAUSES = (0.05, 0.2, 0.5, 1.0, 2.0)  # an idle engine looks into its queues once a second
 MOST_SCHEDULES = 200
 """As many as an owner may be allowed to have with an agent."""
 

@@ -10,6 +10,8 @@ import pytest
 
 from tests.support.running_host import GUARD_SECONDS, RunningHost
 
+pytestmark = pytest.mark.slow
+
 TEXT = "text/plain; charset=utf-8"
 
 

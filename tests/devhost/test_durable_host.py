@@ -13,6 +13,8 @@ import pytest
 
 from tests.support.running_host import APPS, GUARD_SECONDS, RunningHost, run_command
 
+pytestmark = pytest.mark.slow
+
 MANAGEMENT = "/runtime/webhooks/durabletask"
 RECORDED_APP = Path(__file__).resolve().parents[3] / "shared" / "recordings" / "streaming_app"
 
@@ -82,7 +84,6 @@ def test_a_running_operation_ends_before_the_host_does(app_folder):
         assert not [line for line in host.printed if "writing slow" in line]
 
 
-@pytest.mark.slow
 @pytest.mark.behaviour("devhost.one-host-per-folder")
 @pytest.mark.parametrize("arguments", [("start", "--port", "0"), ("reset",)])
 def test_a_second_process_on_the_folder_is_refused_and_harms_nothing(app_folder, arguments):
@@ -96,7 +97,6 @@ def test_a_second_process_on_the_folder_is_refused_and_harms_nothing(app_folder,
         assert read(host, 1) == ["one"]
 
 
-@pytest.mark.slow
 @pytest.mark.behaviour("devhost.reset")
 def test_reset_deletes_the_durable_state(app_folder):
     """What was written is gone after it."""

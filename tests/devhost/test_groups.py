@@ -15,7 +15,7 @@ from devhost.index import FunctionIndex
 from tests.support.app_folder import make_app
 from tests.support.running_host import APPS, GUARD_SECONDS, START_GUARD_SECONDS, RunningHost, run_command
 
-pytestmark = pytest.mark.behaviour("devhost.groups")
+pytestmark = [pytest.mark.slow, pytest.mark.behaviour("devhost.groups")]
 QUICK = ("--queue-poll", "0.05")
 
 MIXED = """
@@ -84,7 +84,6 @@ def test_each_process_runs_its_group_and_names_the_others(tmp_path: Path, by_var
                 host.wait_for("nightly ran")
 
 
-@pytest.mark.slow
 def test_a_group_that_the_app_has_not_is_refused_with_those_it_has(tmp_path: Path) -> None:
     """One sentence, and no host."""
     ended = run_command(make_app(tmp_path, MIXED), "start", "--port", "0", "--group", "function:weekly")
@@ -96,7 +95,6 @@ def test_a_group_that_the_app_has_not_is_refused_with_those_it_has(tmp_path: Pat
     )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("text", ["0", "0.001", "31", "soon", "nan"])
 def test_a_time_between_looks_that_cannot_be_kept_is_refused(tmp_path: Path, text: str) -> None:
     """By its value and the range."""
@@ -106,7 +104,6 @@ def test_a_time_between_looks_that_cannot_be_kept_is_refused(tmp_path: Path, tex
     assert f"'{text}' is no time between two looks; give seconds from 0.01 to 30" in ended.stderr
 
 
-@pytest.mark.slow
 def test_http_processes_take_requests_while_the_durable_one_is_absent_and_killed(tmp_path: Path) -> None:
     """Signals by either are in one entity, each once; the durable process finds what was sent before and after it."""
     folder = Path(shutil.copytree(APPS / "durable", tmp_path / "app"))

@@ -15,6 +15,8 @@ from devhost.http import app
 from tests.support.app_folder import make_app
 from tests.support.running_host import GUARD_SECONDS, RunningHost
 
+pytestmark = pytest.mark.slow
+
 APP = """
 import asyncio
 import azure.durable_functions as df
@@ -138,7 +140,6 @@ def test_a_client_that_writes_its_whole_body_first_reads_the_refusal(
     assert (answer.status, answer.getheader("connection")) == (413, "close")
 
 
-@pytest.mark.slow
 @pytest.mark.behaviour("devhost.body-limit")
 def test_a_body_without_end_is_cut_off_though_its_client_goes_on(host: RunningHost) -> None:
     """Behind the answer."""

@@ -300,6 +300,7 @@ async def behind(req: Request) -> Response:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("devhost.isolated-functions")
 @pytest.mark.parametrize("kind", ["cancelled", "exits", "interrupts"])
 def test_http_functions_that_raise_them_are_answered_500_and_streams_end(tmp_path: Path, kind: str):

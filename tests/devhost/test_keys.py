@@ -12,6 +12,8 @@ import pytest
 
 from tests.support.running_host import APPS, GUARD_SECONDS, RunningHost, run_command
 
+pytestmark = pytest.mark.slow
+
 KEYS = {
     "master": "m",
     "host": "h",
@@ -99,7 +101,6 @@ def test_the_durable_clients_addresses_carry_the_key(client: httpx.Client) -> No
     assert "&code=d" in started.headers["location"]
 
 
-@pytest.mark.slow
 @pytest.mark.behaviour("devhost.keys-command")
 def test_keys_are_made_once_and_printed(tmp_path: Path) -> None:
     """The second time they are the same."""
@@ -128,7 +129,6 @@ def test_a_timer_is_run_by_hand(keyed_host: RunningHost, client: httpx.Client) -
     assert refused.text.startswith("Only timers are run by hand here; 'hello' is a orchestrationTrigger")
 
 
-@pytest.mark.slow
 @pytest.mark.behaviour("devhost.inspect")
 def test_the_engine_is_looked_at_by_route_and_by_command(
     keyed_folder: Path, keyed_host: RunningHost, client: httpx.Client

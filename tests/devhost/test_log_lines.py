@@ -25,6 +25,7 @@ def fails(req: func.HttpRequest) -> str:
 """
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("devhost.keys-not-logged")
 def test_a_key_in_an_address_is_not_logged(tmp_path: Path) -> None:
     """Neither by the web server at --verbose, nor in the app's own line, nor in a traceback."""
@@ -46,6 +47,7 @@ atexit.register(logging.getLogger("shop").error, "a session was not closed")
 """
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("devhost.forwarded-logs")
 @pytest.mark.parametrize(("options", "is_shown"), [((), False), (("--verbose",), True)])
 def test_what_a_package_logs_as_the_process_ends_is_for_verbose_only(

@@ -10,6 +10,8 @@ import pytest
 from devhost.http.origins import is_loopback_name
 from tests.support.running_host import GUARD_SECONDS
 
+pytestmark = pytest.mark.slow
+
 CALL = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 ACCEPT = {"accept": "application/json, text/event-stream"}
 

@@ -13,6 +13,8 @@ from mcp.client.streamable_http import streamable_http_client
 from tests.support.mcp_exchange import PATH, call, raw_client
 from tests.support.running_host import RunningHost
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 async def client(classic_host: RunningHost) -> AsyncIterator[httpx.AsyncClient]:

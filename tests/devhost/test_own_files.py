@@ -14,6 +14,7 @@ import pytest
 from tests.support.running_host import APPS, GUARD_SECONDS, RunningHost
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.skipif(sys.platform == "win32", reason="files there have no such modes"),
     pytest.mark.behaviour("devhost.own-files"),
 ]

@@ -12,6 +12,8 @@ import pytest
 import devhost
 from tests.support.running_host import GUARD_SECONDS, RunningHost
 
+pytestmark = pytest.mark.slow
+
 APP = """
 import azure.functions as func
 

@@ -16,7 +16,7 @@ from tests.support.app_folder import make_app
 from tests.support.mcp_exchange import call, raw_client
 from tests.support.running_host import GUARD_SECONDS, START_GUARD_SECONDS, RunningHost
 
-pytestmark = pytest.mark.behaviour("devhost.signs-in")
+pytestmark = [pytest.mark.slow, pytest.mark.behaviour("devhost.signs-in")]
 
 ECHO = '''
 import dataclasses
@@ -207,7 +207,6 @@ def test_without_the_option_the_developer_is_warned(plain_host: RunningHost) -> 
     assert any(warned in line for line in plain_host.printed) or plain_host.wait_for(warned)
 
 
-@pytest.mark.slow
 def test_a_host_that_watches_signs_in_too(tmp_path: Path) -> None:
     """The name reaches the process that serves."""
     folder = echo_app(tmp_path)

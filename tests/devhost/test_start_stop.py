@@ -21,6 +21,8 @@ from tests.support.running_host import (
     run_command,
 )
 
+pytestmark = pytest.mark.slow
+
 posix_only = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no SIGTERM to send to a process")
 
 SLOW_APP = """
@@ -101,7 +103,6 @@ def test_an_app_says_what_its_start_shows(tmp_path, verbose, listed):
     assert any(printed.startswith("\tqueued: queueTrigger (not run here") for printed in host.printed)
 
 
-@pytest.mark.slow
 @pytest.mark.behaviour("devhost.port-in-use")
 def test_a_port_in_use_is_one_sentence_and_exit_code_two():
     """The host that has the port goes on."""
@@ -112,7 +113,6 @@ def test_a_port_in_use_is_one_sentence_and_exit_code_two():
     assert (ended.returncode, ended.stderr) == (2, expected)
 
 
-@pytest.mark.slow
 def test_a_port_that_is_none_is_refused():
     """By the command line's own usage message."""
     ended = run_command(APPS / "classic", "start", "--port", "65536")
@@ -188,7 +188,6 @@ def test_the_app_is_killed_with_the_process_that_watches_for_it(tmp_path):
             request.result(GUARD_SECONDS)
 
 
-@pytest.mark.slow
 @posix_only
 def test_ctrl_c_while_the_app_is_imported_ends_the_host_without_a_traceback(tmp_path):
     """Nothing runs yet that could be drained."""

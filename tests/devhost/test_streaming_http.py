@@ -9,6 +9,8 @@ import pytest
 
 from tests.support.running_host import GUARD_SECONDS, RunningHost
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 async def client(streaming_host: RunningHost) -> AsyncIterator[httpx.AsyncClient]:

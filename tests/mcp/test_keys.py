@@ -15,6 +15,8 @@ from mcp.client.streamable_http import streamable_http_client
 from tests.support.mcp_exchange import HEADERS, PATH
 from tests.support.running_host import GUARD_SECONDS, RunningHost
 
+pytestmark = pytest.mark.slow
+
 KEYS = {"master": "m", "host": "h", "functions": {}, "system": {"durabletask_extension": "d", "mcp_extension": "t"}}
 PING = {"jsonrpc": "2.0", "id": 1, "method": "ping"}
 

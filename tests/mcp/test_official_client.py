@@ -11,6 +11,8 @@ from mcp.client.streamable_http import streamable_http_client
 from tests.support.mcp_exchange import PATH
 from tests.support.running_host import RunningHost
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.mark.behaviour("mcp.resources")
 async def test_the_official_client_lists_and_reads_resources(offers_host: RunningHost) -> None:

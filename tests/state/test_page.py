@@ -40,6 +40,7 @@ def test_the_document_of_the_page_is_one_that_we_write() -> None:
     assert json.loads(write(read(block("json")))) == value
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("state.page")
 def test_the_five_lines_print_what_the_page_says(tmp_path: Path) -> None:
     """With the standard library alone."""

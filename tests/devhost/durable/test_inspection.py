@@ -96,6 +96,7 @@ async def test_the_file_is_read_beside_the_host_that_has_it_and_after_it(tmp_pat
     assert await describe_folder(tmp_path, "b", START) == ["There is no instance or entity b."]
 
 
+@pytest.mark.slow
 async def test_a_folder_without_state_and_a_file_of_another_version_are_told(tmp_path: Path) -> None:
     """Each by a sentence; an older file is not upgraded by looking at it."""
     with pytest.raises(StoreUnreachableError, match="There is no durable state in"):
