@@ -2,10 +2,11 @@
 
 import fnmatch
 import os
-import shutil
 import subprocess
 import sys
 from pathlib import Path, PurePosixPath
+
+from tests.support.compiled import copy_compiled
 
 ROOT = Path(__file__).resolve().parents[2]
 INDEX = """
@@ -33,7 +34,7 @@ def copy_deployed(folder: Path) -> int:
     paths = deployed(tracked_files())
     for path in paths:
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(ROOT / path, folder / path)
+        copy_compiled(ROOT / path, folder / path)
     return sum((folder / path).stat().st_size for path in paths)
 
 

@@ -3,7 +3,6 @@
 import asyncio
 import os
 import re
-import shutil
 import subprocess
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -11,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from agents.models import SETTINGS
+from tests.support.compiled import copy_compiled
 
 ROOT = Path(__file__).resolve().parents[2]
 INSTALL_SECONDS = 300
@@ -25,12 +25,12 @@ class RunningApp:
 
 
 def copy_tree(folder: Path) -> None:
-    """What a clone would bring, with what was edited and added since; nothing that git ignores."""
+    """What a clone would bring, with what was edited and added since, and what Python compiled of it."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
     for name in subprocess.check_output(command, cwd=ROOT, text=True).splitlines():
         if (ROOT / name).is_file():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(ROOT / name, folder / name)
+            copy_compiled(ROOT / name, folder / name)
 
 
 @asynccontextmanager
