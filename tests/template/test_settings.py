@@ -3,6 +3,7 @@
 import ast
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -26,9 +27,11 @@ SET_BY_HOSTS = {"AzureWebJobsScriptRoot"}
 """Nobody sets these by hand."""
 
 
-def settings_in_code() -> set[str]:
+@cache
+def settings_in_code() -> frozenset[str]:
+    """Each setting that the deployed code names, which it takes a second of a processor to find."""
     literal = {text for path in DEPLOYED for text in texts_in(path) if SETTING.fullmatch(text)}
-    return literal - set(READ_BY_LIBRARIES) | {str(field.alias) for field in Settings.model_fields.values()}
+    return frozenset(literal - set(READ_BY_LIBRARIES) | {str(field.alias) for field in Settings.model_fields.values()})
 
 
 def texts_in(path: Path) -> Iterator[str]:
@@ -43,7 +46,7 @@ def environment_reads(path: Path) -> Iterator[str]:
         if isinstance(node, ast.Subscript | ast.Call):
             requested = node.value if isinstance(node, ast.Subscript) else node.func
             key = node.slice if isinstance(node, ast.Subscript) else next(iter(node.args), None)
-            if re.search(r"\benviron\b|\bgetenv\b", ast.unparse(requested)) and isinstance(key, ast.Constant):
+            if isinstance(key, ast.Constant) and re.search(r"\benviron\b|\bgetenv\b", ast.unparse(requested)):
                 yield str(key.value)
 
 
