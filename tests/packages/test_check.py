@@ -1,17 +1,21 @@
 """`durable-agent-host check`: a sentence for each thing of an app that is to be changed before it is deployed."""
 
+from __future__ import annotations
+
 import json
 import re
 import shutil
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
 from packages.build import ROOT, version
 from packages.durable_agent_host.check import CHECKS, check_id
 from tests.packages.hosted_apps import BARE
+from tests.support.made_once import made_once
 from tests.support.page_tables import rows
 
 Change = Callable[[Path], object]
@@ -270,6 +274,51 @@ def check(programs: Path, folder: Path, *arguments: str) -> subprocess.Completed
     return subprocess.run(command, cwd=folder, env=BARE, capture_output=True, text=True, check=False)
 
 
+EACH = """
+import contextlib, io, json, os, sys
+from durable_agent_host.__main__ import main
+
+ended = []
+for folder, arguments in json.load(sys.stdin):
+    os.chdir(folder)
+    sys.argv[1:] = ["check", *arguments]
+    with contextlib.redirect_stdout(io.StringIO()) as out, contextlib.redirect_stderr(io.StringIO()) as errors:
+        code = main()
+    ended.append([code, out.getvalue(), errors.getvalue()])
+print(json.dumps(ended))
+"""
+"""The command in one folder after the other: a third of a second of a processor goes to what it imports."""
+
+
+class Ended(NamedTuple):
+    """How the command ended."""
+
+    code: int
+    out: str
+    errors: str
+
+
+@pytest.fixture(scope="module")
+def ended_in(both_installed: Path, made: Path, tmp_path_factory: pytest.TempPathFactory) -> list[Ended]:
+    """How the command ends in an app of each case."""
+
+    def make(folder: Path) -> None:
+        asked = []
+        for number, (name, changes, _) in enumerate(CASES):
+            app = Path(shutil.copytree(made, folder / str(number)))
+            for change in changes:
+                change(app)
+            # What changes a requirement is also not what was locked.
+            asked.append((str(app), [] if name == "lock-outdated" else ["--ignore", "lock-outdated"]))
+        (folder / "each.py").write_text(EACH, encoding="utf-8")  # beside them, as their modules are none of its own
+        command = [str(both_installed / "python"), str(folder / "each.py")]
+        ended = subprocess.check_output(command, input=json.dumps(asked), cwd=folder, env=BARE, text=True)
+        (folder / "ended.json").write_text(ended, encoding="utf-8")
+
+    ended = made_once(tmp_path_factory, "checked", make) / "ended.json"
+    return [Ended(*one) for one in json.loads(ended.read_text(encoding="utf-8"))]
+
+
 @pytest.fixture(scope="module")
 def made(both_installed: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A new app, which nobody changed, locked as `lock` does it."""
@@ -285,22 +334,15 @@ def app(made: Path, tmp_path: Path) -> Path:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("check_name", "changes", "said"), CASES, ids=[f"{name}-{n}" for n, (name, *_) in enumerate(CASES)]
-)
-def test_each_check_finds_what_was_changed_and_nothing_else_does(
-    both_installed: Path, app: Path, check_name: str, changes: list[Change], said: str
-) -> None:
+@pytest.mark.parametrize("number", range(len(CASES)), ids=lambda number: f"{CASES[number][0]}-{number}")
+def test_each_check_finds_what_was_changed_and_nothing_else_does(ended_in: list[Ended], number: int) -> None:
     """One finding, of this check, at its place."""
-    for change in changes:
-        change(app)
-    # What changes a requirement is also not what was locked.
-    others = [] if check_name == "lock-outdated" else ["--ignore", "lock-outdated"]
-    ended = check(both_installed, app, *others)
-    lines = [line.strip() for line in ended.stdout.splitlines() if line.startswith("    ")]
+    check_name, _, said = CASES[number]
+    ended = ended_in[number]
+    lines = [line.strip() for line in ended.out.splitlines() if line.startswith("    ")]
 
-    assert (ended.returncode, ended.stderr) == (1, "")
-    assert [re.findall(r"\[([\w-]+)\]$", line) for line in lines] == [[check_name]], ended.stdout
+    assert (ended.code, ended.errors) == (1, "")
+    assert [re.findall(r"\[([\w-]+)\]$", line) for line in lines] == [[check_name]], ended.out
     assert lines[0].startswith(said), lines[0]
 
 
