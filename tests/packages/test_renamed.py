@@ -2,12 +2,13 @@
 
 import ast
 import re
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from packages.build import NAMES, ROOT, renamed
+from packages.build import NAMES, PACKAGES, ROOT, renamed
 
 ALONE = {
     ("hosting/runner/telemetry.py", "hosting"): "the scope of spans, which dashboards name",
@@ -46,16 +47,22 @@ def test_a_source_is_renamed_where_it_says_a_module(source: str, expected: str |
 
 @pytest.mark.slow
 @pytest.mark.parametrize("package", NAMES)
-def test_a_source_in_a_wheel_is_the_trees_but_for_names(package: str) -> None:
+def test_a_source_in_a_wheel_is_the_trees_but_for_names(package: str, wheels: dict[str, Path]) -> None:
     """Its lines stand where they stood, it imports nothing of the tree, and else it does the same."""
-    for path in sources(package):
-        source = path.read_text(encoding="utf-8")
-        text = renamed(source)
-        tree = ast.parse(text)
+    folder = NAMES[package].replace(".", "/")
+    with zipfile.ZipFile(wheels[folder.partition("/")[0]]) as wheel:
+        for path in sources(package):
+            name = f"{folder}/{path.relative_to(ROOT / package).as_posix()}"
+            if (PACKAGES / name).exists():  # the wheel has this one in place of the tree's
+                continue
+            old, new = path.read_text(encoding="utf-8"), wheel.read(name).decode()
+            before, after = ast.parse(old), ast.parse(new)
+            lines = zip(old.split("\n"), new.split("\n"), strict=True)
+            changed = {number for number, (line, other) in enumerate(lines, 1) if line != other}
 
-        assert text.count("\n") == source.count("\n"), path
-        assert sorted(imported(tree) & NAMES.keys()) == [], path
-        assert outline(ast.parse(source)) == outline(tree), path
+            assert sorted(imported(after) & NAMES.keys()) == [], path
+            assert places(before) == places(after), path
+            assert outline(before, changed) == outline(after, changed), path
 
 
 def sources(package: str) -> list[Path]:
@@ -64,26 +71,39 @@ def sources(package: str) -> list[Path]:
 
 
 def imported(tree: ast.Module) -> set[str]:
-    modules = [node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)]
-    modules += [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
+    modules = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            modules.append(node.module or "")
+        elif isinstance(node, ast.Import):
+            modules += [alias.name for alias in node.names]
     return {module.partition(".")[0] for module in modules}
 
 
-def outline(tree: ast.Module) -> list[str]:
-    """What a module does, without the modules it imports and the texts in it."""
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom):
-            node.module = ""
-        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            node.value = ""
-    return [ast.dump(statement) for statement in tree.body]
+def places(tree: ast.Module) -> list[range]:
+    """The lines of each statement, with those of its decorators."""
+    first = (min(part.lineno for part in (one, *getattr(one, "decorator_list", ()))) for one in tree.body)
+    return [range(line, (one.end_lineno or line) + 1) for line, one in zip(first, tree.body, strict=True)]
+
+
+def outline(tree: ast.Module, lines: set[int]) -> list[str]:
+    """What the statements at these lines do, without the modules that they import and the texts in them."""
+    statements = [one for one, place in zip(tree.body, places(tree), strict=True) if not lines.isdisjoint(place)]
+    for statement in statements:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.ImportFrom):
+                node.module = ""
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+                node.value = ""
+    return [ast.dump(statement) for statement in statements]
 
 
 def strings(path: Path) -> Iterator[tuple[str, bool]]:
     """Each string of a source, and whether it is a part of one with expressions."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    parts = {id(part) for node in ast.walk(tree) if isinstance(node, ast.JoinedStr) for part in node.values}
-    for node in ast.walk(tree):
+    nodes = list(ast.walk(tree))
+    parts = {id(part) for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
+    for node in nodes:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             yield node.value, id(node) in parts
 

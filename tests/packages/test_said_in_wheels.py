@@ -2,11 +2,12 @@
 
 import re
 import subprocess
+import zipfile
 from pathlib import Path
 
 import pytest
 
-from packages.build import ROOT, WHEELS, renamed, write_sources
+from packages.build import ROOT, renamed
 from tests.support.messages import messages
 
 pytestmark = pytest.mark.behaviour("packages.said")
@@ -14,11 +15,12 @@ TRACKED = subprocess.check_output(["git", "ls-files"], cwd=ROOT, text=True).spli
 
 
 @pytest.fixture(scope="module")
-def staged(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The sources of all wheels."""
-    folder = tmp_path_factory.mktemp("staged")
-    for wheel in WHEELS:
-        write_sources(wheel, folder / wheel.name)
+def installed(wheels: dict[str, Path], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What all wheels bring."""
+    folder = tmp_path_factory.mktemp("installed")
+    for path in wheels.values():
+        with zipfile.ZipFile(path) as archive:
+            archive.extractall(folder)
     return folder
 
 
@@ -27,17 +29,17 @@ def of_a_clone(template: Path) -> re.Pattern[str]:
     there = {path.name for path in template.iterdir()}
     folders = {name.partition("/")[0] for name in TRACKED if "/" in name} - there
     files = {name for name in TRACKED if "/" not in name} - there
-    names = [*(rf"{re.escape(name)}/\w" for name in sorted(folders)), *map(re.escape, sorted(files))]
+    names = [*(rf"{re.escape(name)}/[\w./-]*\w" for name in sorted(folders)), *map(re.escape, sorted(files))]
     return re.compile(rf"(?<![\w./-])(?:{'|'.join(names)})(?![\w-])")
 
 
 @pytest.mark.slow
-def test_what_wheels_print_names_nothing_that_only_a_clone_has(staged: Path) -> None:
+def test_what_wheels_print_names_nothing_that_only_a_clone_has(installed: Path) -> None:
     """No page of docs/, no sample, no file of requirements."""
-    absent = of_a_clone(staged / "durable_agent_host" / "durable_agent_host" / "template")
+    absent = of_a_clone(installed / "durable_agent_host" / "template")
     found = [
-        f"{path.relative_to(staged)}:{line}: {text}"
-        for path in sorted(staged.rglob("*.py"))
+        f"{path.relative_to(installed)}:{line}: {text}"
+        for path in sorted(installed.rglob("*.py"))
         for line, text in messages(path)
         if absent.search(text)
     ]
@@ -46,9 +48,9 @@ def test_what_wheels_print_names_nothing_that_only_a_clone_has(staged: Path) -> 
 
 
 @pytest.mark.slow
-def test_the_files_of_a_new_app_name_nothing_that_only_a_clone_has(staged: Path) -> None:
+def test_the_files_of_a_new_app_name_nothing_that_only_a_clone_has(installed: Path) -> None:
     """Nor do their comments, because they are the user's own; .funcignore is a list of what may be there."""
-    template = staged / "durable_agent_host" / "durable_agent_host" / "template"
+    template = installed / "durable_agent_host" / "template"
     absent = of_a_clone(template)
     found = [
         f"{path.relative_to(template)}:{number}: {line}"
