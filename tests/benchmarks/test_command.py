@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks.app_folder import MEASURED, ROOT, copied
+from benchmarks.catalogue import MEASURES
+from benchmarks.cli import main
 from benchmarks.host_process import HostStartError, hosted
 
 PAGE = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
@@ -61,9 +63,11 @@ async def test_a_host_that_cannot_start_is_told_with_what_it_said(tmp_path: Path
             pass
 
 
-@pytest.mark.slow
-async def test_an_unknown_measure_is_refused_with_the_known_ones(tmp_path: Path) -> None:
+def test_an_unknown_measure_is_refused_with_the_known_ones(capsys: pytest.CaptureFixture[str]) -> None:
     """Nothing is started for it."""
-    code, printed = await benchmark("-m benchmarks speed", tmp_path)
+    with pytest.raises(SystemExit) as ended:
+        main(["speed"])
+    printed = capsys.readouterr()
 
-    assert (code, printed) == (2, "")
+    assert (ended.value.code, printed.out) == (2, "")
+    assert f"'speed' is no measure; there are {', '.join(MEASURES)}\n" in printed.err

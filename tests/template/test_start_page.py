@@ -7,7 +7,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from tests.support.browsing import needs_browser, opened
+from tests.support.browsing import a_browser, needs_browser
 from tests.support.template_process import copy_tree, running
 
 HOST = [sys.executable, "-m", "devhost", "start", "--port", "0"]
@@ -45,11 +45,13 @@ async def test_the_first_page_leads_to_an_answer_that_streams_and_to_every_route
     copy_tree(tree)
     async with running(HOST, tree) as app, aiohttp.ClientSession(app.origin) as session:
         document = await (await session.get("/api/openapi.json")).json()
-        async with opened(f"{app.origin}/") as page:
+        async with a_browser() as browser:
+            page = await browser.new_page()
+            await page.goto(f"{app.origin}/")
             links = await page.evaluate("[...document.querySelectorAll('ul a')].map(link => link.href)")
-        async with opened(links[0]) as page:
+            await page.goto(links[0])
             answer = await asyncio.wait_for(page.evaluate(ASK), GUARD_SECONDS)
-        async with opened(links[1]) as page:
+            await page.goto(links[1])
             shown = await asyncio.wait_for(page.evaluate(SHOWN), GUARD_SECONDS)
 
     assert answer == "The weather in Paris: partly cloudy, 18 °C."
