@@ -1,16 +1,17 @@
 """What a newcomer's browser finds at the address that a start prints."""
 
 import asyncio
-import sys
+import shutil
 from pathlib import Path
 
 import aiohttp
 import pytest
 
+from agents.models import SETTINGS
 from tests.support.browsing import a_browser, needs_browser
-from tests.support.template_process import copy_tree, running
+from tests.support.running_host import ROOT, RunningHost
 
-HOST = [sys.executable, "-m", "devhost", "start", "--port", "0"]
+APP = ("function_app.py", "host.json")
 GUARD_SECONDS = 30
 
 pytestmark = [
@@ -41,10 +42,11 @@ SHOWN = """new Promise(done => setInterval(() => {
 
 async def test_the_first_page_leads_to_an_answer_that_streams_and_to_every_route(tmp_path: Path) -> None:
     """By links alone, and with nothing from elsewhere."""
-    tree = tmp_path / "tree"
-    copy_tree(tree)
-    async with running(HOST, tree) as app, aiohttp.ClientSession(app.origin) as session:
-        document = await (await session.get("/api/openapi.json")).json()
+    for name in APP:
+        shutil.copy(ROOT / name, tmp_path)
+    with RunningHost(tmp_path, environ=dict.fromkeys(SETTINGS, "")) as app:
+        async with aiohttp.ClientSession(app.origin) as session:
+            document = await (await session.get("/api/openapi.json")).json()
         async with a_browser() as browser:
             page = await browser.new_page()
             await page.goto(f"{app.origin}/")
