@@ -13,8 +13,7 @@ import httpx
 import pytest
 from playwright.async_api import expect
 
-from tests.hosting.http.browsed_page import IN_A_BROWSER, UNWANTED, ask, browsed, ended
-from tests.support.browsing import a_browser
+from tests.hosting.http.browsed_page import ELSEWHERE, IN_A_BROWSER, UNWANTED, ask, browsed, ended, profile
 from tests.support.running_host import RunningHost
 
 REFUSED = "Failed to load resource: the server responded"
@@ -41,9 +40,22 @@ MARKDOWN = (
     '```"onload=hacked()\n</code><script>hacked()</script>\n```',
     "| <img src=x onerror=hacked()> | b |\n|---|---|\n| [c](javascript:hacked()) | d |",
 )
+LINKS = "[...document.querySelectorAll('.markdown a')].map(link => [link.href, link.rel])"
+GROWN = """async texts => {
+    const script = document.querySelector("link[rel=modulepreload][href$='/markdown.js']")
+    const { show } = await import(script.href)
+    for (const text of texts) {
+        const answer = document.createElement("div")
+        answer.className = "markdown"
+        document.querySelector(".turns").append(answer)
+        for (let end = 1; end <= text.length; end++) show(answer, text.slice(0, end))
+    }
+}"""
+"""Each text by itself, as an answer that comes one letter at a time."""
 TRIES = """
 <iframe name=framed src="{page}" width=400 height=300></iframe>
-<form id=form method=post enctype=text/plain target=framed action="{run}"><input name="a" value="b"></form>
+<iframe name=posted></iframe>
+<form id=form method=post enctype=text/plain target=posted action="{run}"><input name="a" value="b"></form>
 <script>
   const told = {{}}
   const attempt = (name, work) => work().then((answer) => (told[name] = answer), (error) => (told[name] = error.name))
@@ -63,18 +75,22 @@ async def test_nothing_that_is_said_or_stored_becomes_more_than_text(host: Runni
     """Asked, answered, streamed and read again: no element, no listener, no link but to the web, no request."""
     async with browsed(host.origin) as browser:
         page = await browser.open("#/writer")
-        for number, text in enumerate((*MARKUP, *MARKDOWN), 1):
-            await ask(page, text)
+        for number, texts in enumerate((MARKUP, MARKDOWN), 1):
+            await ask(page, "\n\n".join(texts))
             await ended(page, number=number)
         shown = await page.evaluate(UNWANTED)
         await page.reload()
-        await ended(page, number=len(MARKUP) + len(MARKDOWN))
+        await ended(page, number=2)
         again = await page.evaluate(UNWANTED)
-        links = await page.evaluate("[...document.querySelectorAll('.markdown a')].map(link => [link.href, link.rel])")
+        links = [await page.evaluate(LINKS)]
+        await page.evaluate(GROWN, [*MARKUP, *MARKDOWN])
+        alone = await page.evaluate(UNWANTED)
+        links.append((await page.evaluate(LINKS))[len(links[0]) :])
 
-    assert (shown, again) == ([], [])
-    assert {url.split("/")[2] for url, _ in links} == {"elsewhere.example"}
-    assert {relation for _, relation in links} == {"noopener noreferrer nofollow"}
+    assert (shown, again, alone) == ([], [], [])
+    assert links[0] == links[1]
+    assert {url.split("/")[2] for url, _ in links[0]} == {"elsewhere.example"}
+    assert {relation for _, relation in links[0]} == {"noopener noreferrer nofollow"}
 
 
 async def test_no_argument_of_a_tool_no_id_and_no_file_s_name_becomes_more_than_text(host: RunningHost) -> None:
@@ -146,15 +162,15 @@ def elsewhere(host: RunningHost, tmp_path: Path) -> Iterator[str]:
     handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(tmp_path))
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://elsewhere.example:{server.server_port}/"
+    yield f"http://{ELSEWHERE}:{server.server_port}/"
     server.shutdown()
     server.server_close()
 
 
 async def test_a_page_of_another_origin_can_do_nothing(host: RunningHost, elsewhere: str) -> None:
     """Not frame it, not read, not write; no run was begun."""
-    async with a_browser("--host-resolver-rules=MAP elsewhere.example 127.0.0.1") as browser:
-        page = await browser.new_page()
+    async with profile() as context:
+        page = await context.new_page()
         await page.goto(elsewhere)
         told = await page.evaluate("window.all")
         framed = await page.frame_locator("iframe[name=framed]").locator("body").inner_text()
@@ -162,5 +178,5 @@ async def test_a_page_of_another_origin_can_do_nothing(host: RunningHost, elsewh
         forged = await client.get("/api/agents/writer/threads/forged")
 
     assert (told["read"], told["script"]) == ("TypeError", "TypeError")
-    assert "Agents" not in framed
+    assert framed == ""
     assert forged.status_code == 404

@@ -13,7 +13,6 @@ from pathlib import Path
 
 import httpx
 import pytest
-from axe_playwright_python.async_playwright import Axe
 from playwright.async_api import FilePayload, Request, Route, expect
 
 from tests.hosting.http.browsed_page import (
@@ -460,31 +459,31 @@ async def test_nothing_stands_in_the_way_of_those_who_do_not_see_or_point(
     async with browsed(host.origin, REFUSED, is_phone=is_phone, theme=theme) as browser:
         page = await browser.open("#/clerk")
         await page.get_by_text("Ask clerk").wait_for()
-        found["empty"] = await Axe().run(page)
+        found["empty"] = await faults_of(page)
         await ask(page, REFUND)
         await page.get_by_text("May the agent call refund?").wait_for()
-        found["approval"] = await Axe().run(page)
+        found["approval"] = await faults_of(page)
         if is_phone:
             await page.get_by_role("button", name="Agents and threads").click()
             await page.get_by_role("link", name="writer").wait_for()
             await page.wait_for_timeout(300)  # the side slides in
-            found["side"] = await Axe().run(page)
+            found["side"] = await faults_of(page)
             await page.keyboard.press("Escape")
         await page.get_by_label("Delete the thread").click()
-        found["dialog"] = await Axe().run(page)
+        found["dialog"] = await faults_of(page)
         await page.keyboard.press("Escape")
         await page.goto(f"{host.origin}/api/ui/#/writer")
         await ask(page, "# Title\n\n```js\n" + "x" * 300 + "\n```\n\n| a | b |\n|---|---|\n| `c` | [d](https://e.f) |")
         await ended(page)
         await page.get_by_role("button", name="Timeline").click()
         await page.locator(".timeline li").first.wait_for()
-        found["markdown"] = await Axe().run(page)
+        found["markdown"] = await faults_of(page)
         wide = [await page.evaluate(WIDER)]
         await ask(page, "word " * 400)
         await page.get_by_text("Answering").wait_for()
         await page.get_by_label("Message", exact=True).fill("not sent")
         await expect(page.get_by_label("A run goes on. What you send")).to_be_visible()
-        found["busy"] = await Axe().run(page)
+        found["busy"] = await faults_of(page)
         wide.append(await page.evaluate(WIDER))
         for view, there in (
             ("?approvals", ".card.ask"),
@@ -497,17 +496,17 @@ async def test_nothing_stands_in_the_way_of_those_who_do_not_see_or_point(
         ):
             await page.goto(f"{host.origin}/api/ui/#/{view}")
             await page.locator(there).first.wait_for()
-            found[view] = await Axe().run(page)
+            found[view] = await faults_of(page)
             wide.append(await page.evaluate(WIDER))
         await page.goto(f"{host.origin}/api/ui/#/clerk?schedules")
         await page.get_by_role("button", name="New schedule").click()
         await page.get_by_label("Cron expression").fill("x" * 80)
         await page.get_by_role("button", name="Make it").click()
         await page.locator(".planning [aria-invalid]").wait_for()
-        found["planning"] = await Axe().run(page)
+        found["planning"] = await faults_of(page)
         wide.append(await page.evaluate(WIDER))
 
-    assert {view: faults for view, axe in found.items() if (faults := faults_of(axe))} == {}
+    assert {view: faults for view, faults in found.items() if faults} == {}
     assert max(wide) <= 0
 
 
