@@ -10,18 +10,23 @@ VARIABLES = {
     "mcp_key": "AGENTS_TEST_MCP_KEY",
     "storage_log": "AGENTS_TEST_STORAGE_LOG",
     "kill": "AGENTS_TEST_KILL",
+    "few": "AGENTS_TEST_FEW",
 }
 
 
 @dataclass(frozen=True)
 class Target:
-    """A running app; what is empty was not given. `kill` is a command that kills its worker, `storage_log` a file."""
+    """A running app; what is empty was not given. `kill` is a command that kills its worker, `storage_log` a file.
+
+    With `few` the figures are taken of a few turns: it is the suite that is tried then, and not the host.
+    """
 
     url: str
     key: str
     mcp_key: str
     storage_log: str
     kill: str
+    few: str
 
     @property
     def headers(self) -> dict[str, str]:

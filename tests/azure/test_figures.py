@@ -9,6 +9,7 @@ import itertools
 import time
 import uuid
 from collections.abc import Awaitable
+from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
@@ -21,15 +22,29 @@ from tests.azure.target import Target
 from tests.support.event_stream import frames
 from tests.support.storage_calls import LogPosition, NotCounted
 
-WARM_UP_TURNS = 5
-FRESH_TURNS = 50
 CLIENTS = 16
-CLIENTS_SECONDS = 2.0
-STREAMS = 3
 WORDS = 10
-SLOW_RUNS = 200
 SLOW_SECONDS = 2
 KILLED_SECONDS = 120.0  # a host that was killed whole gets its work back after a minute (recordings)
+
+
+@dataclass(frozen=True)
+class Load:
+    """How much is asked of a host for its figures."""
+
+    warm_up_turns: int = 5
+    fresh_turns: int = 50
+    clients_seconds: float = 2.0
+    streams: int = 3
+    slow_runs: int = 200
+
+
+FEW = Load(warm_up_turns=1, fresh_turns=8, clients_seconds=0.25, streams=1, slow_runs=20)
+
+
+@pytest.fixture
+def load(target: Target) -> Load:
+    return FEW if target.few else Load()
 
 
 async def turn(client: httpx.AsyncClient, agent: str, message: str = "Hello, how are you?") -> float:
@@ -56,9 +71,9 @@ async def together(parts: list[Awaitable[list[float]]]) -> list[float]:
 
 
 @pytest.fixture
-async def warm(client: httpx.AsyncClient, agent: str) -> str:
+async def warm(client: httpx.AsyncClient, agent: str, load: Load) -> str:
     """The agent, after some turns that nobody measures."""
-    await turns(client, agent, WARM_UP_TURNS)
+    await turns(client, agent, load.warm_up_turns)
     return agent
 
 
@@ -70,20 +85,22 @@ async def timed(client: httpx.AsyncClient) -> str:
     return "timed"
 
 
-async def test_one_client_on_fresh_threads(client: httpx.AsyncClient, warm: str, figures: list[Figure]) -> None:
+async def test_one_client_on_fresh_threads(
+    client: httpx.AsyncClient, warm: str, load: Load, figures: list[Figure]
+) -> None:
     """What one user waits for."""
-    seconds = await turns(client, warm, FRESH_TURNS)
+    seconds = await turns(client, warm, load.fresh_turns)
 
     figures.append(figure("fresh turn, p50", median(seconds) * 1000))
     figures.append(figure("fresh turn, p99", percentile(seconds, 99) * 1000))
 
 
-async def test_many_clients(client: httpx.AsyncClient, warm: str, figures: list[Figure]) -> None:
+async def test_many_clients(client: httpx.AsyncClient, warm: str, load: Load, figures: list[Figure]) -> None:
     """Turns in a second, each on a fresh thread."""
-    end = time.perf_counter() + CLIENTS_SECONDS
+    end = time.perf_counter() + load.clients_seconds
     done = await together([turns_until(client, warm, end) for _ in range(CLIENTS)])
 
-    figures.append(figure("16 clients", len(done) / CLIENTS_SECONDS))
+    figures.append(figure("16 clients", len(done) / load.clients_seconds))
 
 
 @pytest.fixture
@@ -99,27 +116,29 @@ def calls_of_each(position: LogPosition, count: int) -> float | NotCounted:
     return calls if isinstance(calls, NotCounted) else len(calls) / count
 
 
-async def test_storage_calls(client: httpx.AsyncClient, warm: str, storage_log: Path, figures: list[Figure]) -> None:
+async def test_storage_calls(
+    client: httpx.AsyncClient, warm: str, load: Load, storage_log: Path, figures: list[Figure]
+) -> None:
     """Of turns one after another."""
     position = LogPosition.now(storage_log)
-    await turns(client, warm, FRESH_TURNS)
+    await turns(client, warm, load.fresh_turns)
 
-    figures.append(figure("storage calls of a turn", calls_of_each(position, FRESH_TURNS)))
+    figures.append(figure("storage calls of a turn", calls_of_each(position, load.fresh_turns)))
 
 
 async def test_storage_calls_of_slow_runs(
-    client: httpx.AsyncClient, timed: str, storage_log: Path, figures: list[Figure]
+    client: httpx.AsyncClient, timed: str, load: Load, storage_log: Path, figures: list[Figure]
 ) -> None:
     """Of runs side by side, each watched by its entity meanwhile."""
     position = LogPosition.now(storage_log)
-    await asyncio.gather(*(turn(client, timed, f"wait {SLOW_SECONDS}") for _ in range(FRESH_TURNS)))
+    await asyncio.gather(*(turn(client, timed, f"wait {SLOW_SECONDS}") for _ in range(load.fresh_turns)))
 
-    figures.append(figure("storage calls of a turn of 2 s", calls_of_each(position, FRESH_TURNS)))
+    figures.append(figure("storage calls of a turn of 2 s", calls_of_each(position, load.fresh_turns)))
 
 
-async def test_words(client: httpx.AsyncClient, timed: str, figures: list[Figure]) -> None:
+async def test_words(client: httpx.AsyncClient, timed: str, load: Load, figures: list[Figure]) -> None:
     """The first is said at once, then five a second: they should be heard as they are said, and not in bursts."""
-    received = [await heard_at(client, timed) for _ in range(STREAMS)]
+    received = [await heard_at(client, timed) for _ in range(load.streams)]
     waits = [later - earlier for times in received for earlier, later in itertools.pairwise(times)]
 
     figures.append(figure("first word", median([times[0] for times in received]) * 1000))
@@ -139,7 +158,7 @@ async def heard_at(client: httpx.AsyncClient, agent: str) -> list[float]:
     return times
 
 
-async def test_many_slow_runs(client: httpx.AsyncClient, timed: str, figures: list[Figure]) -> None:
+async def test_many_slow_runs(client: httpx.AsyncClient, timed: str, load: Load, figures: list[Figure]) -> None:
     """None waits for another. Storage that fails for a moment may let a caller go, and its run ends all the same."""
 
     async def ended() -> None:
@@ -153,7 +172,7 @@ async def test_many_slow_runs(client: httpx.AsyncClient, timed: str, figures: li
             await status_is(client, answer.headers["location"], "success")
 
     began = time.perf_counter()
-    await asyncio.gather(*(ended() for _ in range(SLOW_RUNS)))
+    await asyncio.gather(*(ended() for _ in range(load.slow_runs)))
 
     figures.append(figure("200 runs of 2 s", time.perf_counter() - began))
 

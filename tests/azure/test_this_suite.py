@@ -5,10 +5,9 @@ import json
 import re
 import shutil
 import signal
-import subprocess
-import sys
 import threading
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -18,7 +17,8 @@ from tests.azure.target import VARIABLES
 from tests.support.grouped_app import GroupHost, grouped_app
 from tests.support.kept_in import over
 from tests.support.running_host import ROOT, host_environment
-from tests.support.seeds import EXPLORES
+from tests.support.seeds import EXPLORES, IS_EXPLORING
+from tests.support.warm_python import start_python
 
 pytestmark = pytest.mark.slow
 
@@ -70,25 +70,26 @@ def brought_back(host: GroupHost) -> Iterator[str]:
         watch.join()
 
 
-def suite(*arguments: str, **given: str) -> subprocess.CompletedProcess[str]:
+@dataclass(frozen=True)
+class Ended:
+    """How a run of the suite ended, and what it printed."""
+
+    returncode: int
+    stdout: str
+
+
+def suite(*arguments: str, **given: str) -> Ended:
     """pytest on this folder, without what needs no host, against the host that `given` names, and no other that the
-    caller may have named for a run of the same tests. All of them, also where the caller explores."""
+    caller may have named for a run of the same tests. All of them, also where the caller explores; then alone with as
+    many turns as a real host is asked for."""
     left_out = {*VARIABLES.values(), EXPLORES}
     environ = {name: value for name, value in host_environment().items() if name not in left_out}
-    environ.update({VARIABLES[name]: value for name, value in given.items()})
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "tests/azure",
-        f"--ignore={Path(__file__).with_name('test_table.py')}",
-        "--ignore",
-        __file__,
-        "-p",
-        "no:cacheprovider",
-        *arguments,
-    ]
-    return subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, check=False)
+    environ.update({VARIABLES[name]: value for name, value in {"few": "" if IS_EXPLORING else "1", **given}.items()})
+    no_host = [f"--ignore={Path(__file__).with_name(name)}" for name in ("test_table.py", Path(__file__).name)]
+    process = start_python("pytest", "tests/azure", *no_host, "-p", "no:cacheprovider", *arguments, environ=environ)
+    assert process.stdout is not None
+    printed = process.stdout.read()
+    return Ended(process.wait(), printed)
 
 
 @pytest.mark.behaviour("template.any-host")
