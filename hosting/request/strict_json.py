@@ -52,7 +52,7 @@ def decode_utf8(body: bytes) -> str:
 
 def has_lone_surrogate(text: str) -> bool:
     """Return whether a text holds half of a surrogate pair: no UTF-8 can carry it, so nothing could store it."""
-    return _LONE_SURROGATE.search(text) is not None
+    return not text.isascii() and _LONE_SURROGATE.search(text) is not None
 
 
 def refuse_lone_surrogates(value: Any, subject: str = "body") -> None:
@@ -60,12 +60,11 @@ def refuse_lone_surrogates(value: Any, subject: str = "body") -> None:
     pending = [value]
     while pending:
         item = pending.pop()
-        if isinstance(item, str):
-            if _LONE_SURROGATE.search(item) is not None:
-                raise InvalidEncodingError(
-                    f"The {subject} has half of a surrogate pair (\\ud800 to \\udfff). Send whole characters."
-                )
-        elif isinstance(item, dict):
+        if isinstance(item, str) and has_lone_surrogate(item):
+            raise InvalidEncodingError(
+                f"The {subject} has half of a surrogate pair (\\ud800 to \\udfff). Send whole characters."
+            )
+        if isinstance(item, dict):
             pending += [*item.keys(), *item.values()]
         elif isinstance(item, list):
             pending += item
