@@ -121,7 +121,7 @@ BACKENDS: dict[str, Backend] = {
         new_place=_new_tables,
         pushes=False,
         away=_account_left,
-        examples=repeated(20, exploring=200),
+        examples=repeated(12, exploring=200),
         raced=200,
         marks=(pytest.mark.slow,),
     ),

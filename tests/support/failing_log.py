@@ -54,6 +54,7 @@ def proxied(settings: dict[str, str], request: pytest.FixtureRequest) -> Iterato
 
 def set_for_each_call(proxy: Proxy, faults: Faults, calls: int) -> dict[str, Fault]:
     """Return the name of a turn for each of so many calls and each fault, which fires at that call of that turn."""
+    assert calls >= LEAST_CALLS, "the calls of a plain turn were not counted"
     return {
         (name := f"turn-{number}-{skip}-end"): proxy.set(
             fault, text=name, times=times, skip=skip, may_miss=skip >= LEAST_CALLS, **options

@@ -65,16 +65,16 @@ class FaultProxy(Relay):
         """
         effect = FAULTS[name]
         inspect.signature(effect).bind(None, **options)
-        pattern = re.compile(path)
+        pattern, written = re.compile(path), text.encode()
 
         def is_meant(exchange: StorageExchange) -> bool:
             asked, target, _ = exchange.request.first_line
             return (
                 service in (None, exchange.service)
                 and method in (None, asked)
-                and kind in (None, exchange.call.kind)
+                and (text in target or written in (exchange.body or b""))
                 and pattern.search(target) is not None
-                and (text in target or text.encode() in (exchange.body or b""))
+                and (kind is None or kind == exchange.call.kind)  # at last: the call is parsed for it
             )
 
         shown, done = text or path or "any path", partial(effect, **options)

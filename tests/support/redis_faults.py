@@ -82,8 +82,10 @@ class RedisFaultProxy(Relay):
         effect = FAULTS[name]
         inspect.signature(effect).bind(None, **options)
 
+        written = text.encode()
+
         def is_meant(command: Command) -> bool:
-            return text.encode() in command.raw
+            return written in command.raw
 
         shown, done = text or "any command", partial(effect, **options)
         return self._faults.add(Fault(name, done, is_meant, shown, times, skip, may_miss=may_miss))

@@ -30,11 +30,12 @@ class Fault:
 
     def takes(self, exchange: object) -> bool:
         """Whether the exchange is one of those that fail; the first `skip` of them do not."""
-        is_meant = self.is_meant(exchange)
-        if is_meant and self.skip:
+        if self.left <= 0 or not self.is_meant(exchange):
+            return False
+        if self.skip:
             self.skip -= 1
             return False
-        return is_meant and self.left > 0 and (self.share == 1.0 or self.chance.random() < self.share)
+        return self.share == 1.0 or self.chance.random() < self.share
 
     def clear(self) -> None:
         """Let all further exchanges pass."""
