@@ -2,7 +2,8 @@
 
 `killed_scenario.py FOLDER NAME`: for n = 1, 2, ... one process runs the scenario and is killed with SIGKILL right
 behind its n-th commit, the next one finishes it; so on, until a run has fewer than n commits. Each process is forked
-from this one, which has only imported what they need. Prints a line of JSON for each n: how the first process ended
+from this one, which has only imported what they need, and begins with a copy of one file in which the scenario is
+written down. Prints a line of JSON for each n: how the first process ended
 (`killed`) and what the last one found.
 """
 
@@ -11,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import sys
 import time
 from collections import Counter
@@ -51,9 +53,6 @@ async def run(folder: Path, name: str, clock: FastClock, dies_at: int | None) ->
     """Run until the scenario has ended, or until this process has made its n-th commit."""
     store = ObservedStore(SqliteStore(folder))
     if dies_at is not None:
-        await write_down(next(one for one in SCENARIOS if one.name == name), store, clock)
-        await store.close()
-        store = ObservedStore(SqliteStore(folder))
         crash_points.arm(f"after-commit:{dies_at}")
     functions = SdkFunctions(build_app(CountedAttempts(folder / "attempts.txt").count))
     engine = DurableTask(functions, store, DurableSettings(), clock)
@@ -68,6 +67,13 @@ async def run(folder: Path, name: str, clock: FastClock, dies_at: int | None) ->
     )
     sys.stdout.flush()
     await engine.stop(0)
+
+
+async def begin(folder: Path, name: str, clock: FastClock) -> None:
+    """Write the scenario down in a file, with nobody to act on it."""
+    store = SqliteStore(folder)
+    await write_down(next(one for one in SCENARIOS if one.name == name), store, clock)
+    await store.close()
 
 
 def happened_twice(history: Sequence[events.Event]) -> list[str]:
@@ -92,11 +98,12 @@ def forked(work: Callable[[], Coroutine[Any, Any, None]]) -> int:
 
 
 def main(folder: Path, name: str) -> int:
-    dies_at, ended = 0, -9
+    dies_at, ended, written, began = 0, -9, folder / "written", time.monotonic()
+    if forked(lambda: begin(written, name, FastClock(began=began))) != 0:  # it has threads, and forks must have none
+        return 1
     while ended == -9:
         dies_at += 1
-        place, clock = folder / str(dies_at), FastClock(began=time.monotonic())
-        place.mkdir()
+        place, clock = shutil.copytree(written, folder / str(dies_at)), FastClock(began=began)
         ended = forked(lambda place=place, clock=clock, at=dies_at: run(place, name, clock, at))  # type: ignore[misc]
         if ended == -9 and forked(lambda place=place, clock=clock: run(place, name, clock, None)) != 0:  # type: ignore[misc]
             return 1

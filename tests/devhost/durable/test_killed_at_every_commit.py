@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import sys
-from pathlib import Path
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import pytest
@@ -18,19 +19,28 @@ pytestmark = [
 ]
 
 
-def _killed_runs(folder: Path, name: str) -> list[dict[str, Any]]:
-    """Return what the last process of each run found, and whether the one before it was killed."""
-    process = start_python("tests.devhost.durable.killed_scenario", str(folder), name, has_errors=True)
-    printed, complained = process.communicate()
-    assert process.returncode == 0, complained
-    return [json.loads(line) for line in printed.splitlines()]
+@pytest.fixture(scope="module")
+def killed_runs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[dict[str, Any]]]:
+    """Returns what the last process of each run of a scenario found, and whether the one before it was killed."""
+
+    @cache
+    def found(name: str) -> list[dict[str, Any]]:
+        folder = tmp_path_factory.mktemp(name)
+        process = start_python("tests.devhost.durable.killed_scenario", str(folder), name, has_errors=True)
+        printed, complained = process.communicate()
+        assert process.returncode == 0, complained
+        return [json.loads(line) for line in printed.splitlines()]
+
+    return found
 
 
 @pytest.mark.behaviour("engine.restart-at-every-commit")
 @pytest.mark.parametrize("scenario", [pytest.param(scenario, id=scenario.name) for scenario in SCENARIOS])
-def test_a_scenario_ends_the_same_when_its_process_is_killed_at_any_commit(tmp_path: Path, scenario: Scenario) -> None:
+def test_a_scenario_ends_the_same_when_its_process_is_killed_at_any_commit(
+    killed_runs: Callable[[str], list[dict[str, Any]]], scenario: Scenario
+) -> None:
     """The end, and each request, result and timer once in the history; only the last run was too short to die in."""
-    runs = _killed_runs(tmp_path, scenario.name)
+    runs = killed_runs(scenario.name)
 
     assert [run["killed"] for run in runs] == [True] * (len(runs) - 1) + [False]
     assert len(runs) > 1
@@ -40,9 +50,11 @@ def test_a_scenario_ends_the_same_when_its_process_is_killed_at_any_commit(tmp_p
 
 
 @pytest.mark.behaviour("engine.entity-state-once")
-def test_an_entity_counts_each_operation_once_wherever_its_process_is_killed(tmp_path: Path) -> None:
+def test_an_entity_counts_each_operation_once_wherever_its_process_is_killed(
+    killed_runs: Callable[[str], list[dict[str, Any]]],
+) -> None:
     """Signals and calls are messages that one step consumes; a batch that was cut off is run again as a whole."""
-    runs = _killed_runs(tmp_path, "entities")
+    runs = killed_runs("entities")
 
     states = {"entities": "7", "entities-0": "0", "entities-1": "1", "entities-2": "2"}
     assert [run["entities"] for run in runs] == [states] * len(runs)
