@@ -176,7 +176,7 @@ async def test_processes_whose_clocks_are_an_hour_apart_take_nothing_from_each_o
 
 
 @pytest.mark.behaviour("storm.durable-absent")
-@over("made", "tables")
+@over("made", "redis")
 async def test_callers_get_their_answers_while_the_durable_process_is_absent(
     made: StormApp, chance: random.Random
 ) -> None:

@@ -20,7 +20,7 @@ from tests.support.kept_in import over
 from tests.support.planned import ALL_SAID
 from tests.support.running_host import RunningHost
 
-pytestmark = [pytest.mark.slow, pytest.mark.behaviour("ag-ui.killed"), over("log_settings", "tables")]
+pytestmark = [pytest.mark.slow, pytest.mark.behaviour("ag-ui.killed"), over("log_settings", "redis")]
 
 GUARD_SECONDS = 20.0
 # The first words, three begins of tools with words before them, five results, the end with the last words.
