@@ -64,8 +64,13 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     settings.register_profile("this run", profile)
     settings.load_profile("this run")
-    if getattr(config.option, "numprocesses", None):
-        strategies.text().validate()  # each test process would make the table of all characters: 2.5 s of a processor
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Make the table of all characters, where each test process would make it: 2.5 s of a processor."""
+    if getattr(session.config.option, "numprocesses", None):
+        strategies.text().validate()
 
 
 def forget_what_is_imported() -> None:
