@@ -66,9 +66,9 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.load_profile("this run")
 
 
-@pytest.hookimpl(tryfirst=True)
+@pytest.hookimpl(trylast=True)
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Make the table of all characters, where each test process would make it: 2.5 s of a processor."""
+    """Make the table of all characters while the test processes read the tests: each would take 2.5 s for it."""
     if getattr(session.config.option, "numprocesses", None):
         strategies.text().validate()
 
