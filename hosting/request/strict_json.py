@@ -60,11 +60,12 @@ def refuse_lone_surrogates(value: Any, subject: str = "body") -> None:
     pending = [value]
     while pending:
         item = pending.pop()
-        if isinstance(item, str) and has_lone_surrogate(item):
-            raise InvalidEncodingError(
-                f"The {subject} has half of a surrogate pair (\\ud800 to \\udfff). Send whole characters."
-            )
-        if isinstance(item, dict):
+        if isinstance(item, str):
+            if not item.isascii() and _LONE_SURROGATE.search(item) is not None:
+                raise InvalidEncodingError(
+                    f"The {subject} has half of a surrogate pair (\\ud800 to \\udfff). Send whole characters."
+                )
+        elif isinstance(item, dict):
             pending += [*item.keys(), *item.values()]
         elif isinstance(item, list):
             pending += item

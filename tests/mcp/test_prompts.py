@@ -7,6 +7,8 @@ import pytest
 
 from tests.support.mcp_exchange import call
 
+pytestmark = pytest.mark.slow
+
 GREET = {
     "name": "greet",
     "title": "Greeting",

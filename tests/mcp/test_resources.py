@@ -12,6 +12,8 @@ from tests.support.app_folder import make_app
 from tests.support.mcp_exchange import call
 from tests.support.running_host import run_command
 
+pytestmark = pytest.mark.slow
+
 HOURS = {
     "name": "opening hours",
     "title": "Opening hours",
@@ -108,7 +110,6 @@ async def test_a_resource_that_cannot_be_read_is_a_json_rpc_error(
     assert await call(client, "resources/read", params) == answer
 
 
-@pytest.mark.slow
 @pytest.mark.behaviour("mcp.resources")
 @pytest.mark.parametrize(
     ("declared", "says"),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import http.server
+import re
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -63,7 +64,7 @@ TRIES = """
   window.all = Promise.all([
     attempt("write", () => fetch("{run}", {{ method: "POST", mode: "no-cors", body: "forged" }})),
     attempt("read", () => fetch("{agents}").then((answer) => answer.text())),
-    attempt("script", () => import("{page}x/main.js").then(() => "loaded")),
+    attempt("script", () => import("{script}").then(() => "loaded")),
   ]).then(() => told)
 </script>
 """
@@ -157,7 +158,14 @@ async def test_no_step_and_nothing_that_waits_becomes_more_than_text(host: Runni
 def elsewhere(host: RunningHost, tmp_path: Path) -> Iterator[str]:
     """A page of another origin that tries what it can. Not of this machine, for those the local host lets in."""
     api = f"{host.origin}/api"
-    tries = TRIES.format(page=f"{api}/ui/", run=f"{api}/agents/writer/run?thread_id=forged", agents=f"{api}/agents")
+    script = re.search("[0-9a-f]+/main[.]js", httpx.get(f"{api}/ui/").text)
+    assert script is not None
+    tries = TRIES.format(
+        page=f"{api}/ui/",
+        script=f"{api}/ui/{script[0]}",
+        run=f"{api}/agents/writer/run?thread_id=forged",
+        agents=f"{api}/agents",
+    )
     (tmp_path / "index.html").write_text(tries)
     handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=str(tmp_path))
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler)
