@@ -46,7 +46,9 @@ class StandingStore:
             if isinstance(event, Accepted):
                 self._runs[address] = event
                 return await self._store.append(address, known, append)
-        self._appends[address] += bool(append.events)  # one without events renews a lease
+        if not append.events:  # it renews a lease, at any moment
+            return await self._store.append(address, known, append)
+        self._appends[address] += 1
         number = self._appends[address]
         await self._stand(address, f"before {number}")
         outcome = await self._store.append(address, known, append)
