@@ -22,8 +22,14 @@ def parsed(path: Path) -> dict[str, Any]:
 
 def tree_of(text: str) -> dict[str, Any]:
     """What the parser makes of a file's text; of `module!.outputs` it drops the mark."""
-    tree: dict[str, Any] = BicepParser().parse(text=text)
+    tree: dict[str, Any] = parser().parse(text=text)
     return tree
+
+
+@cache
+def parser() -> BicepParser:
+    """The one parser: it takes longer to be made than to read most files."""
+    return BicepParser()
 
 
 def config_of(declared: dict[str, Any]) -> dict[str, Any]:

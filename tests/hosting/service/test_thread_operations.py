@@ -21,6 +21,18 @@ from tests.support.state_documents import history_messages
 Processes = tuple[Process, Process]
 
 
+async def until_looked(process: Process) -> None:
+    """Return once a process has looked at the thread whose operation it does."""
+    while not process.store.calls["head"]:  # noqa: ASYNC110 - nothing says so
+        await asyncio.sleep(0.001)
+
+
+async def until_asked(process: Process) -> None:
+    """Return once the agent of a process has been asked."""
+    while not process.agent.turns:  # noqa: ASYNC110 - it runs in a thread of its own
+        await asyncio.sleep(0.001)
+
+
 def output(process: Process) -> list[str]:
     """Return the texts of the stored conversation that a model sees."""
     return [message.text for message in history_messages(read(process.engine.documents.get("t1")))]
@@ -46,7 +58,7 @@ async def test_a_run_that_its_caller_holds_is_watched_and_then_stored(processes:
     caller.agent.gate.clear()
     run = await caller.start(call())
     delivery = asyncio.ensure_future(durable.deliver(run.run_id))
-    await asyncio.sleep(0.05)
+    await until_looked(durable)
     caller.agent.gate.set()
 
     await delivery
@@ -106,7 +118,7 @@ async def test_a_run_whose_process_died_is_taken_over_when_its_lease_is_out(proc
     caller, durable = processes
     caller.agent.gate.clear()
     run = await caller.start(call())
-    await asyncio.sleep(0.02)
+    await until_asked(caller)
     caller.die()
 
     await durable.deliver(run.run_id)
@@ -165,7 +177,7 @@ async def test_two_executions_of_one_operation_end_a_run_once(processes: Process
     run = await one.start(call(waits=False))
     one.agent.gate.clear()
     first = asyncio.ensure_future(one.operations.run(ADDRESS, None, run.run_id))
-    await asyncio.sleep(0.05)
+    await until_asked(one)
 
     await other.deliver(run.run_id)
     one.agent.gate.set()
@@ -337,7 +349,7 @@ async def test_watching_reads_the_head_and_the_events_once(processes: Processes)
     caller.agent.gate.clear()
     run = await caller.start(call())
     delivery = asyncio.ensure_future(durable.deliver(run.run_id))
-    await asyncio.sleep(0.05)
+    await until_looked(durable)
     assert set(durable.store.calls) == {"head"}
     caller.agent.gate.set()
 
@@ -353,7 +365,7 @@ async def test_an_operation_that_sees_its_thread_deleted_is_delivered_again(proc
     caller.agent.gate.clear()
     run = await caller.start(call())
     delivery = asyncio.ensure_future(durable.deliver(run.run_id))
-    await asyncio.sleep(0.02)
+    await until_looked(durable)
     await caller.log.execute(ADDRESS, DeleteThread(1.0))
     await caller.log.execute(ADDRESS, FinishDelete(2.0, {}))
     caller.agent.gate.set()
