@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.architecture.imports import ROOT, names_of
+from tests.architecture.imports import ROOT, names_of, statements
 
 FLOORS: tuple[tuple[str, ...], ...] = (
     (
@@ -75,7 +75,7 @@ def arrows() -> Iterator[Arrow]:
     """Iterate over the imports that leave a room, also those inside functions and for type checking only."""
     for path in sorted((ROOT / "hosting").rglob("*.py")):
         start = path.relative_to(ROOT / "hosting").parts[0].removesuffix(".py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        for node in statements(path):
             if isinstance(node, ast.Import | ast.ImportFrom):
                 for end in {room_of(name) for name in names_of(node) if name.startswith("hosting.")} - {start}:
                     yield Arrow(path, node.lineno, ast.unparse(node), start, end)

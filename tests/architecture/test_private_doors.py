@@ -38,9 +38,9 @@ INHERITED = {"_exception", "_is_complete", "_notify_parent", "_result"}
 
 def private_names(source: str) -> Iterator[str]:
     """Yield the private attributes that a module reads or sets on anything but what it defines itself."""
-    tree = ast.parse(source)
-    own = {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
-    attributes = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
+    nodes = list(ast.walk(ast.parse(source)))
+    own = {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)}
+    attributes = [node for node in nodes if isinstance(node, ast.Attribute)]
     on_self = [node for node in attributes if isinstance(node.value, ast.Name) and node.value.id in ("self", "cls")]
     own |= {node.attr for node in on_self}
     yield from (

@@ -2,7 +2,7 @@
 
 import ast
 
-from tests.architecture.imports import ROOT, module_name, product_files
+from tests.architecture.imports import ROOT, module_name, product_files, statements
 
 MOST_FILE_LINES = 400
 MOST_FUNCTION_LINES = 50
@@ -31,7 +31,7 @@ def test_a_function_fits_a_screen() -> None:
     long = {
         f"{module_name(path)}.{node.name}": length
         for path in product_files()
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        for node in statements(path)
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
         and (length := (node.end_lineno or node.lineno) - node.lineno + 1) > MOST_FUNCTION_LINES
     }

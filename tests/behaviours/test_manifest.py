@@ -1,13 +1,12 @@
 """The manifest of promised rules and the tests that show them, held together in both directions."""
 
-import ast
 from collections import Counter
 from functools import cache
 from pathlib import Path
 
 import pytest
 
-from tests.support.shown_rules import promised_rules
+from tests.support.shown_rules import promised_rules, rules_of
 
 TESTS = Path(__file__).resolve().parents[1]
 PROMISED = promised_rules()
@@ -18,10 +17,9 @@ areas = pytest.mark.parametrize("area", PROMISED, ids=lambda area: area.stem)
 def marks() -> frozenset[tuple[str, str]]:
     """Return every `pytest.mark.behaviour(id)` in the tests: the id and the file."""
     return frozenset(
-        (ast.literal_eval(node.args[0]), str(path.relative_to(TESTS)))
+        (rule, str(path.relative_to(TESTS)))
         for path in TESTS.rglob("test_*.py")
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "behaviour"
+        for rule in rules_of(path.read_text(encoding="utf-8"))
     )
 
 

@@ -25,7 +25,8 @@ _shared = 0
 """How many fixtures that several tests share are being set up."""
 _OVER = object()
 """In the place of a signal: nothing waits for one any more."""
-_ENDING = (signal.SIGINT, signal.SIGTERM)
+_ENDING = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+"""What the process of the tests does at the signals that end it; each test begins with it."""
 
 
 @pytest.hookimpl(wrapper=True)
@@ -45,14 +46,13 @@ def pytest_runtest_protocol() -> Iterator[None]:
     """End what a test began behind its last fixture."""
     _wrap("hosting.runner.agent_loop", "AgentLoop", __init__=_noted)
     _wrap("hosting.functions.shutdown", "Shutdown", _watch=_noted_where_it_watches, _end=_ended_without_a_signal)
-    handlers = [signal.getsignal(number) for number in _ENDING]
     received = yield
     for loop in _begun:
         if is_idle(loop):
             loop.close()
     _begun.clear()
     if _watching:
-        for number, handler in zip(_ENDING, handlers, strict=True):
+        for number, handler in _ENDING.items():
             signal.signal(number, handler)
     for shutdown in _watching:
         atexit.unregister(shutdown._close)
