@@ -192,7 +192,7 @@ async def test_what_cannot_be_written_leaves_the_thread_as_it_is() -> None:
 async def test_a_store_of_large_events_that_is_away_is_a_log_that_is_away() -> None:
     """For an append and for a reader; nothing is appended that could not be read."""
     attachments = ArmedAttachments()
-    log = ThreadLog(MemoryThreadStore("hub"), attachments, "hub")
+    log = ThreadLog(MemoryThreadStore("hub"), attachments, "hub", patience_seconds=0.1)
     await log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)
     attachments.is_down = True
     with pytest.raises(LogUnavailableError):
