@@ -48,9 +48,23 @@ def test_that_is_long():
 NUMBERS = "NUMBERS = [" + ", ".join(str(123_456_700 + n) for n in range(99)) + "]\n"
 
 
-def chosen(folder: Path, *arguments: str) -> list[str]:
-    """Run the tests; what they chose, in order."""
-    return re.findall(r"^\W*chosen ([\d.]+)", printed(folder, "-s", *arguments), re.MULTILINE)
+@pytest.fixture(scope="module")
+def of_the_gate(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What the gate's run prints, where a module of ours was imported before that has nothing in it."""
+    folder = tmp_path_factory.mktemp("gate")
+    (folder / "ours.py").write_text("", encoding="utf-8")
+    return printed(folder, "-s", "-p", "ours")
+
+
+@pytest.fixture(scope="module")
+def exploring(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """What a run prints that explores."""
+    return printed(tmp_path_factory.mktemp("exploring"), "-s", explores=True)
+
+
+def chosen(output: str) -> list[str]:
+    """Return what the tests chose, in order."""
+    return re.findall(r"^\W*chosen ([\d.]+)", output, re.MULTILINE)
 
 
 def printed(folder: Path, *arguments: str, explores: bool = False) -> str:
@@ -71,21 +85,19 @@ def printed(folder: Path, *arguments: str, explores: bool = False) -> str:
 
 
 @pytest.mark.behaviour("tests.no-dice")
-def test_two_runs_of_the_gate_choose_the_same(tmp_path: Path) -> None:
+def test_two_runs_of_the_gate_choose_the_same(tmp_path: Path, of_the_gate: str) -> None:
     """Also where another module was imported before, whose numbers Hypothesis would try."""
-    (tmp_path / "ours.py").write_text("", encoding="utf-8")
-    first = chosen(tmp_path, "-p", "ours")
     (tmp_path / "ours.py").write_text(NUMBERS, encoding="utf-8")
-    again = chosen(tmp_path, "-p", "ours")
+    again = printed(tmp_path, "-s", "-p", "ours")
 
-    assert len(first) > 2
-    assert first == again
+    assert len(chosen(of_the_gate)) > 2
+    assert chosen(of_the_gate) == chosen(again)
 
 
 @pytest.mark.behaviour("tests.seeds-printed")
 def test_a_seed_chooses_the_same_again_and_another_one_something_else(tmp_path: Path) -> None:
     """In tests that ask for it and in those of hypothesis."""
-    first, again, other = (chosen(tmp_path, "--seed", str(seed)) for seed in (1, 1, 2))
+    first, again, other = (chosen(printed(tmp_path, "-s", "--seed", str(seed))) for seed in (1, 1, 2))
 
     assert len(first) > 2
     assert first == again
@@ -93,21 +105,21 @@ def test_a_seed_chooses_the_same_again_and_another_one_something_else(tmp_path: 
 
 
 @pytest.mark.behaviour("tests.seeds-printed")
-def test_a_run_that_explores_chooses_anew_and_says_what_repeats_it(tmp_path: Path) -> None:
+def test_a_run_that_explores_chooses_anew_and_says_what_repeats_it(tmp_path: Path, exploring: str) -> None:
     """The seed of the run beside the test that asked for it and at the run's end; the example, where it failed."""
-    output, other = (printed(tmp_path, explores=True) for _ in range(2))
+    output = printed(tmp_path, explores=True)
 
     (number,) = set(re.findall(r"^seed (\d+): what is chosen .* --seed \1$", output, re.MULTILINE))
     assert output.count(f"seed {number}: ") == 2
     assert "@reproduce_failure(" in output
-    assert f"seed {number}: " not in other
+    assert f"seed {number}: " not in exploring
 
 
 @pytest.mark.behaviour("tests.explore")
-def test_a_run_that_explores_has_the_tests_that_choose_with_more_examples_and_the_long_ones(tmp_path: Path) -> None:
+def test_a_run_that_explores_has_the_tests_that_choose_with_more_examples_and_the_long_ones(
+    of_the_gate: str, exploring: str
+) -> None:
     """And none of the others; the gate has the others, and not the long ones."""
-    of_the_gate, exploring = printed(tmp_path, "-s"), printed(tmp_path, "-s", explores=True)
-
     assert ("::test_that_chooses_nothing" in of_the_gate, "::test_that_is_long" in of_the_gate) == (True, False)
     assert ("::test_that_chooses_nothing" in exploring, "::test_that_is_long" in exploring) == (False, True)
     assert exploring.count(" often") == MORE * of_the_gate.count(" often")

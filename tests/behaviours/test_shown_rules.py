@@ -1,16 +1,14 @@
-"""The run that is held to its rules: pytest as a process, over a few small tests and the real table of skips."""
+"""The run that is held to its rules: pytest over a few small tests and the real table of skips."""
 
 from __future__ import annotations
 
 import importlib.util
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
 
-from tests.support.running_host import ROOT
+from tests.support.inner_pytest import run_pytest
+
+pytest_plugins = ["pytester"]
 
 INI = "[pytest]\ntestpaths = tests\nmarkers =\n    behaviour(id): shows a rule\n    slow: slow\n"
 BEGIN = "import pytest\n\n"
@@ -32,33 +30,31 @@ KNOWN_TO_FAIL = BEGIN + (
 )
 
 
-WORKERS = [[], *([["-p", "xdist", "-n2"]] if importlib.util.find_spec("xdist") else [])]
-"""In one process, and in two where they can be had."""
+WORKERS = [[], *([["-p", "xdist", "-n1"]] if importlib.util.find_spec("xdist") else [])]
+"""In one process, and with another that runs the tests where that can be had."""
 
 
-def ran(folder: Path, *arguments: str, **files: str) -> tuple[int, list[str]]:
+def ran(pytester: pytest.Pytester, *arguments: str, **files: str) -> tuple[int, list[str]]:
     """Run pytest over these files; its status, and the lines that it says of the rules but for what is promised."""
-    (folder / "pytest.ini").write_text(INI, encoding="utf-8")
-    (folder / "conftest.py").write_text('pytest_plugins = ["tests.support.shown_rules"]\n', encoding="utf-8")
+    pytester.makeini(INI)
+    pytester.makeconftest('pytest_plugins = ["tests.support.shown_rules"]\n')
     for name, source in files.items():
-        file = folder / "tests" / f"{name.replace('__', '/')}.py"
+        file = pytester.path / "tests" / f"{name.replace('__', '/')}.py"
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(source, encoding="utf-8")
-    environ = {**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments]
-    ended = subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, check=False)
-    output = ended.stdout.partition(" rules ==")[2].splitlines()
+    ended = run_pytest(pytester, *arguments)
+    output = ended.stdout.str().partition(" rules ==")[2].splitlines()
     other = ("=", "not shown: ", "allowed_skips.py allows")
-    return ended.returncode, [line for line in output if line and not line.startswith(other)]
+    return ended.ret, [line for line in output if line and not line.startswith(other)]
 
 
 @pytest.mark.slow
 @pytest.mark.behaviour("tests.skips-listed")
-def test_a_skip_that_the_table_does_not_name_fails_a_strict_run(tmp_path: Path) -> None:
+def test_a_skip_that_the_table_does_not_name_fails_a_strict_run(pytester: pytest.Pytester) -> None:
     """Of a test, and of a whole file; one that it names does not, nor does a test that is known to fail."""
     files = {"test_own": UNLISTED + SHOWN.removeprefix(BEGIN), "test_whole": WHOLE_FILE, "test_known": KNOWN_TO_FAIL}
 
-    status, output = ran(tmp_path, "--strict-skips", "tests/", **files, model__test_allowed=ALLOWED)
+    status, output = ran(pytester, "--strict-skips", "tests/", **files, model__test_allowed=ALLOWED)
 
     assert status == 1
     assert [line.partition(" was skipped (not today), and ")[0] for line in output] == [
@@ -70,9 +66,11 @@ def test_a_skip_that_the_table_does_not_name_fails_a_strict_run(tmp_path: Path) 
 @pytest.mark.slow
 @pytest.mark.behaviour("tests.rules-executed")
 @pytest.mark.parametrize("workers", WORKERS)
-def test_a_rule_that_only_skipped_tests_hold_fails_a_strict_run_of_all(tmp_path: Path, workers: list[str]) -> None:
+def test_a_rule_that_only_skipped_tests_hold_fails_a_strict_run_of_all(
+    pytester: pytest.Pytester, workers: list[str]
+) -> None:
     """Though each of the skips is allowed; what was shown is counted."""
-    status, output = ran(tmp_path, "--strict-skips", *workers, test_own=SHOWN, model__test_allowed=ALLOWED)
+    status, output = ran(pytester, "--strict-skips", *workers, test_own=SHOWN, model__test_allowed=ALLOWED)
 
     assert status == 1
     assert [line.partition(", ")[2] for line in output[:1]] == ["1 shown by tests that ran"]
@@ -83,12 +81,12 @@ def test_a_rule_that_only_skipped_tests_hold_fails_a_strict_run_of_all(tmp_path:
 
 @pytest.mark.slow
 @pytest.mark.behaviour("tests.rules-executed")
-def test_a_rule_of_recordings_that_this_clone_lacks_is_printed_as_not_shown(tmp_path: Path) -> None:
+def test_a_rule_of_recordings_that_this_clone_lacks_is_printed_as_not_shown(pytester: pytest.Pytester) -> None:
     """They are no part of the repository, and whoever clones it can pass its gate."""
     reason = "the recordings are not beside this checkout"
     without = ALLOWED.replace("needs the small real model: so it says", reason)
 
-    status, output = ran(tmp_path, "--strict-skips", test_own=SHOWN, test_recorded=without)
+    status, output = ran(pytester, "--strict-skips", test_own=SHOWN, test_recorded=without)
 
     assert (status, len(output)) == (0, 1)
 
@@ -96,26 +94,26 @@ def test_a_rule_of_recordings_that_this_clone_lacks_is_printed_as_not_shown(tmp_
 @pytest.mark.slow
 @pytest.mark.behaviour("tests.rules-executed")
 @pytest.mark.parametrize("choice", [["tests/"], ["-m", "not slow"], ["-k", "allowed"]])
-def test_a_run_of_a_part_is_held_to_its_skips_alone(tmp_path: Path, choice: list[str]) -> None:
+def test_a_run_of_a_part_is_held_to_its_skips_alone(pytester: pytest.Pytester, choice: list[str]) -> None:
     """It knows nothing of the tests that it left out."""
-    assert ran(tmp_path, "--strict-skips", *choice, model__test_allowed=ALLOWED) == (0, [])
+    assert ran(pytester, "--strict-skips", *choice, model__test_allowed=ALLOWED) == (0, [])
 
 
 @pytest.mark.slow
 @pytest.mark.behaviour("tests.rules-executed")
-def test_a_rule_that_another_test_shows_may_have_a_skipped_one(tmp_path: Path) -> None:
+def test_a_rule_that_another_test_shows_may_have_a_skipped_one(pytester: pytest.Pytester) -> None:
     """The table's entries that allowed nothing are said in passing."""
     other = SHOWN.replace("turn.log-down", "journal.zombies")
 
-    status, output = ran(tmp_path, "--strict-skips", test_other=other, model__test_allowed=ALLOWED)
+    status, output = ran(pytester, "--strict-skips", test_other=other, model__test_allowed=ALLOWED)
 
     assert (status, len(output), output[0].endswith(", 1 shown by tests that ran")) == (0, 1, True)
 
 
 @pytest.mark.slow
 @pytest.mark.behaviour("tests.skips-listed")
-def test_a_newcomer_may_skip_what_the_machine_lacks(tmp_path: Path) -> None:
+def test_a_newcomer_may_skip_what_the_machine_lacks(pytester: pytest.Pytester) -> None:
     """Nothing is strict that was not asked to be."""
-    status, output = ran(tmp_path, test_own=UNLISTED)
+    status, output = ran(pytester, test_own=UNLISTED)
 
     assert (status, len(output)) == (0, 1)
