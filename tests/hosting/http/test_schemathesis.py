@@ -91,16 +91,38 @@ def described(document: dict[str, Any], path: str) -> Any:
     return operations
 
 
-async def test_the_routes_that_the_gate_tries_for_agents_alone_are_described_alike_for_workflows() -> None:
-    """Otherwise schemathesis would not have tried what is said of a workflow's."""
+@pytest.fixture
+async def document() -> dict[str, Any]:
+    """The document of an app with an agent and workflows."""
     app = AgentFunctionApp(agents=[scripted_agent("Joker")], workflows=FLOWS, environ={"AGENT_LOG": "memory"})
     async with httpx.AsyncClient(transport=httpx.ASGITransport(DirectHost(app).asgi)) as client:
-        document = (await client.get("http://app.example/api/openapi.json")).json()
+        found: dict[str, Any] = (await client.get("http://app.example/api/openapi.json")).json()
+    return found
+
+
+def test_the_routes_that_the_gate_tries_for_agents_alone_are_described_alike_for_workflows(
+    document: dict[str, Any],
+) -> None:
+    """Otherwise schemathesis would not have tried what is said of a workflow's."""
     left_out = [path for path in document["paths"] if re.search(AS_OF_AGENTS, path)]
 
     assert len(left_out) >= 15
     for path in left_out:
         assert described(document, path) == described(document, path.replace("workflows", "agents", 1)), path
+
+
+def test_the_fields_that_the_gate_tries_whole_in_one_body_are_described_alike_in_the_others(
+    document: dict[str, Any],
+) -> None:
+    """Otherwise schemathesis would not have tried what is said of another body's."""
+    posts = [operations["post"] for operations in document["paths"].values() if "post" in operations]
+    bodies = [body["schema"] for post in posts for body in post.get("requestBody", {}).get("content", {}).values()]
+    fields = [body["properties"] for body in bodies if "contents" in body.get("properties", {})]
+    formats = [body[name] for body in fields for name in ("response_format", "responseFormat") if name in body]
+
+    assert len(fields) >= 2
+    assert [body["contents"] for body in fields[1:]] == [fields[0]["contents"]] * (len(fields) - 1)
+    assert formats[1:] == [formats[0]] * (len(formats) - 1)
 
 
 def schemathesis(seed: int) -> list[str]:
