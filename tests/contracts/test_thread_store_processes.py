@@ -15,7 +15,7 @@ from tests.support.warm_python import Process, start_python
 GUARD_SECONDS = 20
 RACES = [1, pytest.param(50, marks=[pytest.mark.explore, pytest.mark.timeout(3600)])]
 """So many times the appends that two processes race for on a backend."""
-KILLS = [5, pytest.param(20, marks=pytest.mark.explore)]
+KILLS = [3, pytest.param(20, marks=pytest.mark.explore)]
 NO_LIMIT = 10**9
 
 pytestmark = [pytest.mark.slow, pytest.mark.parametrize("threads", SHARED, indirect=True)]
@@ -29,7 +29,7 @@ async def test_two_processes_that_race_for_one_thread_lose_nothing_and_double_no
     """Every append of each stands there once, whole and in its process's order; some were given twice."""
     each = races * threads.backend.raced // 2
 
-    with appending(threads, "a", 1, each) as one, appending(threads, "b", 1, each) as other:
+    with appending(threads, "a", 1, each, 2) as one, appending(threads, "b", 1, each, 2) as other:
         printed = await asyncio.gather(*(asyncio.to_thread(process.communicate) for process in (one, other)))
 
     assert [output.split() for output, _ in printed] == [[str(n + 1) for n in range(each)]] * 2
@@ -94,11 +94,10 @@ async def told_until_killed(threads: Threads, first: int, enough: int) -> int:
 
 
 @contextlib.contextmanager
-def appending(threads: Threads, mark: str, first: int, last: int) -> Iterator[Process]:
-    """Run a process that appends so many to this test's thread; none is left behind."""
-    process = start_python(
-        "tests.contracts.thread_appending_process", threads.name, threads.place, mark, str(first), str(last)
-    )
+def appending(threads: Threads, mark: str, first: int, last: int, together: int = 1) -> Iterator[Process]:
+    """Run a process that appends so many to this test's thread, one of so many together; none is left behind."""
+    numbers = map(str, (first, last, together))
+    process = start_python("tests.contracts.thread_appending_process", threads.name, threads.place, mark, *numbers)
     try:
         yield process
     finally:

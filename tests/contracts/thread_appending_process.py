@@ -1,17 +1,19 @@
 """A process that appends to one thread against whoever else does, and prints the number of each append that counted.
 
 Arguments: the backend, its place, a mark that tells this process's appends from others', the number of the first and
-of the last. Each append has two events, a row, and a head that names it.
+of the last, and how many processes begin together: each waits behind its first append until all have one. Each append
+has two events, a row, and a head that names it.
 """
 
 import asyncio
 import sys
 
 from hosting.stores.contract import Append, Appended, Conflict, Row, StoredHead, ThreadStore
+from tests.contracts.opened_stores import OPEN
 from tests.contracts.thread_appends import ADDRESS, behind
-from tests.contracts.thread_stores import BACKENDS
 
 AGAIN_EVERY = 10
+EVENTS = 2
 
 
 def numbered(known: StoredHead | None, mark: str, number: int) -> Append:
@@ -34,15 +36,17 @@ async def win(store: ThreadStore, known: StoredHead | None, mark: str, number: i
     return outcome.head
 
 
-async def append_all(store: ThreadStore, mark: str, first: int, last: int) -> None:
+async def append_all(store: ThreadStore, mark: str, first: int, last: int, together: int) -> None:
     """Win each of the numbers, in their order."""
     head = await store.head(ADDRESS)
     for number in range(first, last + 1):
         head = await win(store, head, mark, number)
         print(number, flush=True)
+        while number == first and together > 1 and head is not None and head.position < together * EVENTS:
+            head = await store.head(ADDRESS)
     await store.close()
 
 
 if __name__ == "__main__":
-    backend, place, mark, first, last = sys.argv[1:]
-    asyncio.run(append_all(BACKENDS[backend].open(place, "hub"), mark, int(first), int(last)))
+    backend, place, mark, *numbers = sys.argv[1:]
+    asyncio.run(append_all(OPEN[backend](place, "hub"), mark, *map(int, numbers)))

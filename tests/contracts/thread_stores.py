@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import uuid
-from collections import defaultdict
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
@@ -13,11 +12,7 @@ from pathlib import Path
 import pytest
 
 from hosting.stores.contract import ThreadStore
-from hosting.stores.memory import MemoryThreadStore, SharedMemory
-from hosting.stores.redis import RedisThreadStore
-from hosting.stores.sqlite import SqliteThreadStore
-from hosting.stores.storage_account import table_account
-from hosting.stores.tables import TablesThreadStore
+from tests.contracts.opened_stores import OPEN
 from tests.support.fault_proxy import FaultProxy
 from tests.support.redis_server import RedisServer
 from tests.support.seeds import repeated
@@ -41,11 +36,8 @@ class Backend:
     away: Away | None = None
     is_shared: bool = True
     examples: int = repeated(100, exploring=1000)
-    raced: int = 800
+    raced: int = repeated(200, exploring=800)
     marks: tuple[pytest.MarkDecorator, ...] = ()
-
-
-_MEMORIES: defaultdict[str, SharedMemory] = defaultdict(SharedMemory)
 
 
 def _new_path(request: pytest.FixtureRequest) -> str:
@@ -77,11 +69,6 @@ def _new_tables(request: pytest.FixtureRequest) -> str:
     return place
 
 
-def _open_tables(place: str, hub: str) -> TablesThreadStore:
-    prefix, account = place.split(" ", 1)
-    return TablesThreadStore(table_account({"AzureWebJobsStorage": account}, "TEST"), f"{prefix}{hub}")
-
-
 @contextlib.asynccontextmanager
 async def _account_left(place: str, stores: Sequence[ThreadStore]) -> AsyncIterator[None]:
     with _PROXIES[place].away():
@@ -107,26 +94,26 @@ async def _server_down(place: str, stores: Sequence[ThreadStore]) -> AsyncIterat
 
 BACKENDS: dict[str, Backend] = {
     "memory": Backend(
-        open=lambda place, hub: MemoryThreadStore(hub, _MEMORIES[place]),
+        open=OPEN["memory"],
         new_place=lambda request: uuid.uuid4().hex,
         is_shared=False,
     ),
     "sqlite": Backend(
-        open=lambda place, hub: SqliteThreadStore(Path(place), hub),
+        open=OPEN["sqlite"],
         new_place=_new_path,
         away=_path_taken,
     ),
     "tables": Backend(
-        open=_open_tables,
+        open=OPEN["tables"],
         new_place=_new_tables,
         pushes=False,
         away=_account_left,
         examples=repeated(12, exploring=200),
-        raced=200,
+        raced=repeated(60, exploring=200),
         marks=(pytest.mark.slow,),
     ),
     "redis": Backend(
-        open=RedisThreadStore,
+        open=OPEN["redis"],
         new_place=_empty_server,
         away=_server_down,
         marks=(pytest.mark.slow,),

@@ -8,15 +8,15 @@ import asyncio
 import sys
 import time
 
+from tests.contracts.opened_stores import OPEN
 from tests.contracts.thread_appends import ADDRESS
-from tests.contracts.thread_stores import BACKENDS
 
 LONG = 60.0
 
 
 async def print_wakes(backend: str, place: str, wakes: int) -> None:
     """Watch behind each position in its turn."""
-    store = BACKENDS[backend].open(place, "hub")
+    store = OPEN[backend](place, "hub")
     for position in range(wakes):
         assert await store.watch(ADDRESS, position, LONG)
         print(position, time.monotonic(), flush=True)
