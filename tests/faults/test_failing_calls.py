@@ -18,7 +18,7 @@ import httpx
 import pytest
 
 from tests.support.event_stream import Frame, parse
-from tests.support.failing_log import FAILING_KINDS, IN_EACH_WAY, Faults, Proxy, proxied, set_for_each_call
+from tests.support.failing_log import Faults, Proxy, in_each_way, proxied, set_for_each_call
 from tests.support.kept_in import settings_of
 from tests.support.running_host import ROOT, RunningHost
 
@@ -66,7 +66,7 @@ class FailingApp:
         return answer
 
 
-@pytest.fixture(params=FAILING_KINDS)
+@pytest.fixture
 def failing_log(request: pytest.FixtureRequest) -> Iterator[tuple[Proxy, dict[str, str]]]:
     """A proxy before a log, and the settings that name the log by way of it."""
     with proxied(settings_of(request.param, request), request) as made:
@@ -88,7 +88,7 @@ async def app(tmp_path: Path, failing_log: tuple[Proxy, dict[str, str]]) -> Asyn
 
 
 @pytest.mark.behaviour("turn.any-call-fails")
-@IN_EACH_WAY
+@in_each_way("failing_log")
 async def test_a_turn_one_of_whose_calls_fails_ends_once_with_its_answer(app: FailingApp, faults: Faults) -> None:
     """Whichever call it is, and whether the log did what was asked or not; nothing is doubled."""
     plain = app.proxy.set("slow", text="plain-0", times=math.inf, seconds=0.0)

@@ -18,17 +18,20 @@ TOO_LATE_SECONDS = 7.0
 LEAST_CALLS = 4
 """The appends of a turn with one tool: begun, the tool begun, its result, the end."""
 Faults = Sequence[tuple[str, int, dict[str, float]]]
-FAIL: Faults = [
-    ("request lost", 1, {}),
-    ("request lost", 2, {}),  # the client of Redis asks once more by itself
-    ("answer dropped", 1, {}),
-    ("answer dropped", 2, {}),
-    ("slow", 1, {"seconds": 0.5}),
-]
+ONCE: Faults = [("request lost", 1, {}), ("answer dropped", 1, {}), ("slow", 1, {"seconds": 0.5})]
+TWICE: Faults = [("request lost", 2, {}), ("answer dropped", 2, {})]
 TOO_LATE: Faults = [("slow", 1, {"seconds": TOO_LATE_SECONDS}), ("slow", 2, {"seconds": TOO_LATE_SECONDS})]
-IN_EACH_WAY = pytest.mark.parametrize(
-    "faults", [FAIL, pytest.param(TOO_LATE, marks=pytest.mark.explore)], ids=["fail", "late"]
-)
+
+
+def in_each_way(fixture: str) -> pytest.MarkDecorator:
+    """Run a test with its log, and with the `faults` of its calls.
+
+    The client of Redis asks once more by itself: only what fails twice gets to the product. With an account all does.
+    """
+    gate = [pytest.param("tables", ONCE, id="tables-once"), pytest.param("redis", [*ONCE, *TWICE], id="redis-fail")]
+    explored = [pytest.param("tables", TWICE, id="tables-twice", marks=pytest.mark.explore)]
+    explored += [pytest.param(kind, TOO_LATE, id=f"{kind}-late", marks=pytest.mark.explore) for kind in FAILING_KINDS]
+    return pytest.mark.parametrize((fixture, "faults"), [*gate, *explored], indirect=[fixture])
 
 
 class Proxy(Protocol):

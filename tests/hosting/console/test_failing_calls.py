@@ -25,7 +25,7 @@ from hosting.thread.events import TERMINALS
 from tests.hosting.console.console import logged, stored
 from tests.hosting.console.task_hub import task_hub
 from tests.support.clerk import clerk
-from tests.support.failing_log import FAILING_KINDS, IN_EACH_WAY, Faults, Proxy, proxied, set_for_each_call
+from tests.support.failing_log import Faults, Proxy, in_each_way, proxied, set_for_each_call
 from tests.support.kept_in import HUB, settings_of
 
 pytestmark = pytest.mark.slow
@@ -43,7 +43,7 @@ class FailingConsole:
     notes: list[str] = field(default_factory=list)
 
 
-@pytest.fixture(params=FAILING_KINDS)
+@pytest.fixture
 def console(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FailingConsole]:
     """The engine, its worker behind the proxy, and what reaches its log past that."""
     settings = settings_of(request.param, request)
@@ -57,7 +57,7 @@ def console(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[FailingC
 
 
 @pytest.mark.behaviour("console.any-call-fails")
-@IN_EACH_WAY
+@in_each_way("console")
 async def test_a_turn_of_a_worker_one_of_whose_calls_fails_ends_once_with_its_answer(
     console: FailingConsole, faults: Faults
 ) -> None:
