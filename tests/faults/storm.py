@@ -21,9 +21,10 @@ from hosting.stores.choice import choose_thread_store
 from hosting.thread import head, rows
 from tests.faults.storm_clients import Client, Thread, Turn
 from tests.support.grouped_app import GroupedApp
+from tests.support.seeds import repeated
 
 CLIENTS = 8
-LIFE_SECONDS = (0.5, 4.0)
+LIFE_SECONDS = (0.5, repeated(2, exploring=4))
 """How long processes are left alone between two kills."""
 DEATH_SECONDS = (0.0, 1.5)
 REDEEM_SECONDS = 90.0

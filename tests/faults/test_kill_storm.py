@@ -46,23 +46,25 @@ pytestmark = [
     pytest.mark.skipif(sys.platform == "win32", reason="no process can be stopped and continued there"),
 ]
 
-TURNS = repeated(120, exploring=2500)
+TURNS = repeated(80, exploring=2500)
 """How many the clients of a storm send together; each client sends what it can."""
 WORKER_KILLS = repeated(1, exploring=4)
-WORKED_TURNS = repeated(64, exploring=352)
+WORKED_TURNS = repeated(40, exploring=352)
 BILLS = repeated(8, exploring=71)
-FAILING_TURNS = repeated(60, exploring=2500)
+FAILING_TURNS = repeated(40, exploring=2500)
 """Fewer than of other storms in the gate: each asks an account that fails, and an emulator of it works for that."""
-QUIET_TURNS = repeated(60, exploring=150)
+QUIET_TURNS = repeated(40, exploring=150)
 SHOWN = 5
 """So many of the turns that took longest are printed."""
 RETRIED_SECONDS = 60
 """So long the engine may take to try an operation again that the account failed."""
 WAITED_FOR = {"wait", "charge", "stream"}
 """What clients do most, and wait for."""
-FROZEN_SECONDS = repeated(7, exploring=30)
-"""Longer than a lease and a half."""
-ABSENT_SECONDS = repeated(6, exploring=60)
+FROZEN_SECONDS = repeated(4, exploring=30)
+"""Longer than a short lease and a half."""
+ABSENT_SECONDS = repeated(4, exploring=60)
+RARE = repeated(8, exploring=5) / 1000
+"""Each fault must fire, in a short storm too."""
 ACCOUNT_FAULTS: list[tuple[float, str, dict[str, float]]] = [
     (0.02, "request lost", {}),
     (0.02, "answer dropped", {}),
@@ -70,13 +72,14 @@ ACCOUNT_FAULTS: list[tuple[float, str, dict[str, float]]] = [
     (0.02, "busy", {"retry_after": 1}),
     (0.02, "busy", {"status": 429}),
     (0.02, "slow", {"seconds": 0.5}),
-    (0.005, "slow", {"seconds": 4.0}),
-    (0.005, "silent", {}),
+    (RARE, "slow", {"seconds": 4.0}),
+    (RARE, "silent", {}),
 ]
 """How many of the account's requests fail, and how; the last two for longer than a call is waited for."""
 HOUR = {"CLOCK_AHEAD": "3600"}
 LEASE = {"LEASE_SECONDS": "4"}
 """Shorter than processes live here: whoever takes a run over has seen its holder silent for a lease and a half."""
+SHORT_LEASE = {"LEASE_SECONDS": "2"}
 
 
 @dataclass(frozen=True)
@@ -157,7 +160,7 @@ async def test_a_process_that_slept_past_its_lease_changes_nothing(made: StormAp
             with host.frozen():
                 await asyncio.sleep(FROZEN_SECONDS)
 
-    with grouped_app(made.folder, log=made.environ) as app:
+    with grouped_app(made.folder, log={**made.environ, **SHORT_LEASE}) as app:
         _, wrong = await weathered(made, app, chance, QUIET_TURNS, freeze_each)
 
     assert wrong == []
