@@ -26,13 +26,15 @@ MIB = 1024 * 1024
 LARGE = "x" * (MIB - 1024)
 """A message whose request is as large as one may be."""
 AT_ONCE = 4
-REFUSED = [pytest.param(50, id="100"), pytest.param(1000, id="2000", marks=pytest.mark.explore)]
+WARM = 8
+"""So many before it is looked how much memory there is."""
+REFUSED = [pytest.param(32, id="64"), pytest.param(1000, id="2000", marks=pytest.mark.explore)]
 """So many of each kind, of 1 MiB each."""
 MOST_GROWN_BY_REFUSED_MIB = 30
 TURNS = 10_000
 THREADS = 1000
 MOST_GROWN_BY_TURNS_MIB = 60
-KEYED = [pytest.param(30, id="120"), pytest.param(150, id="600", marks=pytest.mark.explore)]
+KEYED = [pytest.param(25, id="100"), pytest.param(150, id="600", marks=pytest.mark.explore)]
 """So many of each of four kinds."""
 MOST_GROWN_BY_KEYED_MIB = 24
 """Six hundred left the process at 110 MB from 86."""
@@ -104,7 +106,7 @@ async def test_refused_requests_of_a_mebibyte_leave_memory_and_files_as_they_wer
         headers = {"idempotency-key": f"k{number % 32}"}
         return await http.post(RUN, json={"message": LARGE, "thread_id": "full"}, headers=headers)
 
-    await codes(20, full), await codes(20, reused)
+    await codes(WARM, full), await codes(WARM, reused)
     before, files, printed = resident_mib(host), stored_bytes(app), len(host.printed_so_far())
     answers = await codes(times, full) + await codes(times, reused)
     grown, written = resident_mib(host) - before, stored_bytes(app) - files
@@ -158,9 +160,9 @@ async def test_refused_requests_of_a_mebibyte_with_keys_of_their_own_leave_memor
                 path, body = kinds[number % len(kinds)]
                 return await http.post(path, json=body, headers={"idempotency-key": f"own-{number}"})
 
-            await codes(20, refused)
+            await codes(2 * WARM, refused)
             before, files = resident_mib(host), stored_bytes(app)
-            answers = await codes(len(kinds) * times, lambda number: refused(20 + number))
+            answers = await codes(len(kinds) * times, lambda number: refused(2 * WARM + number))
             grown, written = resident_mib(host) - before, stored_bytes(app) - files
     print(f"{before} MiB at first, {grown} MiB more; {written} bytes in files")
 
