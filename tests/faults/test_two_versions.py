@@ -59,7 +59,7 @@ GROWN = {
 
 @dataclass(frozen=True)
 class Deployed:
-    """The app's processes and the link to the code that they run, which points at the older version at first."""
+    """The app's processes and the link to the code that they run."""
 
     app: GroupedApp
     code: Path
@@ -142,14 +142,16 @@ def deployed(tmp_path: Path, stores: dict[str, str]) -> Iterator[Deployed]:
 
 
 @contextmanager
-def deploying(tmp_path: Path, settings: dict[str, str]) -> Iterator[Deployed]:
-    """The app on two HTTP processes and a durable one, all of the older version."""
+def deploying(
+    tmp_path: Path, settings: dict[str, str], begin: Callable[[Path], Path] = older_code
+) -> Iterator[Deployed]:
+    """The app on two HTTP processes and a durable one, all of the code that it is to `begin` with."""
     folder, code, charges = tmp_path / "app", tmp_path / "code", tmp_path / "charges.txt"
     folder.mkdir()
     charges.touch()
     shutil.copy(Path(__file__).parent / "storm_app" / "function_app.py", folder)
     shutil.copy(ROOT / "host.json", folder)
-    code.symlink_to(older_code(tmp_path))
+    code.symlink_to(begin(tmp_path))
     log = {**settings, "CHARGES": str(charges), "LEASE_SECONDS": "1", "AGENT_RECENT_BYTES": "2048"}
     with grouped_app(folder, log={**log, "PYTHONPATH": os.pathsep.join([str(code), str(ROOT)])}) as app:
         yield Deployed(app, code, folder, log, charges)
@@ -238,10 +240,8 @@ async def test_what_a_newer_process_added_to_a_record_stays_when_an_older_one_wr
     """A thread's head, what its owner used in a day and a minute, and a delivery: both versions write each of them."""
     async with receiving() as receiver:
         settings = {**WEBHOOKS, **stores, "RECEIVER": f"{receiver.url}/hook"}
-        with deploying(tmp_path, settings) as deployed:
+        with deploying(tmp_path, settings, begin=grown_code) as deployed:
             one, other = deployed.app.http
-            for host in (deployed.app.durable, one, other):
-                deployed.update(host, grown_code)
             asked = run(one, "say 1").json()["run_id"]
             await receiver.next(GUARD_SECONDS)
             await asyncio.to_thread(until, lambda: len(asyncio.run(deployed.delivered())) == 1)
@@ -270,21 +270,24 @@ async def records(deployed: Deployed) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("stores", kept_in(*KINDS), indirect=True)
-async def test_a_run_of_an_older_process_is_ended_by_a_newer_one_that_came_to_its_thread(deployed: Deployed) -> None:
+async def test_a_run_of_an_older_process_is_ended_by_a_newer_one_that_came_to_its_thread(
+    tmp_path: Path, stores: dict[str, str]
+) -> None:
     """Its holder appends nothing behind that, and its caller, told to come again, gets the one answer."""
-    newer, older = deployed.app.http
-    deployed.update(newer)
-    deployed.update(deployed.app.durable)
-    begun = asyncio.create_task(asyncio.to_thread(run, older, "wait 2 first", "key"))
-    await asyncio.to_thread(until, lambda: httpx.get(f"{newer.origin}{THREAD}/runs").status_code == 200)
+    with deploying(tmp_path, stores, begin=newer_code) as deployed:
+        newer, older = deployed.app.http
+        deployed.update(older, older_code)
+        begun = asyncio.create_task(asyncio.to_thread(run, older, "wait 2 first", "key"))
+        await asyncio.to_thread(until, lambda: httpx.get(f"{newer.origin}{THREAD}/runs").status_code == 200)
 
-    behind = await asyncio.to_thread(run, newer, "say 1 second")
-    refused = await begun
-    again = await asyncio.to_thread(run, newer, "wait 2 first", "key")
+        behind = await asyncio.to_thread(run, newer, "say 1 second")
+        refused = await begun
+        again = await asyncio.to_thread(run, newer, "wait 2 first", "key")
+        shown = messages(newer)
 
     assert (refused.status_code, refused.json()["code"], again.status_code) == (503, "newer_version", 200)
     assert (again.json()["response"], behind.json()["response"]) == ("done: wait 2 first", "done: say 1 second")
-    assert messages(newer) == ["wait 2 first", "say 1 second"]
+    assert shown == ["wait 2 first", "say 1 second"]
 
 
 @pytest.mark.behaviour("fork.alone")
