@@ -90,12 +90,16 @@ async def test_a_host_killed_in_the_middle_of_an_erasure_leaves_nothing_but_the_
     folder: Path, point: str, stores: dict[str, str]
 ) -> None:
     """What was begun is done by the next delivery, or by whoever deletes again; the receipt tells the whole of it."""
-    async with running(folder, **stores) as (_, api):
+
+    async def fill_and_delete(api: Api) -> None:
         await api.http.post("/api/agents/Joker/run", json=BODY)
         for number in range(6):
             await api.ask(f"{CANARY.decode()} {number} {'x' * 400}", thread_id="t")
         assert any(CANARY in text for _, text in kept(folder, stores, stores[HUB]))
-    await killed_by(folder, point, lambda api: api.http.delete(THREAD), **stores)
+        await api.http.delete(THREAD)
+
+    said = '"kind":"deleting"' if "append" in point else ""  # the runs before it append, too
+    await killed_by(folder, point, fill_and_delete, SAID=said, **stores)
 
     async with running(folder, **stores) as (_, api):
         assert (await api.http.delete(THREAD)).status_code == 204
