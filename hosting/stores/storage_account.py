@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from typing import Any
 from urllib.parse import urlsplit
+from urllib.request import getproxies
 
 from azure.data.tables.aio import TableServiceClient
 from azure.identity.aio import DefaultAzureCredential
@@ -40,6 +41,8 @@ def account_connection(
     `ConfigurationError` when the settings name no account, a connection string is not one, or, on a developer's
     machine, nobody listens there. In production an account is waited for instead.
     """
+    # Else the client reads the user's .netrc before each call, and fails if that has a password for the account.
+    options = {**options, "use_env_settings": bool(getproxies())}
     text = environ.get(SETTING, "").strip()
     if text:
         text = _EMULATOR if text.lower().startswith("usedevelopmentstorage=true") else text
@@ -93,18 +96,12 @@ ConnectTables = Callable[[], AbstractAsyncContextManager[TableServiceClient]]
 
 
 def table_account(environ: Mapping[str, str], setting: str) -> ConnectTables:
-    """Return how to connect to the account's tables; see `account_connection` for what is refused."""
-    return account_connection(
-        TableServiceClient, "table", environ, setting=setting, kept_in="tables", options=_client_options()
-    )
+    """Return how to connect to the account's tables; see `account_connection` for what is refused.
 
-
-def _client_options() -> dict[str, Any]:
-    """Return how the client behaves: each call once, for 3 s at most, and a quiet log.
-
-    By itself it repeats for minutes what was not answered, an insert that counted too, and writes a page of headers for
-    each call.
+    Each call is made once, for 3 s at most, with a quiet log. By itself the client repeats for minutes what was not
+    answered, an insert that counted too, and writes a page of headers for each call.
     """
     _calls.setLevel(logging.WARNING)
     never = dict.fromkeys(("retry_total", "retry_connect", "retry_read", "retry_status"), 0)
-    return {"logger": _calls, "connection_timeout": CALL_SECONDS, "read_timeout": CALL_SECONDS, **never}
+    options = {"logger": _calls, "connection_timeout": CALL_SECONDS, "read_timeout": CALL_SECONDS, **never}
+    return account_connection(TableServiceClient, "table", environ, setting=setting, kept_in="tables", options=options)
