@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
 import pytest
 
 from tests.devhost.durable.scenarios import SCENARIOS, Scenario
-from tests.support.warm_python import start_python
+from tests.support.warm_python import ROOT
 
 pytestmark = [
     pytest.mark.slow,
@@ -20,18 +21,25 @@ pytestmark = [
 
 
 @pytest.fixture(scope="module")
-def killed_runs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], list[dict[str, Any]]]:
-    """Returns what the last process of each run of a scenario found, and whether the one before it was killed."""
+def killed_runs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str], list[dict[str, Any]]]]:
+    """Returns what the last process of each run of a scenario found, and whether the one before it was killed.
 
-    @cache
-    def found(name: str) -> list[dict[str, Any]]:
-        folder = tmp_path_factory.mktemp(name)
-        process = start_python("tests.devhost.durable.killed_scenario", str(folder), name, has_errors=True)
-        printed, complained = process.communicate()
-        assert process.returncode == 0, complained
-        return [json.loads(line) for line in printed.splitlines()]
+    One small process forks those of all scenarios: the larger a process is, the more its fork costs.
+    """
+    command = [sys.executable, "-m", "tests.devhost.durable.killed_scenario", str(tmp_path_factory.mktemp("killed"))]
+    with subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
 
-    return found
+        @cache
+        def found(name: str) -> list[dict[str, Any]]:
+            print(name, file=process.stdin, flush=True)
+            runs = json.loads(process.stdout.readline())
+            assert runs is not None, "a process failed, and has printed why"
+            return list(runs)
+
+        yield found
+        process.stdin.close()
 
 
 @pytest.mark.behaviour("engine.restart-at-every-commit")
