@@ -6,6 +6,7 @@ import pytest
 
 from tests.support.app_folder import make_app
 from tests.support.running_host import run_command
+from tests.support.warm_python import Begins
 
 pytestmark = pytest.mark.slow
 
@@ -47,7 +48,7 @@ APP = "import azure.functions as func\napp = func.FunctionApp()\n"
 )
 def test_an_app_that_cannot_be_loaded_is_explained_in_one_line(tmp_path, source, text):
     """Exit code 1, no traceback."""
-    ended = run_command(make_app(tmp_path, source), "start", "--port", "0")
+    ended = run_command(make_app(tmp_path, source), "start", "--port", "0", begins=Begins.WARM)
     assert ended.returncode == 1
     assert text in ended.stderr
     assert sum(line.startswith("Error: ") for line in ended.stderr.splitlines()) == 1
@@ -86,7 +87,7 @@ def test_what_fails_inside_a_library_of_the_app_is_said_of_the_line_that_called_
     (tmp_path / "library" / "__init__.py").write_text(LIBRARY, encoding="utf-8")
     (tmp_path / "neighbour.py").write_text("x = 1\ndef f(:\n", encoding="utf-8")
 
-    ended = run_command(tmp_path, "functions")
+    ended = run_command(tmp_path, "functions", begins=Begins.WARM)
 
     assert text in ended.stderr
     assert ended.stderr.startswith(f"Error: {tmp_path}")

@@ -12,6 +12,7 @@ import httpx
 
 from tests.support.carriers import APP, GUARD_SECONDS, Api, socket_api
 from tests.support.running_host import RunningHost, run_command
+from tests.support.warm_python import Begins
 from tests.support.whole_lines import whole_lines
 
 LEASE_SECONDS = 1.0
@@ -35,7 +36,8 @@ class AppFolder:
 
     def host_until_dead(self) -> int:
         """Run the host to its end, under its guard, and return its exit code."""
-        return run_command(self.path, "start", "--port", "0", environ=self._environ).returncode
+        ended = run_command(self.path, "start", "--port", "0", environ=self._environ, begins=Begins.WARM)
+        return ended.returncode
 
     async def host_killed_by(self, environ: Mapping[str, str], send: Callable[[Api], Awaitable[object]]) -> None:
         """Send to a host that dies of it, as a client whose connection may break; return once it is dead."""

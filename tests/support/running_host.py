@@ -8,7 +8,6 @@ import re
 import signal
 import sqlite3
 import subprocess
-import sys
 import threading
 from collections.abc import Mapping
 from contextlib import closing
@@ -42,17 +41,17 @@ def host_environment(extra: Mapping[str, str] | None = None) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1", **(extra or {})}
 
 
-def run_command(folder: Path, *arguments: str, environ: Mapping[str, str] | None = None) -> subprocess.CompletedProcess:
-    """Run `python -m devhost` with the arguments in the folder to its end."""
-    return subprocess.run(
-        [sys.executable, "-m", DEVHOST, *arguments],
-        cwd=folder,
-        env=host_environment(environ),
-        capture_output=True,
-        text=True,
-        timeout=START_GUARD_SECONDS,
-        check=False,
-    )
+def run_command(
+    folder: Path, *arguments: str, environ: Mapping[str, str] | None = None, begins: Begins = Begins.COLD
+) -> subprocess.CompletedProcess[str]:
+    """Run `python -m devhost` with the arguments in the folder to its end; it is killed when the guard ends first."""
+    settings = host_environment(environ)
+    process = start_python(DEVHOST, *arguments, folder=folder, environ=settings, has_errors=True, begins=begins)
+    guard = threading.Timer(START_GUARD_SECONDS, process.kill)
+    guard.start()
+    printed, complained = process.communicate()
+    guard.cancel()
+    return subprocess.CompletedProcess(arguments, process.wait(), printed, complained)
 
 
 class RunningHost:
