@@ -31,6 +31,7 @@ APP = ROOT / "tests" / "hosting" / "http" / "page_app"
 REFUND = 'Call refund with {"order": "A-17", "amount": 120}'
 SPEECH = " ".join(f"word{number}" for number in range(60))
 REFUSED, LOST = "Failed to load resource: the server responded", "net::ERR"
+LEASE = {"LEASE_SECONDS": "4"}
 LEASE_GUARD_MS = 60_000.0  # the lease of a killed process runs out first
 WATCH = """speech => {
     window.odd = []
@@ -387,7 +388,7 @@ async def test_a_conversation_that_cannot_be_read_for_a_moment_is_shown_when_it_
 async def test_the_page_goes_on_by_itself_after_the_host_was_killed(tmp_path: Path) -> None:
     """It says that the connection was lost, and ends with every word once."""
     folder = copied(tmp_path)
-    with RunningHost(folder) as host:
+    with RunningHost(folder, environ=LEASE) as host:
         async with browsed(host.origin, LOST, REFUSED) as browser:
             page = await browser.open("#/writer")
             page.set_default_timeout(LEASE_GUARD_MS)
@@ -396,7 +397,7 @@ async def test_the_page_goes_on_by_itself_after_the_host_was_killed(tmp_path: Pa
             await page.evaluate(WATCH, SPEECH)
             host.process.kill()
             await page.get_by_text("The connection was lost").wait_for()
-            with RunningHost(folder, "--port", host.origin.rpartition(":")[2]):
+            with RunningHost(folder, "--port", host.origin.rpartition(":")[2], environ=LEASE):
                 await page.locator(".turn[data-end=completed]").wait_for()  # longer than other tests wait
                 answer = await answered(page)
                 odd = await page.evaluate("odd")

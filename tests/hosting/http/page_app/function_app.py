@@ -1,6 +1,7 @@
 """The app behind the tests of the page and its pictures: a clerk who needs approval, a writer of Markdown, a story.
 
-The clerk and the writer remember. The story's threads have a budget.
+The clerk and the writer remember. The story's threads have a budget. With LEASE_SECONDS a run whose process died is
+taken over that much sooner.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ import asyncio
 import os
 import re
 from collections.abc import AsyncIterator, Awaitable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from agent_framework import (
@@ -25,9 +27,10 @@ from agent_framework import (
     tool,
 )
 
+import hosting.app
 from agents.assistant import create_assistant
 from agents.offline import OfflineChatClient
-from hosting.app import AgentFunctionApp, Budget, OwnerMemory
+from hosting.app import Budget, OwnerMemory
 from hosting.tools import idempotent
 
 WORD_SECONDS = float(os.environ.get("WORD_SECONDS", "0.03"))
@@ -141,5 +144,7 @@ support = Agent(
     tools=[find_order, refund],
 )
 
-app = AgentFunctionApp(agents=[create_assistant(offline), clerk, writer])
+if lease := os.environ.get("LEASE_SECONDS"):
+    hosting.app.Services = partial(hosting.app.Services, lease_seconds=float(lease), margin_seconds=float(lease) / 2)
+app = hosting.app.AgentFunctionApp(agents=[create_assistant(offline), clerk, writer])
 app.add_agent(support, budget=Budget(tokens=10_000, per="thread"))
