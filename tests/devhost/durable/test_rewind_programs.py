@@ -88,7 +88,7 @@ async def _play(program: list[Stage]) -> tuple[Orchestration, Counter[str], list
 @pytest.mark.slow
 @pytest.mark.behaviour("engine.rewind-retries")
 @settings(
-    max_examples=repeated(30, exploring=600),
+    max_examples=repeated(12, exploring=600),
     deadline=None,
     suppress_health_check=list(HealthCheck),
     database=None,
