@@ -11,7 +11,7 @@ from typing import Any
 from conformance.events import events_of
 from conformance.port import End, Entry, Piece, Run, Service
 
-POLL_SECONDS = 0.05
+POLL_SECONDS = 0.1
 
 
 class OurService(Service):
