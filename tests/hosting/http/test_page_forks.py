@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import re
 from typing import Any
@@ -48,6 +49,13 @@ async def offered(page: Page) -> tuple[int, int]:
 async def said(page: Page) -> list[str]:
     """Return what was asked in the conversation that is open."""
     return await page.locator(".request").all_text_contents()
+
+
+async def until_kept_apart(host: RunningHost, thread_id: str) -> None:
+    """Return once a large picture of a thread is apart from its conversation: before, it is read whole."""
+    async with httpx.AsyncClient(base_url=f"{host.origin}/api/agents/writer/threads/{thread_id}/") as http:
+        while '"attachment"' not in (await http.get("messages")).text:  # noqa: ASYNC110 - nothing says so
+            await asyncio.sleep(0.02)
 
 
 async def at_a_fork(page: Page, origin: str) -> str:
@@ -150,6 +158,7 @@ async def test_a_message_is_edited_with_its_pictures_and_files_or_not_at_all(hos
         await ask(page, "three")
         await ended(page, number=2)
         large = [await offered(page)]
+        await until_kept_apart(host, page.url.rpartition("/")[2])
         await page.reload()
         await ended(page, number=2)
         large.append(await offered(page))
