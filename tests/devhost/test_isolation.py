@@ -121,6 +121,7 @@ async def test_a_function_past_its_timeout_has_failed_whatever_it_makes_of_its_c
     assert answered.is_set()
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("devhost.function-timeout")
 async def test_a_function_that_does_not_heed_its_timeout_is_answered_all_the_same():
     """Its code is left behind, as a thread is; nobody waits for it any more."""

@@ -170,6 +170,7 @@ async def test_a_run_that_is_delivered_again_logs_for_the_second_delivery(loop: 
     assert found == [("i-1", "i-1"), ("i-2", "i-2"), (None, None)]
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("hosting.logs-carry-the-invocation")
 async def test_code_that_blocks_the_loop_is_told_of_for_the_invocation_that_blocks(loop: AgentLoop) -> None:
     """The watchdog's thread belongs to no invocation, so it takes the id of the task that blocks."""

@@ -230,6 +230,7 @@ class _Stubborn(ScriptedEntities):
         return entity_answer("never")
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("engine.drains")
 async def test_code_that_ignores_its_cancellation_does_not_stall_a_stop() -> None:
     """It is left behind, and the store is closed: the next worker may begin."""

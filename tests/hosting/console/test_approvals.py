@@ -14,6 +14,7 @@ from tests.hosting.console.task_hub import task_hub
 from tests.support.clerk import clerk
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("approvals.orchestrations")
 def test_a_client_gets_the_requests_and_brings_the_answers(options: dict[str, Any]) -> None:
     """As an orchestration does."""

@@ -61,6 +61,7 @@ async def test_a_client_waits_for_its_run_and_claims_none(console: Console) -> N
     assert claims == [("entity", 1), ("entity", 1)]
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("console.client")
 async def test_a_client_says_what_becomes_of_a_run_of_the_thread_that_has_not_ended(console: Console) -> None:
     """By a name that is known. Whoever waits for a run that was interrupted gets why."""
@@ -196,6 +197,7 @@ async def test_an_orchestration_that_has_ended_is_purged_by_its_id(console: Cons
     assert outcomes == ["deleted", "missing", "running", "missing"]
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("console.worker")
 def test_a_sweep_ends_the_threads_whose_time_is_up(options: dict[str, Any]) -> None:
     """A conversation begins anew under the same id; a thread of an agent without a time to live stays."""
@@ -226,6 +228,7 @@ class LaterTaskHub(TaskHubGrpcClient):
         return super().get_all_entities(entity_query)
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("console.worker")
 def test_a_sweep_asks_threads_that_nobody_touched_for_long_to_remove_what_is_old(options: dict[str, Any]) -> None:
     """Of every agent, as the timer of an app does; those that were touched since are not asked again."""

@@ -68,6 +68,7 @@ def office(options: dict[str, Any]) -> Iterator[Office]:
             yield Office(hub, client)
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("console.tools")
 def test_a_tool_starts_an_orchestration_and_others_ask_and_tell_it(office: Office) -> None:
     """By the id that the model got."""

@@ -68,6 +68,7 @@ def lines() -> Iterator[Lines]:
     LOGGER.removeHandler(handler)
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("hosting.refuses-while-blocked")
 @pytest.mark.behaviour("http.readiness")
 async def test_a_process_whose_agents_are_blocked_takes_no_new_run_until_they_go_on(lines: Lines) -> None:
@@ -92,6 +93,7 @@ async def test_a_process_whose_agents_are_blocked_takes_no_new_run_until_they_go
     assert gone_on.startswith("The agent loop was blocked for ")
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("hosting.refuses-while-blocked")
 async def test_callers_of_an_app_in_production_are_told_no_line_of_its_code(lines: Lines) -> None:
     """Its log has it."""
@@ -110,6 +112,7 @@ async def test_callers_of_an_app_in_production_are_told_no_line_of_its_code(line
     loop.close()
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("hosting.refuses-while-blocked")
 async def test_a_run_that_a_signal_brings_waits_while_the_agents_are_blocked(lines: Lines) -> None:
     """Its entity leaves it to another process, and claims it here once they go on."""
@@ -149,6 +152,7 @@ async def test_an_answer_to_an_approval_is_refused_while_the_agents_are_blocked(
     assert (answered.status_code, answered.json()["response"]) == (200, "told: refunded 5")
 
 
+@pytest.mark.slow
 async def test_a_process_whose_agents_are_blocked_for_less_than_the_limit_takes_runs(lines: Lines) -> None:
     """The next run waits for the loop."""
     agent = Blocking()

@@ -101,6 +101,7 @@ async def test_health_answers_without_a_name(api: Api) -> None:
     assert (answer.status_code, answer.json()) == (200, {"status": "healthy"})
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("http.answers-202")
 async def test_a_run_that_outlives_its_preferred_wait_answers_202_and_says_what_was_applied(api: Api) -> None:
     """`Prefer: wait=` ends the wait, not the run."""

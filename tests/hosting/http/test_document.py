@@ -262,6 +262,7 @@ def codes_of(response: dict[str, Any]) -> list[str]:
     return list(problem["schema"]["allOf"][1]["properties"]["code"]["enum"]) if problem else []
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("openapi.complete")
 def test_its_schemas_are_json_schemas() -> None:
     """Every reference names a component, and each component is one."""

@@ -243,6 +243,7 @@ async def test_a_callback_that_does_not_end_well_changes_nothing_for_runs(kind: 
         assert (await listening.next())[1] == "second"
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("callbacks.harmless")
 async def test_a_callback_that_blocks_its_loop_delays_no_run(release: threading.Event) -> None:
     """A notice that cannot be passed on meanwhile is delivered again."""

@@ -125,6 +125,7 @@ async def test_requests_and_ends_are_as_many_also_where_nobody_worked_on_a_run(
     assert counts[f"agent.run.duration {ended}"] <= 1
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("hosting.metrics")
 async def test_the_age_of_the_oldest_run_that_waits_is_observed_by_agent(
     direct: Api, counted: Callable[[], Counter[str]], reader: InMemoryMetricReader

@@ -143,6 +143,7 @@ async def test_a_crash_forgets_no_failure_and_no_failure_counts_as_a_crash(bench
     assert (await bench.kinds("run-1"))[-1] == "failed"
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("retry.cancelled")
 async def test_a_cancel_ends_the_pause(bench: Bench) -> None:
     """At once, and the agent is not run again."""

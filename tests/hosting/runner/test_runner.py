@@ -351,6 +351,7 @@ def test_a_second_provider_that_loads_messages_is_refused() -> None:
     )
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("hosting.names-who-blocked")
 async def test_an_agent_that_blocks_the_loop_is_named_in_the_log(loop: AgentLoop) -> None:
     """With the file, the line and how long."""
@@ -373,6 +374,7 @@ async def test_an_agent_that_blocks_the_loop_is_named_in_the_log(loop: AgentLoop
     assert re.search(r"The agent loop was blocked for \d\.\d s by \S+test_runner.py:\d+ in run\. Make it", line)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="usleep is POSIX's")
 @pytest.mark.behaviour("hosting.names-who-blocked")
 async def test_a_loop_that_only_waits_is_not_named_as_blocked(

@@ -101,6 +101,7 @@ async def test_nothing_of_a_run_that_is_rolled_back_is_given_to_the_next(process
     assert "first" not in other.engine.documents["t1"]
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("service.busy")
 @pytest.mark.parametrize(
     ("busy", "turn"), [("interrupt", ["first", "echo: first", "second"]), ("rollback", ["second"])]

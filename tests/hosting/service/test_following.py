@@ -101,6 +101,7 @@ async def held_in(process: Process, asked: StartRun) -> Run:
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("service.following")
 async def test_the_words_of_an_attempt_that_failed_are_not_told_before_the_next_one() -> None:
     """Not to whoever comes in between either: the next one may say less."""
@@ -125,6 +126,7 @@ async def test_the_words_of_an_attempt_that_failed_are_not_told_before_the_next_
     assert late == [["accepted", "claimed", "echo:", "claimed"]]
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("service.following")
 async def test_the_words_of_a_holder_that_was_taken_over_are_not_told_any_more() -> None:
     """It does not know of it yet, and streams on."""
@@ -220,6 +222,7 @@ async def test_a_run_that_is_taken_over_is_followed_to_its_end(processes: Proces
     assert await asyncio.wait_for(following, 5.0) == "echo: hi"
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("service.following")
 async def test_a_quiet_run_is_told_as_quiet(process: Process) -> None:
     """So that whoever stands between does not cut the stream."""

@@ -273,6 +273,7 @@ async def test_a_slow_receiver_that_answers_gets_all_of_it_once_a_few_at_a_time(
     assert sorted(yard.posts) == sorted(f"{order.run_id}-run-completed" for order in orders)
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("service.leave")
 async def test_an_app_that_is_to_end_waits_for_a_receiver_that_is_being_tried() -> None:
     """Its operation is over by then."""

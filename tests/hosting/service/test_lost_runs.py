@@ -96,6 +96,7 @@ async def test_a_run_that_waits_for_its_turn_for_too_long_ends_in_its_turn(proce
     assert other.agent.turns == []
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("service.lost-runs")
 async def test_the_entity_counts_a_runs_waiting_over_its_operations(processes: Processes) -> None:
     """Each goes on from what the one before it saw."""

@@ -215,6 +215,7 @@ async def test_who_waits_for_a_deletion_is_let_go_of_when_the_process_ends(proce
     assert await asyncio.wait_for(deleting, 5.0) is False
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("service.delete")
 async def test_a_run_held_in_the_process_that_deletes_is_stopped_at_once(process: Process) -> None:
     """It need not look for that."""

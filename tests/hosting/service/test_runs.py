@@ -369,6 +369,7 @@ async def test_words_are_heard_here_before_they_are_logged(process: Process) -> 
     assert ended.text == text_of(ended) == "echo: hi"
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("service.outage")
 async def test_an_end_that_cannot_be_logged_is_left_to_the_entity(process: Process) -> None:
     """The caller is told at once that its run goes on, however long it would wait; nothing is ended twice."""

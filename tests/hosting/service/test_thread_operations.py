@@ -128,6 +128,7 @@ async def test_a_run_whose_process_died_is_taken_over_when_its_lease_is_out(proc
     assert output(durable) == ["hi", "echo: hi"]
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("service.lost-processes")
 async def test_a_live_holder_is_not_taken_over_however_long_its_agent_takes(processes: Processes) -> None:
     """It renews its lease while nothing else is appended."""
@@ -218,6 +219,7 @@ async def test_a_reset_that_comes_before_a_claim_empties_the_conversation_of_its
     assert (await durable.kinds())[3:] == ["accepted", "reset", "claimed", "completed"]
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("service.thread-operations")
 async def test_an_operation_that_watched_for_long_enough_sends_itself_on(processes: Processes) -> None:
     """With what ended meanwhile stored."""

@@ -97,6 +97,7 @@ async def test_a_deleted_thread_leaves_a_tombstone_and_its_receipt(processes: Pr
     assert one.engine.signals[-1] == ("delete", {"logged": True})
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("service.delete")
 async def test_a_deletion_ends_open_runs_and_takes_no_new_ones(processes: Processes) -> None:
     """Their keys and ids are gone from then on."""

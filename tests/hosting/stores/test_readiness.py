@@ -111,6 +111,7 @@ async def test_a_read_that_works_takes_a_failed_one_back(log: Log) -> None:
     assert (await log.is_ready(), log.reads) == (True, 0)
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("http.readiness")
 async def test_an_append_that_failed_beside_the_log_is_the_answer_too(tmp_path: Path) -> None:
     """What is too large for the log stands in the store of attachments, whose disk can be full alone."""

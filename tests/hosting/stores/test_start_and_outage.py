@@ -114,6 +114,7 @@ def test_a_folder_that_cannot_be_made_stops_the_app_at_start_up(setting: str, tm
         start(tmp_path, {setting: "sqlite:taken/new/x.sqlite"})
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("hosting.stores-checked-at-start")
 def test_a_file_that_another_process_writes_just_now_is_no_reason_to_stop(tmp_path: Path) -> None:
     """It is there, and is one of ours."""

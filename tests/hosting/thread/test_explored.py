@@ -193,6 +193,7 @@ def test_a_rule_that_is_left_out_is_missed(left_out: str) -> None:
     assert explored(world).broken is None
 
 
+@pytest.mark.slow
 @pytest.mark.behaviour("thread.explored")
 def test_a_document_that_another_was_committed_beside_has_to_be_refused() -> None:
     """Else an execution that the engine gave away puts an older one in its place."""
