@@ -29,7 +29,7 @@ CANARY = "canary-77c1"
 JOKER = "gen_ai.agent.name=Joker"
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def reader() -> InMemoryMetricReader:
     """What this process exports: the SDK is set up as an app's author does it, which a process can do once."""
     reader = InMemoryMetricReader()

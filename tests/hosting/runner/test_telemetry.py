@@ -65,7 +65,7 @@ class Exported(InMemorySpanExporter):
         return found()[number - 1]
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def exported() -> Exported:
     """What this process exports: the SDK is set up as an app's author does it, which a process can do once."""
     exporter = Exported()
