@@ -111,6 +111,7 @@ class Host:
         from devhost.durable.engine import DurableTask, Role
         from devhost.durable.settings import DurableSettings
         from devhost.durable.store.sqlite import SqliteStore
+        from devhost.durable.unkind import VARIABLE, read_unkind
 
         settings = DurableSettings.from_host_json(self._app.settings.durable_task, os.environ)
         key = self._keys.system["durabletask_extension"] if self._keys else None
@@ -119,7 +120,10 @@ class Host:
         group = self._app.group
         role = Role.ALONE if group.works_alone else Role.WORKER if group.works_on_messages else Role.CLIENT
         folder = self._app.settings.engine_folder
-        engine = DurableTask(functions, SqliteStore(folder), settings, self._clock, folder=folder, role=role)
+        unkind = read_unkind(os.environ.get(VARIABLE, ""))
+        engine = DurableTask(
+            functions, SqliteStore(folder), settings, self._clock, folder=folder, role=role, unkind=unkind
+        )
         self._client_text = engine.client_binding(self._address.origin, self._address.rpc_base_url)
         return engine
 

@@ -12,6 +12,7 @@ import signal
 POINTS = (
     "before-commit",
     "inside-commit",
+    "after-sending",
     "after-commit",
     "before-orchestrator",
     "after-orchestrator",

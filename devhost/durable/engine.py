@@ -25,12 +25,14 @@ from devhost.durable.management.app import ManagementApp
 from devhost.durable.management.entities import Entities as EntityRoutes
 from devhost.durable.management.instances import Instances as InstanceRoutes
 from devhost.durable.orchestrations import Orchestrations
+from devhost.durable.queue_poll import QueuePoll
 from devhost.durable.records import Target, TargetKind
 from devhost.durable.settings import DurableSettings
 from devhost.durable.store.contract import Store
 from devhost.durable.store.lock import HOSTS_LOCK, WORKER_LOCK, FolderLock
 from devhost.durable.store.tables import FILE
-from devhost.durable.worker import QueuePoll, Worker
+from devhost.durable.unkind import KIND, Unkind
+from devhost.durable.worker import Worker
 from devhost.errors import DurableError, StoreInUseError, StoreRemovedError
 from devhost.ports import DurableFunctions, function_names
 
@@ -63,6 +65,7 @@ class DurableTask:
         *,
         folder: Path | None = None,
         role: Role = Role.ALONE,
+        unkind: Unkind = KIND,
     ) -> None:
         """Assemble the engine; nothing runs yet.
 
@@ -79,23 +82,10 @@ class DurableTask:
         self._worker_lock = FolderLock(folder, WORKER_LOCK) if folder else None
         self._beginning: asyncio.Task[None] | None = None
         ledger = Ledger(self._store, clock, self._deliver)
-        self._worker = Worker(
-            ledger,
-            {
-                TargetKind.ORCHESTRATION: Orchestrations(functions, names, ledger, clock, settings.default_version),
-                TargetKind.ACTIVITY: Activities(functions, names, clock),
-                TargetKind.ENTITY: Entities(functions, names, clock, settings.max_entity_operation_batch_size),
-            },
-            {
-                TargetKind.ORCHESTRATION: settings.max_concurrent_orchestrators,
-                TargetKind.ACTIVITY: settings.max_concurrent_activities,
-                TargetKind.ENTITY: settings.max_concurrent_entities,
-            },
-            clock,
-        )
+        self._worker = _make_worker(functions, ledger, settings, clock, unkind=unkind)
         self._works = False
         self._poll = QueuePoll(self._store, self._deliver, settings.queue_poll_seconds)
-        self.hub = TaskHub(ledger, clock, settings.default_version)
+        self.hub = TaskHub(ledger, clock, settings.default_version, unkind=unkind)
         self.management = ManagementApp(
             InstanceRoutes(self.hub, settings.hub_name, clock, settings.webhook_key),
             EntityRoutes(self.hub, names),
@@ -188,6 +178,35 @@ class DurableTask:
         for lock in (self._worker_lock, self._hosts_lock):
             if lock is not None:
                 lock.release()
+
+
+def _make_worker(
+    functions: DurableFunctions, ledger: Ledger, settings: DurableSettings, clock: Clock, *, unkind: Unkind
+) -> Worker:
+    names = function_names(functions)
+    batch_size = settings.max_entity_operation_batch_size
+    return Worker(
+        ledger,
+        {
+            TargetKind.ORCHESTRATION: Orchestrations(
+                functions, names, ledger, clock, settings.default_version, unkind=unkind
+            ),
+            TargetKind.ACTIVITY: Activities(functions, names, clock, unkind=unkind),
+            TargetKind.ENTITY: Entities(functions, names, clock, batch_size, unkind=unkind),
+        },
+        {
+            TargetKind.ORCHESTRATION: settings.max_concurrent_orchestrators,
+            TargetKind.ACTIVITY: settings.max_concurrent_activities,
+            TargetKind.ENTITY: settings.max_concurrent_entities,
+        },
+        {
+            TargetKind.ORCHESTRATION: settings.control_queue_visibility_seconds,
+            TargetKind.ACTIVITY: settings.work_item_queue_visibility_seconds,
+            TargetKind.ENTITY: settings.control_queue_visibility_seconds,
+        },
+        clock,
+        unkind=unkind,
+    )
 
 
 def reset(folder: Path) -> None:

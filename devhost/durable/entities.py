@@ -13,7 +13,7 @@ from __future__ import annotations
 import logging
 import uuid
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from devhost.durable import wire
@@ -42,6 +42,7 @@ from devhost.durable.records import (
     orchestration_target,
 )
 from devhost.durable.texts import compact
+from devhost.durable.unkind import Fault, Unkind
 from devhost.durable.wire import response_text
 from devhost.durable.worker import Abandoned, Done, Held, Outcome, bodies, seqs
 from devhost.ports import DurableFunctions, FunctionFailedError, FunctionNames, is_missing, missing_function
@@ -55,18 +56,23 @@ _SIGNAL_IDS = uuid.UUID("0d3c1c5e-4f0a-5f1a-8a3f-5b1d0c2f7e66")
 class Entities:
     """Runs one batch of operations of one entity."""
 
-    def __init__(self, functions: DurableFunctions, names: FunctionNames, clock: Clock, batch_size: int) -> None:
+    def __init__(
+        self, functions: DurableFunctions, names: FunctionNames, clock: Clock, batch_size: int, *, unkind: Unkind
+    ) -> None:
         self.most_messages = batch_size
+        self._unkind = unkind
         self._functions = functions
         self._names = names
         self._clock = clock
 
     async def process(self, target: Target, inbox: Inbox) -> Outcome:
         entity_id = EntityId.parse(target.id)
-        if is_missing(self._names, "entity", entity_id.name):
-            return Held(missing_function(self._names, "entity", entity_id.name))
         operations = bodies(inbox.messages, Operation)
         entity = inbox.record if isinstance(inbox.record, Entity) else None
+        if self._unkind.strikes(Fault.LOST_OPERATION, str(entity_id), entity_id.name):
+            return self._fail(entity_id, entity, inbox)
+        if is_missing(self._names, "entity", entity_id.name):
+            return Held(missing_function(self._names, "entity", entity_id.name))
         crash_points.reached("before-entity")
         batch = await self._call(entity_id, entity, operations)
         if isinstance(batch, Abandoned):
@@ -76,6 +82,25 @@ class Entities:
             logger.error("%s: %s", entity_id, missing_function(self._names, "entity", signal.entity_name))
         step = Step(seqs(inbox.messages), entity=batch.entity, produced=batch.outgoing, read=Read.of(target, entity))
         return Done(step)
+
+    def _fail(self, entity_id: EntityId, entity: Entity | None, inbox: Inbox) -> Done:
+        """Return the end of a batch that an instance without the entity took: nothing runs, callers get an error.
+
+        The entity's record is written, as of any batch that ended.
+        """
+        operations, now = bodies(inbox.messages, Operation), self._clock.now()
+        logger.warning(
+            "The entity function '%s' is disabled or does not exist. Failing %d operation(s).",
+            entity_id.name,
+            len(operations),
+        )
+        failed = Failed(compact(missing_function(self._names, "entity", entity_id.name)))
+        batch = apply_batch(entity_id, operations, failed, self._names, now)
+        record = (
+            replace(entity, updated_at=now) if entity else Entity(entity_id, exists=False, state=None, updated_at=now)
+        )
+        read = Read.of(entity_target(entity_id), entity)
+        return Done(Step(seqs(inbox.messages), entity=record, produced=batch.outgoing, read=read))
 
     async def _call(
         self, entity_id: EntityId, entity: Entity | None, operations: Sequence[Operation]

@@ -117,7 +117,8 @@ class EpisodeOutcome:
 def take_in(known: Orchestration | None, messages: Sequence[EventMessage]) -> Intake:
     """Sort the messages: a start replaces an instance that has ended, everything else needs a live one.
 
-    Messages for another execution, and for an instance that ended or never was, are dropped. A sub-orchestration whose
+    Messages for another execution, and for an instance that ended or never was, are dropped, and so is the start of an
+    execution that has begun: an episode that was sent and not written asks for it again. A sub-orchestration whose
     explicit id is taken by a live instance is refused to its parent, where the real host would leave it hanging.
     """
     current, is_new = known, False
@@ -127,6 +128,8 @@ def take_in(known: Orchestration | None, messages: Sequence[EventMessage]) -> In
             continue
         if current is not None and current.execution_id == message.event.execution_id:
             continue
+        if current is not None and not current.status.is_terminal and current.parent == message.event.parent:
+            continue  # the same request again, of an episode that was sent and not written
         if current is None or current.status.is_terminal:
             current, is_new = new_orchestration(message.event), True
         else:
@@ -206,7 +209,8 @@ def _in_order(current: Orchestration, messages: Sequence[EventMessage]) -> tuple
 
 def _is_for(current: Orchestration, message: EventMessage) -> bool:
     if isinstance(message.event, events.ExecutionStarted):
-        return message.event.execution_id == current.execution_id
+        is_expected = current.status is Status.PENDING or current.is_continued
+        return is_expected and message.event.execution_id == current.execution_id
     return message.execution_id in (None, current.execution_id)
 
 

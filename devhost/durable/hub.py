@@ -29,6 +29,7 @@ from devhost.durable.records import (
 )
 from devhost.durable.rewind import children_of, rewind
 from devhost.durable.store.contract import InstanceFilter
+from devhost.durable.unkind import KIND, Fault, Unkind
 
 
 @dataclass(frozen=True)
@@ -63,8 +64,11 @@ Outcome = Accepted | NotFound | WrongStatus
 class TaskHub:
     """The instances and entities of one app, as its clients see them; any number of processes may hold one."""
 
-    def __init__(self, ledger: Ledger, clock: Clock, default_version: str | None = None) -> None:
+    def __init__(
+        self, ledger: Ledger, clock: Clock, default_version: str | None = None, *, unkind: Unkind = KIND
+    ) -> None:
         self._ledger = ledger
+        self._unkind = unkind
         self.store = ledger.store
         self._default_version = default_version
         self._clock = clock
@@ -157,7 +161,8 @@ class TaskHub:
         """Forget an entity and what waits for it; a batch that runs meanwhile is not kept."""
         if await self.store.entity(entity_id) is None:
             return Purged(0)
-        await self._ledger.commit(Step(forgotten=(entity_target(entity_id),)))
+        is_unkind = self._unkind.strikes(Fault.PURGED_WHILE_RUNNING, str(entity_id), entity_id.name)
+        await self._ledger.commit(Step(forgotten=(entity_target(entity_id),), spares_messages=is_unkind))
         return Purged(1)
 
     async def purge_ended(self, wanted: InstanceFilter) -> Purged:

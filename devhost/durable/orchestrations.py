@@ -27,7 +27,17 @@ from devhost.durable.episode import (
     take_in,
     terminate_episode,
 )
-from devhost.durable.events import Event, ExecutionStarted, ExecutionTerminated
+from devhost.durable.events import (
+    ChildCreated,
+    Completed,
+    Event,
+    ExecutionStarted,
+    ExecutionTerminated,
+    Failed,
+    TaskScheduled,
+    TimerCreated,
+    TimerFired,
+)
 from devhost.durable.ledger import Ledger
 from devhost.durable.records import (
     EventMessage,
@@ -45,9 +55,11 @@ from devhost.durable.records import (
 )
 from devhost.durable.rewind import children_of, rewind
 from devhost.durable.store.contract import StoredOrchestration
-from devhost.durable.worker import Abandoned, Done, Held, Outcome, bodies, seqs
+from devhost.durable.unkind import Unkind
+from devhost.durable.worker import Abandoned, Done, Held, Hides, Outcome, bodies, seqs
 from devhost.ports import DurableFunctions, FunctionFailedError, FunctionNames, is_missing, missing_function
 
+_EARLY_SECONDS = 2.0  # the real host's first pause before it looks again for what a result is about
 # Random ids would do, but cost a system call for each episode, and this one is hardly ever taken.
 _EXECUTION_IDS = uuid.UUID("0a6c8c64-3b57-5a0e-9f0f-6d1f8d3f0b52")
 
@@ -58,8 +70,16 @@ class Orchestrations:
     most_messages = 1000
 
     def __init__(
-        self, functions: DurableFunctions, names: FunctionNames, ledger: Ledger, clock: Clock, version: str | None
+        self,
+        functions: DurableFunctions,
+        names: FunctionNames,
+        ledger: Ledger,
+        clock: Clock,
+        version: str | None,
+        *,
+        unkind: Unkind,
     ) -> None:
+        self._unkind = unkind
         self._functions = functions
         self._names = names
         self._ledger = ledger
@@ -69,6 +89,11 @@ class Orchestrations:
     async def process(self, target: Target, inbox: Inbox) -> Outcome:
         taken = _up_to_a_rewind(inbox.messages)
         known = await self._ledger.with_history(inbox.record) if isinstance(inbox.record, Orchestration) else None
+        if known is not None and not self._unkind.is_kind:
+            in_time = [message for message in taken if _is_in_time(message, known.history, taken)]
+            if not in_time:
+                return Hides(tuple(taken), _EARLY_SECONDS)
+            taken = in_time
         basis = Step(seqs(taken), read=Read.of(target, known.instance if known else None))
         if rewinds := bodies(taken, Rewind):
             return await self._rewind(known, rewinds[0], basis)
@@ -135,6 +160,24 @@ def _read_failure(failure: FunctionFailedError) -> OrchestratorAnswer | Broken |
         return parse_orchestrator_failure(failure.message) or Broken(failure.message)
     except (UnreadableAnswerError, MalformedActionError):
         return Broken(failure.message)
+
+
+def _is_in_time(message: Message, past: Sequence[Event], beside: Sequence[Message]) -> bool:
+    """Return whether the history has what the message is about; what an unwritten episode asked for is not in it.
+
+    The real host waits for it likewise.
+    """
+    event = message.body.event if isinstance(message.body, EventMessage) else None
+    match event:
+        case None | ExecutionStarted():
+            return True
+        case Completed(task_id=number) | Failed(task_id=number):
+            return any(isinstance(asked, TaskScheduled | ChildCreated) and asked.event_id == number for asked in past)
+        case TimerFired(timer_id=number):
+            return any(isinstance(asked, TimerCreated) and asked.event_id == number for asked in past)
+        case _:
+            bodies_beside = bodies(beside, EventMessage)
+            return bool(past) or any(isinstance(body.event, ExecutionStarted) for body in bodies_beside)
 
 
 def _up_to_a_rewind(messages: Sequence[Message]) -> Sequence[Message]:

@@ -249,8 +249,9 @@ class Step:
     It is kept only when the record of `read` is still the one that was read and every message of `consumed` (their
     seqs) still waits: another process may have changed either. `silenced` is a target whose waiting messages are
     dropped (but for what its sender waits for: a call, the start of another execution), `superseded` an execution whose
-    are (those of `produced` are not), `forgotten` instances that vanish with all that belongs to them. `at` is when the
-    messages of `produced` are sent, `etag` what the written records carry.
+    are (those of `produced` are not), `forgotten` instances that vanish with all that belongs to them, or but for the
+    messages that wait for them with `spares_messages`. `at` is when the messages of `produced` are sent, `etag` what
+    the written records carry.
     """
 
     consumed: tuple[int, ...] = ()
@@ -260,6 +261,7 @@ class Step:
     silenced: Target | None = None
     superseded: Superseded | None = None
     forgotten: tuple[Target, ...] = ()
+    spares_messages: bool = False
     produced: tuple[Outgoing, ...] = ()
     read: Read | None = None
     at: datetime = _LONG_AGO

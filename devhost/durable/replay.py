@@ -279,7 +279,8 @@ class Replay:
         if is_missing(self._names, "entity", entity_id.name):
             raise RefusedActionError(missing_function(self._names, "entity", entity_id.name))
         number = self._take_id()
-        request_id = str(uuid.uuid5(_REQUEST_IDS, f"{self._execution_id}:{number}"))
+        # Of the episode's time too, as on the real host: one that is made again waits for no answer to what it sent.
+        request_id = str(uuid.uuid5(_REQUEST_IDS, f"{self._execution_id}:{number}:{self._now().isoformat()}"))
         self._unconfirmed[number] = SendOperation(
             number, entity_id, request_id, action.operation, action.input, action.is_signal, action.due
         )

@@ -12,11 +12,16 @@ from devhost.errors import SettingsError
 
 _DEFAULT_CONCURRENCY = 10 * (os.cpu_count() or 1)
 _HUB_NAME_LETTERS = 45
+_TIMESPAN = re.compile(r"(\d{1,2}):(\d{2}):(\d{2})")
 _COUNTS = {
     "maxConcurrentActivityFunctions": "max_concurrent_activities",
     "maxConcurrentOrchestratorFunctions": "max_concurrent_orchestrators",
     "maxConcurrentEntityFunctions": "max_concurrent_entities",
     "maxEntityOperationBatchSize": "max_entity_operation_batch_size",
+}
+_VISIBILITIES = {
+    "controlQueueVisibilityTimeout": "control_queue_visibility_seconds",
+    "workItemQueueVisibilityTimeout": "work_item_queue_visibility_seconds",
 }
 
 
@@ -25,6 +30,7 @@ class DurableSettings:
     """How much runs at once, the task hub's name, and the key that its addresses carry (None: no key is asked for).
 
     `queue_poll_seconds` is the longest time between two looks for messages of other processes; None is for one process.
+    The visibility is how long a message stays hidden whose worker died (`devhost.durable.unkind`).
     """
 
     hub_name: str = "TestHubName"
@@ -35,6 +41,8 @@ class DurableSettings:
     max_entity_operation_batch_size: int = 5000
     default_version: str | None = None
     queue_poll_seconds: float | None = None
+    control_queue_visibility_seconds: float = 300.0
+    work_item_queue_visibility_seconds: float = 300.0
 
     @classmethod
     def from_host_json(cls, section: Mapping[str, object], environ: Mapping[str, str]) -> DurableSettings:
@@ -46,10 +54,17 @@ class DurableSettings:
         counts: dict[str, Any] = {
             name: _count(section, key) for key, name in _COUNTS.items() if section.get(key) is not None
         }
+        provider = section.get("storageProvider")
+        times: dict[str, Any] = {
+            name: _visibility_seconds(provider, key)
+            for key, name in _VISIBILITIES.items()
+            if isinstance(provider, Mapping) and provider.get(key) is not None
+        }
         return cls(
             hub_name=_hub_name(section.get("hubName"), environ),
             default_version=_version(section.get("defaultVersion")),
             **counts,
+            **times,
         )
 
 
@@ -58,6 +73,19 @@ def _count(section: Mapping[str, object], key: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise SettingsError(f"host.json: extensions.durableTask.{key} is {value!r}; give a whole number from 1 up.")
     return value
+
+
+def _visibility_seconds(provider: Mapping[str, object], key: str) -> float:
+    value = provider[key]
+    match = _TIMESPAN.fullmatch(value) if isinstance(value, str) else None
+    hours, minutes, seconds = map(int, match.groups()) if match else (0, 0, 0)
+    total = (hours * 60 + minutes) * 60 + seconds
+    if not 60 <= total <= 3600:
+        raise SettingsError(
+            f"host.json: extensions.durableTask.storageProvider.{key} is {value!r}; give hh:mm:ss from 00:01:00 to "
+            "01:00:00."
+        )
+    return float(total)
 
 
 def _version(value: object) -> str | None:

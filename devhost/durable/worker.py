@@ -2,7 +2,7 @@
 
 The store is the truth: what waits for a target is read when its turn comes. Memory has only hints: targets that may
 have something, and when to look at them again. So other processes may send and forget while this one works, and waiting
-messages cost no memory. A hint too many costs one read. Of what other processes send there is no hint: `QueuePoll`
+messages cost no memory. A hint too many costs one read. Of what other processes send there is no hint: `queue_poll`
 finds it.
 
 Every target with a hint has one pump, a task that lives until there is nothing more to do. So work of one target is
@@ -20,17 +20,18 @@ import asyncio
 import heapq
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Protocol, TypeVar
 
+from devhost.durable.back_off import SECONDS, SUCCESSES, BackOff
 from devhost.durable.clock import Alarm, Clock
+from devhost.durable.crash import crash_points
 from devhost.durable.events import Event
 from devhost.durable.inspection import log_step
-from devhost.durable.ledger import Deliver, Ledger
+from devhost.durable.ledger import Ledger
 from devhost.durable.records import Body, Inbox, Message, Step, Target, TargetKind
-from devhost.durable.store.contract import Store
+from devhost.durable.unkind import Fault, Hidden, Unkind
 from devhost.errors import DurableError
 
 logger = logging.getLogger(__name__)
@@ -44,7 +45,6 @@ _LONGEST_WAIT_SECONDS = 30.0
 _NOTED_SECONDS = 1.0
 # Entries that were set anew stay in the queue until there are so many more of them than targets.
 _MOST_OLD_ENTRIES = 100
-_DOUBLINGS = 6  # from the shortest time between two looks to the longest: 16 ms to 1 s
 
 _Body = TypeVar("_Body", bound=Body)
 
@@ -71,7 +71,16 @@ class Held:
     reason: str
 
 
-Outcome = Done | Abandoned | Held
+@dataclass(frozen=True)
+class Hides:
+    """Whoever took the messages is gone; they stay, and nobody sees them for a while (`devhost.durable.unkind`)."""
+
+    messages: tuple[Message, ...]
+    seconds: float | None = None
+    """None for the visibility timeout of the target's queue."""
+
+
+Outcome = Done | Abandoned | Held | Hides
 
 
 class Processor(Protocol):
@@ -102,12 +111,19 @@ class Worker:
         ledger: Ledger,
         processors: Mapping[TargetKind, Processor],
         limits: Mapping[TargetKind, int],
+        visibility_seconds: Mapping[TargetKind, float],
         clock: Clock,
+        *,
+        unkind: Unkind,
     ) -> None:
         self._ledger = ledger
         self._processors = processors
         self._limits = {kind: asyncio.Semaphore(limit) for kind, limit in limits.items()}
+        self._visibility_seconds = visibility_seconds
         self._clock = clock
+        self._unkind = unkind
+        self._hidden = Hidden()
+        self._back_off = BackOff(clock)
         self._timers = Timers(clock, self._wake)
         self._hinted: set[Target] = set()
         self._pumps: dict[Target, asyncio.Task[None]] = {}
@@ -157,10 +173,12 @@ class Worker:
         try:
             while target in self._hinted and not self._is_stopping:
                 async with self._limits[target.kind]:
+                    await self._back_off.admit(target.kind)
                     outcome = None if self._is_stopping else await self._try_to_work(target)
                 match outcome:
                     case Done():
                         failures = 0
+                        self._back_off.succeeded(target.kind)
                     case Abandoned(reason):
                         self._hinted.add(target)
                         await self._pause(
@@ -191,23 +209,68 @@ class Worker:
         self._hinted.discard(target)
         self._timers.set(target, None)
         processor = self._processors[target.kind]
-        inbox = await self._ledger.inbox(target, processor.most_messages)
+        inbox = await self._inbox(target, processor.most_messages)
         if inbox.next_due is not None:
             # Added, not set: what was sent while this was read may be due earlier, or the only one.
             self._timers.add(target, inbox.next_due)
         if not inbox.messages:
             return None
         outcome = await processor.process(target, inbox)
+        if isinstance(outcome, Done) and await self._is_only_sent(target, outcome.step):
+            outcome = Hides(inbox.messages)
+        if isinstance(outcome, Hides):
+            self._hide(target, outcome)
         if isinstance(outcome, Done):
             if not await self._ledger.commit(outcome.step, outcome.past):
                 self._hinted.add(target)
-                return None
+                return await self._back_off_if_purged(outcome.step)
             log_step(target, inbox.messages, outcome.step)
             if outcome.step.silenced == target:
                 self._timers.set(target, None)
             if not inbox.is_all or len(outcome.step.consumed) < len(inbox.messages):
                 self._hinted.add(target)
         return outcome
+
+    async def _inbox(self, target: Target, limit: int) -> Inbox:
+        """Return what waits for the target and can be seen."""
+        if not self._hidden:
+            return await self._ledger.inbox(target, limit)
+        inbox = await self._ledger.inbox(target, limit + len(self._hidden))
+        return self._hidden.leave_out(inbox, self._clock.now(), limit)
+
+    def _hide(self, target: Target, outcome: Hides) -> None:
+        seconds = self._visibility_seconds[target.kind] if outcome.seconds is None else outcome.seconds
+        until = self._clock.now() + timedelta(seconds=seconds)
+        self._hidden.hide(seqs(outcome.messages), until)
+        self._timers.add(target, until)
+
+    async def _is_only_sent(self, target: Target, step: Step) -> bool:
+        """Return whether this host dies between the two halves of a step: its messages are sent, and that is all."""
+        instance = step.orchestration
+        if instance is None or not step.produced:
+            return False
+        if not self._unkind.strikes(Fault.SENT_NOT_COMMITTED, target.id, instance.name):
+            return False
+        await self._ledger.commit(Step(produced=step.produced))
+        crash_points.reached("after-sending")
+        return True
+
+    async def _back_off_if_purged(self, step: Step) -> Abandoned | None:
+        """Do as the real host does where a step was refused because its record was purged meanwhile."""
+        read = step.read
+        if self._unkind.is_kind or read is None or read.etag is None:
+            return None
+        if (await self._ledger.inbox(read.target, 1)).record is not None:
+            return None
+        self._back_off.failed()
+        logger.error(
+            "TaskOrchestrationDispatcher: Unhandled exception with work item '%s': TableTransactionFailedException: "
+            "The specified resource does not exist. Backing off for %d seconds until %d successful operations.",
+            read.target.id,
+            SECONDS,
+            SUCCESSES,
+        )
+        return Abandoned("its record was purged while it ran")
 
     async def _pause(self, target: Target, seconds: float, reason: str) -> None:
         """Return after that time, or when an orchestration has a new message."""
@@ -290,59 +353,3 @@ class Timers:
             logger.warning("The clock went back by at least %.0f s; timers wait until it shows their time.", back)
         self._latest = now
         return now
-
-
-class QueuePoll:
-    """Finds messages that other processes wrote, by looking, as the real host looks into its queues.
-
-    It looks from `start` to `stop`; with `longest_seconds` None only where `look` is called. A look that finds
-    something is followed by another one soon, each that finds nothing by one after twice the time, up to the longest.
-    What this process sent itself needs no look (`Ledger`), so a process that is alone never waits for one.
-    """
-
-    def __init__(self, store: Store, deliver: Deliver, longest_seconds: float | None) -> None:
-        self._store = store
-        self._deliver = deliver
-        self._longest_seconds = longest_seconds
-        self._last_seq = 0
-        self._seen_version: int | None = None
-        self._task: asyncio.Task[None] | None = None
-
-    async def look(self) -> bool:
-        """Deliver what came since the last look, the first time all that waits; return whether there was anything.
-
-        Where no other process has written since, there is nothing.
-        """
-        version = await self._store.version_of_others()
-        if version == self._seen_version:
-            return False
-        arrivals = await self._store.arrivals(self._last_seq)
-        self._last_seq, self._seen_version = arrivals.last_seq, version
-        for arrival in arrivals.of:
-            self._deliver(arrival.target, arrival.due)
-        return bool(arrivals.of)
-
-    def start(self) -> None:
-        """Go on looking."""
-        if self._longest_seconds is not None:
-            self._task = asyncio.get_running_loop().create_task(self._keep_looking(self._longest_seconds))
-
-    async def stop(self) -> None:
-        """Look no more; nothing when it was never started."""
-        if self._task is not None:
-            self._task.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._task
-
-    async def _keep_looking(self, longest: float) -> None:
-        seconds = shortest = longest / 2**_DOUBLINGS
-        while True:
-            await asyncio.sleep(seconds)
-            seconds = shortest if await self._try_to_look() else min(2 * seconds, longest)
-
-    async def _try_to_look(self) -> bool:
-        try:
-            return await self.look()
-        except DurableError as error:
-            logger.error("Messages of other processes cannot be read now: %s", error)
-            return False

@@ -8,14 +8,14 @@ MOST_FILE_LINES = 400
 MOST_FUNCTION_LINES = 50
 ENGINE = sorted(path for path in (ROOT / "devhost" / "durable").rglob("*.py") if "management" not in path.parts)
 LOCAL_HOST = sorted((ROOT / "devhost").rglob("*.py"))
-MOST_LOCAL_HOST_FILES = 75
-MOST_LOCAL_HOST_LINES = 11_262
+MOST_LOCAL_HOST_FILES = 78
+MOST_LOCAL_HOST_LINES = 11_700
 HOUSE = sorted(path for package in ("hosting", "state") for path in (ROOT / package).rglob("*.py"))
 MOST_HOUSE_FILES = 216
 MOST_HOUSE_LINES = 39_481
 LEAST_HOUSE_FILE_LINES = 40
-MOST_ENGINE_FILES = 28
-MOST_ENGINE_LINES = 5_080
+MOST_ENGINE_FILES = 31
+MOST_ENGINE_LINES = 5_510
 LEAST_ENGINE_FILE_LINES = 40
 
 

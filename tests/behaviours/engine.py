@@ -7,6 +7,7 @@ BEHAVIOURS = {
     "ended without (local-host.md, how it is proved).",
     "engine.entity-state-once": "An entity's state has each operation once, wherever the engine died "
     "(local-host.md, storage).",
+    "engine.unkind": "A test that arms a fault of the real engine gets it at that point for that target, and no other.",
     "engine.kill-9": "A process killed at any named point, started again, goes on by itself; nothing is lost and "
     "nothing doubled (local-host.md, how it is proved).",
     "engine.overtaken-execution": "An entity's step is refused when its state changed since it was handed out, and its "

@@ -149,7 +149,7 @@ def _apply(connection: sqlite3.Connection, step: Step) -> None:
             (step.superseded.target.kind.value, step.superseded.target.id, step.superseded.execution_id),
         )
     for target in step.forgotten:
-        _forget(connection, target)
+        _forget(connection, target, spares_messages=step.spares_messages)
     if step.deletes:
         connection.execute(OWE)
     if step.entity is not None:
@@ -189,8 +189,9 @@ def _drop_messages(connection: sqlite3.Connection, target: Target) -> None:
     )
 
 
-def _forget(connection: sqlite3.Connection, target: Target) -> None:
-    _drop_messages(connection, target)
+def _forget(connection: sqlite3.Connection, target: Target, *, spares_messages: bool) -> None:
+    if not spares_messages:
+        _drop_messages(connection, target)
     if target.kind is TargetKind.ENTITY:
         connection.execute("DELETE FROM entities WHERE entity_id = ?", (target.id,))
     else:

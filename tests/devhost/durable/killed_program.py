@@ -7,6 +7,7 @@ operation appends a line to FOLDER/effects.txt. Prints `ended` with the output w
 from __future__ import annotations
 
 import asyncio
+import os
 import sys
 from collections.abc import Generator
 from datetime import timedelta
@@ -19,6 +20,7 @@ from devhost.durable.engine import DurableTask
 from devhost.durable.records import EntityId
 from devhost.durable.settings import DurableSettings
 from devhost.durable.store.sqlite import SqliteStore
+from devhost.durable.unkind import VARIABLE, read_unkind
 from tests.devhost.durable.observed_store import ObservedStore
 from tests.devhost.durable.sdk_functions import SdkFunctions
 
@@ -60,7 +62,8 @@ def build_app(effects: Path) -> df.DFApp:
 
 async def main(folder: Path, is_first: bool) -> None:
     store = ObservedStore(SqliteStore(folder))
-    engine = DurableTask(SdkFunctions(build_app(folder / "effects.txt")), store, DurableSettings())
+    unkind = read_unkind(os.environ.get(VARIABLE, ""))
+    engine = DurableTask(SdkFunctions(build_app(folder / "effects.txt")), store, DurableSettings(), unkind=unkind)
     await engine.start()
     if is_first:
         await engine.hub.start("journey", "j", None)

@@ -128,7 +128,7 @@ class MemoryStore:
             self._orchestrations[instance.instance_id] = StoredOrchestration(instance, past + step.history.events)
 
     def _drop_messages(self, step: Step) -> None:
-        dropped = {*step.forgotten, step.silenced}
+        dropped = {step.silenced} if step.spares_messages else {*step.forgotten, step.silenced}
         for seq, (message, _) in list(self._messages.items()):
             if (message.target in dropped and not self._is_still_asked(message)) or _is_for(message, step.superseded):
                 del self._messages[seq]

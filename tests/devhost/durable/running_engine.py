@@ -12,6 +12,7 @@ from devhost.durable.engine import DurableTask
 from devhost.durable.records import EntityId
 from devhost.durable.settings import DurableSettings
 from devhost.durable.store.contract import Store
+from devhost.durable.unkind import KIND, Unkind
 from devhost.ports import DurableFunctions
 from tests.devhost.durable.clocks import FastClock
 from tests.devhost.durable.memory_store import MemoryStore
@@ -44,11 +45,12 @@ async def running(
     clock: Clock | None = None,
     settings: DurableSettings | None = None,
     inner: Store | None = None,
+    unkind: Unkind = KIND,
     mount: str = "/runtime/webhooks/durabletask",
 ) -> AsyncIterator[RunningEngine]:
     """Run an engine over `inner`, a memory store when none is given, for the length of the block."""
     store = ObservedStore(inner or MemoryStore())
-    engine = DurableTask(functions, store, settings or DurableSettings(), clock or FastClock())
+    engine = DurableTask(functions, store, settings or DurableSettings(), clock or FastClock(), unkind=unkind)
     transport = httpx.ASGITransport(app=engine.management, root_path=mount)
     await engine.start()
     async with httpx.AsyncClient(transport=transport, base_url=f"http://localhost:7071{mount}") as client:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from devhost.durable.crash import POINTS, CrashPoints
+from devhost.durable.crash import CrashPoints
 from tests.support.warm_python import start_python
 
 # The journey passes each point at least so often, whatever runs first: its own five episodes and its child's two come
@@ -41,7 +41,9 @@ def _run(folder: Path, *words: str, crash_at: str = "") -> tuple[int | None, str
 
 @pytest.mark.behaviour("engine.kill-9")
 @pytest.mark.slow
-@pytest.mark.parametrize(("point", "passing"), [(point, passing) for point in POINTS for passing in _PASSINGS[point]])
+@pytest.mark.parametrize(
+    ("point", "passing"), [(point, passing) for point in _PASSINGS for passing in _PASSINGS[point]]
+)
 def test_a_killed_process_goes_on_where_it_was(tmp_path: Path, point: str, passing: int) -> None:
     """Same output and state; an activity or a batch may run twice, never more, and its record is there once."""
     assert _run(tmp_path, "start", crash_at=f"{point}:{passing}") == (_BY_SIGKILL, "")

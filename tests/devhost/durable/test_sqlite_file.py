@@ -19,13 +19,13 @@ import pytest
 
 from devhost.durable.engine import DurableTask, Role, reset
 from devhost.durable.hub import Purged
+from devhost.durable.queue_poll import QueuePoll
 from devhost.durable.records import Entity, EntityId, Operation, Outgoing, Read, Step, entity_target
 from devhost.durable.settings import DurableSettings
 from devhost.durable.store import tables
 from devhost.durable.store.contract import Arrivals
 from devhost.durable.store.erasing import OWE
 from devhost.durable.store.sqlite import SqliteStore
-from devhost.durable.worker import QueuePoll
 from devhost.errors import StoreInUseError, StoreRemovedError, StoreUnreachableError, StoreUnreadableError
 from devhost.ports import DurableFunctions
 from tests.devhost.durable.clocks import START

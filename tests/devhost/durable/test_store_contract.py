@@ -245,6 +245,14 @@ async def test_forgetting_leaves_nothing_of_the_instance(opened: Opened) -> None
     assert await opened.store.orchestration("@counter@K1") is None
 
 
+async def test_forgetting_can_spare_the_messages_that_wait(opened: Opened) -> None:
+    """The record goes alone, as on the real host."""
+    await opened.store.commit(Step(entity=Entity(COUNTER, True, "1", START), produced=(_signal(1),)))
+    await opened.store.commit(Step(forgotten=(entity_target(COUNTER),), spares_messages=True))
+    assert await opened.store.entity(COUNTER) is None
+    assert [message.seq for message in await _waiting(opened.store)] == [1]
+
+
 @pytest.mark.parametrize("is_purge", [False, True], ids=["ended", "purged"])
 async def test_the_start_of_another_execution_outlives_an_instance(opened: Opened, is_purge: bool) -> None:
     """Whoever sent it waits for its end. The instance's own start goes with it."""

@@ -1,0 +1,273 @@
+"""What the real engine may do to an app, armed fault by fault, under a clock that is moved by hand."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import signal
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import azure.durable_functions as df
+import pytest
+
+from devhost.durable.hub import Purged
+from devhost.durable.records import EntityId, Status
+from devhost.durable.settings import DurableSettings
+from devhost.durable.unkind import KIND, Armed, Fault, read_unkind
+from devhost.errors import SettingsError
+from tests.devhost.durable.clocks import START, ManualClock
+from tests.devhost.durable.running_engine import RunningEngine, running
+from tests.devhost.durable.scripted_functions import Journal, ScriptedEntities
+from tests.devhost.durable.sdk_functions import SdkFunctions
+from tests.support.warm_python import start_python
+
+pytestmark = pytest.mark.behaviour("engine.unkind")
+
+KEY = EntityId("counter", "k")
+MINUTE = DurableSettings(control_queue_visibility_seconds=60.0)
+
+
+def armed(fault: Fault, target: str = "*", nth: int | None = 1) -> Armed:
+    """Return what goes wrong."""
+    unkind = Armed()
+    unkind.arm(fault, target, nth)
+    return unkind
+
+
+def build_app(clock: ManualClock, calls: list[tuple[str, float]]) -> df.DFApp:
+    """Return an app that notes each call of its activity and its entity, and when it was."""
+    app = df.DFApp()
+
+    def note(text: str) -> None:
+        calls.append((text, (clock.now() - START).total_seconds()))
+
+    @app.activity_trigger(input_name="x")
+    async def act(x: str) -> str:
+        note(x)
+        return x
+
+    @app.entity_trigger(context_name="context", entity_name="tally")
+    def tally(context: df.DurableEntityContext) -> None:
+        note(context.get_input())
+        context.set_result(context.get_input())
+
+    @app.orchestration_trigger(context_name="c")
+    def once(c: df.DurableOrchestrationContext) -> Generator[Any, Any, Any]:
+        return (yield c.call_activity("act", str(c.new_uuid())))
+
+    @app.orchestration_trigger(context_name="c")
+    def calls_entity(c: df.DurableOrchestrationContext) -> Generator[Any, Any, Any]:
+        return (yield c.call_entity(df.EntityId("tally", "k"), "note", str(c.new_uuid())))
+
+    @app.orchestration_trigger(context_name="c")
+    def parent(c: df.DurableOrchestrationContext) -> Generator[Any, Any, Any]:
+        return (yield c.call_sub_orchestrator("once", None, "child"))
+
+    return app
+
+
+@pytest.mark.parametrize(("name", "answers"), [("once", {0, 1}), ("calls_entity", {1}), ("parent", {0, 1})])
+async def test_an_episode_whose_history_is_not_written_is_made_again_at_another_time(
+    name: str, answers: set[int]
+) -> None:
+    """What it had sent is delivered all the same, and the code has new ids: the work is done under two of them.
+
+    An activity's result is known by its number, so either answers. An entity is asked under an id of that time.
+    """
+    clock, calls = ManualClock(), list[tuple[str, float]]()
+    unkind = armed(Fault.SENT_NOT_COMMITTED, "once" if name == "parent" else name)
+    functions = SdkFunctions(build_app(clock, calls))
+    async with running(functions, clock=clock, settings=MINUTE, unkind=unkind) as engine:
+        await engine.hub.start(name, "i", None)
+        await clock.next_alarm()
+        await engine.store.until(lambda: holds(len(calls) == 1))
+        clock.advance(60)
+        ended = await engine.store.until_ended("i")
+    assert [seconds for _, seconds in calls] == [0.0, 60.0]
+    assert calls[0][0] != calls[1][0]
+    assert ended.status is Status.COMPLETED
+    assert json.loads(ended.output or "") in {calls[number][0] for number in answers}
+
+
+async def holds(condition: bool) -> bool:
+    """Return what was evaluated at this moment."""
+    return condition
+
+
+async def test_a_sub_orchestration_that_was_sent_for_twice_is_one() -> None:
+    """Its id is its caller's choice; the second start finds it alive."""
+    clock, calls = ManualClock(), list[tuple[str, float]]()
+    unkind = armed(Fault.SENT_NOT_COMMITTED, "parent")
+    unkind.arm(Fault.DIED_BEFORE_ACTIVITY)
+    functions = SdkFunctions(build_app(clock, calls))
+    async with running(functions, clock=clock, settings=MINUTE, unkind=unkind) as engine:
+        await engine.hub.start("parent", "i", None)
+        await asyncio.wait_for(unkind.until_struck(Fault.DIED_BEFORE_ACTIVITY), 5)
+        clock.advance(60)
+        await engine.store.until(lambda: is_committed(engine, "i"))
+        clock.advance(240)
+        ended = await engine.store.until_ended("i")
+    assert ended.status is Status.COMPLETED
+    assert len(calls) == 1
+
+
+async def is_committed(engine: RunningEngine, instance_id: str) -> bool:
+    """Return whether the instance has a history."""
+    stored = await engine.store.orchestration(instance_id)
+    return stored is not None and stored.history != ()
+
+
+async def test_a_purge_under_a_running_entity_has_the_host_take_one_item_in_ten_seconds(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Its commit fails, others wait until five items succeeded, and its operation makes the entity anew."""
+    clock, journal = ManualClock(), Journal()
+    unkind = armed(Fault.PURGED_WHILE_RUNNING, "@counter@k")
+    async with running(ScriptedEntities(journal.answer), clock=clock, unkind=unkind) as engine:
+        await engine.hub.signal(KEY, "first", None)
+        await engine.state_is(KEY, '["first"]')
+        journal.started.clear()
+        journal.may_end.clear()
+        await engine.hub.signal(KEY, "second", None)
+        await asyncio.wait_for(journal.started.wait(), 5)
+        assert await engine.hub.purge_entity(KEY) == Purged(1)
+        journal.may_end.set()
+        assert await clock.next_alarm() == 3.0  # the entity's operation comes again
+        others = [EntityId("counter", name) for name in "abcdef"]
+        for other in others:
+            await engine.hub.signal(other, "other", None)
+        await engine.state_is(others[0], '["other"]')
+        ends = []
+        for count in range(2, 6):
+            clock.advance(9.9)
+            assert await engine.store.entity(others[count - 1]) is None
+            clock.advance(0.1)
+            await engine.store.until(lambda count=count: have_run(journal, count + 2))
+            ends.append((clock.now() - START).total_seconds())
+        await engine.state_is(KEY, '["second"]')
+        clock.advance(10.0)
+        for other in others:
+            await engine.state_is(other, '["other"]')
+    assert ends == [10.0, 20.0, 30.0, 40.0]
+    assert (
+        "TaskOrchestrationDispatcher: Unhandled exception with work item '@counter@k': "
+        "TableTransactionFailedException: The specified resource does not exist. "
+        "Backing off for 10 seconds until 5 successful operations."
+    ) in caplog.messages
+
+
+async def have_run(journal: Journal, count: int) -> bool:
+    """Return whether so many batches ran."""
+    return len(journal.batches) >= count
+
+
+async def test_a_purge_leaves_the_operations_that_wait(caplog: pytest.LogCaptureFixture) -> None:
+    """They find an entity without a state, as on the real host; nothing failed, so nothing waits."""
+    clock, journal = ManualClock(), Journal()
+    unkind = armed(Fault.PURGED_WHILE_RUNNING)
+    async with running(ScriptedEntities(journal.answer), clock=clock, unkind=unkind) as engine:
+        await engine.hub.signal(KEY, "first", None)
+        await engine.state_is(KEY, '["first"]')
+        await engine.hub.purge_entity(KEY)
+        await engine.hub.signal(KEY, "second", None)
+        await engine.state_is(KEY, '["second"]')
+    assert "Backing off" not in caplog.text
+
+
+@pytest.mark.parametrize("has_entity", [True, False])
+async def test_a_signal_that_an_instance_without_the_entity_takes_is_gone(
+    has_entity: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is taken by an older instance of a deployment, or this one is: the operation behind it is done or held."""
+    clock, journal = ManualClock(), Journal()
+    unkind = armed(Fault.LOST_OPERATION, "@counter@*")
+    functions = ScriptedEntities(journal.answer, "counter" if has_entity else "other")
+    async with running(functions, clock=clock, unkind=unkind) as engine:
+        await engine.hub.signal(KEY, "lost", None)
+        await engine.store.until(lambda: is_empty(engine))
+        entity = await engine.store.entity(KEY)
+        await engine.hub.signal(KEY, "next", None)
+        if has_entity:
+            await engine.state_is(KEY, '["next"]')
+    assert entity is not None
+    assert (entity.exists, entity.state) == (False, None)
+    assert "The entity function 'counter' is disabled or does not exist. Failing 1 operation(s)." in caplog.messages
+
+
+async def is_empty(engine: RunningEngine) -> bool:
+    """Return whether no message is under way and something was written."""
+    return engine.store.commits > 1 and not await engine.store.messages(None, 1)
+
+
+async def test_a_call_that_an_instance_without_the_entity_takes_fails_its_caller() -> None:
+    """The orchestration sees the real host's sentence."""
+    calls: list[tuple[str, float]] = []
+    functions = SdkFunctions(build_app(ManualClock(), calls))
+    async with running(functions, unkind=armed(Fault.LOST_OPERATION)) as engine:
+        await engine.hub.start("calls_entity", "i", None)
+        ended = await engine.store.until_ended("i")
+    assert ended.status is Status.FAILED
+    assert "The function 'tally' doesn't exist, is disabled, or is not an entity function." in (ended.output or "")
+    assert calls == []
+
+
+@pytest.mark.parametrize(
+    ("fault", "times"), [(Fault.DIED_BEFORE_ACTIVITY, [300.0]), (Fault.DIED_AFTER_ACTIVITY, [0.0, 300.0])]
+)
+async def test_an_activity_whose_host_died_comes_again_after_the_visibility_timeout(
+    fault: Fault, times: list[float]
+) -> None:
+    """Five minutes by default, whether or not the function had done its work."""
+    clock, calls = ManualClock(), list[tuple[str, float]]()
+    unkind = armed(fault, "act")
+    async with running(SdkFunctions(build_app(clock, calls)), clock=clock, unkind=unkind) as engine:
+        await engine.hub.start("once", "i", None)
+        await clock.next_alarm()
+        clock.advance(299.9)
+        await asyncio.sleep(0)
+        clock.advance(0.1)
+        ended = await engine.store.until_ended("i")
+    assert ended.status is Status.COMPLETED
+    assert [seconds for _, seconds in calls] == times
+    assert len({text for text, _ in calls}) == 1
+
+
+@pytest.mark.slow
+def test_a_process_dies_between_sending_and_committing(tmp_path: Path) -> None:
+    """Armed by the environment, with the crash point that only such an episode passes; the activity runs twice."""
+    program = "tests.devhost.durable.killed_program"
+    unkind = {"DEVHOST_UNKIND": "sent-not-committed journey", "DEVHOST_CRASH_AT": "after-sending"}
+    first = start_python(program, str(tmp_path), "start", environ={**os.environ, **unkind}, has_errors=True)
+    first.communicate()
+    second = start_python(program, str(tmp_path), has_errors=True)
+    printed, _ = second.communicate()
+    assert first.returncode == -signal.SIGKILL
+    assert printed == 'ended [["one","two"],1,111] tally 111\n'
+    assert (tmp_path / "effects.txt").read_text().splitlines().count("act one") >= 2
+
+
+def test_nothing_is_armed_without_the_variable() -> None:
+    """The kind engine asks nobody."""
+    assert read_unkind("") is KIND
+
+
+def test_the_variable_arms_faults_for_targets() -> None:
+    """A pattern, the passing, or each of them; several parted by semicolons."""
+    unkind = read_unkind("lost-operation @dafx-new@* 2; sent-not-committed; died-after-activity * each")
+    assert [unkind.strikes(Fault.LOST_OPERATION, key) for key in ("@dafx-new@a", "@dafx-old@a", "@dafx-new@b")] == [
+        False,
+        False,
+        True,
+    ]
+    assert [unkind.strikes(Fault.SENT_NOT_COMMITTED, "a") for _ in range(2)] == [True, False]
+    assert [unkind.strikes(Fault.DIED_AFTER_ACTIVITY, "a") for _ in range(2)] == [True, True]
+
+
+@pytest.mark.parametrize("text", ["purge", "lost-operation * x", "lost-operation a 1 more"])
+def test_a_fault_that_is_none_is_refused(text: str) -> None:
+    """A misspelt one would make a test that shows nothing."""
+    with pytest.raises(SettingsError, match=r"DEVHOST_UNKIND has '.*'; give FAULT, FAULT TARGET or FAULT TARGET N"):
+        read_unkind(text)
