@@ -13,8 +13,8 @@ import pytest
 from devhost.errors import FunctionLoadError
 from devhost.invoke import Invoker
 from devhost.timers import Monitor, TimerRunner, find_timers
-from tests.devhost.durable.clocks import START, ManualClock
 from tests.devhost.indexing import index_of
+from tests.support.engine_clocks import START, ManualClock
 from tests.support.running_host import GUARD_SECONDS
 
 HOURLY = "0 0 * * * *"

@@ -17,7 +17,7 @@ from devhost.durable.episode import (
 from devhost.durable.events import Event, ExecutionStarted
 from devhost.durable.records import EventMessage
 from devhost.ports import FunctionNames
-from tests.devhost.durable.clocks import START
+from tests.support.engine_clocks import START
 
 NAMES: FunctionNames = {
     "orchestrator": {"main": "main", "child": "child"},

@@ -19,7 +19,7 @@ from pathlib import Path
 
 from devhost.durable.records import Entity, EntityId, Operation, Outgoing, Step, entity_target
 from devhost.durable.store.sqlite import SqliteStore
-from tests.devhost.durable.clocks import START
+from tests.support.engine_clocks import START
 
 _, _NO_LIMIT = resource.getrlimit(resource.RLIMIT_FSIZE)
 _PAGE = 4096

@@ -21,8 +21,8 @@ from devhost.durable.records import EntityId
 from devhost.durable.settings import DurableSettings
 from devhost.durable.store.sqlite import SqliteStore
 from devhost.durable.unkind import VARIABLE, read_unkind
-from tests.devhost.durable.observed_store import ObservedStore
 from tests.devhost.durable.sdk_functions import SdkFunctions
+from tests.support.observed_store import ObservedStore
 
 
 def build_app(effects: Path) -> df.DFApp:

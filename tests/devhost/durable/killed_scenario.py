@@ -29,11 +29,11 @@ from devhost.durable.crash import crash_points
 from devhost.durable.engine import DurableTask
 from devhost.durable.settings import DurableSettings
 from devhost.durable.store.sqlite import SqliteStore
-from tests.devhost.durable.clocks import FastClock
-from tests.devhost.durable.observed_store import ObservedStore
 from tests.devhost.durable.scenario_app import build_app
 from tests.devhost.durable.scenarios import SCENARIOS, write_down
 from tests.devhost.durable.sdk_functions import SdkFunctions
+from tests.support.engine_clocks import FastClock
+from tests.support.observed_store import ObservedStore
 
 _ENDS = (events.TaskCompleted, events.TaskFailed, events.ChildCompleted, events.ChildFailed)
 _GUARD_SECONDS = 30.0

@@ -20,8 +20,8 @@ import azure.durable_functions as df
 from devhost.durable.engine import DurableTask
 from devhost.durable.settings import DurableSettings
 from devhost.durable.store.sqlite import SqliteStore
-from tests.devhost.durable.observed_store import ObservedStore
 from tests.devhost.durable.sdk_functions import SdkFunctions
+from tests.support.observed_store import ObservedStore
 
 STEPS = 30
 

@@ -18,8 +18,8 @@ from typing import Any
 from devhost.durable.engine import DurableTask
 from devhost.durable.settings import DurableSettings
 from devhost.durable.store.sqlite import SqliteStore
-from tests.devhost.durable.observed_store import ObservedStore
 from tests.devhost.durable.scripted_functions import ScriptedEntities, entity_answer
+from tests.support.observed_store import ObservedStore
 
 GUARD_SECONDS = 20.0
 

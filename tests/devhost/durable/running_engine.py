@@ -14,9 +14,9 @@ from devhost.durable.settings import DurableSettings
 from devhost.durable.store.contract import Store
 from devhost.durable.unkind import KIND, Unkind
 from devhost.ports import DurableFunctions
-from tests.devhost.durable.clocks import FastClock
-from tests.devhost.durable.memory_store import MemoryStore
-from tests.devhost.durable.observed_store import ObservedStore
+from tests.support.engine_clocks import FastClock
+from tests.support.memory_store import MemoryStore
+from tests.support.observed_store import ObservedStore
 
 
 class RunningEngine:

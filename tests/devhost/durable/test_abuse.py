@@ -22,9 +22,9 @@ from devhost.durable.settings import DurableSettings
 from devhost.durable.store.sqlite import SqliteStore
 from devhost.durable.texts import compact
 from devhost.errors import StoreUnwritableError
-from tests.devhost.durable.observed_store import ObservedStore
 from tests.devhost.durable.scripted_functions import Journal, ScriptedEntities
 from tests.devhost.durable_functions import functions_of
+from tests.support.observed_store import ObservedStore
 
 KEY = EntityId("counter", "k")
 

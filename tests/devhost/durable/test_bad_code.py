@@ -11,8 +11,8 @@ import pytest
 from devhost.durable import events
 from devhost.durable.records import Status
 from devhost.ports import DurableKind, FunctionFailedError
-from tests.devhost.durable.clocks import ManualClock
 from tests.devhost.durable.running_engine import RunningEngine, running
+from tests.support.engine_clocks import ManualClock
 
 Act = Callable[[], Awaitable[str]]
 SIGNAL = {"actionType": 9, "instanceId": "@e@k", "operation": "x", "input": "1"}

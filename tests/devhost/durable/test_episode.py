@@ -21,8 +21,8 @@ from devhost.durable.answers import (
 )
 from devhost.durable.episode import Broken
 from devhost.durable.records import ActivityTask, EventMessage, Status
-from tests.devhost.durable.clocks import START
 from tests.devhost.durable.episodes import Episodes, done, events_of, started
+from tests.support.engine_clocks import START
 
 A, B = CallActivity("A", "1"), CallActivity("B", "2")
 RETRIED = WhenAll((CallActivity("A", "1", RetryOptions(timedelta(seconds=5), 2)),))

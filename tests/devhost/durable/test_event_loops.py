@@ -13,10 +13,10 @@ import pytest
 from devhost.durable import events
 from devhost.durable.answers import CallActivity, ContinueAsNew, CreateTimer, OrchestratorAnswer, WaitForEvent, WhenAny
 from devhost.durable.records import EventMessage
-from tests.devhost.durable.clocks import START, ManualClock
 from tests.devhost.durable.episodes import Episodes, done
 from tests.devhost.durable.running_engine import RunningEngine, running
 from tests.devhost.durable.sdk_functions import SdkFunctions
+from tests.support.engine_clocks import START, ManualClock
 
 pytestmark = pytest.mark.behaviour("engine.event-loops")
 Steps = Generator[Any, Any, Any]

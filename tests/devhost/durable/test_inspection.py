@@ -17,11 +17,11 @@ from devhost.durable.store import tables
 from devhost.durable.store.reader import reader_beside
 from devhost.durable.store.sqlite import SqliteStore
 from devhost.errors import StoreUnreachableError, StoreVersionError
-from tests.devhost.durable.clocks import START, ManualClock
 from tests.devhost.durable.running_engine import running
 from tests.devhost.durable.scenario_app import build_app
 from tests.devhost.durable.scripted_functions import Journal, ScriptedEntities
 from tests.devhost.durable.sdk_functions import SdkFunctions
+from tests.support.engine_clocks import START, ManualClock
 
 pytestmark = pytest.mark.behaviour("engine.explains-itself")
 NOW = "2026-01-01T00:00:00Z"

@@ -9,8 +9,8 @@ import pytest
 from devhost.durable import events
 from devhost.durable.episode import take_in
 from devhost.durable.records import EventMessage, Status
-from tests.devhost.durable.clocks import START
 from tests.devhost.durable.episodes import Episodes, started
+from tests.support.engine_clocks import START
 
 LIVE = replace(Episodes().orchestration, status=Status.RUNNING)
 ENDED = replace(LIVE, status=Status.COMPLETED)

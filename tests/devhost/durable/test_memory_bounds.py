@@ -17,11 +17,11 @@ from devhost.durable.records import EntityId, EventMessage, History, Message, Or
 from devhost.durable.store.contract import StoredOrchestration
 from devhost.durable.store.sqlite import SqliteStore
 from devhost.durable.worker import Timers
-from tests.devhost.durable.clocks import START, ManualClock
-from tests.devhost.durable.memory_store import MemoryStore
 from tests.devhost.durable.running_engine import RunningEngine, running
 from tests.devhost.durable.scenario_app import build_app
 from tests.devhost.durable.sdk_functions import SdkFunctions
+from tests.support.engine_clocks import START, ManualClock
+from tests.support.memory_store import MemoryStore
 
 pytestmark = pytest.mark.behaviour("engine.memory")
 

@@ -19,11 +19,11 @@ from devhost.durable.hub import TaskHub
 from devhost.durable.ledger import Ledger
 from devhost.durable.settings import DurableSettings
 from devhost.durable.store.contract import InstanceFilter
-from tests.devhost.durable.clocks import FastClock
-from tests.devhost.durable.memory_store import MemoryStore
-from tests.devhost.durable.observed_store import GUARD_SECONDS, ObservedStore
 from tests.devhost.durable.programs import PROGRAMS, Step, as_input, build_app, event_names, expected, expected_sums
 from tests.devhost.durable.sdk_functions import SdkFunctions
+from tests.support.engine_clocks import FastClock
+from tests.support.memory_store import MemoryStore
+from tests.support.observed_store import GUARD_SECONDS, ObservedStore
 from tests.support.seeds import repeated
 
 _COUNT = repeated(75, exploring=2000)

@@ -16,10 +16,10 @@ from devhost.durable.episode import new_orchestration
 from devhost.durable.hub import Accepted
 from devhost.durable.records import Orchestration, Outgoing, Rewind, Status, orchestration_target
 from devhost.durable.rewind import rewind
-from tests.devhost.durable.clocks import START
 from tests.devhost.durable.episodes import started
 from tests.devhost.durable.running_engine import RunningEngine, running
 from tests.devhost.durable.sdk_functions import SdkFunctions
+from tests.support.engine_clocks import START
 
 pytestmark = pytest.mark.behaviour("engine.rewind")
 Steps = Generator[Any, Any, Any]

@@ -14,9 +14,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from devhost.durable.records import Orchestration, Status
-from tests.devhost.durable.clocks import FastClock
 from tests.devhost.durable.running_engine import running
 from tests.devhost.durable.sdk_functions import SdkFunctions
+from tests.support.engine_clocks import FastClock
 from tests.support.seeds import repeated
 
 Steps = Generator[Any, Any, Any]

@@ -18,10 +18,10 @@ from devhost.durable.events import read_event, show_event, write_event
 from devhost.durable.records import Status
 from devhost.durable.rewind import rewind
 from devhost.durable.store.sqlite import SqliteStore
-from tests.devhost.durable.clocks import START
 from tests.devhost.durable.episodes import started
 from tests.devhost.durable.running_engine import RunningEngine, running
 from tests.devhost.durable.sdk_functions import SdkFunctions
+from tests.support.engine_clocks import START
 
 pytestmark = pytest.mark.behaviour("engine.rewind-retries")
 Steps = Generator[Any, Any, Any]

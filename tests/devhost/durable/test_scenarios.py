@@ -12,12 +12,12 @@ import pytest
 from devhost.durable import events
 from devhost.durable.engine import DurableTask
 from devhost.durable.settings import DurableSettings
-from tests.devhost.durable.clocks import FastClock
-from tests.devhost.durable.memory_store import MemoryStore
-from tests.devhost.durable.observed_store import GUARD_SECONDS, ObservedStore
 from tests.devhost.durable.scenario_app import build_app
 from tests.devhost.durable.scenarios import SCENARIOS, Scenario, write_down
 from tests.devhost.durable.sdk_functions import SdkFunctions
+from tests.support.engine_clocks import FastClock
+from tests.support.memory_store import MemoryStore
+from tests.support.observed_store import GUARD_SECONDS, ObservedStore
 
 _BY_NAME = [pytest.param(scenario, id=scenario.name) for scenario in SCENARIOS]
 _ENDS = (events.TaskCompleted, events.TaskFailed, events.ChildCompleted, events.ChildFailed)

@@ -20,9 +20,9 @@ from devhost.durable.engine import DurableTask
 from devhost.durable.management.own_client import answered_here
 from devhost.durable.settings import DurableSettings
 from devhost.durable.store.sqlite import SqliteStore
-from tests.devhost.durable.observed_store import ObservedStore
 from tests.devhost.durable.scenario_app import build_app
 from tests.devhost.durable.sdk_functions import SdkFunctions
+from tests.support.observed_store import ObservedStore
 
 pytestmark = pytest.mark.behaviour("engine.sdk-client")
 

@@ -28,9 +28,9 @@ from devhost.durable.store.erasing import OWE
 from devhost.durable.store.sqlite import SqliteStore
 from devhost.errors import StoreInUseError, StoreRemovedError, StoreUnreachableError, StoreUnreadableError
 from devhost.ports import DurableFunctions
-from tests.devhost.durable.clocks import START
 from tests.devhost.durable.scripted_functions import Journal, ScriptedEntities
 from tests.support.canary import gone, holds
+from tests.support.engine_clocks import START
 from tests.support.running_host import GUARD_SECONDS
 from tests.support.seeds import repeated
 

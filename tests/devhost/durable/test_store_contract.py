@@ -34,8 +34,8 @@ from devhost.durable.records import (
 from devhost.durable.store.contract import Arrival, Arrivals, InstanceFilter, Store
 from devhost.durable.store.sqlite import SqliteStore
 from devhost.errors import StaleStepError
-from tests.devhost.durable.clocks import START
-from tests.devhost.durable.memory_store import MemoryStore
+from tests.support.engine_clocks import START
+from tests.support.memory_store import MemoryStore
 
 pytestmark = pytest.mark.behaviour("engine.store-contract")
 COUNTER = EntityId("counter", "K1")

@@ -15,11 +15,11 @@ import pytest
 from devhost.durable.records import EntityId, Inbox, Target, TargetKind
 from devhost.durable.texts import format_utc
 from devhost.ports import DurableKind
-from tests.devhost.durable.clocks import START, ManualClock
-from tests.devhost.durable.memory_store import MemoryStore
 from tests.devhost.durable.running_engine import RunningEngine, running
 from tests.devhost.durable.scripted_functions import Journal
 from tests.devhost.durable.sdk_functions import SdkFunctions
+from tests.support.engine_clocks import START, ManualClock
+from tests.support.memory_store import MemoryStore
 
 DAY = 86_400.0
 KEY = EntityId("counter", "k")

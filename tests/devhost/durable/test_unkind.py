@@ -18,10 +18,10 @@ from devhost.durable.records import EntityId, Status
 from devhost.durable.settings import DurableSettings
 from devhost.durable.unkind import KIND, Armed, Fault, read_unkind
 from devhost.errors import SettingsError
-from tests.devhost.durable.clocks import START, ManualClock
 from tests.devhost.durable.running_engine import RunningEngine, running
 from tests.devhost.durable.scripted_functions import Journal, ScriptedEntities
 from tests.devhost.durable.sdk_functions import SdkFunctions
+from tests.support.engine_clocks import START, ManualClock
 from tests.support.warm_python import start_python
 
 pytestmark = pytest.mark.behaviour("engine.unkind")

@@ -21,8 +21,8 @@ from devhost.durable.answers import (
 )
 from devhost.durable.episode import open_episode
 from devhost.durable.wire import orchestrator_payload
-from tests.devhost.durable.clocks import START
 from tests.devhost.durable.episodes import Episodes, started
+from tests.support.engine_clocks import START
 
 
 def _answer(function: Any, episodes: Episodes, *inbox: events.Event) -> str:

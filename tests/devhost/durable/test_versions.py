@@ -12,9 +12,9 @@ import pytest
 
 from devhost.durable.orchestrations import refusal
 from devhost.durable.settings import DurableSettings
-from tests.devhost.durable.memory_store import MemoryStore
 from tests.devhost.durable.running_engine import running
 from tests.devhost.durable.sdk_functions import SdkFunctions
+from tests.support.memory_store import MemoryStore
 
 pytestmark = pytest.mark.behaviour("engine.versions")
 

@@ -18,8 +18,8 @@ from devhost.durable.management.addresses import client_binding
 from devhost.durable.records import Entity, EntityId, Operation
 from devhost.durable.texts import compact
 from devhost.durable.wire import entity_payload, orchestrator_payload, response_text
-from tests.devhost.durable.clocks import START
 from tests.devhost.durable.episodes import Episodes, started
+from tests.support.engine_clocks import START
 
 pytestmark = pytest.mark.behaviour("engine.wire-shapes")
 RECORDINGS = Path(__file__).parents[4] / "shared" / "recordings"

@@ -16,12 +16,12 @@ from devhost.durable.settings import DurableSettings
 from devhost.durable.worker import Worker
 from devhost.isolation import run_apart
 from devhost.ports import DurableKind, FunctionFailedError
-from tests.devhost.durable.clocks import ManualClock
-from tests.devhost.durable.memory_store import MemoryStore
 from tests.devhost.durable.running_engine import RunningEngine, running
 from tests.devhost.durable.scenario_app import build_app
 from tests.devhost.durable.scripted_functions import Journal, ScriptedEntities, entity_answer
 from tests.devhost.durable.sdk_functions import SdkFunctions
+from tests.support.engine_clocks import ManualClock
+from tests.support.memory_store import MemoryStore
 
 KEY = EntityId("counter", "k")
 

@@ -1,0 +1,83 @@
+"""An app of ours on the local host's durable engine, in this process: the clock and the faults are the test's.
+
+async with engine_app(app_of(agent), clock=ManualClock(), unkind=unkind) as running:
+    await running.http.post("/api/agents/Joker/run", json=...)
+    running.clock.advance(60)
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import httpx
+from starlette.responses import Response
+
+from devhost.durable.clock import Clock
+from devhost.durable.engine import DurableTask
+from devhost.durable.hub import TaskHub
+from devhost.durable.management.own_client import answered_here
+from devhost.durable.settings import DurableSettings
+from devhost.durable.store.contract import Store
+from devhost.durable.unkind import KIND, Unkind
+from devhost.http.app import FunctionsEndpoint, HostApp
+from devhost.http.routes import build_routes
+from devhost.index import build_index
+from devhost.invoke import AppFunctions, Invoker
+from devhost.settings import read_host_settings
+from hosting.app import AgentFunctionApp
+from tests.support.engine_clocks import FastClock
+from tests.support.memory_store import MemoryStore
+from tests.support.observed_store import ObservedStore
+from tests.support.warm_python import ROOT
+
+ORIGIN = "http://127.0.0.1:7071"
+RPC = f"{ORIGIN}/durabletask/"
+
+
+@dataclass(frozen=True)
+class EngineApp:
+    """The running app: `http` asks its functions and the engine's pages, `store` tells what was committed."""
+
+    http: httpx.AsyncClient
+    hub: TaskHub
+    store: ObservedStore
+
+
+@asynccontextmanager
+async def engine_app(
+    app: AgentFunctionApp,
+    *,
+    clock: Clock | None = None,
+    unkind: Unkind = KIND,
+    inner: Store | None = None,
+    only: Callable[[str], bool] = lambda name: True,
+    durable: Mapping[str, object] | None = None,
+) -> AsyncIterator[EngineApp]:
+    """Run the app's functions and an engine over `inner`, a memory store when none is given, until the block ends.
+
+    `durable` are values over the product's host.json (`extensions.durableTask`). `only` leaves functions out by their
+    names, as an older version of the app lacks them.
+    """
+    settings = read_host_settings(ROOT, {})
+    declared = [function for function in app.get_functions() if only(str(function.get_function_name()))]
+    index = build_index(declared, settings, os.environ)
+    store = ObservedStore(inner or MemoryStore())
+    client_text = ""
+    invoker = Invoker(None, None, lambda: client_text)
+    limits = DurableSettings.from_host_json({**settings.durable_task, **(durable or {})}, os.environ)
+    engine = DurableTask(AppFunctions(index, invoker), store, limits, clock or FastClock(1.0), unkind=unkind)
+    client_text = engine.client_binding(ORIGIN, RPC)
+    functions = FunctionsEndpoint(build_routes(index, settings.route_prefix), invoker, settings, None)
+    host = HostApp(functions, Response(status_code=404), {"durabletask": engine.management}, engine.management, None)
+    await engine.start()
+    try:
+        with answered_here(engine.management, RPC):
+            transport = httpx.ASGITransport(host, raise_app_exceptions=False, client=("127.0.0.1", 1))
+            async with httpx.AsyncClient(transport=transport, base_url=ORIGIN, timeout=5.0) as http:
+                yield EngineApp(http, engine.hub, store)
+    finally:
+        await engine.stop(0)
+        invoker.close()
