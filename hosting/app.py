@@ -29,6 +29,7 @@ from hosting.functions.durable import (
     register_entity,
     register_sweep,
 )
+from hosting.functions.execution import name_executions
 from hosting.functions.http_triggers import (
     register_agent,
     register_approvals,
@@ -291,6 +292,7 @@ class AgentFunctionApp(df.DFApp):
             warn_of_management_urls(theirs)
         for function in theirs:
             adapt_classic_handler(function)
+            name_executions(function)
         end_start_up()
         return functions
 

@@ -229,7 +229,11 @@ class CallingOrchestration:
         return self._context.instance_id
 
     def new_id(self) -> str:
-        """Return the next id; the SDK makes it of instance, time and a counter, so a replay makes the same one."""
+        """Return the next id; the SDK makes it of instance, time and a counter, so a replay makes the same one.
+
+        An episode that is made again at another time has other ids, and sent nothing the first time: the worker hands
+        its messages to the engine together with its history.
+        """
         return str(self._context.new_uuid()).replace("-", "")
 
     def call(self, call: AgentCall, fields: Mapping[str, Any]) -> AgentTask:

@@ -12,10 +12,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 import msgspec
+
+from hosting.names import new_id
 
 UNREADABLE: Final = object()
 _MOST_ENCODINGS = 3
@@ -23,11 +25,12 @@ _MOST_ENCODINGS = 3
 
 @dataclass(frozen=True)
 class Operation:
-    """One message to the entity."""
+    """One message to the entity. Its `id` is the same at each delivery, where the engine tells it."""
 
     name: str
     value: Any
     is_signal: bool
+    id: str = field(default_factory=new_id)
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,12 @@ def parse_batch(payload: str) -> Batch:
         key=envelope["self"]["key"],
         state=state,
         operations=tuple(
-            Operation(str(item.get("name") or ""), decoded(item.get("input")), bool(item.get("isSignal")))
+            Operation(
+                str(item.get("name") or ""),
+                decoded(item.get("input")),
+                bool(item.get("isSignal")),
+                str(item.get("id") or new_id()).replace("-", ""),
+            )
             for item in envelope["batch"]
         ),
     )

@@ -20,7 +20,7 @@ from hosting.entity.batch import Batch, Done, Operation, RefusedOperation, Signa
 from hosting.entity.callback_entity import callback_signal, webhook_signal
 from hosting.entity.called_run import answer_text, refusal_text
 from hosting.errors import HostingError, InvalidFieldError, NewerVersionError, StoreUnavailableError, ThreadDeletedError
-from hosting.names import Address, check_thread_id, is_id, new_id
+from hosting.names import Address, check_thread_id, is_id
 from hosting.plan import AgentPlan
 from hosting.principal import Principal
 from hosting.request.contents import limits_of
@@ -125,7 +125,7 @@ class ThreadEntity:
         order = given.operation.value
         if not isinstance(order, dict):
             raise InvalidFieldError("The operation 'run' takes an object with 'run_id', or with 'message'.")
-        run_id = order.get("run_id") or order.get("correlationId") or new_id()
+        run_id = order.get("run_id") or order.get("correlationId") or given.operation.id
         if not isinstance(run_id, str) or not is_id(run_id):
             raise InvalidFieldError(f"The run id {str(run_id)[:80]!r} is not valid.")
         if order.get("logged"):

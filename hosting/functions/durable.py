@@ -225,7 +225,7 @@ class CallingOrchestration:
         return str(self._context.instance_id)
 
     def new_id(self) -> str:
-        """Return the next id; the SDK makes it of instance, time and a counter, so a replay makes the same one."""
+        """Return the next id, which a replay and a repeated episode make the same (`execution.Execution`)."""
         return str(self._context.new_uuid()).replace("-", "")
 
     def call(self, call: AgentCall, fields: Mapping[str, Any]) -> AgentTask:

@@ -285,14 +285,16 @@ class ThreadOperations:
     async def accept(self, address: Address, accepted: Accepted) -> Outcome:
         """Accept a run that an operation carries; one that is delivered again finds its run, another is refused.
 
-        Raises `LogUnavailableError`.
+        An orchestration's call is known by its id alone: made again in a repeated episode, it may hold another time,
+        or come from another instance of the same sub-orchestration. Raises `LogUnavailableError`.
         """
 
         async def command(head: Head) -> AcceptRun:
             known = await self._log.row(address, RunRow, accepted.run_id, head)
             if isinstance(known, RunRow):
                 run = await self.find_run(address, accepted.run_id)
-                if run is not None and run.accepted.fingerprint != accepted.fingerprint:
+                is_other = run is not None and run.accepted.fingerprint != accepted.fingerprint
+                if is_other and accepted.request.orchestration_id is None:
                     raise RunIdReusedError(f"The run id {accepted.run_id!r} is another request's. Send one of its own.")
             return AcceptRun(accepted, MOST_OPEN_RUNS, known=known, epoch=epoch)
 

@@ -15,6 +15,9 @@ BEHAVIOURS = {
     "agent, run and cause; left alone it fails the orchestration.",
     "orchestrations.once": "A killed host changes no outcome of an orchestration, and no answer that is recorded is "
     "asked for again.",
+    "orchestrations.repeated-episode": "An episode whose messages were sent and whose history was not written makes "
+    "the same ids again: a call is one run, also of what continues as new and of sub-orchestrations "
+    "(docs/orchestrations.md).",
     "orchestrations.run-id": "The run ids are the orchestration's: a replay makes the same ones, and the run is found "
     "over HTTP under it.",
     "orchestrations.run-id-reused": "Another request under the id of a run that the thread has is refused at once and "

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import time
+import uuid
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from typing import Any
 
@@ -175,9 +176,12 @@ class Bench:
         assert isinstance(decided.outcome, Change), decided.outcome
         return accepted.run_id
 
-    async def deliver(self, value: object, *, commit: bool = True, name: str = "run", signal: bool = True) -> Any:
-        """Deliver one operation; return its result, or the reason of its refusal as `{"refused": reason}`."""
-        operation = {"name": name, "input": json.dumps(json.dumps(value)), "isSignal": signal, "id": "1"}
+    async def deliver(
+        self, value: object, *, commit: bool = True, name: str = "run", signal: bool = True, operation_id: str = ""
+    ) -> Any:
+        """Deliver one operation, a new one or that; return its result, or a refusal as `{"refused": reason}`."""
+        named = operation_id or str(uuid.uuid4())
+        operation = {"name": name, "input": json.dumps(json.dumps(value)), "isSignal": signal, "id": named}
         payload = {"self": {"name": "dafx-joker", "key": "t"}, "exists": self.state is not None, "state": self.state}
         answered = json.loads(await self.entity.handle(json.dumps({**payload, "batch": [operation]})))
         if commit:

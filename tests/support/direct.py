@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import uuid
 from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
@@ -58,7 +59,8 @@ class Entities:
         turns = self._turns.setdefault(asyncio.get_running_loop(), defaultdict(asyncio.Lock))
         async with turns[place]:  # an operation that a test did not wait for ends with that test's loop
             state = self.states.get(place)
-            batch = [{"name": operation, "input": json.dumps(json.dumps(value)), "isSignal": is_signal, "id": "1"}]
+            given = {"name": operation, "input": json.dumps(json.dumps(value)), "isSignal": is_signal}
+            batch = [{**given, "id": str(uuid.uuid4())}]
             payload = {"self": {"name": name, "key": key}, "exists": state is not None, "state": state, "batch": batch}
             answer = json.loads(
                 await self._functions[name](batch=json.dumps(payload), client=SignalClient(self), context=None)

@@ -168,6 +168,33 @@ async def test_a_known_run_id_with_its_own_request_is_no_refusal(
     assert [one for one in caplog.records if one.levelname == "WARNING"] == []
 
 
+@pytest.mark.behaviour("turn.duplicate-delivery")
+async def test_an_operation_that_names_no_run_begins_the_same_one_when_it_is_delivered_again(bench: Bench) -> None:
+    """Named by the engine's id of it: its commit was lost, or its host. Another operation is another run."""
+    operation = "dc1e8877-57c1-5c34-9762-94777fda926c"
+    for commit in (False, True):
+        await bench.deliver({"message": "hi"}, commit=commit, operation_id=operation)
+    await bench.deliver({"message": "hi"})
+
+    assert len(bench.agent.seen) == 2
+    assert bench.places()[0] == operation.replace("-", "")
+
+
+@pytest.mark.behaviour("orchestrations.repeated-episode")
+@pytest.mark.parametrize("changed", [{"message": "it is nine"}, {"orchestrationId": "two:0"}])
+async def test_a_call_of_an_episode_that_is_made_again_is_answered_from_its_run(
+    bench: Bench, changed: dict[str, str]
+) -> None:
+    """At another time, which the message holds; or by a sub-orchestration that was started twice, under two ids."""
+    call = {"message": "it is eight", "correlationId": "r-1", "orchestrationId": "one:0"}
+
+    first = await bench.deliver(call, signal=False)
+    second = await bench.deliver({**call, **changed}, signal=False)
+
+    assert first == second
+    assert bench.agent.seen == [["it is eight"]]
+
+
 @pytest.mark.behaviour("turn.unreadable-state")
 @pytest.mark.parametrize("state", ["not json", "[]", '{"schemaVersion": "9.0.0", "data": {}}', '{"data": {}}'])
 async def test_a_conversation_that_cannot_be_read_stays_byte_for_byte(bench: Bench, state: str) -> None:
