@@ -81,5 +81,9 @@ class ClerksApp:
         return RunningHost(self.path, environ={**self._environ, **environ})
 
     def notes(self) -> list[str]:
-        """Return what the tools did in all processes."""
-        return [line.split()[0] for line in whole_lines(self._notes)]
+        """Return which tools did something, in all processes."""
+        return [line.split()[0] for line in self.said()]
+
+    def said(self) -> list[str]:
+        """Return what the tools did in all processes, a line for each call."""
+        return whole_lines(self._notes)

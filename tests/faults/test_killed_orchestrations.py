@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from tests.faults.app_process import until_dead
+from tests.faults.killing_app import SOURCE, ClerksApp
 from tests.support.instances import GUARD_SECONDS, Instances
 from tests.support.kept_in import KINDS, kept_in
 from tests.support.orchestrations_app import make_page_app
@@ -72,6 +73,65 @@ async def test_a_kill_at_a_point_of_the_engine_asks_each_agent_once(
 
     assert (status, output["text"]) == ("Completed", "echo: Shorten this: echo: one")
     assert app.model_calls() == ["one", "Shorten this: echo: one"]
+
+
+CHARGING = """
+@app.orchestration_trigger(context_name="context")
+def charge_twice(context):
+    clerk = app.get_agent(context, "Clerk")
+    session = clerk.create_session()
+    for charge in ("one", "two"):
+        yield clerk.run(f"call look {context.get_input()}-{charge}", session=session)
+    return session.session_id
+
+
+@app.orchestration_trigger(context_name="context")
+def charge_anew(context):
+    name, is_continued = context.get_input()
+    if not is_continued:
+        context.continue_as_new([name, True])
+        return
+    return (yield context.call_sub_orchestrator("charge_twice", name))
+"""
+"""The clerk's tool `look` is not idempotent: the outside counts what it did."""
+
+
+@pytest.mark.behaviour("orchestrations.repeated-episode")
+@pytest.mark.parametrize(
+    ("name", "given", "struck", "stores"),
+    kept_in(
+        *KINDS,
+        first=("charge_twice", "a", "charge_twice 1"),
+        rest=[
+            ("charge_twice", "a", "charge_twice 2"),
+            *(("charge_anew", ["a", False], f"charge_anew {nth}") for nth in (1, 2)),
+            *(("charge_anew", ["a", False], f"charge_twice {nth}") for nth in (1, 2, 3)),
+        ],
+    ),
+    indirect=["stores"],
+)
+async def test_a_host_killed_between_an_episodes_messages_and_its_history_charges_once(
+    tmp_path: Path, stores: dict[str, str], name: str, given: object, struck: str
+) -> None:
+    """The next host is given the same episode, at another time, and what was sent: each tool call is made once."""
+    app = ClerksApp(tmp_path, stores, SOURCE + CHARGING)
+    dying = {"DEVHOST_UNKIND": f"sent-not-committed {struck}", "DEVHOST_CRASH_AT": "after-sending"}
+    with app.host(**dying) as host:
+        async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
+            with contextlib.suppress(httpx.TransportError):
+                await Instances(http).start(name, given, "killed")
+            assert await until_dead(host) == -9
+
+    with app.host() as host:
+        async with httpx.AsyncClient(base_url=host.origin, timeout=GUARD_SECONDS) as http:
+            status, thread = await Instances(http).ended("killed")
+            kept = (await http.get(f"/api/agents/Clerk/threads/{thread}/messages")).json()
+            threads = (await http.get("/api/agents/Clerk/threads")).json()["threads"]
+
+    assert status == "Completed"
+    assert sorted(app.said()) == ["look a-one", "look a-two"]
+    assert [one["thread_id"] for one in threads] == [thread]
+    assert [entry["type"] for entry in kept["entries"]] == ["request", "response"] * 2
 
 
 @pytest.mark.behaviour("orchestrations.once")
