@@ -199,6 +199,11 @@ CASES: list[tuple[str, list[Change], str]] = [
         [host(*STORAGE, "maxQueuePollingInterval")],
         "host.json: extensions.durableTask.storageProvider.maxQueuePollingInterval",
     ),
+    (
+        "host-values",
+        [host(*STORAGE, "workItemQueueVisibilityTimeout")],
+        "host.json: extensions.durableTask.storageProvider.workItemQueueVisibilityTimeout is missing",
+    ),
     ("app-missing", [lambda app: (app / "function_app.py").unlink()], "function_app.py: it is missing."),
     ("app-missing", [put("agents/more.py", "", "\ndef f(:\n")], "agents/more.py:2: it is no Python: "),
     ("shadowed-module", [put("azure/__init__.py", "", "")], "azure: the app's folder is first on Python's path"),

@@ -51,8 +51,9 @@ def test_a_body_that_the_app_takes_passes_the_platform() -> None:
 
 @pytest.mark.behaviour("template.plan-limits")
 def test_a_crashed_hosts_work_is_visible_again_as_soon_as_the_provider_lets_it() -> None:
-    """One minute is the least that it takes (recordings)."""
+    """One minute is the least that it takes for orchestrations and entities (recordings); activities have the same."""
     assert seconds(STORAGE["controlQueueVisibilityTimeout"]) == 60
+    assert seconds(STORAGE["workItemQueueVisibilityTimeout"]) == 60
 
 
 @pytest.mark.behaviour("template.plan-limits")

@@ -26,6 +26,11 @@ _WANTED_OF_STORAGE = (
         '"00:01:00"',
         "another host takes up the runs of one that crashed after 5 minutes",
     ),
+    (
+        "workItemQueueVisibilityTimeout",
+        '"00:01:00"',
+        "an activity of a host that crashed, as a schedule's tick, is begun again after 5 minutes",
+    ),
     ("maxQueuePollingInterval", '"00:00:01"', "the first run after a pause waits up to 30 seconds"),
 )
 
