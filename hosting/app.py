@@ -209,9 +209,9 @@ class AgentFunctionApp(df.DFApp):
         self._notices.add_webhooks(served, services)
         register_unknown(served)
         register_openapi(served, settings, has_health=self.enable_health_check)
-        age_seconds = settings.log_days * DAY_SECONDS
-        trimming = Sweep("trim", lambda: dict.fromkeys(plan.by_name(), age_seconds), services.threads)
-        overview = OverviewSweep(services.overview, plan.by_name)
+        age_seconds, turns = settings.log_days * DAY_SECONDS, services.rotation("trim")
+        trimming = Sweep("trim", lambda: dict.fromkeys(plan.by_name(), age_seconds), services.threads, turns)
+        overview = OverviewSweep(services.overview, plan.by_name, services.rotation("overview"))
         sweeps = (trimming, *services.sweeps(plan.by_name), overview)
         register_sweep(self, RETENTION_FUNCTION, RETENTION_SCHEDULE, *sweeps)
         if self._has_page:
@@ -366,7 +366,8 @@ class AgentFunctionApp(df.DFApp):
 
     def _add_time_to_live(self, agent: str, ttl_seconds: float) -> None:
         if not self._ttls:
-            expiring = Sweep("expire", lambda: self._ttls, self._services.threads)
+            services = self._services
+            expiring = Sweep("expire", lambda: self._ttls, services.threads, services.rotation("expire"))
             register_sweep(self, SWEEP_FUNCTION, self._settings.sweep_schedule, expiring)
         self._ttls[agent] = ttl_seconds
 

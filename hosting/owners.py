@@ -13,6 +13,7 @@ from urllib.parse import quote, urlencode
 from urllib.request import Request
 
 from hosting.app_requests import INTERRUPTED, RefusedError, add_options, headers_of, page_of, sent
+from hosting.listing import Cursors
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -48,13 +49,15 @@ def _parser() -> argparse.ArgumentParser:
 def _threads(app: str, headers: Mapping[str, str]) -> Iterator[str]:
     """Iterate over the ids of the app's own threads, read before the first of them is gone."""
     found: list[str] = []
-    cursor: str | None = ""
-    while cursor is not None:
+    cursor, cursors = "", Cursors()
+    while cursors.is_new(cursor):
         query = urlencode({"owner": "app", "limit": 200, **({"cursor": cursor} if cursor else {})})
         page = page_of(Request(f"{app}?{query}", headers=dict(headers)), "threads", "next_cursor")
         found += [thread["thread_id"] for thread in page["threads"]]
         cursor = page["next_cursor"]
-    return iter(found)
+        if not cursor:
+            return iter(found)
+    raise RefusedError("The app's list of threads leads to the same page again, and so would not end. Nothing is done.")
 
 
 def _assign(app: str, thread: str, options: argparse.Namespace, headers: Mapping[str, str]) -> int:

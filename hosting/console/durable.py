@@ -103,8 +103,9 @@ class TaskHubClient:
         )
         found: list[EntityMetadata] = await _reached(self.sdk.get_all_entities, query)
         items = sorted((item.id.key, item.last_modified.isoformat()) for item in found)
-        page = [item for item in items if cursor is None or item[0] > cursor][: limit + 1]
-        return EntityPage(tuple(page[:limit]), page[limit - 1][0] if len(page) > limit else None)
+        page = [item for item in items if cursor is None or item[0] >= cursor][: limit + 1]
+        # The next page's first key, as on Azure: one that comes after another is never empty.
+        return EntityPage(tuple(page[:limit]), page[limit][0] if len(page) > limit else None)
 
     async def purge(self, instance_id: str) -> Purge:
         """Remove an orchestration that has ended. An entity without a state goes by itself with this SDK."""

@@ -114,10 +114,11 @@ class AgentWorker:
         forgotten. Raises `EngineUnavailableError`, `LogUnavailableError` and `AttachmentsUnavailableError`; what
         was begun until then continues.
         """
-        hub, threads, days = TaskHubClient(client), self._services.threads, self._settings.log_days
-        expiring = Sweep("expire", lambda: self._ttls, threads)
-        trimming = Sweep("trim", lambda: dict.fromkeys(self.agents, days * DAY_SECONDS), threads)
-        for companions in self._services.sweeps(self._plan.by_name):
+        hub, services, days = TaskHubClient(client), self._services, self._settings.log_days
+        expiring = Sweep("expire", lambda: self._ttls, services.threads, services.rotation("expire"))
+        ages = dict.fromkeys(self.agents, days * DAY_SECONDS)
+        trimming = Sweep("trim", lambda: ages, services.threads, services.rotation("trim"))
+        for companions in services.sweeps(self._plan.by_name):
             self._loop.result_of(companions.run(hub))
         swept = [self._loop.result_of(sweep.run(hub)) for sweep in (expiring, trimming)]
         return Swept(sum(one.signalled for one in swept), all(one.is_complete for one in swept))

@@ -6,7 +6,7 @@ import asyncio
 import logging
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from typing import Any, TypeVar
@@ -221,7 +221,8 @@ def _register(served: Served, route: Route, agent: str | None, handler: Handler)
         return await handler(await admitted(served, req, client, route, agent))
 
     async def serve(req: Request, client: Any, context: func.Context) -> Response:
-        return await respond(req, handled(req, enter_invocation(client, context)))
+        work = handled(req, enter_invocation(client, context))
+        return await respond(req, _while_there(req, work) if route.method == "GET" else work)
 
     level = {"auth_level": func.AuthLevel.ANONYMOUS} if route.is_anonymous else {}
     trigger = app.route(route=route.path, methods=[route.method], **level)
@@ -242,7 +243,7 @@ async def respond(
     except HostingError as error:
         reply = refused(error)
     except ClientDisconnect:
-        logger.debug("A caller of %s left before its request was whole.", req.url.path)
+        logger.debug("A caller of %s left before it was answered.", req.url.path)
         reply = Reply(400, "", None)  # nobody reads it
     except Exception:
         logger.exception("A request to %s failed.", req.url.path)
@@ -254,6 +255,32 @@ async def respond(
         headers["content-type"] = "text/event-stream"
         return StreamingResponse(_sent(reply.frames, current_invocation()), 200, headers)
     return Response(reply.body, reply.status, headers, reply.media_type)
+
+
+async def _while_there(req: Request, work: Awaitable[T]) -> T:
+    """Return what the work returns; once the caller has left, end it and raise `ClientDisconnect`.
+
+    It is for work that only reads, which may take long, a list with many pages for instance, and serves nobody else.
+    """
+    working, leaving = asyncio.ensure_future(work), asyncio.ensure_future(_leave(req))
+    try:
+        await asyncio.wait((working, leaving), return_when=asyncio.FIRST_COMPLETED)
+        if working.done():
+            return working.result()
+        leaving.result()
+        raise ClientDisconnect
+    finally:
+        working.cancel()
+        leaving.cancel()
+        await asyncio.gather(working, leaving, return_exceptions=True)
+
+
+async def _leave(req: Request) -> None:
+    """Return once the caller has left."""
+    with suppress(ClientDisconnect):
+        await req.body()  # what has not been read of it comes first
+        while (await req.receive())["type"] != "http.disconnect":
+            pass
 
 
 async def _sent(frames: AsyncGenerator[bytes, None], invocation: Invocation | None) -> AsyncIterator[bytes]:

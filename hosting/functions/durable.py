@@ -96,7 +96,7 @@ class DurableClient:
             async with aiohttp.ClientSession(timeout=_TIMEOUT) as session, session.get(url, headers=headers) as answer:
                 answer.raise_for_status()
                 items: list[dict[str, Any]] = await answer.json(content_type=None)
-                following = answer.headers.get(_CURSOR_HEADER)
+                following = answer.headers.get(_CURSOR_HEADER) or None  # the real host's last page has an empty one
         except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
             raise _unavailable() from error
         return EntityPage(tuple((item["entityId"]["key"], item["lastOperationTime"]) for item in items), following)

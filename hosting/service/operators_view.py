@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Literal, TypeVar
 
+from hosting.listing import entity_pages
 from hosting.names import APP, Address, entity_name
 from hosting.ports import EntityClient, read_utc
 from hosting.runner.thread_log import ThreadLog
@@ -142,17 +143,15 @@ class OperatorsView:
         self, agent: str, owner: str | None, since: float, client: EntityClient
     ) -> tuple[dict[Address, float], bool]:
         """Return the threads that changed since, with that time by the engine's clock, and whether they are all."""
-        found, size, cursor = dict[Address, float](), min(_PAGE, self._most_named), None
-        while len(found) < self._most_named:
-            page = await client.list(entity_name(agent.lower()), size, cursor, changed_from=since)
+        found, size = dict[Address, float](), min(_PAGE, self._most_named)
+        async for page in entity_pages(client, entity_name(agent.lower()), size, changed_from=since):
             for key, at in page.keys:
                 address = Address.of_entity(agent, key)
                 if _is_of(address, agent, owner):
                     found[address] = read_utc(at) or since
-            cursor = page.cursor
-            if cursor is None:
-                return found, True
-        return found, False
+            if page.cursor is not None and len(found) >= self._most_named:
+                return found, False
+        return found, True
 
     async def _open(self, agent: str, owner: str) -> tuple[dict[Address, Head], bool]:
         """Return the person's threads on which something is to be done, and whether all of theirs were read."""

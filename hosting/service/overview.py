@@ -26,7 +26,8 @@ from datetime import datetime, timezone
 from typing import Any
 from urllib.parse import quote, unquote
 
-from hosting.errors import LogUnavailableError
+from hosting.errors import EngineUnavailableError, LogUnavailableError
+from hosting.listing import entity_pages
 from hosting.names import APP, Address, entity_name
 from hosting.ports import Clock, EntityClient, read_utc
 from hosting.runner.thread_log import ThreadLog
@@ -39,6 +40,7 @@ from hosting.service.overview_log import (
     OverviewMovedError,
     OverviewState,
 )
+from hosting.service.rotation import Rotation
 from hosting.stores.contract import ThreadStore
 from hosting.thread.events import TERMINALS, Accepted, Terminal
 from hosting.thread.head import Head
@@ -220,18 +222,15 @@ class Overview:
         self, agent: str, owner: str, since: float | None, client: EntityClient
     ) -> AsyncIterator[dict[str, str]]:
         """Yield the threads that changed, with a mark of that change: the engine's time of it, or the head's append."""
-        cursor: str | None = None
         if owner == APP:
-            while True:
-                page = await client.list(entity_name(agent), _PAGE, cursor, changed_from=since)
+            async for page in entity_pages(client, entity_name(agent), _PAGE, changed_from=since):
                 named = ((Address.of_entity(agent, key), at) for key, at in page.keys)
                 yield {address.thread_id: at for address, at in named if address.owner == APP}
-                cursor = page.cursor
-                if cursor is None:
-                    return
-        while found := await self._log.threads(agent, owner, cursor or "", _PAGE):
+            return
+        after = ""
+        while found := await self._log.threads(agent, owner, after, _PAGE):
             yield {address.thread_id: head.append_id for address, head in found if head.state == "open"}
-            cursor = found[-1][0].thread_id
+            after = found[-1][0].thread_id
 
     async def _learn(self, state: OverviewState, agent: str, owner: str, changed: Mapping[str, str]) -> Known:
         reads = (self._learn_one(state, Address.of(agent, one, owner), seen) for one, seen in changed.items())
@@ -275,14 +274,21 @@ class Overview:
 class OverviewSweep:
     """Brings the overviews of the app's own threads with these agents up to date, before runs go by their age."""
 
-    def __init__(self, overview: Overview, agents: Callable[[], Iterable[str]]) -> None:
+    def __init__(self, overview: Overview, agents: Callable[[], Iterable[str]], rotation: Rotation) -> None:
         self._overview = overview
         self._agents = agents
+        self._rotation = rotation
 
     async def run(self, client: EntityClient) -> None:
-        """Look once at each. Raises `EngineUnavailableError` and `LogUnavailableError`."""
-        for agent in self._agents():
-            await self._overview.refresh(agent, client)
+        """Look once at each. Raises `EngineUnavailableError` and `LogUnavailableError`, after the others' turns."""
+        failure: EngineUnavailableError | LogUnavailableError | None = None
+        async for agent, _ in self._rotation.turns(self._agents()):
+            try:
+                await self._overview.refresh(agent, client)
+            except (EngineUnavailableError, LogUnavailableError) as error:
+                failure = failure or error
+        if failure is not None:
+            raise failure
 
 
 def _read_cursor(cursor: str | None) -> tuple[float, str, str]:

@@ -42,6 +42,7 @@ from hosting.service.operators_view import OperatorsView
 from hosting.service.overview import Overview
 from hosting.service.owners import Owners
 from hosting.service.retention import Retention
+from hosting.service.rotation import Rotation
 from hosting.service.runs import Runs
 from hosting.service.schedules import Schedules
 from hosting.service.sharing import Sharing
@@ -210,6 +211,10 @@ class Services:
             UploadSweep(attachments, hub, agents),
             TombstoneSweep(self.log, attachments, hub, self.settings.receipt_days),
         )
+
+    def rotation(self, work: str) -> Rotation:
+        """Return whose turn it is in that work for all agents."""
+        return Rotation(self.stores.attachments, self.stores.hub, work)
 
     async def drain(self, seconds: float) -> None:
         """End or release the runs that this process holds, as `HeldRuns.drain` does; then end callbacks' calls.

@@ -2,7 +2,8 @@
 
 The sweep decides nothing. It lists the threads that nobody has used for so long, a page at a time, and signals each;
 the entity checks its own document, clock and runs. So a message at the last second wins, and a sweep may be interrupted
-or run twice. A sweep waits a moment for the receipts of those that it signalled to expire, because only a durable
+or run twice. One that is cut off, or whose list of an agent fails, has the next one begin with the next agent
+(`rotation`). A sweep waits a moment for the receipts of those that it signalled to expire, because only a durable
 client can purge the instances that they name. What it does not see by then stays pending until somebody deletes the
 thread again.
 
@@ -22,16 +23,19 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
+from hosting.errors import EngineUnavailableError
+from hosting.listing import entity_pages
 from hosting.names import Address, StoreKey, agent_of_key, entity_name
 from hosting.ports import SYSTEM_CLOCKS, Clocks, EntityClient, ObjectStore
 from hosting.runner.thread_log import ThreadLog
 from hosting.service.deletion import TOMBSTONE, UNUSED_SECONDS, tombstones
 from hosting.service.retention import DAY_SECONDS
+from hosting.service.rotation import Rotation
 from hosting.service.threads import Threads
 
 logger = logging.getLogger(__name__)
@@ -41,7 +45,7 @@ MOST_AT_ONCE = 8
 """Signals under way at one time: each is a call to the engine, which has other work."""
 
 MOST_SECONDS = 120.0
-"""After which a sweep begins no further page; the next one continues."""
+"""After which a sweep begins no further page; the next one continues with the next agent."""
 
 RECEIPT_SECONDS = (0.0, 0.5, 2.0)
 """How long a sweep waits each time before it reads the receipts of those that it signalled."""
@@ -53,14 +57,6 @@ _MARK = "until"
 
 Signalled = Literal["expire", "trim"]
 """What threads are signalled to do: to delete themselves if their time is up, or to remove events that are too old."""
-
-
-@dataclass(frozen=True)
-class _Page:
-    """Threads that nobody has touched for long, and whether there are more."""
-
-    threads: list[Address]
-    is_last: bool
 
 
 @dataclass(frozen=True)
@@ -79,6 +75,7 @@ class Sweep:
         operation: Signalled,
         ages: Callable[[], Mapping[str, float]],
         threads: Threads,
+        rotation: Rotation,
         *,
         clocks: Clocks = SYSTEM_CLOCKS,
         receipt_seconds: Sequence[float] = RECEIPT_SECONDS,
@@ -86,32 +83,46 @@ class Sweep:
         self._operation = operation
         self._ages = ages
         self._threads = threads
+        self._rotation = rotation
         self._clocks = clocks
         self._receipt_seconds = receipt_seconds
 
     async def run(self, client: EntityClient) -> Swept:
-        """Sweep once. Raises `EngineUnavailableError` and `LogUnavailableError`; what was signalled goes on."""
+        """Sweep once. Raises `EngineUnavailableError` and `LogUnavailableError`; what was signalled goes on.
+
+        An agent whose list fails keeps no other one from its turn.
+        """
         end = self._clocks.awake() + MOST_SECONDS
-        signalled: list[Address] = []
-        is_complete = True
-        async for page in self._pages(client):
-            is_complete = page.is_last
-            await _gently(partial(_signal, self._operation), page.threads, client)
-            signalled += page.threads
-            if self._clocks.awake() >= end:
+        ages, signalled, is_complete = self._ages(), list[Address](), True
+        failure: EngineUnavailableError | None = None
+        async for agent, is_last in self._rotation.turns(ages):
+            try:
+                is_complete = await self._sweep(agent, ages[agent], end, signalled, client) and is_last
+            except EngineUnavailableError as error:
+                failure, is_complete = failure or error, False
+            if not is_complete and self._clocks.awake() >= end:
                 break
         if self._operation == "expire":
             await self._purge(signalled, client)
+        if failure is not None:
+            raise failure
         if signalled:
             ending = "all of them" if is_complete else "the next sweep goes on"
             logger.info("%d threads were signalled to %s; %s.", len(signalled), self._operation, ending)
         return Swept(len(signalled), is_complete)
 
-    async def _pages(self, client: EntityClient) -> AsyncIterator[_Page]:
-        ages = list(self._ages().items())
-        for agent, age_seconds in ages:
-            async for page in _listed(client, agent, self._clocks.wall() - age_seconds):
-                yield replace(page, is_last=page.is_last and agent == ages[-1][0])
+    async def _sweep(
+        self, agent: str, age_seconds: float, end: float, signalled: list[Address], client: EntityClient
+    ) -> bool:
+        """Signal the agent's threads, adding them to `signalled`; return whether that came to the end of its list."""
+        changed_until = self._clocks.wall() - age_seconds
+        async for page in entity_pages(client, entity_name(agent), PAGE_SIZE, changed_until=changed_until):
+            threads = [Address.of_entity(agent, key) for key, _ in page.keys]
+            await _gently(partial(_signal, self._operation), threads, client)
+            signalled += threads
+            if page.cursor is not None and self._clocks.awake() >= end:
+                return False
+        return True
 
     async def _purge(self, threads: list[Address], client: EntityClient) -> None:
         """Purge what the receipts of these threads name; those that were not deleted have none."""
@@ -171,8 +182,9 @@ class UploadSweep:
         agents, keys = {agent.lower() for agent in self._agents()}, {one: one.rpartition("/")[0] for one in thread_ids}
         found = {key: address for key in keys.values() if (address := Address.of_key(key)) is not None}
         for agent in sorted({agent_of_key(key) for key in keys.values() if key not in found} & agents):
-            async for page in _listed(client, agent):
-                found |= {address.key: address for address in page.threads}
+            async for page in entity_pages(client, entity_name(agent), PAGE_SIZE):
+                addresses = [Address.of_entity(agent, key) for key, _ in page.keys]
+                found |= {address.key: address for address in addresses}
         return {one: found[key] for one, key in keys.items() if key in found and found[key].agent in agents}
 
     @property
@@ -205,17 +217,6 @@ class TombstoneSweep:
         if forgotten:
             logger.info("%d deleted threads were forgotten, with their receipts.", forgotten)
         return Swept(0, is_complete)
-
-
-async def _listed(client: EntityClient, agent: str, changed_until: float | None = None) -> AsyncIterator[_Page]:
-    """Yield the agent's threads that the engine has, page by page."""
-    cursor: str | None = None
-    is_begun = False
-    while not is_begun or cursor is not None:
-        is_begun = True
-        page = await client.list(entity_name(agent), PAGE_SIZE, cursor, changed_until)
-        cursor = page.cursor
-        yield _Page([Address.of_entity(agent, key) for key, _ in page.keys], is_last=cursor is None)
 
 
 async def _signal(operation: Signalled, address: Address, client: EntityClient) -> bool:

@@ -20,8 +20,9 @@ from azure.core.exceptions import AzureError, HttpResponseError
 from azure.storage.blob.aio import BlobServiceClient, ContainerClient, ExponentialRetry
 
 from hosting.errors import StoreUnavailableError
+from hosting.listing import Cursors
 from hosting.names import StoreKey
-from hosting.stores.connection import BoundedConnection
+from hosting.stores.connection import ENDLESS, BoundedConnection
 from hosting.stores.storage_account import account_connection
 
 PATIENCE_SECONDS = 20.0
@@ -119,12 +120,16 @@ class BlobObjects:
         """
         first: dict[str, float] = {}
         token: str | None = None
+        cursors = Cursors()
         while token != "":
 
             async def page(container: ContainerClient, token: str | None = token) -> tuple[dict[str, datetime], str]:
                 found = container.list_blobs(name_starts_with=f"{agent}/").by_page(token)
                 times = {str(blob.name): blob.last_modified async for blob in await anext(found)}
-                return times, str(getattr(found, "continuation_token", None) or "")
+                following = str(getattr(found, "continuation_token", None) or "")
+                if not cursors.is_new(following):
+                    raise AzureError(ENDLESS)
+                return times, following
 
             times, token = await self._container.call(page)
             for name, written_at in times.items():

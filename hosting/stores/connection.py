@@ -30,6 +30,10 @@ ClientT = TypeVar("ClientT")
 T = TypeVar("T")
 
 
+ENDLESS = "its list leads to the same page again, and so would not end."
+"""The cause of a store's failure that gives a cursor twice."""
+
+
 class Outage:
     """What every call to one store goes through: its failures are raised in one way, and only news of them is logged.
 

@@ -26,9 +26,10 @@ from azure.data.tables import TableErrorCode
 from azure.data.tables.aio import TableClient
 
 from hosting.errors import ConfigurationError, LogUnavailableError
+from hosting.listing import Cursors
 from hosting.names import MAX_ID_LENGTH, Address, key_prefix
 from hosting.stores import table_entities as entities
-from hosting.stores.connection import Connection, Outage
+from hosting.stores.connection import ENDLESS, Connection, Outage
 from hosting.stores.contract import (
     MOST_EVENTS,
     MOST_POSITION,
@@ -247,10 +248,11 @@ class TablesThreadStore:
     async def _find(self, query: str, select: list[str] | None = None, most: int | None = None) -> list[Any]:
         """Return the entities that meet the condition, in the order of their keys; about `most` where that is given.
 
-        Any page may be cut short, or be empty, and have a continuation.
+        Any page may be cut short, or be empty, and have a continuation, none of them twice.
         """
         found: list[Any] = []
         pages: Any = None
+        cursors = Cursors()
 
         async def next_page(table: TableClient) -> list[Any]:
             nonlocal pages
@@ -259,6 +261,8 @@ class TablesThreadStore:
 
         while pages is None or (pages.continuation_token and (most is None or len(found) < most)):
             found += await self._call(next_page)
+            if pages.continuation_token and not cursors.is_new(tuple(pages.continuation_token.values())):
+                raise AzureError(ENDLESS)
         return found
 
     async def _submit(self, changes: list[EntityChange]) -> list[str] | None:

@@ -12,6 +12,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "errors",
         "names",
         "ports",
+        "listing",
         "settings",
         "host_settings",
         "invocation",

@@ -6,6 +6,8 @@ BEHAVIOURS = {
     "erasure.sweep": "Idle threads are asked in pages, a few at once, for a bounded time; what is left is the next "
     "sweep's. One timer asks whether their time is up, only where an agent has a time to live, another one, twice a "
     "day, whether events of theirs are too old.",
+    "erasure.sweep-turns": "A sweep that is cut off, by its time, by a list that fails or by the death of its process, "
+    "has the next one begin with the next agent.",
     "erasure.forgotten": "What is left of a deleted thread, its receipt included, goes AGENT_RECEIPT_DAYS after its "
     "erasure, and not while the thread lives again.",
     "erasure.message-wins": "A thread whose time is up is not deleted while a run of it waits or runs; whoever is "

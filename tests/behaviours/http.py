@@ -16,6 +16,8 @@ BEHAVIOURS = {
     "http.timeline": "A run's timeline has each attempt, model call and tool with its time and its length, the tokens "
     "of each call, and the words that a later attempt voided (The timeline of a run).",
     "http.lists-threads": "An agent's threads are listed page by page, in the store's order.",
+    "http.lists-end": "A list ends where its cursor is empty, fails where it leads to the same page again, and is "
+    "given up once its caller has left.",
     "http.lists-agents": "The agents are listed with their endpoints.",
     "http.unknown-routes": "What is asked below `agents` and `workflows` and is no route of the app is refused in a "
     "sentence, which says what the app lacks: a memory, webhooks, schedules or workflows.",

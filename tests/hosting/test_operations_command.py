@@ -226,6 +226,27 @@ def test_another_service_at_the_address_is_named(
     assert [sentence in line for line in lines] == [True, True]
 
 
+@pytest.mark.behaviour("http.lists-end")
+@pytest.mark.parametrize(
+    ("cursors", "sentence"),
+    [
+        ([""], ""),
+        (["a", "b", ""], ""),
+        (["a", "a", ""], "leads to the same page again"),
+        (["a", "b", "a", ""], "leads to the same page again"),
+    ],
+)
+def test_a_command_reads_a_list_to_its_end_or_says_that_it_has_none(
+    cursors: list[str], sentence: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An empty cursor is none; nothing is assigned of a list that would not end."""
+    with answering(*({"threads": [], "next_cursor": cursor} for cursor in cursors)) as origin:
+        code = assign(["assign", "a", "--all", "--issuer", "i", "--id", "x", "--url", origin])
+
+    told = capsys.readouterr().err
+    assert (code, bool(told), sentence in told) == (1 if sentence else 0, bool(sentence), True)
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [

@@ -120,9 +120,13 @@ class SignalClient:
 
 
 class DirectHost:
-    """The indexed app: `asgi` for its HTTP functions, `entities` for the rest, `tools` by MCP tool name."""
+    """The indexed app: `asgi` for its HTTP functions, `entities` for the rest, `tools` by MCP tool name.
 
-    def __init__(self, app: df.DFApp, prefix: str = "/api") -> None:
+    `sdk` makes the durable client that its HTTP functions get.
+    """
+
+    def __init__(self, app: df.DFApp, prefix: str = "/api", sdk: Callable[[Entities], Any] = SignalClient) -> None:
+        self._sdk = sdk
         self.functions = {function.get_function_name(): function for function in app.get_functions()}
         bindings = {
             name: [json.loads(raw) for raw in function.get_raw_bindings()] for name, function in self.functions.items()
@@ -160,7 +164,7 @@ class DirectHost:
 
         async def endpoint(request: Request) -> Response:
             if durable is not None:
-                return await durable(req=request, client=SignalClient(self.entities), context=None)  # type: ignore[no-any-return]
+                return await durable(req=request, client=self._sdk(self.entities), context=None)  # type: ignore[no-any-return]
             return await handler(req=request)  # type: ignore[no-any-return]
 
         methods = binding.get("methods") or ["GET", "POST", "PUT", "DELETE", "PATCH"]

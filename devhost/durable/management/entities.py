@@ -70,7 +70,7 @@ class Entities:
             and (latest is None or entity.updated_at <= latest)
         ]
         text = ",".join(_entry(entity, with_state) for entity in shown)
-        return text_reply(200, f"[{text}]", next_page([str(entity.id) for entity in found], page))
+        return text_reply(200, f"[{text}]", next_page(request, [str(entity.id) for entity in found], page))
 
     def _refuse(self, name: str, key: str) -> Response | None:
         if is_missing(self._names, "entity", name):

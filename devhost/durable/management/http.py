@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from devhost.durable.hub import NotFound, WrongStatus
+from devhost.durable.management.addresses import WEBHOOK_PATH
 from devhost.durable.records import Status
 from devhost.durable.store.contract import InstanceFilter
 from devhost.durable.texts import compact, parse_utc
@@ -31,6 +32,12 @@ class ManagementRequest(Request):
         """The decoded path, relative to the mount; the scope's is full, as ASGI servers give it, or relative."""
         path: str = self.scope["path"]
         return path.removeprefix(self.scope.get("root_path", ""))
+
+    @property
+    def is_of_the_app(self) -> bool:
+        """Whether it came to the private mount, as the app's own durable client sends it, and not as a webhook."""
+        mount: str = self.scope.get("root_path", "")
+        return mount.lower() != WEBHOOK_PATH
 
     @property
     def origin(self) -> str:
@@ -81,11 +88,15 @@ def parse_page(request: ManagementRequest) -> Page:
     return Page(int(found[0]) if found else _DEFAULT_SIZE, first_id)
 
 
-def next_page(ids: Sequence[str], page: Page) -> dict[str, str]:
-    """Return the headers that lead to the next page: none when these ids, read one too many, end the list."""
-    if len(ids) <= page.size:
-        return {}
-    return {TOKEN_HEADER: base64.b64encode(ids[page.size].encode()).decode()}
+def next_page(request: ManagementRequest, ids: Sequence[str], page: Page) -> dict[str, str]:
+    """Return the header that leads to the next page.
+
+    When these ids, read one too many, end the list, clients get no header and the app's own client an empty one, as
+    from the real host.
+    """
+    if len(ids) > page.size:
+        return {TOKEN_HEADER: base64.b64encode(ids[page.size].encode()).decode()}
+    return {TOKEN_HEADER: ""} if request.is_of_the_app else {}
 
 
 def parse_filter(request: ManagementRequest) -> InstanceFilter:

@@ -79,7 +79,7 @@ class Instances:
         found.sort(key=_id_of)
         view = StatusView(show_input=request.flag("showinput", default=True))
         bodies = [_body(item, view) for item in found[: page.size]]
-        return json_reply(200, bodies, next_page([_id_of(item) for item in found], page))
+        return json_reply(200, bodies, next_page(request, [_id_of(item) for item in found], page))
 
     async def raise_event(self, request: ManagementRequest, instance_id: str, name: str) -> Response:
         if request.media_type != "application/json":

@@ -5,14 +5,15 @@ from __future__ import annotations
 import asyncio
 import json
 import time
-from collections.abc import Callable
 
 import pytest
 
 from hosting.names import Address
 from hosting.ports import Clocks, EntityPage, iso
 from hosting.service.retention import DAY_SECONDS, Retention, is_expired
+from hosting.service.rotation import Rotation
 from hosting.service.sweeps import MOST_AT_ONCE, MOST_SECONDS, PAGE_SIZE, Signalled, Sweep, Swept
+from hosting.stores.memory import MemoryObjects
 from state.codec import read
 from state.extension import host_of
 from tests.hosting.service.process import AGENT, Engine, Process, call
@@ -31,6 +32,8 @@ class Threads(Engine):
         self.under_way = 0
         self.most_at_once = 0
         self.page_sizes: list[int] = []
+        self.page_seconds = 0.0
+        self.passed_seconds = 0.0
 
     def add(self, key: str, idle_seconds: float) -> None:
         """Add a thread whose last turn was so long ago."""
@@ -51,6 +54,7 @@ class Threads(Engine):
         rest = sorted(key for key in self.touched if key > (cursor or ""))
         page = [key for key in rest[:limit] if changed_until is None or self.touched[key] <= changed_until]
         self.page_sizes.append(len(page))
+        self.passed_seconds += self.page_seconds
         return EntityPage(
             tuple((key, iso(self.touched[key])) for key in page), rest[limit - 1] if len(rest) > limit else None
         )
@@ -81,7 +85,6 @@ def sweep_of(
     threads: Threads,
     operation: Signalled = "expire",
     age_seconds: float = TTL,
-    passed_seconds: Callable[[], float] = time.monotonic,
 ) -> Sweep:
     """Return a sweep that waits for nobody: signals are delivered at once."""
     ages = {AGENT: age_seconds}
@@ -89,7 +92,8 @@ def sweep_of(
         operation,
         lambda: ages,
         process.threads,
-        clocks=Clocks(lambda: threads.now, passed_seconds),
+        Rotation(MemoryObjects(), "hub", operation),
+        clocks=Clocks(lambda: threads.now, lambda: threads.passed_seconds),
         receipt_seconds=(0.0,),
     )
 
@@ -115,8 +119,8 @@ async def test_a_sweep_ends_after_its_time_and_the_next_one_goes_on(process: Pro
     """What was done is not listed again, so nothing has to be remembered."""
     for number in range(3 * PAGE_SIZE):
         threads.add(f"t-{number:05}", idle_seconds=TTL)
-    ticks = iter([0.0, 1.0, MOST_SECONDS, 0.0, 1.0])
-    sweep = sweep_of(process, threads, passed_seconds=lambda: next(ticks))
+    threads.page_seconds = MOST_SECONDS / 2
+    sweep = sweep_of(process, threads)
 
     first, left = await sweep.run(threads), len(threads.documents)
     second = await sweep.run(threads)
