@@ -343,9 +343,9 @@ class AgentFunctionApp(df.DFApp):
         ttl = checked_ttl(planned.name, ttl_seconds, self._settings.thread_ttl_seconds)
         if callback := callback or self.default_callback:
             self._notices.add_callback(self, planned.name, callback, self._services)
-        self._services.hold(planned, seconds, retry)
+        self._services.hold(planned, seconds, retry, ttl)
         self._add_memory(planned)
-        entity = ThreadEntity(planned, self._services, ttl)
+        entity = ThreadEntity(planned, self._services)
         register_entity(self, entity_name(planned.name), entity.handle, entity_function(planned.name))
         if planned.http:
             register_agent(self._served, planned, self._services, self._settings)

@@ -83,8 +83,8 @@ class AgentWorker:
         planned = self._plan.add(agent, http=False, mcp=False)
         seconds = self._time_limit.of(planned.name, run_timeout_seconds)
         ttl = checked_ttl(planned.name, ttl_seconds, self._settings.thread_ttl_seconds)
-        self._services.hold(planned, seconds, retry)
-        entity = ThreadEntity(planned, self._services, ttl)
+        self._services.hold(planned, seconds, retry, ttl)
+        entity = ThreadEntity(planned, self._services)
         served = ServedEntity(entity, self._loop, self._stopping, self._engine)
         self._worker.add_entity(served.operate, name=entity_name(planned.name))
         if ttl is not None:

@@ -66,15 +66,14 @@ class OperationInput:
 class ThreadEntity:
     """The operations of the entity `dafx-<agent>`, for one agent and one event loop."""
 
-    def __init__(self, planned: AgentPlan, services: Services, ttl_seconds: float | None = None) -> None:
-        """Without `ttl_seconds` conversations have no end."""
+    def __init__(self, planned: AgentPlan, services: Services) -> None:
         self._agent = planned.name
         self._operations = services.operations
         self._deletion = services.deletion
         self._retention = services.retention
         self._documents = services.documents
         self._limits = limits_of(planned.agent, services.settings)
-        self._ttl_seconds = ttl_seconds
+        self._ttl_seconds = services.ttls.get(planned.name.lower())
         self._notice = callback_signal if services.listeners.of(planned.name) else None
         self._webhooks = services.webhooks
         self._turn = services.turn

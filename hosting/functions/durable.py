@@ -68,11 +68,14 @@ class DurableClient:
         await _reached(asyncio.wait_for(sent, self.signal_seconds))
 
     async def read(self, entity: str, key: str) -> str | None:
-        """Return the stored state as JSON text, or None. The engine sends it as a value, not as the stored text."""
+        """Return the stored state as JSON text, or None.
+
+        The engine sends it as a value; the text is written as an entity writes it, so that it has as many bytes.
+        """
         found = await _reached(self.sdk.read_entity_state(EntityId(quote(entity), quote(key, safe=_SAFE))))
         if not found.entity_exists or found.entity_state in (None, ""):
             return None
-        return json.dumps(found.entity_state, ensure_ascii=False)
+        return json.dumps(found.entity_state, ensure_ascii=False, separators=(",", ":"))
 
     async def list(
         self,

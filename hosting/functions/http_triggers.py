@@ -217,7 +217,7 @@ def register_threads(served: Served, services: Services, settings: Settings) -> 
     async def read(request: HttpRequest) -> Reply:
         view = await threads.view(request.address, request.client)
         budget = await services.budgets.of_thread(request.agent, view.head, own_day_of(request))
-        return thread_reply(request.agent, view, settings.state_limit_bytes, budget)
+        return thread_reply(request.agent, view, threads.size_bytes(view), settings.state_limit_bytes, budget)
 
     @serves(served, routes.MESSAGES)
     async def messages(request: HttpRequest) -> Reply:

@@ -26,7 +26,6 @@ from hosting.http.replies import Reply, json_reply, thread_headers, thread_ids
 from hosting.names import Address
 from hosting.plan import AgentPlan
 from hosting.ports import iso
-from hosting.service.archiving import size_bytes
 from hosting.service.deletion import Receipt
 from hosting.service.forking import Forked
 from hosting.service.outcome import Usage
@@ -51,7 +50,9 @@ _SHOWN: Mapping[str, _ShownName] = {
 """What a reader sees of a stored entry, besides what identifies it."""
 
 
-def thread_reply(agent: AgentPlan, view: ThreadView, limit_bytes: int, budget: BudgetState | None) -> Reply:
+def thread_reply(
+    agent: AgentPlan, view: ThreadView, size_bytes: int, limit_bytes: int, budget: BudgetState | None
+) -> Reply:
     """Return what one thread is: its times, its size, what it used, and what is left of a budget."""
     entries, older = list(exchanges(view.conversation)), host_of(view.conversation).archived
     accepted_at = iso(view.runs[-1].accepted.at) if view.runs else None
@@ -70,7 +71,7 @@ def thread_reply(agent: AgentPlan, view: ThreadView, limit_bytes: int, budget: B
         "updated_at": entries[-1].created_at if entries else created_at,
         "message_count": message_count(view.conversation),
         "usage": usage,
-        "size_bytes": size_bytes(view.text or ""),
+        "size_bytes": size_bytes,
         "limit_bytes": limit_bytes,
         "expires_at": view.conversation.data.expiration_time_utc,
     }
@@ -142,7 +143,7 @@ def export_fields(agent: str, export: ThreadExport, now: float) -> Export:
         **thread_ids(export.view.address.thread_id),
         "exported_at": iso(now),
         "metadata": dict(export.metadata),
-        "conversation": None if export.view.text is None else json.loads(write(export.conversation)),
+        "conversation": None if export.conversation is None else json.loads(write(export.conversation)),
         "attachments": [
             {"sha256": name, "size_bytes": len(content), "base64": b64encode(content).decode()}
             for name, content in sorted(export.attachments.items())

@@ -11,7 +11,8 @@ operation tries again. Conversations written lately stay parsed for the next tur
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from operator import is_
 from typing import cast
 
@@ -26,7 +27,7 @@ from hosting.service.retention import after_turn
 from hosting.service.thread_operations import OperationOutcome
 from hosting.stores.archive import Loan, no_loans
 from state.attachments import Exchange, externalized, inlined, references
-from state.codec import parse_entry
+from state.codec import parse_entry, write
 from state.conversation import exchanges
 from state.extension import host_of
 from state.models import Conversation, Entries, Entry, PlainEntry, RequestEntry, ResponseEntry
@@ -34,6 +35,14 @@ from state.models import Conversation, Entries, Entry, PlainEntry, RequestEntry,
 logger = logging.getLogger(__name__)
 
 _EXCHANGES = frozenset((RequestEntry, ResponseEntry))
+
+
+@dataclass(frozen=True)
+class Apart:
+    """A conversation that refers to its large contents, and those that were taken out of it now, by their hashes."""
+
+    conversation: Conversation
+    attachments: Mapping[str, bytes]
 
 
 class Attachments:
@@ -50,6 +59,13 @@ class Attachments:
 
         Raises `AttachmentsUnavailableError`.
         """
+        apart = self.apart(conversation, known)
+        if apart.attachments:
+            await self._store.put(store_key, apart.attachments)
+        return apart.conversation
+
+    def apart(self, conversation: Conversation, known: Conversation | None) -> Apart:
+        """Return the same, with the large contents beside it and kept nowhere."""
         held = list(conversation.data.conversation_history.stored)
         taken: dict[str, bytes] = {}
         for index, entry in enumerate(held[(seen := _in_common(conversation, known)) :], start=seen):
@@ -57,10 +73,7 @@ class Attachments:
                 found = externalized(cast(Exchange, entry), self._most_bytes)
                 held[index] = found.entry
                 taken |= {one.sha256: one.body for one in found.attachments}
-        if not taken:
-            return conversation
-        await self._store.put(store_key, taken)
-        return _with(conversation, held)
+        return Apart(_with(conversation, held) if taken else conversation, taken)
 
     async def inlined(self, store_key: StoreKey, conversation: Conversation) -> Conversation:
         """Return the conversation with all that it refers to, for the model; what is not there is a text that says so.
@@ -106,6 +119,23 @@ def _with(conversation: Conversation, held: list[Entry | PlainEntry]) -> Convers
     return conversation.model_copy(update={"data": data})
 
 
+def following(before: Conversation | None, watched: OperationOutcome, ttl_seconds: float | None) -> Conversation | None:
+    """Return the conversation that follows the one before with what was watched, large contents still in it.
+
+    It is the very one before where nothing has happened since; None is a thread that has none.
+    """
+    assert watched.snapshot is not None
+    conversation = watched.snapshot.document(watched.epoch)
+    is_empty = not watched.ended and not watched.is_described and not len(conversation.data.conversation_history)
+    if before is None and is_empty:
+        return None  # nothing ever came of it, or it was deleted
+    if before is not None and host_of(before).log_mark == host_of(conversation).log_mark:
+        return before
+    for terminal in watched.ended:
+        conversation = after_turn(conversation, terminal, ttl_seconds)
+    return conversation
+
+
 class DocumentWriter:
     """Makes and reads the documents of one app's threads."""
 
@@ -125,6 +155,14 @@ class DocumentWriter:
         self._attachments = attachments
         self.stored = ParsedDocuments()
 
+    def apart(self, conversation: Conversation, known: Conversation | None) -> Apart:
+        """Return what `store` would keep of a conversation that follows the known one, where nothing is archived."""
+        return self._attachments.apart(conversation, known)
+
+    def size_bytes(self, conversation: Conversation, known: Conversation | None) -> int:
+        """Return how many bytes `store` would store of a conversation that follows the known one."""
+        return size_bytes(write(self._archiver.cut(self.apart(conversation, known).conversation)))
+
     def written(self, address: Address, conversation: Conversation) -> str:
         """Return the text that is to be stored of a conversation that refers to nothing new."""
         document = document_of(conversation)
@@ -142,14 +180,10 @@ class DocumentWriter:
         if watched.snapshot is None:
             return given
         before = None if given is None else self.stored.read(address, given)
-        conversation = watched.snapshot.document(watched.epoch)
-        is_empty = not watched.ended and not watched.is_described and not len(conversation.data.conversation_history)
-        if before is None and is_empty:
-            return None  # nothing ever came of it, or it was deleted
-        if before is not None and host_of(before).log_mark == host_of(conversation).log_mark:
+        conversation = following(before, watched, ttl_seconds)
+        if conversation is before:
             return given
-        for terminal in watched.ended:
-            conversation = after_turn(conversation, terminal, ttl_seconds)
+        assert conversation is not None
         store_key = epoch_store_key(self._hub, address, watched.epoch)
         if before is not None and host_of(conversation).generation > host_of(before).generation:
             await self._forget(store_key, before, conversation)

@@ -28,9 +28,7 @@ from hosting.service.threads import ThreadExport, Threads
 from hosting.stores.choice import Stores
 from hosting.thread.commands import DeleteThread, ImportThread, Refused
 from state.codec import write
-from state.conversation import owned_by, with_older
-from state.extension import host_of
-from state.models import Conversation, entry_text
+from state.conversation import owned_by
 
 _AT_ONCE = 8
 _PAGE = 100
@@ -133,7 +131,8 @@ class Owners:
         epoch = there.epoch + 1 if there.state == "deleted" else there.epoch
         if export.attachments:
             await self._stores.attachments.put(epoch_store_key(self._stores.hub, target, epoch), export.attachments)
-        text = write(owned_by(_with_its_log(export), principal.issuer, principal.id))
+        conversation = export.conversation or export.view.conversation
+        text = write(owned_by(conversation, principal.issuer, principal.id))
         begin = ImportThread(self._log.clocks.wall(), text, source, epoch, export.metadata)
         decided = await self._log.execute(target, begin)
         if isinstance(decided.outcome, Refused):
@@ -150,10 +149,3 @@ class Owners:
                 for address, head in page:
                     yield address, head.state
                 page = await self._log.threads(agent, owner, page[-1][0].thread_id, _PAGE)
-
-
-def _with_its_log(export: ThreadExport) -> Conversation:
-    """Return the whole conversation, with what the log has after the stored document, which an export has apart."""
-    conversation = export.view.conversation
-    older = export.conversation.data.conversation_history.stored[: host_of(conversation).archived.entries]
-    return with_older(conversation, [entry_text(entry) for entry in older])

@@ -89,6 +89,7 @@ class Services:
 
     def __post_init__(self) -> None:
         stores, settings = self.stores, self.settings
+        self.ttls: dict[str, float] = {}
         self._agents, self._names, self._limiters = dict[str, HostedAgent](), dict[str, str](), dict[str, Limiter]()
         attachments = Attachments(stores.attachments, settings.attachment_bytes)
         archiver = Archiver(stores.archive, settings.document_bytes)
@@ -133,7 +134,9 @@ class Services:
         self.following = Following(
             self.log, stores.threads, broadcast, self.holders, queue_seconds=settings.queue_timeout_seconds
         )
-        self.threads = Threads(self.log, conversations, stores, self.holders, webhooks=self.webhooks)
+        self.threads = Threads(
+            self.log, conversations, stores, self.holders, self.documents, ttls=self.ttls, webhooks=self.webhooks
+        )
         self.approvals = Approvals(self.log, self.runs, self.holders, self._agents)
         self.forking = Forking(self.log, self.threads, archiver, attachments, stores, publish=self.holders.publish)
         self._add_what_spans_threads()
@@ -152,8 +155,16 @@ class Services:
         self.schedules = Schedules(stores.threads, self.runs, self._planned, self.log.clocks, most)
         self.owners = Owners(self.log, self.threads, stores, lambda: self._agents)
 
-    def hold(self, planned: AgentPlan, run_timeout_seconds: float, retry: Retry | None = None) -> None:
+    def hold(
+        self,
+        planned: AgentPlan,
+        run_timeout_seconds: float,
+        retry: Retry | None = None,
+        ttl_seconds: float | None = None,
+    ) -> None:
         """Have runs of the agent held by this process; `retry` is for requests that bring none.
+
+        Without `ttl_seconds` its conversations have no end.
 
         Raises `ConfigurationError` for an agent that cannot be run as one, whose model calls cannot be counted, or
         whose webhook cannot be sent to.
@@ -168,6 +179,8 @@ class Services:
                 minutes = OwnerMinutes(planned.name, self.log, self.stores.threads, limit)
             self._limiters[planned.name.lower()] = Limiter(limit, minutes, self.holders.held)
         self._planned[planned.name.lower()] = planned
+        if ttl_seconds is not None:
+            self.ttls[planned.name.lower()] = ttl_seconds
         self._names[planned.name.lower()] = planned.name
         check_webhook(planned.name, planned.webhook, None if self.webhooks is None else self.webhooks.rules)
         if self.webhooks is not None:

@@ -25,21 +25,23 @@ from hosting.names import APP, Address, StoreKey, entity_name
 from hosting.ports import EntityClient, EntityPage, iso
 from hosting.request.parameters import Window
 from hosting.runner.thread_log import ThreadLog, epoch_store_key
-from hosting.service.archiving import ConversationReader, lent_to
+from hosting.service.archiving import ConversationReader, lent_to, size_bytes
 from hosting.service.conversations import Conversations
 from hosting.service.deletion import Instance, Receipt, read_receipt
 from hosting.service.deliveries import Delivery
+from hosting.service.document_writer import DocumentWriter, following
 from hosting.service.held_runs import HeldRuns
 from hosting.service.push_configs import PushConfig
 from hosting.service.runs import FIRST_POLL_SECONDS, next_pause
+from hosting.service.thread_operations import OperationOutcome
 from hosting.service.webhooks import Webhooks
 from hosting.stores.choice import Stores
 from hosting.thread.commands import DeleteThread, DescribeThread, RecordInstances, Refused, ResetThread
-from hosting.thread.events import Accepted, Event, InstanceOutcome
+from hosting.thread.conversation import Snapshot
+from hosting.thread.events import TERMINALS, Accepted, Event, InstanceOutcome
 from hosting.thread.head import Head
 from hosting.thread.run import Run
 from state.attachments import Exchange, references
-from state.codec import read
 from state.conversation import exchanges, with_older
 from state.models import Conversation
 
@@ -47,6 +49,7 @@ logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 _POLLS = 3
+_NO_ENDS: Mapping[str, float] = {}
 _UNSETTLED = ("pending", "running")
 _COMMIT_SECONDS = 5.0
 """How long whoever deletes waits after the tombstone for the document to go too, which its entity's commit does."""
@@ -54,13 +57,19 @@ _COMMIT_SECONDS = 5.0
 
 @dataclass(frozen=True)
 class ThreadView:
-    """One thread at a moment: its head, its document as it is stored, what that reads as with the log after it, and
-    its runs that the log still has, the newest first."""
+    """One thread at a moment: its head, its document as it is stored, and its runs that the log still has, the newest
+    first.
+
+    `conversation` is what the document reads as with the log after it, and `stored` where that changes nothing.
+    `has_document`: the entity has stored one, or is about to.
+    """
 
     address: Address
     head: Head
     text: str | None
+    stored: Conversation | None
     conversation: Conversation
+    has_document: bool
     runs: tuple[Run, ...]
 
 
@@ -74,12 +83,12 @@ class MessagesPage:
 
 @dataclass(frozen=True)
 class ThreadExport:
-    """Everything that is kept about a thread: its view, the stored document with the archived entries in their place,
-    the large contents that it refers to, by their hashes, its metadata, and where the app sends webhooks what came of
-    those of its runs, and the receivers of its tasks."""
+    """Everything that is kept about a thread: its view, its document with the archived entries in their place, or None
+    where it has none, the large contents that it refers to, by their hashes, its metadata, and where the app sends
+    webhooks what came of those of its runs, and the receivers of its tasks."""
 
     view: ThreadView
-    conversation: Conversation
+    conversation: Conversation | None
     attachments: Mapping[str, bytes]
     metadata: Mapping[str, str]
     webhooks: tuple[Delivery, ...] = ()
@@ -95,9 +104,14 @@ class Threads:
         conversations: Conversations,
         stores: Stores,
         holders: HeldRuns,
+        documents: DocumentWriter,
         *,
+        ttls: Mapping[str, float] = _NO_ENDS,
         webhooks: Webhooks | None = None,
     ) -> None:
+        """`ttls` are agents' times to live in seconds, by their names in lower case."""
+        self._documents = documents
+        self._ttls = ttls
         self._webhooks = webhooks
         self._holders = holders
         self._log = log
@@ -130,10 +144,30 @@ class Threads:
             snapshot, text, head = await self._conversations.resumed(address, text, head, client)
             events = await self._log.events(address, head.trimmed, through=head.position)
             if len(events) == head.position - head.trimmed:
-                followed = snapshot.apply([one for one in events if one[0] > snapshot.since])
-                kept = None if snapshot.discards else text
-                return ThreadView(address, head, kept, followed.conversation, tuple(_folded(address, events)))
+                return self._view(address, head, None if snapshot.discards else text, snapshot, events)
         raise LogUnavailableError("The thread changes while it is read. Try again.")
+
+    def _view(
+        self, address: Address, head: Head, text: str | None, snapshot: Snapshot, events: Sequence[tuple[int, Event]]
+    ) -> ThreadView:
+        """Return the thread with the document that its entity stores once it has come by."""
+        runs = tuple(_folded(address, events))
+        stored = None if text is None else snapshot.conversation
+        followed = snapshot.apply([one for one in events if one[0] > snapshot.since])
+        ended = tuple(event for at, event in events if at > snapshot.position and isinstance(event, TERMINALS))
+        if stored is not None and followed.conversation is stored and not ended:
+            return ThreadView(address, head, text, stored, stored, True, runs)
+        is_described = bool(head.described or head.imported)
+        watched = OperationOutcome(followed, head.epoch, ended, is_described=is_described)
+        document = following(stored, watched, self._ttls.get(address.agent))
+        conversation = followed.conversation if document is None else document
+        return ThreadView(address, head, text, stored, conversation, document is not None, runs)
+
+    def size_bytes(self, view: ThreadView) -> int:
+        """Return how many bytes the thread's document has, or will have once its entity has come by."""
+        if view.text is not None and view.conversation is view.stored:
+            return size_bytes(view.text)
+        return self._documents.size_bytes(view.conversation, view.stored) if view.has_document else 0
 
     async def runs(self, address: Address, limit: int, client: EntityClient) -> list[Run]:
         """Return the thread's newest runs. Raises as `view` does."""
@@ -153,11 +187,12 @@ class Threads:
         """Return everything that is kept about a thread. Raises as `messages` does."""
 
         async def read_all(view: ThreadView) -> ThreadExport:
-            stored = read(view.text)
-            older = await ConversationReader(self._store_key(view), stored, self._stores.archive).archived_texts()
-            conversation = with_older(stored, older)
-            named = frozenset().union(*(references(entry) for entry in exchanges(conversation)))
-            attachments = await self._attachments_of(self._store_key(view), stored, named)
+            apart, store_key = self._documents.apart(view.conversation, view.stored), self._store_key(view)
+            older = await ConversationReader(store_key, apart.conversation, self._stores.archive).archived_texts()
+            whole = with_older(apart.conversation, older)
+            named = frozenset().union(*map(references, exchanges(whole))) - apart.attachments.keys()
+            attachments = {**await self._attachments_of(store_key, apart.conversation, named), **apart.attachments}
+            conversation = whole if view.has_document else None
             export = ThreadExport(view, conversation, attachments, await self._log.metadata(address, view.head))
             if self._webhooks is None:
                 return export

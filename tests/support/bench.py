@@ -149,8 +149,8 @@ class Bench:
         )
         planned = AgentPlan("Joker", self.agent, http=False, tool=None)
         seconds = self.settings.run_timeout_seconds
-        self.services.hold(planned, seconds, self.retry)
-        self.entity = ThreadEntity(planned, self.services, self.ttl_seconds)
+        self.services.hold(planned, seconds, self.retry, self.ttl_seconds)
+        self.entity = ThreadEntity(planned, self.services)
 
     async def open(
         self,

@@ -30,7 +30,8 @@ MOST_DELIVERIES = 6
 class Entities:
     """Every entity of the app: its state text, and one delivery at a time.
 
-    `clocks` are the orchestrations that were started, by their instances; nobody runs them.
+    `clocks` are the orchestrations that were started, by their instances; nobody runs them. While `gate` is closed,
+    signals are taken and not delivered, as by an engine that is behind.
     """
 
     def __init__(self, functions: dict[str, Callable[..., Any]]) -> None:
@@ -40,6 +41,8 @@ class Entities:
         self.states: dict[str, str] = {}
         self.refuse_signals = False
         self.clocks: dict[str, Any] = {}
+        self.gate = asyncio.Event()
+        self.gate.set()
 
     def deliver(self, name: str, key: str, operation: str, value: object) -> asyncio.Task[Any]:
         """Queue one signal and return its delivery."""
@@ -75,6 +78,7 @@ class Entities:
             return dict(answer["results"][0])
 
     async def _deliver(self, name: str, key: str, operation: str, value: object) -> None:
+        await self.gate.wait()
         for _ in range(MOST_DELIVERIES):
             try:
                 await self.call(name, key, operation, value, is_signal=True)

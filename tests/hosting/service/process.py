@@ -24,9 +24,11 @@ from hosting.runner.deltas import BatchPace
 from hosting.runner.hosted_agent import HostedAgent
 from hosting.runner.thread_log import ThreadLog, epoch_store_key
 from hosting.service.approvals import Approvals
+from hosting.service.archiving import Archiver, Capacity
 from hosting.service.broadcast import Broadcast
 from hosting.service.conversations import CACHED_BYTES, Conversations
 from hosting.service.deletion import ThreadDeletion
+from hosting.service.document_writer import Attachments, DocumentWriter
 from hosting.service.following import Following
 from hosting.service.held_runs import MOST_HELD, HeldRuns
 from hosting.service.limiting import Limiter
@@ -229,7 +231,13 @@ class Process:
         self.limiters: dict[str, Limiter] = {}
         self.runs = Runs(self.log, self.holders, self.changes, read, limiters=self.limiters)
         self.approvals = Approvals(self.log, self.runs, self.holders, agents)
-        self.threads = Threads(self.log, documents, stores, self.holders)
+        writer = DocumentWriter(
+            "hub",
+            Capacity(read.state_limit_bytes, read.attachment_bytes),
+            Archiver(engine.archive, read.document_bytes),
+            Attachments(attachments, read.attachment_bytes),
+        )
+        self.threads = Threads(self.log, documents, stores, self.holders, writer)
         self.attachments, self.archive = attachments, engine.archive
         self.stores, self.deletion = stores, ThreadDeletion(self.log, stores)
 
