@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 import secrets
 from collections.abc import Iterable
@@ -204,6 +205,16 @@ def key_prefix(agent: str, owner: str) -> str:
     `agent` is in lower case.
     """
     return f"{agent_in_key(agent)}.{owner}~"
+
+
+def thread_key(address: Address, epoch: int, part: str = "") -> str:
+    """Return 64 hexadecimal digits for that life of the thread: a key, and a file's name, for what others keep of it.
+
+    No two threads have one, whatever their owners, agents and ids are, and no two lives of a thread, so that nobody is
+    given what another's thread left, nor what an erased one did. `part` is one of those within: a workflow's executor.
+    """
+    named = json.dumps([address.agent, address.owner, address.thread_id, epoch, part])
+    return hashlib.sha256(named.encode()).hexdigest()
 
 
 def keyed_thread_id(agent: str, owner: str, key: str, forked: str = "") -> str:

@@ -23,7 +23,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
-from hosting.names import is_id
+from hosting.names import APP, is_id
 from hosting.ports import OrchestrationClient, OrchestrationStatus
 from hosting.principal import Principal
 
@@ -40,7 +40,8 @@ T = TypeVar("T", bound=Callable[..., Any] | Any)
 class ToolCall:
     """The call that runs now. `call_key` is the same on every attempt of the run, and no other call has it.
 
-    `principal` is the caller the agent, None where nobody is signed in.
+    `principal` is the caller of the agent, None where nobody is signed in. `owner` is whose thread it is, "app" in an
+    app without owners: two owners' threads may have one id, and `thread_key` is that of no other thread.
     """
 
     agent: str
@@ -48,6 +49,8 @@ class ToolCall:
     run_id: str
     call_key: str
     principal: Principal | None = None
+    owner: str = APP
+    thread_key: str = ""
 
     @property
     def orchestrations(self) -> Orchestrations:

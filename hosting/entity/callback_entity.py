@@ -112,7 +112,7 @@ class CallbackEntity:
         methods = self._listeners.of(run.accepted.agent)
         if methods is None:
             return
-        context = AgentCallbackContext.of(run.accepted)
+        context = AgentCallbackContext.of(run)
         if not isinstance(terminal, Completed):
             await self._call(methods.failure, run_error(terminal), context)
         elif methods.response is not None and isinstance(terminal.response, ResponseEntry):

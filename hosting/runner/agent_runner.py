@@ -35,6 +35,7 @@ from hosting.errors import (
     RunTimedOutError,
     UnstorableAnswerError,
 )
+from hosting.names import Address, thread_key
 from hosting.request.response_format import agents_own_format, structured_value
 from hosting.request.run_request import Decision, PendingApproval, RunRequest
 from hosting.runner.agent_loop import RUN, AgentLoop, Stop
@@ -42,7 +43,7 @@ from hosting.runner.callbacks import Listener
 from hosting.runner.causes import named_cause, unreached_address
 from hosting.runner.deltas import DeltaWriter
 from hosting.runner.format_fallback import FormatFallback, SchemaInInstructions
-from hosting.runner.framework import SOURCE_ID, agents_within, keeps_journal
+from hosting.runner.framework import SOURCE_ID, agents_within, clear_session, keeps_journal
 from hosting.runner.held_run import StaleTokenError
 from hosting.runner.history import (
     AtModelCalls,
@@ -98,12 +99,13 @@ AttemptOutcome = AgentAnswer | AgentFailure
 class Attempt:
     """What one attempt needs: the request, its messages, and the thread before them.
 
-    `refusals` is what the model gets about tool calls that a person refused, by the framework's id of the call. Without
-    `steps` nothing is recorded. The agent runs as a stream where `deltas` or a `listener` takes its updates.
+    `session_id` is the framework's id of the thread. `refusals` is what the model gets about tool calls that a person
+    refused, by the framework's id of the call. Without `steps` nothing is recorded. The agent runs as a stream where
+    `deltas` or a `listener` takes its updates.
     """
 
     run_id: str
-    thread_id: str
+    session_id: str
     request: RunRequest
     messages: Sequence[Message]
     history: History
@@ -145,6 +147,10 @@ class AgentRunner:
     def agents(self) -> list[Any]:
         """Return the agents that it runs, without those that are their tools."""
         return [self._agent]
+
+    async def clear(self, address: Address, epoch: int) -> None:
+        """Have context providers erase what they keep of that life of a thread; raises as `clear_session` does."""
+        await self._loop.run(clear_session([self._agent], thread_key(address, epoch)))
 
     @property
     def counts_calls(self) -> bool:
@@ -212,7 +218,7 @@ class AgentRunner:
         for agent in self._opened:
             await self._loop.lifespans.open(agent)
         session = cast(
-            ThreadSession, ThreadSession.from_dict({**(attempt.session or {}), "session_id": attempt.thread_id})
+            ThreadSession, ThreadSession.from_dict({**(attempt.session or {}), "session_id": attempt.session_id})
         )
         messages, history, at_calls = list(attempt.messages), attempt.history, None
         compaction = run_compaction(self._agent, history, self._context_tokens)

@@ -26,9 +26,10 @@ from typing import Any, Protocol
 from agent_framework import AgentResponse, AgentResponseUpdate
 
 from hosting.errors import ConfigurationError, HostingError
+from hosting.names import APP
 from hosting.principal import Principal
 from hosting.runner.agent_loop import AgentLoop
-from hosting.thread.events import Accepted
+from hosting.thread.run import Run
 
 logger = logging.getLogger(__name__)
 
@@ -41,13 +42,19 @@ Callback = Callable[..., Any]
 
 @dataclass(frozen=True)
 class AgentCallbackContext:
-    """The run that a callback is called for. `request_message` is the text of its request, `principal` the caller."""
+    """The run that a callback is called for. `request_message` is the text of its request, `principal` the caller.
+
+    `owner` is whose thread it is, "app" in an app without owners: two owners' threads may have one id, and `thread_key`
+    is that of no other thread.
+    """
 
     agent_name: str
     correlation_id: str
     session_id: str
     request_message: str
     principal: Principal | None = None
+    owner: str = APP
+    thread_key: str = ""
 
     @property
     def run_id(self) -> str:
@@ -60,9 +67,11 @@ class AgentCallbackContext:
         return self.session_id
 
     @classmethod
-    def of(cls, accepted: Accepted) -> AgentCallbackContext:
+    def of(cls, run: Run) -> AgentCallbackContext:
         """Return the context of a run."""
-        return cls(accepted.agent, accepted.run_id, accepted.thread_id, accepted.request.message, accepted.principal)
+        accepted, message = run.accepted, run.accepted.request.message
+        ids = (accepted.agent, accepted.run_id, accepted.thread_id)
+        return cls(*ids, message, accepted.principal, run.address.owner, run.thread_key)
 
 
 class AgentResponseCallbackProtocol(Protocol):
@@ -237,15 +246,15 @@ class Listeners:
         """Return the callback of the agent of that name, in whichever letter case."""
         return self._methods.get(agent.lower())
 
-    def begin(self, accepted: Accepted) -> Listener | None:
+    def begin(self, run: Run) -> Listener | None:
         """Return the listener of a new attempt, if its agent has a callback; an earlier attempt's gets no more."""
-        methods = self._methods.get(accepted.agent.lower())
+        methods = self._methods.get(run.accepted.agent.lower())
         if methods is None or methods.update is None:
             return None
-        listener = Listener(self._calls, methods.update, AgentCallbackContext.of(accepted), self._by_run)
-        if accepted.run_id in self._by_run:
-            self._by_run[accepted.run_id].is_over = True
-        self._by_run[accepted.run_id] = listener
+        listener = Listener(self._calls, methods.update, AgentCallbackContext.of(run), self._by_run)
+        if run.run_id in self._by_run:
+            self._by_run[run.run_id].is_over = True
+        self._by_run[run.run_id] = listener
         return listener
 
     async def end(self, run_id: str) -> None:

@@ -7,16 +7,23 @@ run, and a tool's arguments are refused by an error like any other. When a new v
 
 from __future__ import annotations
 
+import asyncio
+import copy
+import inspect
 import json
+import logging
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from importlib.metadata import version
 from typing import Any, TypeGuard
 
 from agent_framework import (
     Agent,
+    AgentExecutor,
+    AgentSession,
     ChatMiddlewareLayer,
     Executor,
+    FileMemoryProvider,
     FunctionInvocationLayer,
     MCPStdioTool,
     MCPStreamableHTTPTool,
@@ -31,7 +38,10 @@ from agent_framework import (
 )
 from agent_framework._workflows._checkpoint_encoding import decode_checkpoint_value, encode_checkpoint_value
 
+from hosting.errors import ProviderUnavailableError
 from hosting.tools import IDEMPOTENT
+
+logger = logging.getLogger(__name__)
 
 FRAMEWORK_VERSION = version("agent-framework-core")
 McpServer = MCPStdioTool | MCPStreamableHTTPTool | MCPWebsocketTool
@@ -41,6 +51,8 @@ _ATTRIBUTION = "_attribution"
 _MODULES = "agent_framework."
 _TYPES = frozenset({"types:GenericAlias"})
 """What a checkpoint has besides values: the type of the answer that an executor asks for, such as `list[Message]`."""
+CLEARING_SECONDS = 30.0
+"""For so long a context provider may erase what it keeps of a session; it is called again after that."""
 
 
 def agent_of_tool(tool: Any) -> Agent[Any] | None:
@@ -135,6 +147,19 @@ def executors_within(workflow: Workflow) -> Iterator[Executor]:
             yield from executors_within(executor.workflow)
 
 
+def name_sessions(workflow: Workflow, id_of: Callable[[str], str]) -> None:
+    """Give each agent executor a session of its own with the id of `id_of(executor.id)`, and what its author put in.
+
+    The framework gives them new ids with each graph. Whatever was kept under one by an attempt would be found by none.
+    """
+    for executor in executors_within(workflow):
+        if isinstance(executor, AgentExecutor):
+            given = executor._session
+            session = AgentSession(session_id=id_of(executor.id), service_session_id=given.service_session_id)
+            session.state = copy.deepcopy(given.state)
+            executor._session = session
+
+
 def checkpoint_text(checkpoint: WorkflowCheckpoint, allowed: frozenset[str]) -> str:
     """Return a checkpoint as JSON text; raises whatever its values raise, also where they could not be read again."""
     text = json.dumps(encode_checkpoint_value(checkpoint.to_dict()))
@@ -186,3 +211,38 @@ def _held_by(tool: Any) -> Iterator[object]:
     if str(getattr(function, "__module__", "")).startswith(_MODULES):
         for cell in getattr(function, "__closure__", None) or ():
             yield cell.cell_contents
+
+
+async def clear_session(agents: Iterable[Any], session_id: str) -> None:
+    """Have the providers of these agents, and of those that are their tools, erase what they keep of a session.
+
+    The framework has no word for that. Its history providers that keep messages elsewhere have `clear(session_id)`, and
+    so may any other; `FileMemoryProvider` keeps files in a folder of that name. Call it on the agents' loop, as often
+    as you like. Raises `ProviderUnavailableError` where one raises or takes too
+    long: then not all of it is gone.
+    """
+    within = [inner for agent in agents for inner in agents_within(agent)]
+    providers = {id(one): one for agent in within for one in getattr(agent, "context_providers", None) or ()}
+    for provider in providers.values():
+        await _cleared(provider, session_id)
+
+
+async def _cleared(provider: Any, session_id: str) -> None:
+    try:
+        await asyncio.wait_for(_clear(provider, session_id), CLEARING_SECONDS)
+    except Exception as error:
+        source = getattr(provider, "source_id", type(provider).__name__)
+        logger.exception("The context provider %r did not erase what it keeps of a thread.", source)
+        raise ProviderUnavailableError from error
+
+
+async def _clear(provider: Any, session_id: str) -> None:
+    if callable(clear := getattr(provider, "clear", None)):
+        is_async = inspect.iscoroutinefunction(clear)
+        cleared = clear(session_id) if is_async else await asyncio.to_thread(clear, session_id)
+        if inspect.isawaitable(cleared):
+            await cleared
+    elif isinstance(provider, FileMemoryProvider) and provider.scope is None:
+        for entry in await provider.store.list_children(session_id):
+            if entry.type == entry.FILE:
+                await provider.store.delete(f"{session_id}/{entry.name}")

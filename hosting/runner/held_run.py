@@ -304,7 +304,8 @@ async def read_run(log: ThreadLog, address: Address, run_id: str, head: Head | N
         return row
     if row.first <= head.trimmed:
         return None  # whoever trimmed it may have died before all of it was removed
-    run = fold_run(address, run_id, await log.events(address, row.first - 1, through=row.last or MOST_POSITION))
+    listed = await log.events(address, row.first - 1, through=row.last or MOST_POSITION)
+    run = fold_run(address, run_id, listed, row.epoch)
     if run is None or row.last is None or not run.requested_approvals:
         return run
     for position, event in await log.events(address, row.last):  # answers to what it asked for stand after its end

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
 
+from hosting.names import APP
 from hosting.runner.framework import asked_last
 from hosting.thread.messages import approval_id
 from hosting.thread.run import Run
@@ -25,7 +26,8 @@ _LOOPBACK = ("localhost", "127.", "[::1]")
 class WorkflowHitlContext:
     """The run that an executor is in: `instance_id` is its thread, and `run_id` the run whose requests are answered.
 
-    Get it by `from_context`, in a handler of an executor.
+    Two owners may each have an instance of one id; `owner` is whose it is, "app" in an app without owners, and
+    `thread_key` that of no other. Get it by `from_context`, in a handler of an executor.
     """
 
     instance_id: str
@@ -33,6 +35,8 @@ class WorkflowHitlContext:
     run_id: str
     route_prefix: str = "api"
     base_url_override: str | None = None
+    owner: str = APP
+    thread_key: str = ""
 
     @classmethod
     def from_context(cls, ctx: Any, *, base_url: str | None = None) -> WorkflowHitlContext | None:
@@ -86,7 +90,8 @@ _CURRENT: ContextVar[WorkflowHitlContext | None] = ContextVar("hitl_context", de
 @contextmanager
 def entered(run: Run, workflow_name: str, route_prefix: str) -> Iterator[None]:
     """Let executors that run within know their run."""
-    token = _CURRENT.set(WorkflowHitlContext(run.accepted.thread_id, workflow_name, run.accepted.run_id, route_prefix))
+    place = WorkflowHitlContext(run.accepted.thread_id, workflow_name, run.run_id, route_prefix)
+    token = _CURRENT.set(replace(place, owner=run.address.owner, thread_key=run.thread_key))
     try:
         yield
     finally:

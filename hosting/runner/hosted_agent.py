@@ -42,7 +42,7 @@ from hosting.runner.steps import AgentSteps, StepRecorder
 from hosting.runner.telemetry import record_outcome, run_span
 from hosting.runner.thread_log import PATIENCE_SECONDS
 from hosting.settings import Settings
-from hosting.thread.events import Accepted, Completed, Delta, Terminal
+from hosting.thread.events import Completed, Delta, Terminal
 from hosting.thread.events import encode as encode_event
 from hosting.thread.messages import pending_approvals, refusals, run_messages
 from hosting.thread.run import Run, unanswered
@@ -72,11 +72,12 @@ class HostedAgent:
         pace: BatchPace,
         retry: Retry | None = None,
         spending: Callable[[Run, Used], Spending] | None = None,
-        listener: Callable[[Accepted], Listener | None] = lambda accepted: None,
+        listener: Callable[[Run], Listener | None] = lambda run: None,
     ) -> None:
         self.run_timeout_seconds = run_timeout_seconds
         self.name = runner.name
         self.check_answer = runner.check_answer
+        self.clear = runner.clear
         self._runner = runner
         self._settings = settings
         self._retry = retry
@@ -135,7 +136,7 @@ class HostedAgent:
             steps = AgentSteps(agent, recorder)
         return Attempt(
             run_id=held.run_id,
-            thread_id=held.address.thread_id,
+            session_id=held.run.thread_key,
             request=request,
             messages=run_messages(request, conversation),
             refusals=refusals(request, conversation),
@@ -144,7 +145,7 @@ class HostedAgent:
             stop=held.stop,
             steps=steps,
             deltas=DeltaWriter(held, self._pace, on_delta) if accepted.streamed else None,
-            listener=self._listener(accepted),
+            listener=self._listener(held.run),
             recorder=recorder,
         )
 

@@ -367,7 +367,8 @@ async def _call(
     """Call the tool and append its result or its error. The tool's code, or its MCP server, can read the call's key."""
     held, accepted = recorder.held, recorder.held.run.accepted
     call_key = f"{held.run_id}-{key}"
-    enter(ToolCall(accepted.agent, held.address.thread_id, held.run_id, call_key, accepted.principal))
+    ids = (accepted.agent, held.address.thread_id, held.run_id, call_key)
+    enter(ToolCall(*ids, accepted.principal, held.address.owner, held.run.thread_key))
     if server_of_tool(context.function) is not None:
         context.kwargs["_meta"] = {**(context.kwargs.get("_meta") or {}), MCP_CALL_KEY: call_key}
     if inner is not None:

@@ -118,7 +118,7 @@ def report(agent: str, address: Address, event: Accepted | Terminal, run: Run | 
     if isinstance(event, Accepted):
         _REQUESTS.add(1, {_AGENT: agent})
         return
-    log_end(agent, address.thread_id, event, run)
+    log_end(agent, address, event, run)
     ended = {_AGENT: agent, _OUTCOME: event.kind}
     if not isinstance(event, Completed):
         ended[_ERROR] = event.code
@@ -130,7 +130,7 @@ def report(agent: str, address: Address, event: Accepted | Terminal, run: Run | 
         _COST.add(float(cost_text(event.cost)), {_AGENT: agent})
 
 
-def log_end(agent: str, thread_id: str, terminal: Terminal, run: Run | None) -> None:
+def log_end(agent: str, address: Address, terminal: Terminal, run: Run | None) -> None:
     """Log how a run ended, at INFO. Called by the process that appended the end, so once for each run.
 
     The run waited until its last attempt began, and ran for as long as that one took. Without a `run` nobody held
@@ -146,14 +146,14 @@ def log_end(agent: str, thread_id: str, terminal: Terminal, run: Run | None) -> 
         "Run %s of agent %s on thread %s: %s; attempts %d, waited %.3f s, ran %.3f s, tokens in %s, out %s.",
         terminal.run_id,
         agent,
-        thread_id,
+        address.thread_id,
         terminal.kind if isinstance(terminal, Completed) else terminal.code,
         0 if run is None else run.attempts,
         0.0 if run is None else began - run.accepted.at,
         terminal.at - began,
         counts.get("inputTokenCount", "-"),
         counts.get("outputTokenCount", "-"),
-        extra={"run_id": terminal.run_id, "agent": agent, "thread_id": thread_id},
+        extra={"run_id": terminal.run_id, "agent": agent, "thread_id": address.thread_id, "owner": address.owner},
     )
 
 
@@ -192,7 +192,7 @@ def run_span(run: Run) -> Iterator[Span]:
         kind=SpanKind.CONSUMER,
         attributes={
             **agent,
-            "gen_ai.conversation.id": accepted.thread_id,
+            "gen_ai.conversation.id": run.address.entity[1],  # with the owner, where that is a person
             "agent.run.id": accepted.run_id,
             "agent.run.attempt": run.attempts,
         },

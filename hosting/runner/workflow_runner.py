@@ -33,6 +33,7 @@ from hosting.errors import (
     RunFailedError,
     WorkflowChangedError,
 )
+from hosting.names import Address, thread_key
 from hosting.request.run_request import Decision, RunRequest
 from hosting.runner.agent_loop import AgentLoop
 from hosting.runner.agent_runner import AgentAnswer, AgentFailure, AgentRunner, Attempt, AttemptOutcome
@@ -41,9 +42,11 @@ from hosting.runner.framework import (
     agents_of_executor,
     asked_types,
     checkpoint_text,
+    clear_session,
     executors_within,
     keeps_journal,
     modules_of_executor,
+    name_sessions,
     pass_requests_on,
     read_checkpoint,
     watch_within,
@@ -80,6 +83,12 @@ class WorkflowRunner(AgentRunner):
         executors = executors_within(self._workflow.build())
         return [agent for executor in executors for agent in agents_of_executor(executor)]
 
+    async def clear(self, address: Address, epoch: int) -> None:
+        """Have the context providers of all executors' agents erase what they keep; raises as `clear_session` does."""
+        for executor in executors_within(self._workflow.build()):
+            agents, session_id = agents_of_executor(executor), thread_key(address, epoch, executor.id)
+            await self._loop.run(clear_session(agents, session_id))
+
     def check_answer(self, requested: Run, decision: Decision) -> None:
         """Raise `InvalidInputError` for an answer that the type which an executor asked for does not take."""
         if requested.checkpoint is None:
@@ -103,6 +112,8 @@ class WorkflowRunner(AgentRunner):
         answer, workflow = WorkflowAnswer(pass_on), self._workflow.build()
         kept = RunCheckpoints(self._workflow, recorder, answer, self._types)
         pass_requests_on(workflow)
+        run = recorder.held.run
+        name_sessions(workflow, lambda executor_id: thread_key(run.address, run.epoch, executor_id))
         watch_within(workflow, kept.calls.add)
         for executor in executors_within(workflow):
             _record(executor, recorder, kept)
@@ -111,7 +122,7 @@ class WorkflowRunner(AgentRunner):
         except (InvalidInputError, RunCancelledError, WorkflowChangedError, CheckpointNotKeptError) as error:
             return AgentFailure(error)
         try:
-            with entered(recorder.held.run, self.name, self._route_prefix):
+            with entered(run, self.name, self._route_prefix):
                 async with workflow.run(**begin, stream=True, checkpoint_storage=kept) as events:
                     async for event in events:
                         answer.add(event)

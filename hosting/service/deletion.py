@@ -15,7 +15,7 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import astuple
 from typing import Literal
 
@@ -23,6 +23,7 @@ from pydantic import BaseModel, ConfigDict
 
 from hosting.errors import ArchiveIncompleteError
 from hosting.names import Address, StoreKey
+from hosting.runner.hosted_agent import HostedAgent
 from hosting.runner.thread_log import ThreadLog, epoch_store_key, store_key
 from hosting.service.archiving import ConversationReader, size_bytes
 from hosting.service.copies import drop_unused, is_mark
@@ -114,9 +115,12 @@ class ThreadDeletion:
         self,
         log: ThreadLog,
         stores: Stores,
+        agents: Mapping[str, HostedAgent] | None = None,
     ) -> None:
+        """`agents` are by their names in lower case: their context providers erase what they keep of a thread."""
         self._log = log
         self._stores = stores
+        self._agents = {} if agents is None else agents
         self._lending = Lending(log, stores)
 
     async def delete(self, address: Address, stored: str | None) -> bool:
@@ -124,12 +128,14 @@ class ThreadDeletion:
         too.
 
         Of a thread that lives again only what its earlier lives left is erased: the process may have died after the
-        tombstone. Raises `LogUnavailableError`, `ArchiveUnavailableError` and `AttachmentsUnavailableError`: the
-        operation is to be delivered again.
+        tombstone. Raises `LogUnavailableError`, `ArchiveUnavailableError`, `AttachmentsUnavailableError` and
+        `ProviderUnavailableError`: the operation is to be delivered again.
         """
         head = await self._log.head(address)
         if head.state == "deleting":
             receipt = await self._receipt(address, head, stored)
+            if (agent := self._agents.get(address.agent)) is not None:
+                await agent.clear(address, head.epoch)
             if receipt.webhooks:
                 await self._stores.attachments.erase(not_taken_key(self._stores.hub, address, head.epoch))
             if fork_source(head) is not None:

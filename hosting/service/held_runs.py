@@ -212,11 +212,11 @@ class HeldRuns:
         claim = next((event for _, event in events if isinstance(event, Claimed)), None)
         if claim is None:
             return None
-        run = fold_run(address, claim.run_id, events)
+        run = fold_run(address, claim.run_id, events, head.epoch)
         if run is None:
             first = head.runs[0].first - 1
             events = await self._log.events(address, first if before is None else min(first, before.position), head)
-            run = fold_run(address, claim.run_id, events)
+            run = fold_run(address, claim.run_id, events, head.epoch)
         if run is None:
             raise LogUnavailableError(f"The log does not have the beginning of run {claim.run_id}.")
         held = HeldRun(

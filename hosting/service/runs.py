@@ -226,7 +226,7 @@ class Runs:
                 if signal:
                     await self._signal(address, client, "delete")
                 raise copy(error)  # a copy: a raised error refers to frames, and they to the request
-            case Change() if (run := fold_run(address, run_id, decided.events)) is not None:
+            case Change() if (run := fold_run(address, run_id, decided.events, decided.head.epoch)) is not None:
                 await self._begin(address, decided, run.accepted, client, is_new=is_new)
                 return Started(run)
             case Change(run_id=found, signal=signal) | Unchanged(run_id=found, signal=signal):

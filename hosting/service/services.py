@@ -125,7 +125,7 @@ class Services:
             read=self.documents.stored.read,
             margin_seconds=self.margin_seconds,
         )
-        self.deletion = ThreadDeletion(self.log, stores)
+        self.deletion = ThreadDeletion(self.log, stores, self._agents)
         rules = webhook_rules(settings)
         self.webhooks: Webhooks | None = None
         if rules is not None:

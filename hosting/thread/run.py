@@ -11,7 +11,7 @@ from typing import Any, cast
 
 from hosting import errors
 from hosting.budgets import BudgetState, Used
-from hosting.names import Address
+from hosting.names import Address, thread_key
 from hosting.ports import iso
 from hosting.request.run_request import PendingApproval, Superstep
 from hosting.thread import events
@@ -27,7 +27,7 @@ LONGEST_KEPT = 32_768
 
 @dataclass(frozen=True)
 class Run:
-    """One run of the thread at `address`, at a moment.
+    """One run of the thread at `address`, in that `epoch` of it, at a moment.
 
     `first` and `last` are the positions of its first event and of its newest.
     `end` is that of the event that ended it, 0 while there is none: answers to its approvals may stand after.
@@ -54,6 +54,12 @@ class Run:
     checkpoint: events.Checkpointed | None = None
     yielded: tuple[dict[str, Any], ...] = ()
     values: tuple[Any, ...] = ()
+    epoch: int = 0
+
+    @property
+    def thread_key(self) -> str:
+        """What stands for its thread, in this life of it, where others keep something: see `names.thread_key`."""
+        return thread_key(self.address, self.epoch)
 
     @property
     def run_id(self) -> str:
@@ -143,14 +149,17 @@ class Run:
         return replace(self, **changes)
 
 
-def fold_run(address: Address, run_id: str, numbered: Iterable[tuple[int, events.Event]]) -> Run | None:
-    """Return the run as a fold of its events, from its `accepted` on; None when that is not among them."""
+def fold_run(address: Address, run_id: str, numbered: Iterable[tuple[int, events.Event]], epoch: int = 0) -> Run | None:
+    """Return the run as a fold of its events, from its `accepted` on; None when that is not among them.
+
+    `epoch` is that of the thread in which they were appended.
+    """
     run: Run | None = None
     for position, event in numbered:
         if run is not None:
             run = run.after(position, event)
         elif isinstance(event, events.Accepted) and event.run_id == run_id:
-            run = Run(address, event, position, position)
+            run = Run(address, event, position, position, epoch=epoch)
     return run
 
 

@@ -30,6 +30,7 @@ DOORS = {
     "_client": "hosting/stores/table_entities.py",  # a call with a body of one's own
     "_propagate_request": "hosting/runner/framework.py",  # where requests of a workflow within another go
     "_runner_context": "hosting/runner/framework.py",  # the requests of an executor
+    "_session": "hosting/runner/framework.py",  # that of an executor's agent
     "_current_frames": "hosting/runner/agent_loop.py",  # CPython's: where another thread is
 }
 INHERITED = {"_exception", "_is_complete", "_notify_parent", "_result"}

@@ -29,7 +29,7 @@ def line(code: str, *, is_cancelled: bool = False) -> str:
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
     kind = Cancelled if is_cancelled else Failed
-    log_end(ADDRESS.agent, ADDRESS.thread_id, kind(at=1.0, run_id="r1", code=code, detail="", entry={}), None)
+    log_end(ADDRESS.agent, ADDRESS, kind(at=1.0, run_id="r1", code=code, detail="", entry={}), None)
     logger.removeHandler(handler)
     logger.setLevel(level)
     return records[0].getMessage()

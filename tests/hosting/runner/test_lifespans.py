@@ -60,7 +60,7 @@ async def run(agent: Any, loop: AgentLoop, message: str = "hi") -> AttemptOutcom
     request = RunRequest(message=message)
     attempt = Attempt(
         run_id="r-1",
-        thread_id="t",
+        session_id="t",
         request=request,
         messages=request_messages(request),
         history=History([]),

@@ -44,7 +44,7 @@ def attempt(message: str = "hi", *, history: tuple[str, ...] = (), tools: bool =
     before = [Message("user", [text]) for text in history]
     return Attempt(
         run_id="r-1",
-        thread_id="t",
+        session_id="t",
         request=request,
         messages=request_messages(request),
         history=History(before),
@@ -300,7 +300,7 @@ def formatted(schema: dict[str, Any]) -> Attempt:
     request = RunRequest(message="hi", response_format=ResponseFormat(json_schema=schema))
     return Attempt(
         run_id="r-1",
-        thread_id="t",
+        session_id="t",
         request=request,
         messages=request_messages(request),
         history=History([]),

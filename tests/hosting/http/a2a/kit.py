@@ -25,8 +25,7 @@ from agent_framework import (
 )
 
 from hosting.app import AgentFunctionApp
-from hosting.names import Address
-from hosting.thread.events import Accepted, Claimed
+from hosting.runner.agent_loop import RUN
 
 NAME = "Kit"
 FILE, MEDIA_TYPE = "output.txt", "text/plain"
@@ -55,11 +54,9 @@ class MessageIds(ContextProvider):
     async def before_run(
         self, *, agent: SupportsAgentRun, session: AgentSession, context: SessionContext, state: dict[str, Any]
     ) -> None:
-        """Read it in the thread's log, where the run at work was claimed last."""
-        events = await self._app()._services.log.events(Address.of(NAME, str(session.session_id)), 0)
-        accepted = {event.run_id: event for _, event in events if isinstance(event, Accepted)}
-        run_id = [event.run_id for _, event in events if isinstance(event, Claimed)][-1]
-        context.extend_instructions(self.source_id, ((accepted[run_id].wire or {}).get("a2a") or {})["message_id"])
+        """Read it of the run that is at work, which this process holds."""
+        accepted = self._app()._services.holders.held[RUN.get()].run.accepted
+        context.extend_instructions(self.source_id, ((accepted.wire or {}).get("a2a") or {})["message_id"])
 
 
 class _KitsModel(BaseChatClient[Any]):

@@ -1,0 +1,183 @@
+"""What an agent's own code is given to keep something under: equal for no two owners, agents or lives of a thread."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from agent_framework import (
+    Agent,
+    AgentSession,
+    ContextProvider,
+    Executor,
+    FileMemoryProvider,
+    InMemoryAgentFileStore,
+    Workflow,
+    WorkflowBuilder,
+    WorkflowContext,
+    handler,
+    tool,
+)
+from typing_extensions import Never
+
+from agents.offline import OfflineChatClient
+from hosting.app import WorkflowHitlContext
+from hosting.names import Address, thread_key
+from hosting.runner.callbacks import AgentCallbackContext
+from hosting.tools import current
+from tests.hosting.functions.owned_app import THREADS, OwnedApp, owner, signed_in
+from tests.support.made_app import app_of, served
+
+WRITE = 'Call file_memory_write with {"file_name": "a.md", "content": "of ada"}'
+READ = 'Call file_memory_read with {"file_name": "a.md"}'
+FOLD = "/api/workflows/Fold/run"
+
+
+class Notes(ContextProvider):
+    """Notes the id of each session that it meets, and of each that it is to erase; it may fail to, so many times."""
+
+    def __init__(self, failures: int = 0) -> None:
+        super().__init__("notes")
+        self.seen: list[str] = []
+        self.cleared: list[str] = []
+        self._failures = failures
+
+    async def before_run(self, *, agent: Any, session: AgentSession, context: Any, state: dict[str, Any]) -> None:
+        self.seen.append(session.session_id)
+
+    async def clear(self, session_id: str | None) -> None:
+        """Erase what is kept of a session."""
+        self._failures -= 1
+        if self._failures >= 0:
+            raise ConnectionError("the store of notes is away")
+        self.cleared.append(str(session_id))
+
+
+def agent_with(*providers: ContextProvider, name: str = "Clerk", tools: Any = None) -> Agent[Any]:
+    """Return an agent that answers without a network."""
+    return Agent(client=OfflineChatClient(), name=name, context_providers=list(providers), tools=tools)
+
+
+@pytest.mark.behaviour("owners.keys")
+async def test_what_a_provider_keeps_by_session_is_of_one_owner_and_goes_with_the_thread() -> None:
+    """Agent-framework's own provider of files, which has no word for erasing."""
+    store = InMemoryAgentFileStore()
+    owned = OwnedApp(agent=agent_with(FileMemoryProvider(store)))
+    await owned.say("ada", WRITE)
+
+    bob, ada = [str(await owned.say(user, READ)) for user in ("bob", "ada")]
+    await owned.ask("ada", "DELETE", "/api/owners/me")
+    await owned.stored()
+
+    assert "of ada" in ada
+    assert "of ada" not in bob
+    folders = [entry.name for entry in await store.list_children()]
+    assert [await store.read(f"{folder}/a.md") for folder in folders] == [None] * len(folders)
+
+
+@pytest.mark.behaviour("owners.keys")
+async def test_a_session_is_of_one_life_of_one_owners_thread_with_one_agent() -> None:
+    """Its id is a key and a file's name wherever that is kept, and the same for each run of the thread."""
+    notes = Notes()
+    agents = [agent_with(notes, name=name) for name in ("Clerk", "Other")]
+    async with served(app_of(*agents, principal=signed_in)) as (_, http):
+        for user, name in itertools.product(("ada", "bob"), ("Clerk", "Other")):
+            for _ in range(2):
+                body, headers = {"message": "hi", "thread_id": "t"}, {"x-user": user}
+                assert (await http.post(f"/api/agents/{name}/run", json=body, headers=headers)).status_code == 200
+        first = notes.seen[0]
+        assert (await http.delete(f"{THREADS}/t", headers={"x-user": "ada"})).status_code == 204
+        await http.post("/api/agents/Clerk/run", json=body, headers={"x-user": "ada"})
+
+    assert [len(set(notes.seen[place : place + 2])) for place in (0, 2, 4, 6)] == [1, 1, 1, 1]
+    assert len(set(notes.seen)) == 5
+    assert all(len(seen) == 64 and set(seen) <= set("0123456789abcdef") for seen in notes.seen)
+    assert notes.cleared == [first]
+
+
+@pytest.mark.behaviour("owners.keys")
+async def test_a_thread_is_not_gone_before_its_providers_have_erased_what_they_keep() -> None:
+    """One that fails is called again, as the engine delivers the deletion again."""
+    notes = Notes(failures=2)
+    owned = OwnedApp(agent=agent_with(notes))
+    await owned.say("ada", "hi")
+
+    deleted = await owned.ask("ada", "DELETE", f"{THREADS}/t")
+
+    assert (deleted.status_code, notes.cleared) == (204, notes.seen)
+
+
+@pytest.mark.behaviour("owners.keys")
+async def test_tools_and_callbacks_have_the_threads_key_and_its_owner() -> None:
+    """The same key in both, and as the id of the framework's session."""
+    notes, tools, ends = Notes(), list[tuple[str, str]](), list[tuple[str, str]]()
+
+    class Callback:
+        def on_agent_response(self, response: Any, context: AgentCallbackContext) -> None:
+            ends.append((context.owner, context.thread_key))
+
+    @tool
+    def note() -> str:
+        """Note the call."""
+        tools.append((current().owner, current().thread_key))
+        return "noted"
+
+    owned = OwnedApp(agent=agent_with(notes, tools=[note]), default_callback=Callback())
+    for user in ("ada", "bob"):
+        await owned.say(user, "Call note with {}")
+    await owned.stored()
+
+    assert tools == [(owner(user), key) for user, key in zip(("ada", "bob"), notes.seen, strict=True)]
+    assert sorted(ends) == sorted(tools)
+
+
+def fold_of(agent: Agent[Any], note: Callable[[WorkflowHitlContext], object]) -> Workflow:
+    """Return a workflow with that agent, whose first executor notes where it is."""
+
+    class First(Executor):
+        @handler
+        async def go(self, text: str, ctx: WorkflowContext[str]) -> None:
+            place = WorkflowHitlContext.from_context(ctx)
+            assert place is not None
+            note(place)
+            await ctx.send_message(text)
+
+    class Last(Executor):
+        @handler
+        async def go(self, answer: Any, ctx: WorkflowContext[Never, str]) -> None:
+            await ctx.yield_output(answer.agent_response.text)
+
+    first, last = First("first"), Last("last")
+    return WorkflowBuilder(name="Fold", start_executor=first).add_chain([first, agent, last]).build()
+
+
+@pytest.mark.behaviour("owners.keys")
+async def test_an_agent_of_a_workflow_has_a_session_that_is_the_threads_own() -> None:
+    """The same in each run, so that what was kept is found again, and erased with the thread."""
+    notes, places = Notes(), list[WorkflowHitlContext]()
+    agent = agent_with(notes)
+    owned = OwnedApp(agent=agent, workflows=[lambda: fold_of(agent, places.append)])
+    for user in ("ada", "ada", "bob"):
+        answer = await owned.ask(user, "POST", FOLD, json={"message": "hi", "thread_id": "t"})
+        assert answer.status_code == 200, answer.text
+    await owned.ask("bob", "DELETE", "/api/owners/me")
+    await owned.stored()
+
+    assert [notes.seen.index(seen) for seen in notes.seen] == [0, 0, 2]
+    assert notes.seen[2] in notes.cleared
+    assert notes.seen[0] not in notes.cleared
+    assert [place.owner for place in places] == [owner(user) for user in ("ada", "ada", "bob")]
+    assert len({place.thread_key for place in places}) == 2
+
+
+@pytest.mark.behaviour("owners.keys")
+def test_no_string_makes_one_threads_key_anothers() -> None:
+    """Whatever the parts are, and whatever joins them in other names."""
+    texts = ["a", "b", "a-b", "b-c", "c", "a!b", 'a", "b', "a\nb", "", "A", "å", "\ud800"]
+    places = list(itertools.product(texts, texts, texts[:6], (0, 2), ("", "a")))
+
+    keys = {thread_key(Address(agent, thread, owner), epoch, part) for agent, thread, owner, epoch, part in places}
+
+    assert len(keys) == len(places)
