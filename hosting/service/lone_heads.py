@@ -1,7 +1,8 @@
 """Logs that are a head alone, without events: what changes as a whole, and leaves nothing of what it was.
 
 Whoever changes one reads it, decides, and puts what it comes to in the place of what was read. If somebody else came
-first, they read again. What such a log says is in one place, so what is taken out of it is gone.
+first, they read again. What such a log says is in one place, so what is taken out of it is gone, once the store
+has left it in none of its files: whoever takes something out calls `ThreadStore.scrub` then.
 """
 
 from __future__ import annotations
@@ -36,6 +37,9 @@ async def remove_head(store: ThreadStore, address: Address) -> None:
     """Remove a log with all that it holds. Raises `LogUnavailableError`, also where others change it each time."""
     for _ in range(_TRIES):
         known = await store.head(address)
-        if known is None or await store.forget(address, known):
+        if known is None:
+            await store.scrub()  # a call before this one may have removed it, and was broken off
+            return
+        if await store.forget(address, known):
             return
     raise LogUnavailableError("Many change this at once. Try again.")

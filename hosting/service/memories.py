@@ -115,6 +115,7 @@ class Memories:
         known = await self._change(
             agent, owner, lambda facts: tuple(fact if one.id == fact.id else one for one in facts)
         )
+        await self._store.scrub()
         return any(one.id == fact.id for one in known)
 
     async def forget(self, agent: str, owner: str, fact_id: str) -> bool:
@@ -126,6 +127,7 @@ class Memories:
             return tuple(one for one in facts if one.id != fact_id)
 
         await self._change(agent, owner, without)
+        await self._store.scrub()  # also where nothing was removed: the call before may have been broken off
         return bool(removed)
 
     async def keep_vectors(self, agent: str, owner: str, facts: Sequence[Fact]) -> None:

@@ -223,6 +223,7 @@ class Schedules:
                 await self._stop(name, schedule, client)
                 if await self._store.forget(name.address, stored):
                     return
+        await self._store.scrub()  # a call before this one may have removed it, and was broken off
 
     async def of_owner(self, owner: str, client: ClockClient) -> list[tuple[ScheduleName, Schedule]]:
         """Return an owner's schedules with all agents of the app; raises as `of_agent` does."""
@@ -232,6 +233,7 @@ class Schedules:
         """Delete all schedules of an owner, with whichever agent of the app; raises as `delete` does."""
         for name, _ in await self.of_owner(owner, client):
             await self.delete(name, client)
+        await self._store.scrub()
 
     async def wake(self, clock: ScheduleClock, client: ClockClient) -> float | None:
         """Do what a clock's schedule has to do now; return when the clock is to wake next, None where it has ended.

@@ -213,8 +213,17 @@ class ThreadStore(Protocol):
     async def forget(self, address: Address, known: StoredHead) -> bool:
         """Remove the head and all rows, if the head is still the known one; return whether it was.
 
+        What was removed is in no file of the store afterwards; where `LogUnavailableError` says otherwise, `scrub` ends
+        that.
         The thread is then as if it had never been: an append that knows no head counts again, so nobody may still be
         repeating one of before. Its events were erased before.
+        """
+
+    async def scrub(self) -> None:
+        """Leave in no file of the store what was removed from it before, or replaced: heads and rows of before.
+
+        Whoever has a head say less than it did calls this afterwards, and so does whoever finds nothing left to remove:
+        the call that removed it may have been broken off.
         """
 
     async def watch(self, address: Address, after: int, seconds: float) -> bool:

@@ -104,6 +104,9 @@ class MemoryThreadStore:
             del self._shared.threads[self._key(address)]
         return is_known
 
+    async def scrub(self) -> None:
+        """What is replaced is nowhere."""
+
     async def watch(self, address: Address, after: int, seconds: float) -> bool:
         """Every append of this process wakes."""
         with self._shared.watchers.watching(self._key(address), after) as watcher:

@@ -345,6 +345,9 @@ class RedisThreadStore:
         """One script."""
         return bool(await self._run(self._forget, address, known.tag, _listed(address)))
 
+    async def scrub(self) -> None:
+        """Nothing of what is replaced can be read from the server; its append-only file is its own (docs/data.md)."""
+
     async def watch(self, address: Address, after: int, seconds: float) -> bool:
         """The server answers with the append."""
         return await self._watches.more(self._keys(address)[1], after, seconds)

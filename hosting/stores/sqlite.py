@@ -228,7 +228,7 @@ class SqliteThreadStore:
         return Row(*found) if found else None
 
     async def trim(self, address: Address, before: int, rows_before: int) -> None:
-        """One transaction."""
+        """One transaction. The write-ahead log is emptied where nobody is in the way, else with a later call."""
         thread = (self._hub, address.key)
 
         def trimmed(connection: sqlite3.Connection) -> None:
@@ -236,6 +236,7 @@ class SqliteThreadStore:
             drop(connection, "named", _THROUGH, (*thread, rows_before))
 
         await self._file.drop_and_shrink(trimmed)
+        await self._file.try_to_scrub()
 
     async def erase(self, address: Address, through: int) -> None:
         """Overwrite what is erased, then empty the write-ahead log, which has it still.
@@ -253,7 +254,7 @@ class SqliteThreadStore:
         await self._file.erase(erased)
 
     async def forget(self, address: Address, known: StoredHead) -> bool:
-        """One transaction."""
+        """One transaction, and then as `erase`."""
         thread = (self._hub, address.key)
 
         def forgotten(connection: sqlite3.Connection) -> bool:
@@ -264,7 +265,11 @@ class SqliteThreadStore:
                 drop(connection, table, _THREAD, thread)
             return True
 
-        return await self._file.do(forgotten)
+        return await self._file.erase(forgotten)
+
+    async def scrub(self) -> None:
+        """Empty the write-ahead log."""
+        await self._file.scrub()
 
     async def watch(self, address: Address, after: int, seconds: float) -> bool:
         """An append of this store wakes at once, any other with the next poll of the file."""

@@ -95,8 +95,7 @@ class FileKind:
     def forget_overwritten(self, path: Path, busy_seconds: float) -> bool:
         """Empty the write-ahead log, which keeps the pages as they were before something was deleted from them.
 
-        False where somebody was in the way for so long: later commits write over it in their own time, and the log
-        says so.
+        False where somebody was in the way for so long: later commits write over it in their own time.
         """
         end = time.monotonic() + busy_seconds
         with contextlib.closing(sqlite3.connect(path, timeout=busy_seconds, isolation_level=None)) as connection:
@@ -104,8 +103,6 @@ class FileKind:
                 if time.monotonic() >= end:
                     break
                 time.sleep(_WAL_RETRY_SECONDS)  # another one's emptying is refused at once, without the time-out
-        if is_busy:
-            logger.warning("The %s is in use; what was deleted is overwritten with its next commits.", self.name)
         return not is_busy
 
     def _make(self, connection: sqlite3.Connection, path: Path) -> None:

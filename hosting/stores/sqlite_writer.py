@@ -10,17 +10,21 @@ also moves the write-ahead log into the file, since that waits for the disk; so 
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import queue
 import sqlite3
 import threading
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, TypeVar
 
 from hosting.errors import ConfigurationError, StoreUnavailableError
 from hosting.stores.connection import Outage
 from hosting.stores.sqlite_file import BUSY_SECONDS, IS_RECLAIM_DUE, LEAST_RECLAIMED_BYTES, FileKind, reclaim
+
+logger = logging.getLogger(__name__)
 
 T = TypeVar("T")
 _Job = tuple[Callable[[sqlite3.Connection], Any], "asyncio.Future[Any]", asyncio.AbstractEventLoop]
@@ -116,11 +120,22 @@ class StoreFile:
         by then, and the bytes go with the next call, which must be made though its step finds nothing.
         """
         done = await self.drop_and_shrink(step)
+        await self.scrub()
+        return done
+
+    async def scrub(self) -> None:
+        """Leave nothing in any file of what payloads held that were emptied or replaced; raises as `erase` does."""
+        await self.do(lambda connection: None)  # opens the file, or finds that it was replaced
         with self._outage.guarded():
             is_removed = await asyncio.to_thread(self._kind.forget_overwritten, self._path, self._busy_seconds)
         if not is_removed:
+            logger.warning("The %s is in use; what was deleted is overwritten with its next commits.", self._kind.name)
             raise self._unavailable()
-        return done
+
+    async def try_to_scrub(self) -> None:
+        """Do the same where nobody is in the way at this moment."""
+        with suppress(sqlite3.Error):
+            await asyncio.to_thread(self._kind.forget_overwritten, self._path, 0.0)
 
     async def close(self) -> None:
         """Finish what is queued, close the connections and end the thread; the next step opens them again."""

@@ -182,6 +182,9 @@ class TablesThreadStore:
                 head = await self._head(address.key)
             raise AzureError(_CONTENDED)
 
+    async def scrub(self) -> None:
+        """Nothing of what is replaced can be read from the service."""
+
     async def watch(self, address: Address, after: int, seconds: float) -> bool:
         """Tables cannot push."""
         return False

@@ -19,6 +19,8 @@ BEHAVIOURS = {
     "later than an hour after an upload puts it again.",
     "erasure.instances": "Finished durable instances that carried messages of a deleted thread go with it; those that "
     "run and those that are not there are listed in the receipt.",
+    "erasure.files": "What was erased is in no file of the app's SQLite stores once that is answered, whichever "
+    "request erased it (docs/data.md).",
     "erasure.inventory": "docs/data.md names everything that the app keeps, and what is left of a deleted thread.",
     "erasure.nothing-is-left": "What was said on a deleted thread is in no store that the tests can start, in whatever "
     "form they search for it.",

@@ -153,6 +153,36 @@ async def test_what_was_erased_is_in_no_file_of_the_store(store: SqliteThreadSto
         assert canary(address) not in bytes_of(path)
 
 
+@pytest.mark.behaviour("log.erase")
+async def test_what_was_forgotten_trimmed_or_replaced_is_in_no_file_of_the_store(
+    store: SqliteThreadStore, path: Path
+) -> None:
+    """A head that was replaced once the store is scrubbed, which may be when nothing is left of it."""
+    forgotten, trimmed, replaced = (Address("joker", name) for name in ("forgotten", "trimmed", "replaced"))
+    row = Row("run-1", 1, canary(forgotten))
+    head = await write(store, None, canary(forgotten), rows=(row,), payload=canary(forgotten), address=forgotten)
+    await write(store, None, canary(trimmed), address=trimmed)
+    known = await write(store, None, b"text", payload=canary(replaced), address=replaced)
+
+    assert await store.forget(forgotten, head)
+    await store.trim(trimmed, 1, 1)
+    await write(store, known, b"more", payload=b"less", address=replaced)
+    await store.scrub()
+
+    assert [canary(address) in bytes_of(path) for address in (forgotten, trimmed, replaced)] == [False] * 3
+
+
+@pytest.mark.behaviour("log.erase")
+@pytest.mark.parametrize("act", ["forget", "trim"])
+async def test_each_way_to_remove_empties_the_write_ahead_log(store: SqliteThreadStore, path: Path, act: str) -> None:
+    """By itself."""
+    head = await write(store, None, CANARY, payload=CANARY if act == "forget" else b"head")
+
+    await (store.forget(ADDRESS, head) if act == "forget" else store.trim(ADDRESS, 1, 1))
+
+    assert CANARY not in bytes_of(path)
+
+
 async def test_the_space_of_what_was_trimmed_is_given_back(path: Path) -> None:
     """Once the file has grown by what that is worth: what is there stays, also for who has the file open."""
     store, other = (SqliteThreadStore(path, "hub", reclaimed_bytes=200_000) for _ in range(2))

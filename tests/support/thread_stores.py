@@ -115,6 +115,11 @@ class ArmedStore:
         self._count("forget")
         return await self._store.forget(address, known)
 
+    async def scrub(self) -> None:
+        """Scrub."""
+        self._count("scrub")
+        await self._store.scrub()
+
     async def watch(self, address: Address, after: int, seconds: float) -> bool:
         """Watch."""
         self._count("watch")
