@@ -10,16 +10,12 @@ ENGINE = sorted(path for path in (ROOT / "devhost" / "durable").rglob("*.py") if
 LOCAL_HOST = sorted((ROOT / "devhost").rglob("*.py"))
 MOST_LOCAL_HOST_FILES = 78
 MOST_LOCAL_HOST_LINES = 11_700
-MOST_LOCAL_HOST_FILES = 75
-MOST_LOCAL_HOST_LINES = 11_272
 HOUSE = sorted(path for package in ("hosting", "state") for path in (ROOT / package).rglob("*.py"))
-MOST_HOUSE_FILES = 218
-MOST_HOUSE_LINES = 39_632
-MOST_HOUSE_FILES = 216
-MOST_HOUSE_LINES = 39_650
+MOST_HOUSE_FILES = 219
+MOST_HOUSE_LINES = 40_031
 LEAST_HOUSE_FILE_LINES = 40
 MOST_ENGINE_FILES = 31
-MOST_ENGINE_LINES = 5_510
+MOST_ENGINE_LINES = 5_500
 LEAST_ENGINE_FILE_LINES = 40
 
 
