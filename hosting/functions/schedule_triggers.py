@@ -29,6 +29,8 @@ from hosting.service.services import Services
 from hosting.settings import Settings
 
 TICK = "agents_schedule_tick"
+LONG_SECONDS = 30.0
+"""After this the activity of a tick is taken for lost and is called again; each further time after twice as long."""
 
 
 def register_schedules(served: Served, services: Services, settings: Settings) -> None:
@@ -81,14 +83,14 @@ def _register_routes(served: Served, services: Services, settings: Settings) -> 
 
 def _register_clock(app: df.DFApp, services: Services) -> None:
     def sleep(context: df.DurableOrchestrationContext) -> Generator[Any, Any, None]:
-        given = context.get_input()
-        yield context.create_timer(_moment(given["wake_at"]))
-        try:
-            wake_at = yield context.call_activity(TICK, json.dumps(given["clock"]))
-        except Exception:  # the activity ran out of the platform's time
-            wake_at = (context.current_utc_datetime + timedelta(seconds=AGAIN_SECONDS)).isoformat()
-        if wake_at:
-            context.continue_as_new({**given, "wake_at": wake_at})
+        given, calls = context.get_input(), list[Any]()
+        wake_at = given["wake_at"]
+        while wake_at:
+            yield context.create_timer(_moment(wake_at))
+            wake_at = yield from _woken(context, json.dumps(given["clock"]), calls)
+            if wake_at and all(call.is_completed for call in calls):
+                context.continue_as_new({**given, "wake_at": wake_at})
+                return
 
     async def tick(clock: str, client: Any, context: func.Context) -> str:
         durable = enter_invocation(client, context)
@@ -98,6 +100,28 @@ def _register_clock(app: df.DFApp, services: Services) -> None:
     app.function_name(CLOCK)(app.orchestration_trigger(context_name="context")(sleep))
     triggered = app.activity_trigger(input_name="clock")
     app.function_name(TICK)(triggered(app.durable_client_input(client_name="client")(tick)))
+
+
+def _woken(context: df.DurableOrchestrationContext, clock: str, calls: list[Any]) -> Generator[Any, Any, str]:
+    """Have the activity do what is due, and return when to wake next; `calls` gets each call that was made for it.
+
+    A call whose host died comes again when the engine shows its message again, which takes minutes. So another one is
+    made beside a call that takes long, and whichever ends first counts: the tick is one run, whoever begins it. What
+    is still open goes on, and an execution cannot end before it; that is why the clock then sleeps on in this one.
+    """
+    patience, raced = LONG_SECONDS, list[Any]()
+    while True:
+        raced.append(context.call_activity(TICK, clock))
+        calls.append(raced[-1])
+        timer = context.create_timer(context.current_utc_datetime + timedelta(seconds=patience))
+        first = yield context.task_any([*raced, timer])
+        if first is not timer:
+            timer.cancel()
+            break
+        patience *= 2
+    if isinstance(first.result, Exception):  # the activity ran out of the platform's time
+        return utc(context.current_utc_datetime.timestamp() + AGAIN_SECONDS)
+    return str(first.result)
 
 
 def _moment(text: str) -> datetime:

@@ -134,8 +134,9 @@ def schedules_reply(found: Iterable[tuple[ScheduleName, Schedule]]) -> Reply:
 
 def schedule_fields(name: ScheduleName, schedule: Schedule) -> ShownSchedule:
     """Return a schedule as it is shown."""
-    upcoming, last, problem = schedule.next_tick, schedule.last, schedule.times.problem
-    is_over = upcoming is None and schedule.begun is None and problem is None
+    upcoming = schedule.next_tick if schedule.begun is None else schedule.begun
+    last, problem = schedule.last, schedule.times.problem
+    is_over = upcoming is None and problem is None
     return {
         "schedule_id": name.id,
         "agent": schedule.agent,

@@ -7,6 +7,8 @@ BEHAVIOURS = {
     "clocks are set; a clock that is set back repeats none (docs/schedules.md).",
     "schedules.one-run-per-tick": "A tick has one run, whichever process dies, and however many clocks wake "
     "(docs/schedules.md).",
+    "schedules.lost-tick": "A tick whose host dies over it has its run half a minute later, however late its activity "
+    "comes again, which delays no later tick; until then it is shown as the next run (docs/schedules.md).",
     "schedules.missed": "Ticks that were missed have one run together, or none, as the schedule says "
     "(docs/schedules.md).",
     "schedules.paused": "Nothing begins once a schedule is paused or deleted; a tick under way has its run first "

@@ -24,7 +24,7 @@ from urllib.parse import unquote, urlsplit
 from starlette.types import ASGIApp, Message, Scope
 
 _SDK = "azure.durable_functions.models.utils.http_utils"
-_PLAIN = re.compile(r"(?!.*/\.)[\w/@~$=&?%.+-]*", re.ASCII)
+_PLAIN = re.compile(r"(?!.*/\.)[\w/@~!$=&?%.+-]*", re.ASCII)
 
 
 @contextmanager

@@ -66,13 +66,13 @@ async def test_each_verb_arrives_and_is_answered_as_over_http(engine: Engine) ->
     """Path decoded, query as it stands, JSON body; an empty answer reads as none."""
     signal = await http_utils.post_async_request(f"{BASE}entities/dafx-a/app~t%20x?op=run", {"id": "é"})
     read = await http_utils.get_async_request(f"{BASE}entities/dafx-a/t")
-    gone = await http_utils.delete_async_request(f"{BASE}instances/i")
+    gone = await http_utils.delete_async_request(f"{BASE}instances/i!1")
 
     assert (signal, read, gone) == ([202, None], [200, {"host": "127.0.0.1:1"}], [200, {"host": "127.0.0.1:1"}])
     assert engine.seen == [
         ("POST", "/entities/dafx-a/app~t x", "op=run", b'{"id": "\\u00e9"}', "application/json"),
         ("GET", "/entities/dafx-a/t", "", b"", None),
-        ("DELETE", "/instances/i", "", b"", None),
+        ("DELETE", "/instances/i!1", "", b"", None),
     ]
 
 

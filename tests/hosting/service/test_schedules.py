@@ -19,11 +19,11 @@ from hosting.errors import (
     TooManySchedulesError,
     UnknownScheduleError,
 )
-from hosting.http.schedule_routes import schedules_reply
+from hosting.http.schedule_routes import schedule_fields, schedules_reply
 from hosting.limits import Limit
 from hosting.names import APP, new_id
 from hosting.plan import AgentPlan
-from hosting.ports import Clocks, OrchestrationStatus, Purge
+from hosting.ports import Clocks, OrchestrationStatus, Purge, iso
 from hosting.principal import NOBODY, Caller, Principal
 from hosting.request.run_request import RunRequest
 from hosting.request.schedule_call import NewSchedule
@@ -503,6 +503,27 @@ async def test_a_tick_for_which_no_signal_is_taken_is_tried_again(one: Schedulin
     assert (waiting, (await one.stored(name)).begun) == (NEXT + 30, NEXT)
     assert await one.wake(name) == NEXT + 3600
     assert (await one.stored(name)).last
+
+
+@pytest.mark.behaviour("schedules.lost-tick")
+@pytest.mark.parametrize("times", [HOURLY, ONE_TIME])
+async def test_a_tick_that_is_begun_is_shown_as_the_next_run_until_it_has_one(one: Scheduling, times: Times) -> None:
+    """Also the only one of a schedule, which is active until then."""
+    name = await one.made(times)
+    tick = (await one.stored(name)).next_tick
+    assert tick is not None
+    one.time.now = tick
+    one.engine.is_away = True
+    await one.wake(name)
+    one.engine.is_away = False
+
+    shown = schedule_fields(name, await one.stored(name))
+    await one.wake(name)
+    after = schedule_fields(name, await one.stored(name))
+
+    assert (shown["status"], shown["next_run_at"], shown["last_run"]) == ("active", iso(tick), None)
+    assert after["next_run_at"] == (None if times is ONE_TIME else iso(tick + 3600))
+    assert after["last_run"] is not None
 
 
 @pytest.mark.behaviour("schedules.clock-lost")

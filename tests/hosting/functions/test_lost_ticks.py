@@ -1,0 +1,188 @@
+"""A schedule on the local host's engine, while the host of a tick's activity dies over it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, TypeVar
+
+import pytest
+
+import hosting.app
+from devhost.durable.events import TaskScheduled
+from devhost.durable.records import ActivityTask, Status
+from devhost.durable.store.contract import InstanceFilter, StoredOrchestration
+from devhost.durable.unkind import Armed, Fault
+from hosting.functions.schedule_triggers import LONG_SECONDS, TICK
+from hosting.ports import Clocks, iso
+from tests.support.app.scripted import scripted_agent
+from tests.support.engine_app import EngineApp, engine_app
+from tests.support.engine_clocks import START, ManualClock
+from tests.support.made_app import app_of
+
+pytestmark = pytest.mark.behaviour("schedules.lost-tick")
+
+GUARD_SECONDS = 5.0
+PLACE = "/api/agents/Joker/schedules"
+VISIBILITY_SECONDS = 60.0
+"""What host.json says of work items."""
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Scheduled:
+    """The running app, whose clock and engine's clock are one, and its schedule."""
+
+    running: EngineApp
+    clock: ManualClock
+    place: str
+
+    async def read(self) -> dict[str, Any]:
+        """Return the schedule."""
+        answer = await self.running.http.get(self.place)
+        assert answer.status_code == 200, answer.text
+        return dict(answer.json())
+
+    async def runs(self) -> list[dict[str, Any]]:
+        """Return the runs of the schedule's thread."""
+        answer = await self.running.http.get("/api/agents/Joker/threads/t/runs")
+        return [] if answer.status_code == 404 else list(answer.json()["runs"])
+
+    async def until_told(self, tick: float) -> dict[str, Any]:
+        """Return the schedule once it knows the run of the tick so many seconds after the start."""
+
+        async def told() -> dict[str, Any] | None:
+            schedule = await self.read()
+            return schedule if schedule["last_run"] and schedule["last_run"]["at"] == at(tick) else None
+
+        return dict(await self._until(told) or {})
+
+    async def until_clock_ended(self) -> None:
+        """Return once the schedule's clock has ended."""
+
+        async def ended() -> bool:
+            return (await self._clock()).instance.status is Status.COMPLETED
+
+        await self._until(ended)
+
+    async def until_no_call_is_open(self) -> None:
+        """Return once each call of a tick has ended, also the one that was lost."""
+
+        async def ended() -> bool:
+            waiting = await self.running.store.messages(None, 100)
+            return not any(isinstance(message.body, ActivityTask) for message in waiting)
+
+        await self._until(ended)
+
+    async def until_begun_anew(self) -> None:
+        """Return once the clock's execution is a new one, which sleeps."""
+
+        async def sleeps() -> bool:
+            return not any(isinstance(event, TaskScheduled) for event in (await self._clock()).history)
+
+        await self._until(sleeps)
+
+    async def _clock(self) -> StoredOrchestration:
+        (clock,) = await self.running.store.list_orchestrations(InstanceFilter(), "", None)
+        stored = await self.running.store.orchestration(clock.instance_id)
+        assert stored is not None
+        return stored
+
+    async def _until(self, ask: Callable[[], Awaitable[T]]) -> T:
+        """Return the first answer that is something, under the guard; no time passes meanwhile."""
+
+        async def asked() -> T:
+            while not (answer := await ask()):
+                self.clock.advance(0)  # the engine may have set an alarm for a moment that was then passed
+                await asyncio.sleep(0.01)
+            return answer
+
+        return await asyncio.wait_for(asked(), GUARD_SECONDS)
+
+
+def at(seconds: float) -> str:
+    """Return that moment after the clock's start."""
+    return iso(START.timestamp() + seconds)
+
+
+@asynccontextmanager
+async def scheduled(
+    unkind: Armed, monkeypatch: pytest.MonkeyPatch, durable: Mapping[str, object] | None = None, **times: str
+) -> AsyncIterator[Scheduled]:
+    """Run an app with a schedule of these times on the thread `t`."""
+    clock = ManualClock()
+    clocks = Clocks(wall=lambda: clock.now().timestamp())
+    monkeypatch.setattr(hosting.app, "Services", partial(hosting.app.Services, clocks=clocks))
+    async with engine_app(app_of(scripted_agent("Joker")), clock=clock, unkind=unkind, durable=durable) as running:
+        answer = await running.http.post(PLACE, json={"message": "hello", "thread_id": "t", **times})
+        assert answer.status_code == 201, answer.text
+        yield Scheduled(running, clock, answer.headers["location"])
+
+
+@pytest.mark.parametrize("fault", [Fault.DIED_BEFORE_ACTIVITY, Fault.DIED_AFTER_ACTIVITY])
+async def test_a_tick_whose_host_dies_over_it_has_its_run_half_a_minute_later(
+    monkeypatch: pytest.MonkeyPatch, fault: Fault
+) -> None:
+    """Before it began or when all was done: the tick is called for again, and the lost call begins nothing."""
+    unkind = Armed()
+    unkind.arm(fault, TICK)
+    async with scheduled(unkind, monkeypatch, at=at(60)) as app:
+        await app.clock.next_alarm()
+        app.clock.advance(60)
+        await asyncio.wait_for(unkind.until_struck(fault), GUARD_SECONDS)
+        waiting = await app.read()
+        app.clock.advance(LONG_SECONDS)
+        told = await app.until_told(60)
+        app.clock.advance(VISIBILITY_SECONDS - LONG_SECONDS)
+        await app.until_clock_ended()
+        runs, schedule = await app.runs(), await app.read()
+
+    if fault is Fault.DIED_BEFORE_ACTIVITY:
+        assert (waiting["status"], waiting["next_run_at"], waiting["last_run"]) == ("active", at(60), None)
+    assert [run["run_id"] for run in runs] == [told["last_run"]["run_id"]]
+    assert schedule == told
+    assert (schedule["status"], schedule["next_run_at"]) == ("ended", None)
+
+
+@pytest.mark.parametrize("fault", [Fault.DIED_BEFORE_ACTIVITY, Fault.DIED_AFTER_ACTIVITY])
+async def test_a_lost_call_of_a_tick_delays_no_later_tick(monkeypatch: pytest.MonkeyPatch, fault: Fault) -> None:
+    """Also where it comes again after five minutes only: each tick has one run, and the clock begins anew behind it."""
+    unkind = Armed()
+    unkind.arm(fault, TICK)
+    storage = {"storageProvider": {"workItemQueueVisibilityTimeout": "00:05:00"}}
+    async with scheduled(unkind, monkeypatch, storage, cron="* * * * *") as app:
+        await app.clock.next_alarm()
+        app.clock.advance(60)
+        await asyncio.wait_for(unkind.until_struck(fault), GUARD_SECONDS)
+        app.clock.advance(LONG_SECONDS)
+        told = [await app.until_told(60)]
+        app.clock.advance(60 - LONG_SECONDS)
+        for tick in range(120, 480, 60):
+            told.append(await app.until_told(tick))
+            app.clock.advance(60 if tick < 420 else 0)
+        await app.until_no_call_is_open()
+        app.clock.advance(60)
+        told.append(await app.until_told(480))
+        await app.until_begun_anew()
+        runs = await app.runs()
+
+    assert sorted(run["run_id"] for run in runs) == sorted(one["last_run"]["run_id"] for one in told)
+
+
+async def test_calls_that_are_lost_one_after_the_other_begin_one_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each is called for again after twice the time, until one ends; those that come again find the run."""
+    unkind = Armed()
+    for nth in (1, 2, 3):
+        unkind.arm(Fault.DIED_AFTER_ACTIVITY, TICK, nth)
+    async with scheduled(unkind, monkeypatch, at=at(60)) as app:
+        await app.clock.next_alarm()
+        app.clock.advance(60)
+        for lost, patience in ((1, LONG_SECONDS), (2, 2 * LONG_SECONDS), (3, 4 * LONG_SECONDS)):
+            await asyncio.wait_for(unkind.until_struck(Fault.DIED_AFTER_ACTIVITY, lost), GUARD_SECONDS)
+            app.clock.advance(patience)
+        await app.until_clock_ended()
+
+        assert len(await app.runs()) == 1
