@@ -25,7 +25,7 @@ _MOST_ENCODINGS = 3
 
 @dataclass(frozen=True)
 class Operation:
-    """One message to the entity. Its `id` is the same at each delivery, where the engine tells it."""
+    """One message to the entity. Its `id` is the same at each delivery, where the engine has one."""
 
     name: str
     value: Any

@@ -27,6 +27,8 @@ import azure.functions as func
 from azure.durable_functions.models.history import HistoryEventType
 from azure.durable_functions.models.Task import TaskBase
 
+from hosting.functions.user_routes import exchange_handler
+
 _NAMES = UUID("3b1f5a52-6c0e-5d0f-8a55-0a1f6f1c7d0e")
 _CONTINUED = "durable-agents/execution"
 """The member of a stored input that names the execution itself; the one below names its parent."""
@@ -122,8 +124,7 @@ def name_executions(function: Any) -> None:
     handle = function.get_user_function()
     orchestrator = getattr(handle, "orchestrator_function", None)
     if orchestrator is not None:
-        # The SDK gives a built function no way to exchange its handler; its own decorators assign this too.
-        function._func = _handling(handle, orchestrator)
+        exchange_handler(function, _handling(handle, orchestrator))
 
 
 def _handling(handle: Callable[..., str], orchestrator: Callable[..., Any]) -> Callable[..., str]:

@@ -106,7 +106,7 @@ def _woken(context: df.DurableOrchestrationContext, clock: str, calls: list[Any]
     """Have the activity do what is due, and return when to wake next; `calls` gets each call that was made for it.
 
     A call whose host died comes again when the engine shows its message again, which takes minutes. So another one is
-    made beside a call that takes long, and whichever ends first counts: the tick is one run, whoever begins it. What
+    made beside a call that takes long, and whichever ends first counts: the tick is one run, whichever begins it. What
     is still open goes on, and an execution cannot end before it; that is why the clock then sleeps on in this one.
     """
     patience, raced = LONG_SECONDS, list[Any]()

@@ -52,8 +52,13 @@ def adapt_classic_handler(function: Any) -> None:
     annotation = get_type_hints(handler).get(trigger["name"], func.HttpRequest)
     if not (inspect.isclass(annotation) and issubclass(annotation, func.HttpRequest)):
         return
+    exchange_handler(function, _adapted(handler, trigger["name"]))
+
+
+def exchange_handler(function: Any, handler: Callable[..., Any]) -> None:
+    """Give an indexed function another handler, with the parameters of its own."""
     # The SDK gives a built function no way to exchange its handler; its own decorators assign this attribute as well.
-    function._func = _adapted(handler, trigger["name"])
+    function._func = handler
 
 
 def _http_trigger(function: Any) -> dict[str, Any] | None:

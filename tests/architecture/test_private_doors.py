@@ -15,7 +15,7 @@ import pytest
 from agent_framework import Agent, WorkflowExecutor
 from azure.core.credentials import AzureNamedKeyCredential
 from azure.data.tables.aio import TableClient
-from azure.durable_functions import DurableOrchestrationClient
+from azure.durable_functions import DFApp, DurableOrchestrationClient
 from azure.durable_functions.models.utils import http_utils
 from durabletask.task import CompositeTask, WhenAllTask
 
@@ -94,6 +94,21 @@ def test_an_indexed_function_has_its_handler_where_we_set_it() -> None:
     function: Any = app.get_functions()[0]
 
     assert function._func is function.get_user_function()
+
+
+@pytest.mark.behaviour("hosting.private-doors")
+def test_an_orchestrators_handle_has_its_function_and_input_type_where_we_read_them() -> None:
+    """azure-functions-durable: `orchestrator_function` and `_df_input_type`."""
+    app = DFApp()
+
+    @app.orchestration_trigger(context_name="context", input_type=int)
+    def own(context: object) -> None:
+        """Do nothing."""
+
+    handle: Any = app.get_functions()[0].get_user_function()
+
+    assert handle.orchestrator_function.__name__ == "own"
+    assert handle._df_input_type is int
 
 
 @pytest.mark.behaviour("hosting.private-doors")

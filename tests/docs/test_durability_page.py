@@ -52,6 +52,7 @@ FOUND = {
     "a fork, before its first event or after it": "fork.killed",
     "during a deletion, before the tombstone": "thread.delete",
     "during a deletion, after the tombstone": "erasure.nothing-is-left",
+    "the host, between an episode's messages and its history": "orchestrations.repeated-episode",
     "the process that sends a [webhook](webhooks.md#when-a-receiver-hangs) whose receiver hangs": "webhooks.apart",
     "the log, away before the first append": "turn.log-down",
     "the log, away while an agent runs": "service.outage",
