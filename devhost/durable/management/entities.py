@@ -92,7 +92,8 @@ def _operation_input(body: bytes, media_type: str) -> str | None:
 
 
 def _state_of(entity: Entity) -> str:
-    return entity.state if entity.exists and entity.state else "null"
+    """Return what reads as the state: the real host shows the text that was answered last, also "does not exist"'s."""
+    return entity.state or "null"
 
 
 def _compacted(state: str) -> str:

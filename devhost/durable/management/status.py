@@ -54,7 +54,7 @@ def orchestration_status(
 
 def entity_status(entity: Entity, view: StatusView) -> dict[str, object]:
     """Return the body of an entity among the instances: the real host runs entities as orchestrations (4.3.3)."""
-    seen: dict[str, object] = {"exists": True, "state": entity.state} if entity.exists else {"state": "null"}
+    seen: dict[str, object] = ({"exists": True} if entity.exists else {}) | {"state": entity.state or "null"}
     return {
         "name": str(entity.id),
         "instanceId": str(entity.id),

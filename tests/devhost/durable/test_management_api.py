@@ -439,6 +439,22 @@ async def test_a_deleted_entity_reads_null_and_an_unknown_one_404(engine: Runnin
     assert (await engine.client.get("/entities/counter/k")).status_code == 404
 
 
+async def test_an_entity_that_does_not_exist_reads_as_the_text_that_it_answered() -> None:
+    """The real host keeps the text, `null` in the recordings, and leaves the entity out of the list without states."""
+
+    async def answer(payload: dict[str, Any]) -> str:
+        return entity_answer({"left": 1}, len(payload["batch"]), entityExists=False)
+
+    async with running(ScriptedEntities(answer)) as engine:
+        await engine.hub.signal(EntityId("counter", "k"), "end", None)
+        await engine.state_is(EntityId("counter", "k"), '{"left": 1}')
+
+        assert (await engine.client.get("/entities/counter/k")).json() == {"left": 1}
+        assert (await engine.client.get("/entities/counter")).json() == []
+        (instance,) = (await engine.client.get("/instances")).json()
+        assert (instance["input"], instance["customStatus"]) == ({"state": '{"left": 1}', "sorter": {}}, {})
+
+
 async def test_entities_are_listed_with_their_state_on_request(engine: RunningEngine) -> None:
     """By key; without `fetchState` the state is null."""
     for key in ("b", "a"):
