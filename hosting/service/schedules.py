@@ -185,7 +185,10 @@ class Schedules:
         Raises as `find` does, and what keeps that run from being started.
         """
         schedule = await self._idle_changed(name, lambda now: now.model_copy(update={"paused": True}), client)
-        await self._stop(name, schedule, client)
+        try:
+            await self._stop(name, schedule, client)
+        except EngineUnavailableError:
+            logger.warning("The clock of schedule %s ends when it wakes: the engine is away.", name.id)
         return schedule
 
     async def resume(self, name: ScheduleName, client: ClockClient) -> Schedule:
@@ -199,6 +202,7 @@ class Schedules:
             if not schedule.paused:
                 await self._mend(name, schedule, client)
                 return schedule
+            await self._stop(name, schedule, client)  # nobody knows the clock of an older generation
             resumed = schedule.resumed(now)
             first = resumed.next_tick if resumed.times.problem is None else now
             if first is not None:
@@ -209,9 +213,10 @@ class Schedules:
     async def delete(self, name: ScheduleName, client: ClockClient) -> None:
         """Remove a schedule; nothing of it begins afterwards. Again changes nothing.
 
-        A tick that is begun has its run first. It is paused and its clock is ended before it goes: who dies in between
+        A tick that is begun has its run first. It is paused and its clock is purged before it goes: who dies in between
         leaves it to the next who deletes it, and no clock of which nobody knows. Raises `LogUnavailableError`,
-        `NewerVersionError`, and what keeps that run from being started; then it is there, at most paused.
+        `NewerVersionError`, `EngineUnavailableError` while the clock has not ended, and what keeps that run from being
+        started; then it is there, at most paused.
         """
         while (stored := await self._store.head(name.address)) is not None:
             schedule = decode(stored.payload)
@@ -351,15 +356,13 @@ class Schedules:
             await self._start(clock, now, client)
 
     async def _stop(self, name: ScheduleName, schedule: Schedule, client: ClockClient) -> None:
-        """End the clock and remove its instance; one that cannot be reached ends when it wakes."""
+        """End the clock and remove its instance, which holds ids. Raises `EngineUnavailableError` while it is there."""
         instance = name.clock(schedule.generation, 0.0).instance
-        try:
-            status = await client.status(instance)
-            if status is not None and not status.is_over:
-                await client.terminate(instance)
-            for pause in (*_STOP_PAUSES, 0.0):
-                if await client.purge(instance) != "running":
-                    break
-                await asyncio.sleep(pause)
-        except EngineUnavailableError:
-            logger.warning("The clock of schedule %s ends when it wakes: the engine is away.", name.id)
+        status = await client.status(instance)
+        if status is not None and not status.is_over:
+            await client.terminate(instance)
+        for pause in (*_STOP_PAUSES, 0.0):
+            if await client.purge(instance) != "running":
+                return
+            await asyncio.sleep(pause)
+        raise EngineUnavailableError("The schedule is paused, and its clock has not ended yet. Try again.")

@@ -302,6 +302,23 @@ async def test_of_a_deleted_schedule_nothing_is_left(one: Scheduling, after_seco
             await ask(name, one.engine)
 
 
+@pytest.mark.slow
+@pytest.mark.behaviour("schedules.deleted")
+async def test_a_schedule_whose_clock_does_not_end_is_kept_and_deleted_again(one: Scheduling) -> None:
+    """Its clock's record has ids in it, and nobody else would know of it."""
+    name = await one.made()
+    one.engine.ends_after_seconds = 60.0
+    with pytest.raises(EngineUnavailableError):
+        await one.all.delete(name, one.engine)
+    kept = await one.stored(name)
+    one.engine.clocks.clear()
+
+    await one.all.delete(name, one.engine)
+
+    assert kept.paused
+    assert await one.all.of_agent(AGENT, APP, one.engine) == []
+
+
 async def test_a_clock_waits_for_a_schedule_that_is_not_stored_yet(one: Scheduling) -> None:
     """It is started first; where none is stored for two minutes, its maker died, and it ends."""
     clock = ScheduleName(AGENT.lower(), APP, new_id()).clock(int(NOW), NOW)
