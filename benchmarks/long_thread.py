@@ -18,7 +18,7 @@ from hosting.entity.thread_entity import ThreadEntity
 from hosting.errors import ArchiveUnavailableError
 from hosting.names import Address, StoreKey
 from hosting.plan import Plan
-from hosting.ports import EntityPage, Purge
+from hosting.ports import EntityEnd, EntityPage, Purge
 from hosting.request.fork_call import ForkCall, ForkPoint
 from hosting.request.parameters import Window
 from hosting.request.run_call import StartRun, Wait
@@ -87,6 +87,10 @@ class ThreadEngine:
     async def read(self, entity: str, key: str) -> str | None:
         """Return the document."""
         return self.state
+
+    async def ended(self, entity: str, key: str) -> EntityEnd | None:
+        """Know of no end: nobody here deletes."""
+        return None
 
     async def list(
         self,

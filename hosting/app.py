@@ -210,7 +210,7 @@ class AgentFunctionApp(df.DFApp):
         register_unknown(served)
         register_openapi(served, settings, has_health=self.enable_health_check)
         age_seconds, turns = settings.log_days * DAY_SECONDS, services.rotation("trim")
-        trimming = Sweep("trim", lambda: dict.fromkeys(plan.by_name(), age_seconds), services.threads, turns)
+        trimming = Sweep("trim", lambda: dict.fromkeys(plan.by_name(), age_seconds), services.purging, turns)
         overview = OverviewSweep(services.overview, plan.by_name, services.rotation("overview"))
         sweeps = (trimming, *services.sweeps(plan.by_name), overview)
         register_sweep(self, RETENTION_FUNCTION, RETENTION_SCHEDULE, *sweeps)
@@ -367,7 +367,7 @@ class AgentFunctionApp(df.DFApp):
     def _add_time_to_live(self, agent: str, ttl_seconds: float) -> None:
         if not self._ttls:
             services = self._services
-            expiring = Sweep("expire", lambda: self._ttls, services.threads, services.rotation("expire"))
+            expiring = Sweep("expire", lambda: self._ttls, services.purging, services.rotation("expire"))
             register_sweep(self, SWEEP_FUNCTION, self._settings.sweep_schedule, expiring)
         self._ttls[agent] = ttl_seconds
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import time
@@ -71,6 +72,32 @@ class EntityPage:
     cursor: str | None
 
 
+_END = "durableAgentEnd"
+
+
+@dataclass(frozen=True)
+class EntityEnd:
+    """What an entity leaves with the engine in place of its state when its thread is deleted.
+
+    `position` is that of the last event that it appended, in that epoch of the log. The engine stores both with the
+    operation, so whoever reads them knows that it is committed. They hold no id and no text.
+    """
+
+    epoch: int
+    position: int
+
+    @property
+    def text(self) -> str:
+        """Return the end as an entity answers it, as JSON text."""
+        return json.dumps({_END: {"epoch": self.epoch, "position": self.position}}, separators=(",", ":"))
+
+    @classmethod
+    def of(cls, state: object) -> EntityEnd | None:
+        """Return the end that an entity's state is, given as the engine's JSON value; None for any other state."""
+        end = state.get(_END) if isinstance(state, dict) and len(state) == 1 else None
+        return cls(int(end["epoch"]), int(end["position"])) if isinstance(end, dict) else None
+
+
 Purge = Literal["deleted", "running", "missing"]
 """What became of an instance that was to be purged: one that has not ended is left alone."""
 
@@ -102,6 +129,9 @@ class EntityClient(Protocol):
     async def read(self, entity: str, key: str) -> str | None:
         """Return the stored state as JSON text, or None when there is none."""
 
+    async def ended(self, entity: str, key: str) -> EntityEnd | Literal["missing"] | None:
+        """Return the end that the entity has committed; None where it has not, "missing" where there is no instance."""
+
     async def list(
         self,
         entity: str,
@@ -117,7 +147,11 @@ class EntityClient(Protocol):
         """
 
     async def purge(self, instance_id: str) -> Purge:
-        """Remove an instance with its history: an orchestration that has ended, or an entity, whatever waits for it."""
+        """Remove an instance with its history: an orchestration that has ended, or an entity, whatever waits for it.
+
+        An entity must have `ended`: the commit of one that is at work would fail, and an engine that fails so backs off
+        from everything else for many seconds.
+        """
 
 
 class OrchestrationClient(Protocol):

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
 from itertools import chain, repeat
-from typing import Any
+from typing import Any, Literal
 
 import grpc
 from agent_framework import AgentResponse
@@ -35,7 +35,7 @@ from hosting.entity.batch import Batch, Done, Operation, RefusedOperation, decod
 from hosting.entity.called_run import AgentCall, AgentRunError, read_answer
 from hosting.entity.thread_entity import ThreadEntity, UnfinishedError
 from hosting.errors import EngineUnavailableError, NewerVersionError, StoreUnavailableError
-from hosting.ports import EntityPage, Purge
+from hosting.ports import EntityEnd, EntityPage, Purge
 from hosting.ports import OrchestrationStatus as Status
 from hosting.runner.agent_loop import AgentLoop
 from hosting.service.thread_operations import OutdatedDocumentError
@@ -84,6 +84,11 @@ class TaskHubClient:
         """Return the state as it was stored, or None."""
         found: EntityMetadata | None = await _reached(self.sdk.get_entity, EntityInstanceId(entity, key))
         return None if found is None else found.get_state() or None
+
+    async def ended(self, entity: str, key: str) -> EntityEnd | Literal["missing"] | None:
+        """Return "missing" where there is no instance: one without a state goes by itself with this SDK."""
+        found = await _reached(self.sdk.get_entity, EntityInstanceId(entity, key))
+        return "missing" if found is None else None
 
     async def list(
         self,
@@ -191,8 +196,8 @@ class ServedEntity:
     async def _operated(self, batch: Batch) -> tuple[str | None, Done | RefusedOperation]:
         if self.engine is not None:
             ENGINE.set(Engine(self.engine, asyncio.get_running_loop()))
-        state, results = await self.entity.answer(batch)
-        return state, results[0]
+        answer = await self.entity.answer(batch)
+        return answer.state, answer.results[0]
 
 
 class AgentTask(CompositeTask[AgentResponse[Any]]):

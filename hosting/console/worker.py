@@ -115,9 +115,9 @@ class AgentWorker:
         was begun until then continues.
         """
         hub, services, days = TaskHubClient(client), self._services, self._settings.log_days
-        expiring = Sweep("expire", lambda: self._ttls, services.threads, services.rotation("expire"))
+        expiring = Sweep("expire", lambda: self._ttls, services.purging, services.rotation("expire"))
         ages = dict.fromkeys(self.agents, days * DAY_SECONDS)
-        trimming = Sweep("trim", lambda: ages, services.threads, services.rotation("trim"))
+        trimming = Sweep("trim", lambda: ages, services.purging, services.rotation("trim"))
         for companions in services.sweeps(self._plan.by_name):
             self._loop.result_of(companions.run(hub))
         swept = [self._loop.result_of(sweep.run(hub)) for sweep in (expiring, trimming)]

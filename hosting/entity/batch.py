@@ -18,6 +18,7 @@ from typing import Any, Final
 import msgspec
 
 from hosting.names import new_id
+from hosting.ports import EntityEnd
 
 UNREADABLE: Final = object()
 _MOST_ENCODINGS = 3
@@ -103,12 +104,17 @@ def decoded(text: Any) -> Any:
     return value
 
 
-def write_answer(state: str | None, results: Sequence[Done | RefusedOperation], started_at: float) -> str:
-    """Return the answer text: the state as it is to be stored, and a result per operation in the batch's order."""
+def write_answer(
+    state: str | None, results: Sequence[Done | RefusedOperation], started_at: float, end: EntityEnd | None = None
+) -> str:
+    """Return the answer text: the state as it is to be stored, and a result per operation in the batch's order.
+
+    Of an entity without a state the engine keeps the text too: the `end` of one that has ended.
+    """
     start = int(started_at * 1000)
     answer = {
         "entityExists": state is not None,
-        "entityState": "null" if state is None else state,
+        "entityState": state if state is not None else "null" if end is None else end.text,
         "results": [_result(result, start) for result in results],
         "signals": [_signal(signal) for result in results if isinstance(result, Done) for signal in result.signals],
     }

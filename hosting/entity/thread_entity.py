@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -22,6 +22,7 @@ from hosting.entity.called_run import answer_text, refusal_text
 from hosting.errors import HostingError, InvalidFieldError, NewerVersionError, StoreUnavailableError, ThreadDeletedError
 from hosting.names import Address, check_thread_id, is_id
 from hosting.plan import AgentPlan
+from hosting.ports import EntityEnd
 from hosting.principal import Principal
 from hosting.request.contents import limits_of
 from hosting.request.fields import carried_request
@@ -63,6 +64,15 @@ class OperationInput:
     until: float
 
 
+@dataclass(frozen=True)
+class BatchAnswer:
+    """The state as it is to be stored, a result per operation in order, and what is left where it has ended."""
+
+    state: str | None
+    results: Sequence[Done | RefusedOperation]
+    end: EntityEnd | None
+
+
 class ThreadEntity:
     """The operations of the entity `dafx-<agent>`, for one agent and one event loop."""
 
@@ -91,9 +101,10 @@ class ThreadEntity:
     async def handle(self, payload: str) -> str:
         """Answer one batch of the host. Raises only to have the batch delivered again."""
         started_at = self._clocks.wall()
-        return write_answer(*await self.answer(parse_batch(payload)), started_at)
+        answer = await self.answer(parse_batch(payload))
+        return write_answer(answer.state, answer.results, started_at, answer.end)
 
-    async def answer(self, batch: Batch) -> tuple[str | None, list[Done | RefusedOperation]]:
+    async def answer(self, batch: Batch) -> BatchAnswer:
         """Return the state as it is to be stored, and a result per operation in order; raises as `handle` does."""
         with self._turn():
             address = Address.of_entity(self._agent, batch.key)
@@ -102,7 +113,7 @@ class ThreadEntity:
             for operation in batch.operations:
                 text, result = await self._operate(OperationInput(address, text, operation, until))
                 results.append(result)
-            return text, results
+            return BatchAnswer(text, results, await self._deletion.end(address) if text is None else None)
 
     async def _operate(self, given: OperationInput) -> Result:
         name = given.operation.name.lower()

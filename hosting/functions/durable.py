@@ -12,7 +12,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import quote, urlencode
 
 import aiohttp
@@ -25,9 +25,9 @@ from hosting.entity.callback_entity import WebhookSweep
 from hosting.entity.called_run import AgentCall, AgentRunError, read_answer
 from hosting.errors import EngineUnavailableError
 from hosting.invocation import begin_invocation
-from hosting.ports import EntityPage, OrchestrationStatus, Purge, utc
+from hosting.ports import EntityEnd, EntityPage, OrchestrationStatus, Purge, utc
 from hosting.service.overview import OverviewSweep
-from hosting.service.sweeps import Sweep, TombstoneSweep, UploadSweep
+from hosting.service.sweeps import InstanceSweep, Sweep, TombstoneSweep, UploadSweep
 from hosting.tools import ENGINE, Engine
 
 _SAFE = "@:"
@@ -72,10 +72,19 @@ class DurableClient:
 
         The engine sends it as a value; the text is written as an entity writes it, so that it has as many bytes.
         """
-        found = await _reached(self.sdk.read_entity_state(EntityId(quote(entity), quote(key, safe=_SAFE))))
-        if not found.entity_exists or found.entity_state in (None, ""):
+        found = await self._state(entity, key)
+        is_none = not found.entity_exists or found.entity_state in (None, "")
+        if is_none or EntityEnd.of(found.entity_state) is not None:
             return None
         return json.dumps(found.entity_state, ensure_ascii=False, separators=(",", ":"))
+
+    async def ended(self, entity: str, key: str) -> EntityEnd | Literal["missing"] | None:
+        """Return the end that the entity has committed, which the engine shows as a state although there is none."""
+        found = await self._state(entity, key)
+        return EntityEnd.of(found.entity_state) if found.entity_exists else "missing"
+
+    async def _state(self, entity: str, key: str) -> Any:
+        return await _reached(self.sdk.read_entity_state(EntityId(quote(entity), quote(key, safe=_SAFE))))
 
     async def list(
         self,
@@ -180,7 +189,7 @@ def register_sweep(
     app: df.DFApp,
     name: str,
     schedule: str,
-    *sweeps: Sweep | UploadSweep | TombstoneSweep | OverviewSweep | WebhookSweep,
+    *sweeps: Sweep | UploadSweep | InstanceSweep | TombstoneSweep | OverviewSweep | WebhookSweep,
 ) -> None:
     """Register a timer. One instance of the app runs it at a time; a moment that was missed is made up for.
 

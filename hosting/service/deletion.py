@@ -8,6 +8,13 @@ under their epoch for the same reason.
 The receipt stands in the tombstone: what was deleted where, in counts and hashes, and what became of the durable
 instances. It holds no text of the conversation. The entity finds the instances, and a process with a durable client
 purges them, so each begins as pending; what became of them is a later event.
+
+The entity is one of the instances, and nobody but the engine knows whether it is at work: a signal may come late, twice
+or behind the deletion, and makes the entity anew after it was purged. So each operation behind the tombstone records
+that the entity is there (its instance is pending), one that may take long before it begins, too. Then it leaves the
+position of its last such event with the engine, in place of a state (`EntityEnd`). Whoever reads that position from the
+engine, and no later one in the log, knows that the operation is committed. The receipt says that the entity is gone
+only if nothing was appended since.
 """
 
 from __future__ import annotations
@@ -23,16 +30,26 @@ from pydantic import BaseModel, ConfigDict
 
 from hosting.errors import ArchiveIncompleteError
 from hosting.names import Address, StoreKey
+from hosting.ports import EntityEnd
 from hosting.runner.hosted_agent import HostedAgent
-from hosting.runner.thread_log import ThreadLog, epoch_store_key, store_key
+from hosting.runner.thread_log import Decided, ThreadLog, epoch_store_key, store_key
 from hosting.service.archiving import ConversationReader, size_bytes
 from hosting.service.copies import drop_unused, is_mark
 from hosting.service.deliveries import KEPT, RECORD, not_taken_key
 from hosting.service.lending import Lending
 from hosting.stores.choice import Stores
-from hosting.thread.commands import DeleteThread, FinishDelete
+from hosting.thread.commands import DeleteThread, FinishDelete, RecordInstances
 from hosting.thread.conversation import DocumentAhead, DocumentBehind, Snapshot, resume
-from hosting.thread.events import Accepted, Deleted, DeleteReason, Deleting, Event, Imported, InstancesRecorded
+from hosting.thread.events import (
+    Accepted,
+    Deleted,
+    DeleteReason,
+    Deleting,
+    Event,
+    Imported,
+    InstanceOutcome,
+    InstancesRecorded,
+)
 from hosting.thread.forks import fork_source
 from hosting.thread.head import Head
 from state.attachments import references
@@ -84,9 +101,31 @@ def read_receipt(events: Iterable[Event]) -> Receipt | None:
         if isinstance(event, Deleted):
             found = Receipt.model_validate(event.receipt)
         elif isinstance(event, InstancesRecorded) and found is not None:
-            purged = [Instance.model_validate(instance.model_dump()) for instance in event.instances]
-            found = found.model_copy(update={"instances": tuple(purged)})
+            outcomes = {one.id: Instance.model_validate(one.model_dump()) for one in event.instances}
+            instances = tuple(_after(instance, outcomes.get(instance.id)) for instance in found.instances)
+            found = found.model_copy(update={"instances": instances})
     return found
+
+
+def _after(instance: Instance, recorded: Instance | None) -> Instance:
+    """Return an instance as it was recorded; one that somebody purged is missing to whoever purges at the same time."""
+    is_purged = recorded is not None and (instance.outcome, recorded.outcome) == ("deleted", "missing")
+    return instance if recorded is None or is_purged else recorded
+
+
+def own_instance(address: Address) -> str:
+    """Return the id of the instance that is the thread's entity."""
+    return "@{}@{}".format(*address.entity)
+
+
+def ended_at(address: Address, events: Iterable[tuple[int, Event]]) -> int:
+    """Return where in these events the thread's entity last recorded that it is there, behind its tombstone, or 0.
+
+    It has ended once it has committed that position.
+    """
+    is_there = InstanceOutcome(id=own_instance(address), outcome="pending")
+    recorded = ((at, event) for at, event in events if isinstance(event, InstancesRecorded))
+    return max((at for at, event in recorded if is_there in event.instances), default=0)
 
 
 logger = logging.getLogger(__name__)
@@ -132,6 +171,8 @@ class ThreadDeletion:
         `ProviderUnavailableError`: the operation is to be delivered again.
         """
         head = await self._log.head(address)
+        if head.state == "deleted":
+            head = (await self._record_entity(address, head.epoch)).head
         if head.state == "deleting":
             receipt = await self._receipt(address, head, stored)
             if (agent := self._agents.get(address.agent)) is not None:
@@ -155,11 +196,27 @@ class ThreadDeletion:
             if epoch < tombstone:  # also what a process put there that knew of none of the lives since
                 await self._stores.attachments.erase(epoch_store_key(self._stores.hub, address, epoch))
         await self._log.erase(address, head.trimmed)
-        if head.state == "deleted":
-            await self._stores.attachments.put(
-                StoreKey(tombstones(self._stores.hub), address.key), {TOMBSTONE: json.dumps(astuple(address)).encode()}
-            )
         return head.state == "deleted" or (mark is not None and mark.epoch < head.epoch)
+
+    async def end(self, address: Address) -> EntityEnd | None:
+        """Return what the thread's entity is to leave with the engine, where it has no document; None while it lives.
+
+        Before that it is recorded that the entity is there, and the thread's address is put where sweeps find it: so
+        nothing stays of which nobody knows. Raises `LogUnavailableError` and `AttachmentsUnavailableError`.
+        """
+        head = await self._log.head(address)
+        if head.state != "deleted":
+            return None
+        await self._stores.attachments.put(
+            StoreKey(tombstones(self._stores.hub), address.key), {TOMBSTONE: json.dumps(astuple(address)).encode()}
+        )
+        decided = await self._record_entity(address, head.epoch)
+        return EntityEnd(decided.head.epoch, decided.head.position) if decided.events else None
+
+    async def _record_entity(self, address: Address, epoch: int) -> Decided:
+        """Record behind that tombstone that the thread's entity is there: whoever looks knows that it is at work."""
+        is_there = (InstanceOutcome(id=own_instance(address), outcome="pending"),)
+        return await self._log.execute(address, RecordInstances(self._log.clocks.wall(), epoch, is_there))
 
     async def expire(self, address: Address, stored: str | None) -> bool:
         """Erase a thread whose time is up by its stored document; return and raise as `delete` does.
@@ -279,7 +336,6 @@ class ThreadDeletion:
         if reason != "assigned":  # what carried a thread's messages goes with them, and these only change their owner
             carrying += [] if conversation is None else await self._orchestrations(address, store_key, conversation)
             carrying += [id_ for one in events if isinstance(one, Accepted) and (id_ := one.request.orchestration_id)]
-        own = "@{}@{}".format(*address.entity)
         names = sorted(await self._stores.attachments.names(store_key))
         return Receipt(
             deleted_at=self._log.clocks.wall(),
@@ -290,7 +346,7 @@ class ThreadDeletion:
             archived_entries=0 if conversation is None else host_of(conversation).archived.entries,
             attachments=tuple(name for name in names if not (name.startswith(KEPT) or is_mark(name))),
             webhooks=sum(name.startswith(RECORD) for name in names),
-            instances=tuple(Instance(id=name) for name in dict.fromkeys([*carrying, own])),
+            instances=tuple(Instance(id=name) for name in dict.fromkeys([*carrying, own_instance(address)])),
         )
 
     async def _orchestrations(self, address: Address, store_key: StoreKey, conversation: Conversation) -> list[str]:

@@ -24,6 +24,7 @@ from hosting.ports import EntityClient
 from hosting.principal import Principal
 from hosting.runner.thread_log import ThreadLog, epoch_store_key
 from hosting.service.deletion import Receipt
+from hosting.service.purging import Purging
 from hosting.service.threads import ThreadExport, Threads
 from hosting.stores.choice import Stores
 from hosting.thread.commands import DeleteThread, ImportThread, Refused
@@ -49,11 +50,13 @@ class Owners:
         self,
         log: ThreadLog,
         threads: Threads,
+        purging: Purging,
         stores: Stores,
         agents: Callable[[], Iterable[str]],
     ) -> None:
         self._log = log
         self._threads = threads
+        self._purging = purging
         self._stores = stores
         self._agents = agents
 
@@ -77,7 +80,8 @@ class Owners:
     async def erase(self, owner: str, client: EntityClient, seconds: float) -> ErasedOwner:
         """Delete all of the owner's threads, and return the receipts of those that are gone.
 
-        After so many seconds what is left continues by itself, or with the next call. Raises as `Threads.delete` does.
+        It is complete once no instance that a receipt names is pending. After so many seconds what is left continues by
+        itself, or with the next call. Raises as `Threads.delete` does.
         """
         clock = asyncio.get_running_loop().time
         end, gate = clock() + seconds, asyncio.Semaphore(_AT_ONCE)
@@ -86,17 +90,28 @@ class Owners:
             async with gate:
                 return await self._threads.delete(address, client, max(0.0, end - clock()))
 
+        async def purge(address: Address) -> tuple[Address, Receipt | None]:
+            async with gate:
+                with suppress(UnknownThreadError, ThreadDeletingError):  # it has begun anew meanwhile
+                    receipt = await self._threads.receipt(address)
+                    if any(instance.outcome == "pending" for instance in receipt.instances):
+                        await self._purging.purge(address, client, max(0.0, end - clock()))
+                        receipt = await self._threads.receipt(address)
+                    return address, receipt
+            return address, None
+
         is_complete = False
         while not is_complete and clock() < end:
             alive = [address async for address, state in self._listed(owner) if state != "deleted"]
             is_complete = not alive
             if not all(await asyncio.gather(*map(delete, alive))):
                 break
-        deleted: list[tuple[Address, Receipt]] = []
-        for address in [one async for one, state in self._listed(owner) if state == "deleted"]:
-            with suppress(UnknownThreadError, ThreadDeletingError):  # it has begun anew meanwhile
-                deleted.append((address, await self._threads.receipt(address)))
-        return ErasedOwner(tuple(deleted), is_complete)
+        receipts = await asyncio.gather(
+            *[purge(address) async for address, state in self._listed(owner) if state == "deleted"]
+        )
+        deleted = tuple((address, receipt) for address, receipt in receipts if receipt is not None)
+        is_complete &= not any(one.outcome == "pending" for _, receipt in deleted for one in receipt.instances)
+        return ErasedOwner(deleted, is_complete)
 
     async def assign(self, address: Address, principal: Principal, client: EntityClient, seconds: float) -> bool:
         """Make the thread one of the principal's, under the same id; return whether the old one is gone by now.

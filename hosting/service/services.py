@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 
 from hosting.budgets import Used
@@ -41,12 +41,13 @@ from hosting.service.memories import Memories
 from hosting.service.operators_view import OperatorsView
 from hosting.service.overview import Overview
 from hosting.service.owners import Owners
+from hosting.service.purging import QUIET_SECONDS, EntityState, Purging
 from hosting.service.retention import Retention
 from hosting.service.rotation import Rotation
 from hosting.service.runs import Runs
 from hosting.service.schedules import Schedules
 from hosting.service.sharing import Sharing
-from hosting.service.sweeps import TombstoneSweep, UploadSweep
+from hosting.service.sweeps import InstanceSweep, TombstoneSweep, UploadSweep
 from hosting.service.thread_operations import ThreadOperations
 from hosting.service.threads import Threads
 from hosting.service.webhooks import Webhooks
@@ -68,9 +69,9 @@ class Services:
     """The behaviour of the routes, tools and entities of one app, for one event loop.
 
     One of `admits` raises while no run is taken; `turn` is entered for each batch of an entity, and may raise. A log
-    that is away is waited for `patience_seconds`. A holder that appended nothing for its lease and a
-    margin is gone. What the platform gives a batch of an entity is `working_seconds`.
-    Routes begin with `route_prefix`.
+    that is away is waited for `patience_seconds`. A holder that appended nothing for its lease and a margin is gone.
+    What the platform gives a batch of an entity is `working_seconds`. For `quiet_seconds` an entity of a deleted thread
+    is seen the same before it is purged. Routes begin with `route_prefix`.
     """
 
     stores: Stores
@@ -85,11 +86,13 @@ class Services:
     margin_seconds: float = LEASE_MARGIN_SECONDS
     working_seconds: float = math.inf
     route_prefix: str = "api"
+    quiet_seconds: Mapping[EntityState, float] = field(default_factory=lambda: QUIET_SECONDS)
     clocks: Clocks = SYSTEM_CLOCKS
+    ttls: dict[str, float] = field(default_factory=dict, init=False)
+    """Agents' times to live in seconds, by their names in lower case."""
 
     def __post_init__(self) -> None:
         stores, settings = self.stores, self.settings
-        self.ttls: dict[str, float] = {}
         self._agents, self._names, self._limiters = dict[str, HostedAgent](), dict[str, str](), dict[str, Limiter]()
         attachments = Attachments(stores.attachments, settings.attachment_bytes)
         archiver = Archiver(stores.archive, settings.document_bytes)
@@ -126,6 +129,7 @@ class Services:
             margin_seconds=self.margin_seconds,
         )
         self.deletion = ThreadDeletion(self.log, stores, self._agents)
+        self.purging = Purging(self.log, self.holders.draining, quiet_seconds=self.quiet_seconds)
         rules = webhook_rules(settings)
         self.webhooks: Webhooks | None = None
         if rules is not None:
@@ -134,12 +138,23 @@ class Services:
         self.following = Following(
             self.log, stores.threads, broadcast, self.holders, queue_seconds=settings.queue_timeout_seconds
         )
+        self._add_threads(conversations, archiver, attachments)
+        self._add_what_spans_threads()
+
+    def _add_threads(self, conversations: Conversations, archiver: Archiver, attachments: Attachments) -> None:
+        stores = self.stores
         self.threads = Threads(
-            self.log, conversations, stores, self.holders, self.documents, ttls=self.ttls, webhooks=self.webhooks
+            self.log,
+            conversations,
+            stores,
+            self.holders,
+            documents=self.documents,
+            purging=self.purging,
+            ttls=self.ttls,
+            webhooks=self.webhooks,
         )
         self.approvals = Approvals(self.log, self.runs, self.holders, self._agents)
         self.forking = Forking(self.log, self.threads, archiver, attachments, stores, publish=self.holders.publish)
-        self._add_what_spans_threads()
 
     def _add_what_spans_threads(self) -> None:
         stores = self.stores
@@ -153,7 +168,7 @@ class Services:
         self._planned: dict[str, AgentPlan] = {}
         most = self.settings.schedules
         self.schedules = Schedules(stores.threads, self.runs, self._planned, self.log.clocks, most)
-        self.owners = Owners(self.log, self.threads, stores, lambda: self._agents)
+        self.owners = Owners(self.log, self.threads, self.purging, stores, lambda: self._agents)
 
     def hold(
         self,
@@ -217,11 +232,12 @@ class Services:
                 self.budgets.add(planned, days)
         return partial(Spending, budget=budget, days=days, minutes=minutes, unpriced=set[str]())
 
-    def sweeps(self, agents: Callable[[], Iterable[str]]) -> tuple[UploadSweep, TombstoneSweep]:
-        """Return the sweeps over what lies next to the log: uploads and tombstones."""
+    def sweeps(self, agents: Callable[[], Iterable[str]]) -> tuple[UploadSweep, InstanceSweep, TombstoneSweep]:
+        """Return the sweeps over what lies next to the log: uploads, and tombstones with what they name."""
         attachments, hub = self.stores.attachments, self.stores.hub
         return (
             UploadSweep(attachments, hub, agents),
+            InstanceSweep(self.log, self.purging, attachments, hub),
             TombstoneSweep(self.log, attachments, hub, self.settings.receipt_days),
         )
 

@@ -4,8 +4,10 @@ The sweep decides nothing. It lists the threads that nobody has used for so long
 the entity checks its own document, clock and runs. So a message at the last second wins, and a sweep may be interrupted
 or run twice. One that is cut off, or whose list of an agent fails, has the next one begin with the next agent
 (`rotation`). A sweep waits a moment for the receipts of those that it signalled to expire, because only a durable
-client can purge the instances that they name. What it does not see by then stays pending until somebody deletes the
-thread again.
+client can purge the instances that they name. What it does not see by then stays pending for another sweep.
+
+That one goes over the tombstones since the first of which something was left. An entity puts the address of its thread
+among them whenever it leaves its end with the engine, so one that a late signal made anew is found too.
 
 Tombstones go when nothing can come late any more: after AGENT_RECEIPT_DAYS no lease, signal or repeated request of that
 life is left. A log cannot be listed by time, attachments can: an erasure first puts the thread's address there, so no
@@ -26,7 +28,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import Literal, TypeVar
 
 from hosting.errors import EngineUnavailableError
 from hosting.listing import entity_pages
@@ -34,9 +36,9 @@ from hosting.names import Address, StoreKey, agent_of_key, entity_name
 from hosting.ports import SYSTEM_CLOCKS, Clocks, EntityClient, ObjectStore
 from hosting.runner.thread_log import ThreadLog
 from hosting.service.deletion import TOMBSTONE, UNUSED_SECONDS, tombstones
+from hosting.service.purging import Purging
 from hosting.service.retention import DAY_SECONDS
 from hosting.service.rotation import Rotation
-from hosting.service.threads import Threads
 
 logger = logging.getLogger(__name__)
 
@@ -50,10 +52,21 @@ MOST_SECONDS = 120.0
 RECEIPT_SECONDS = (0.0, 0.5, 2.0)
 """How long a sweep waits each time before it reads the receipts of those that it signalled."""
 
+PURGE_SECONDS = 0.5
+"""For so long a sweep waits each time for the end of an entity that it finds deleted."""
+
+ENDING_SECONDS = 5.0
+"""The same for an entity that should have ended long ago, and is signalled to."""
+
+PURGED_AFTER_SECONDS = 600.0
+"""After this nobody else purges what a deleted thread left."""
+
 OVERLAP_SECONDS = UNUSED_SECONDS / 2
 """By so much the spans of two sweeps over uploads overlap; a sweep that comes sooner has nothing to do."""
 
 _MARK = "until"
+
+_T = TypeVar("_T")
 
 Signalled = Literal["expire", "trim"]
 """What threads are signalled to do: to delete themselves if their time is up, or to remove events that are too old."""
@@ -74,7 +87,7 @@ class Sweep:
         self,
         operation: Signalled,
         ages: Callable[[], Mapping[str, float]],
-        threads: Threads,
+        purging: Purging,
         rotation: Rotation,
         *,
         clocks: Clocks = SYSTEM_CLOCKS,
@@ -82,7 +95,7 @@ class Sweep:
     ) -> None:
         self._operation = operation
         self._ages = ages
-        self._threads = threads
+        self._purging = purging
         self._rotation = rotation
         self._clocks = clocks
         self._receipt_seconds = receipt_seconds
@@ -130,8 +143,57 @@ class Sweep:
             if not threads:
                 return
             await asyncio.sleep(seconds)
-            purged = await _gently(self._threads.purge_instances, threads, client)
+            purged = await _gently(self._purged, threads, client)
             threads = [one for one, is_over_now in zip(threads, purged, strict=True) if not is_over_now]
+
+    async def _purged(self, address: Address, client: EntityClient) -> bool:
+        return await self._purging.purge(address, client, PURGE_SECONDS)
+
+
+class InstanceSweep:
+    """Purges what receipts of threads that were erased a while ago name, in the app whose task hub is `hub`."""
+
+    def __init__(
+        self,
+        log: ThreadLog,
+        purging: Purging,
+        attachments: ObjectStore,
+        hub: str,
+        *,
+        ending_seconds: float = ENDING_SECONDS,
+    ) -> None:
+        self._log = log
+        self._purging = purging
+        self._attachments = attachments
+        self._tombstones = tombstones(hub)
+        self._marks = StoreKey(f"{hub}.swept", "instances")
+        self._ending_seconds = ending_seconds
+        self._clocks = log.clocks
+
+    async def run(self, client: EntityClient) -> Swept:
+        """Sweep once; no thread is signalled. Raises `LogUnavailableError` and `AttachmentsUnavailableError`."""
+        end, until = self._clocks.awake() + MOST_SECONDS, self._clocks.wall() - PURGED_AFTER_SECONDS
+        marks = await self._attachments.read(self._marks, [_MARK])  # none before the first sweep
+        erased = await self._attachments.put_between(self._tombstones, float(marks.get(_MARK, b"0")), until)
+        reached, owed_since = 0, list[float]()
+        while reached < len(erased) and (not reached or self._clocks.awake() < end):
+            page, reached = erased[reached : reached + PAGE_SIZE], reached + PAGE_SIZE
+            are_over = await _gently(self._purged, [await self._address(key) for _, key in page], client)
+            owed_since += [put_at for (put_at, _), is_over in zip(page, are_over, strict=True) if not is_over]
+        owed_since += [put_at for put_at, _ in erased[reached : reached + 1]]
+        await self._attachments.put(self._marks, {_MARK: repr(min(owed_since, default=until)).encode()})
+        return Swept(0, is_complete=reached >= len(erased))
+
+    async def _address(self, key: str) -> Address | None:
+        """Return whose tombstone that is; None where it was forgotten meanwhile."""
+        found = await self._attachments.read(StoreKey(self._tombstones, key), [TOMBSTONE])
+        return next((Address(*json.loads(text)) for text in found.values()), None)
+
+    async def _purged(self, address: Address | None, client: EntityClient) -> bool:
+        """Return whether nothing of the thread is left to be purged, or it lives again."""
+        if address is None or (await self._log.head(address)).state != "deleted":
+            return True
+        return await self._purging.purge(address, client, self._ending_seconds)
 
 
 class UploadSweep:
@@ -225,12 +287,12 @@ async def _signal(operation: Signalled, address: Address, client: EntityClient) 
 
 
 async def _gently(
-    work: Callable[[Address, EntityClient], Awaitable[bool]], threads: list[Address], client: EntityClient
+    work: Callable[[_T, EntityClient], Awaitable[bool]], threads: Sequence[_T], client: EntityClient
 ) -> list[bool]:
     """Do the work for each thread, a few at once."""
     gate = asyncio.Semaphore(MOST_AT_ONCE)
 
-    async def one(address: Address) -> bool:
+    async def one(address: _T) -> bool:
         async with gate:
             return await work(address, client)
 

@@ -16,7 +16,6 @@ from typing import TypeVar
 
 from hosting.errors import (
     ArchiveIncompleteError,
-    EngineUnavailableError,
     LogUnavailableError,
     ThreadDeletingError,
     UnknownThreadError,
@@ -24,21 +23,22 @@ from hosting.errors import (
 from hosting.names import APP, Address, StoreKey, entity_name
 from hosting.ports import EntityClient, EntityPage, iso
 from hosting.request.parameters import Window
-from hosting.runner.thread_log import ThreadLog, epoch_store_key
+from hosting.runner.thread_log import Decided, ThreadLog, epoch_store_key
 from hosting.service.archiving import ConversationReader, lent_to, size_bytes
 from hosting.service.conversations import Conversations
-from hosting.service.deletion import Instance, Receipt, read_receipt
+from hosting.service.deletion import Receipt, read_receipt
 from hosting.service.deliveries import Delivery
 from hosting.service.document_writer import DocumentWriter, following
 from hosting.service.held_runs import HeldRuns
+from hosting.service.purging import Purging
 from hosting.service.push_configs import PushConfig
 from hosting.service.runs import FIRST_POLL_SECONDS, next_pause
 from hosting.service.thread_operations import OperationOutcome
 from hosting.service.webhooks import Webhooks
 from hosting.stores.choice import Stores
-from hosting.thread.commands import DeleteThread, DescribeThread, RecordInstances, Refused, ResetThread
+from hosting.thread.commands import DeleteThread, DescribeThread, Refused, ResetThread
 from hosting.thread.conversation import Snapshot
-from hosting.thread.events import TERMINALS, Accepted, Event, InstanceOutcome
+from hosting.thread.events import TERMINALS, Accepted, Event
 from hosting.thread.head import Head
 from hosting.thread.run import Run
 from state.attachments import Exchange, references
@@ -50,9 +50,10 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 _POLLS = 3
 _NO_ENDS: Mapping[str, float] = {}
-_UNSETTLED = ("pending", "running")
 _COMMIT_SECONDS = 5.0
-"""How long whoever deletes waits after the tombstone for the document to go too, which its entity's commit does."""
+"""How long whoever deletes waits after the tombstone for the entity to end, which its commit does."""
+_PATIENCE_SECONDS = 1.0
+"""After this it is signalled for a deletion that somebody else began."""
 
 
 @dataclass(frozen=True)
@@ -104,13 +105,15 @@ class Threads:
         conversations: Conversations,
         stores: Stores,
         holders: HeldRuns,
-        documents: DocumentWriter,
         *,
+        documents: DocumentWriter,
+        purging: Purging,
         ttls: Mapping[str, float] = _NO_ENDS,
         webhooks: Webhooks | None = None,
     ) -> None:
         """`ttls` are agents' times to live in seconds, by their names in lower case."""
         self._documents = documents
+        self._purging = purging
         self._ttls = ttls
         self._webhooks = webhooks
         self._holders = holders
@@ -253,23 +256,35 @@ class Threads:
         if head.state != "deleted":
             decided = await self._log.execute(address, DeleteThread(self._log.clocks.wall()))
             self._holders.publish(address, decided)
-            if decided.head.state != "deleted":
-                await self._signal_delete(address, client)
-
-                async def is_deleted() -> bool:
-                    return (await self._log.head(address)).epoch != decided.head.epoch
-
-                if not await self._until(is_deleted, seconds):
-                    return False
-        elif not await self._has_no_document(address, client):
-            await self._signal_delete(address, client)  # whoever deleted it before, its document is still there
-
-        async def is_over() -> bool:  # its document went too, or the thread has begun again
-            return await self._has_no_document(address, client) or (await self._log.head(address)).state == "open"
-
-        await self._until(is_over, min(seconds, _COMMIT_SECONDS))
-        await self.purge_instances(address, client)
+            if decided.head.state != "deleted" and not await self._tombstone(address, decided, client, seconds):
+                return False
+        elif await self._has_returned(address, client):
+            await self._signal_delete(address, client)
+            await self._until(lambda: self._purging.is_owed(address), min(seconds, _COMMIT_SECONDS))
+        await self._purging.purge(address, client, min(seconds, _COMMIT_SECONDS))
         return True
+
+    async def _tombstone(self, address: Address, decided: Decided, client: EntityClient, seconds: float) -> bool:
+        """Return whether the deletion's tombstone stands after at most so many seconds.
+
+        Whoever began the deletion signals it. Others do so where that takes long, for whoever began may have died: a
+        signal that comes behind the tombstone makes the entity anew.
+        """
+
+        async def is_deleted() -> bool:
+            return (await self._log.head(address)).epoch != decided.head.epoch
+
+        patience = 0.0 if decided.events else min(seconds, _PATIENCE_SECONDS)
+        if patience and await self._until(is_deleted, patience):
+            return True
+        await self._signal_delete(address, client)
+        return await self._until(is_deleted, seconds - patience)
+
+    async def _has_returned(self, address: Address, client: EntityClient) -> bool:
+        """Return whether the engine has an entity that is purged by the receipt, or a document of a deleted thread."""
+        if await self._purging.is_owed(address):
+            return await client.read(*address.entity) is not None
+        return await client.ended(*address.entity) != "missing"
 
     async def _until(self, is_done: Callable[[], Awaitable[bool]], seconds: float) -> bool:
         clock = asyncio.get_running_loop().time
@@ -296,37 +311,6 @@ class Threads:
             )
         return found
 
-    async def purge_instances(self, address: Address, client: EntityClient) -> bool:
-        """Purge what the receipt of the thread's deletion names; return whether there is a receipt and nothing pending.
-
-        One at a time and by id, never in bulk. An instance that runs is left alone. Raises
-        `LogUnavailableError`; an engine that cannot be reached leaves instances pending.
-        """
-        head = await self._log.head(address)
-        receipt = None
-        if head.state == "deleted":
-            receipt = read_receipt(event for _, event in await self._log.events(address, head.trimmed))
-        if receipt is None:
-            return False
-        instances = [await self._purged(instance, address, head.epoch, client) for instance in receipt.instances]
-        if tuple(instances) != receipt.instances:
-            outcomes = tuple(InstanceOutcome(id=instance.id, outcome=instance.outcome) for instance in instances)
-            await self._log.execute(address, RecordInstances(self._log.clocks.wall(), head.epoch, outcomes))
-        return all(instance.outcome != "pending" for instance in instances)
-
-    async def _purged(self, instance: Instance, address: Address, epoch: int, client: EntityClient) -> Instance:
-        if instance.outcome not in _UNSETTLED:
-            return instance
-        try:
-            if instance.id.startswith("@") and not (
-                await self._has_no_document(address, client) and (await self._log.head(address)).epoch == epoch
-            ):
-                return instance  # its own entity, which is needed where the thread has begun again
-            return Instance(id=instance.id, outcome=await client.purge(instance.id))
-        except EngineUnavailableError:
-            logger.warning("Instance %s of a deleted thread is not purged: the engine cannot be reached.", instance.id)
-            return instance
-
     async def _found(self, address: Address, client: EntityClient) -> tuple[Head, str | None]:
         """Return the thread's head and its document as it is stored; raises as `view` does."""
         head = await self._log.head(address)
@@ -351,9 +335,6 @@ class Threads:
 
     def _store_key(self, view: ThreadView) -> StoreKey:
         return epoch_store_key(self._stores.hub, view.address, view.head.epoch)
-
-    async def _has_no_document(self, address: Address, client: EntityClient) -> bool:
-        return await client.read(*address.entity) is None
 
     async def _signal_delete(self, address: Address, client: EntityClient) -> None:
         await client.signal(*address.entity, "delete", {"logged": True})

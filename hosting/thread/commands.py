@@ -268,11 +268,15 @@ class FinishDelete(Command):
 
 @dataclass(frozen=True)
 class RecordInstances(Command):
-    """Record after the tombstone of that epoch what became of the instances that its receipt names."""
+    """Record after the tombstone of that epoch what became of these instances, which its receipt names.
+
+    With a `position` only while the log ends there: what was appended since may be about them.
+    """
 
     at: float
     epoch: int
     instances: tuple[InstanceOutcome, ...]
+    position: int | None = None
 
 
 @dataclass(frozen=True)

@@ -345,7 +345,7 @@ class InstanceOutcome(BaseModel):
 
 
 class InstancesRecorded(_Event):
-    """What became of the durable instances that the receipt before names, all of them as they stand now."""
+    """What became of durable instances that the receipt before names; the others are as they were."""
 
     kind: Literal["settled"] = "settled"
     instances: tuple[InstanceOutcome, ...]

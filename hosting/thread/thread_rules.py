@@ -105,7 +105,8 @@ def _finish_delete(head: Head, command: commands.FinishDelete) -> commands.Outco
 
 
 def _record_instances(head: Head, command: commands.RecordInstances) -> commands.Outcome:
-    if head.state != "deleted" or head.epoch != command.epoch:
+    has_moved = command.position is not None and command.position != head.position
+    if head.state != "deleted" or head.epoch != command.epoch or has_moved:
         return commands.Unchanged()
     return Draft(head).add(events.InstancesRecorded(at=command.at, instances=command.instances)).change()
 

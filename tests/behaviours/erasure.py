@@ -21,6 +21,8 @@ BEHAVIOURS = {
     "run and those that are not there are listed in the receipt.",
     "erasure.files": "What was erased is in no file of the app's SQLite stores once that is answered, whichever "
     "request erased it (docs/data.md).",
+    "erasure.entity": "The entity of a deleted thread is purged once it has committed its end, and never at work; one "
+    "that a late signal makes anew is in the receipt, and goes with the next deletion or sweep.",
     "erasure.inventory": "docs/data.md names everything that the app keeps, and what is left of a deleted thread.",
     "erasure.nothing-is-left": "What was said on a deleted thread is in no store that the tests can start, in whatever "
     "form they search for it.",

@@ -30,8 +30,9 @@ MOST_DELIVERIES = 6
 class Entities:
     """Every entity of the app: its state text, and one delivery at a time.
 
-    `clocks` are the orchestrations that were started, by their instances; nobody runs them. While `gate` is closed,
-    signals are taken and not delivered, as by an engine that is behind.
+    `states` are the stored ones, and `ends` what those without a state answered last. `clocks` are the orchestrations
+    that were started, by their instances; nobody runs them. While `gate` is closed, signals are taken and not
+    delivered, as by an engine that is behind.
     """
 
     def __init__(self, functions: dict[str, Callable[..., Any]]) -> None:
@@ -39,6 +40,7 @@ class Entities:
         self._turns: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, asyncio.Lock]] = WeakKeyDictionary()
         self._tasks: set[asyncio.Task[Any]] = set()
         self.states: dict[str, str] = {}
+        self.ends: dict[str, str] = {}
         self.refuse_signals = False
         self.clocks: dict[str, Any] = {}
         self.gate = asyncio.Event()
@@ -68,10 +70,9 @@ class Entities:
             answer = json.loads(
                 await self._functions[name](batch=json.dumps(payload), client=SignalClient(self), context=None)
             )
-            if answer["entityExists"]:
-                self.states[place] = answer["entityState"]
-            else:
-                self.states.pop(place, None)
+            for kept in (self.states, self.ends):
+                kept.pop(place, None)
+            (self.states if answer["entityExists"] else self.ends)[place] = answer["entityState"]
             for signal in answer["signals"]:
                 value = json.loads(json.loads(signal["input"]))
                 self.deliver(signal["target"]["name"], signal["target"]["key"], signal["name"], value)
@@ -100,8 +101,9 @@ class SignalClient:
         self._entities.deliver(entity_id.name, unquote(entity_id.key), operation, value)
 
     async def read_entity_state(self, entity_id: df.EntityId) -> EntityStateResponse:
-        """Return the state as a value, as the engine does."""
-        text = self._entities.states.get(f"@{entity_id.name.lower()}@{unquote(entity_id.key)}")
+        """Return the state as a value, as the engine does, also what an entity that has none answered last."""
+        place = f"@{entity_id.name.lower()}@{unquote(entity_id.key)}"
+        text = self._entities.states.get(place) or self._entities.ends.get(place)
         return EntityStateResponse(False) if text is None else EntityStateResponse(True, json.loads(text))
 
     async def start_new(self, name: str, instance_id: str, given: Any) -> str:
@@ -120,6 +122,7 @@ class SignalClient:
 
     async def purge_instance_history(self, instance_id: str) -> PurgeHistoryResult:
         """Remove an entity; there is nothing else here."""
+        self._entities.ends.pop(unquote(instance_id), None)
         return PurgeHistoryResult(1)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 from hosting.entity.thread_entity import ThreadEntity
 from hosting.names import Address, new_id
 from hosting.plan import AgentPlan
-from hosting.ports import Clocks, EntityPage, ObjectStore
+from hosting.ports import Clocks, EntityEnd, EntityPage, ObjectStore
 from hosting.request.fork_call import ForkCall, ForkPoint
 from hosting.request.parameters import Window
 from hosting.request.run_request import RunRequest
@@ -102,6 +102,7 @@ class Engine:
 
     def __init__(self) -> None:
         self.documents: dict[str, str] = {}
+        self.ends: dict[str, str] = {}
         self.signals: list[tuple[str, str, object]] = []
 
     async def signal(self, entity: str, key: str, operation: str, value: object) -> None:
@@ -112,12 +113,19 @@ class Engine:
         """Return a document."""
         return self.documents.get(key)
 
+    async def ended(self, entity: str, key: str) -> Any:
+        """Return what an entity left that has ended."""
+        if key in self.ends:
+            return EntityEnd.of(json.loads(self.ends[key]))
+        return None if key in self.documents else "missing"
+
     async def list(self, *given: Any, **named: Any) -> EntityPage:
         """Return no threads."""
         return EntityPage((), None)
 
     async def purge(self, instance_id: str) -> str:
         """Purge an instance."""
+        self.ends.pop(instance_id.rpartition("@")[2], None)
         return "deleted"
 
 
@@ -175,7 +183,10 @@ class MortalProcess:
         log: Any = Mortal(life, world.log())
         chosen = Stores(HUB, log, Archive(stores[0]), stores[1])
         listeners = Listeners(CallbackCalls(world.settings.callback_seconds))
-        self.services = Services(chosen, world.settings, world.loop, listeners, patience_seconds=0.1)
+        quiet: Any = {"ended": 0.0, "missing": 0.0, "at work": 60.0}  # nothing is under way here while somebody purges
+        self.services = Services(
+            chosen, world.settings, world.loop, listeners, patience_seconds=0.1, quiet_seconds=quiet
+        )
         self.services.log.clocks = Clocks(world.clock, lambda: 0.0)
         planned = AgentPlan(AGENT, self.agent, http=False, tool=None)
         self.services.hold(planned, world.settings.run_timeout_seconds)
@@ -207,9 +218,10 @@ class MortalProcess:
         state = self._world.engine.documents.get(key)
         payload = {"self": {"name": "dafx-joker", "key": key}, "exists": state is not None, "state": state}
         answered = json.loads(await self.entity.handle(json.dumps({**payload, "batch": [given]})))
-        self._world.engine.documents.pop(key, None)
-        if answered["entityExists"]:
-            self._world.engine.documents[key] = answered["entityState"]
+        engine = self._world.engine
+        engine.documents.pop(key, None)
+        engine.ends.pop(key, None)
+        (engine.documents if answered["entityExists"] else engine.ends)[key] = answered["entityState"]
 
     async def deliver_all(self) -> None:
         """Deliver the signals that wait."""

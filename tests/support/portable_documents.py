@@ -29,10 +29,10 @@ def stored_documents_are_portable(request: pytest.FixtureRequest, monkeypatch: p
     answer, found = module.ThreadEntity.answer, []
 
     async def answer_and_read(self: Any, batch: Any) -> Any:
-        text, results = await answer(self, batch)
-        if text is not None and text != batch.state:
-            found.extend(faults(text, batch.state if _is_document(batch.state) else None))
-        return text, results
+        answered = await answer(self, batch)
+        if answered.state is not None and answered.state != batch.state:
+            found.extend(faults(answered.state, batch.state if _is_document(batch.state) else None))
+        return answered
 
     monkeypatch.setattr(module.ThreadEntity, "answer", answer_and_read)
     yield

@@ -119,7 +119,7 @@ async def test_a_call_that_meets_a_deletion_under_way_has_it_gone_on_with(bench:
     await bench.services.log.execute(ADDRESS, DeleteThread(time.time()))
     call = Operation(name="run", value={"message": "two", "correlationId": "r2"}, is_signal=False)
 
-    _, results = await bench.entity.answer(Batch(key="t", state=bench.state, operations=(call,)))
+    results = (await bench.entity.answer(Batch(key="t", state=bench.state, operations=(call,)))).results
 
     assert isinstance(results[0], Done)
     assert results[0].signals == (Signal("dafx-joker", "t", "delete", {"logged": True}),)

@@ -36,8 +36,7 @@ async def answered(bench: Bench, *values: Any, is_signal: bool = True) -> list[A
     """Return the results of a batch of operations `run` with these values."""
     operations = tuple(Operation("run", value, is_signal) for value in values)
     batch = Batch(ADDRESS.thread_id, bench.state, operations)
-    _, results = await asyncio.wait_for(bench.entity.answer(batch), GUARD_SECONDS)
-    return results
+    return (await asyncio.wait_for(bench.entity.answer(batch), GUARD_SECONDS)).results
 
 
 @pytest.mark.behaviour("service.leave")

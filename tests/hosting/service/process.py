@@ -8,13 +8,13 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Any
+from typing import Any, Literal
 
 from agent_framework import AgentResponse, AgentResponseUpdate, Content, Message
 
 from hosting.errors import EngineUnavailableError
 from hosting.names import Address, StoreKey
-from hosting.ports import Clocks, EntityPage, Purge, read_utc
+from hosting.ports import Clocks, EntityEnd, EntityPage, Purge, read_utc
 from hosting.request.run_call import StartRun, Wait
 from hosting.request.run_request import RunRequest
 from hosting.runner.agent_loop import AgentLoop
@@ -32,6 +32,7 @@ from hosting.service.document_writer import Attachments, DocumentWriter
 from hosting.service.following import Following
 from hosting.service.held_runs import MOST_HELD, HeldRuns
 from hosting.service.limiting import Limiter
+from hosting.service.purging import Purging
 from hosting.service.runs import Runs
 from hosting.service.thread_operations import OperationOutcome, ThreadOperations
 from hosting.service.threads import Threads
@@ -47,18 +48,20 @@ from tests.support.thread_stores import ArmedStore
 AGENT = "Echo"
 ADDRESS = Address.of(AGENT, "t1")
 LEASE_SECONDS = 0.3
+QUIET_SECONDS: Mapping[Any, float] = {"ended": 0.0, "missing": 60.0, "at work": 60.0}
 
 
 class Engine:
     """The part of the durable engine that callers reach: it takes signals, or fails, and has no documents but these.
 
-    `next_documents` are what the next reads find, before something else was stored. `before_purge` is awaited once, so
-    that somebody else comes first.
+    `ends` are what entities left that have ended. `next_documents` are what the next reads find, before something else
+    was stored. `before_purge` is awaited once, so that somebody else comes first.
     """
 
     def __init__(self) -> None:
         self.signals: list[tuple[str, Any]] = []
         self.documents: dict[str, str] = {}
+        self.ends: dict[str, EntityEnd] = {}
         self.archive = memory_archive()
         self.is_away = False
         self.has_no_documents_now = False
@@ -85,6 +88,12 @@ class Engine:
             raise EngineUnavailableError("The durable engine cannot be reached.")
         return self.next_documents.pop(0) if self.next_documents else self.documents.get(key)
 
+    async def ended(self, entity: str, key: str) -> EntityEnd | Literal["missing"] | None:
+        """Return what an entity left that has ended."""
+        if self.is_away:
+            raise EngineUnavailableError("The durable engine cannot be reached.")
+        return None if key in self.documents else self.ends.get(key, "missing")
+
     async def list(
         self,
         entity: str,
@@ -105,6 +114,7 @@ class Engine:
         if before is not None:
             await before()
         self.purged.append(instance_id)
+        self.ends.pop(instance_id.rpartition("@")[2], None)
         return self.outcomes.get(instance_id, "deleted")
 
 
@@ -237,7 +247,8 @@ class Process:
             Archiver(engine.archive, read.document_bytes),
             Attachments(attachments, read.attachment_bytes),
         )
-        self.threads = Threads(self.log, documents, stores, self.holders, writer)
+        self.purging = Purging(self.log, self.holders.draining, quiet_seconds=QUIET_SECONDS)
+        self.threads = Threads(self.log, documents, stores, self.holders, documents=writer, purging=self.purging)
         self.attachments, self.archive = attachments, engine.archive
         self.stores, self.deletion = stores, ThreadDeletion(self.log, stores)
 
@@ -262,6 +273,8 @@ class Process:
         """Have the thread's entity delete it here, and commit what comes of it."""
         if await self.deletion.delete(ADDRESS, self.engine.documents.get("t1")):
             self.engine.documents.pop("t1", None)
+        if "t1" not in self.engine.documents and (end := await self.deletion.end(ADDRESS)) is not None:
+            self.engine.ends["t1"] = end
 
     def log_at(self, wall: Callable[[], float]) -> ThreadLog:
         """Return the log as a process has it whose wall clock says this."""

@@ -94,17 +94,19 @@ async def test_an_orchestration_that_only_the_archive_knows_is_named(process: Pr
 
 @pytest.mark.behaviour("erasure.receipt")
 async def test_a_second_delivery_leaves_the_receipt_as_it_is(process: Process) -> None:
-    """What was counted the first time is not there the second time, and what was settled stays."""
+    """What was counted the first time is not there the second time; an entity that came back is purged again."""
     await carried(process, "one")
     await deleted(process)
     await process.threads.delete(Address.of(AGENT, "t1"), process.engine, 0.0)
     first = await process.threads.receipt(Address.of(AGENT, "t1"))
 
     await process.deliver_delete()
+    returned = await outcomes(process)
     await process.threads.delete(Address.of(AGENT, "t1"), process.engine, 0.0)
 
     assert await process.threads.receipt(Address.of(AGENT, "t1")) == first
-    assert await process.kinds() == ["deleted", "settled"]
+    assert (returned, process.engine.purged) == (["pending"], [OWN, OWN])
+    assert await process.kinds() == ["deleted", *5 * ["settled"]]
 
 
 @pytest.mark.behaviour("erasure.instances")
@@ -115,7 +117,7 @@ async def test_what_is_settled_is_not_asked_for_again(processes: Processes) -> N
     one.engine.outcomes = {"o1": "running"}
     await deleted(one)
 
-    assert await one.threads.purge_instances(ADDRESS, one.engine)
+    assert await one.purging.purge(ADDRESS, one.engine)
     assert await outcomes(other) == ["running", "deleted"]
     one.engine.outcomes = {"o1": "missing"}
     await other.threads.delete(Address.of(AGENT, "t1"), other.engine, 0.0)
@@ -130,7 +132,7 @@ async def test_an_engine_that_is_away_leaves_instances_pending(process: Process)
     await carried(process, "one", "o1")
     await deleted(process)
     process.engine.is_away = True
-    is_over_now = await process.threads.purge_instances(ADDRESS, process.engine)
+    is_over_now = await process.purging.purge(ADDRESS, process.engine)
     pending = await outcomes(process)
     process.engine.is_away = False
 
@@ -151,7 +153,7 @@ async def test_the_entity_of_a_thread_that_begins_again_meanwhile_is_not_purged(
         await other.start(call("new", waits=False))
 
     one.engine.before_purge = begin_again
-    await one.threads.purge_instances(ADDRESS, one.engine)
+    await one.purging.purge(ADDRESS, one.engine)
 
     assert one.engine.purged == ["o1"]
     assert (await one.threads.receipt(Address.of(AGENT, "t1"))).instances[-1] == Instance(id=OWN)

@@ -71,6 +71,8 @@ class Threads(Engine):
         elif document is not None and is_expired(read(document), self.now):
             await self._process.deletion.expire(address, document)
             del self.documents[key], self.touched[key]
+            if (end := await self._process.deletion.end(address)) is not None:
+                self.ends[key] = end
         self.under_way -= 1
 
 
@@ -91,7 +93,7 @@ def sweep_of(
     return Sweep(
         operation,
         lambda: ages,
-        process.threads,
+        process.purging,
         Rotation(MemoryObjects(), "hub", operation),
         clocks=Clocks(lambda: threads.now, lambda: threads.passed_seconds),
         receipt_seconds=(0.0,),

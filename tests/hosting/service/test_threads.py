@@ -92,7 +92,7 @@ async def test_a_deleted_thread_leaves_a_tombstone_and_its_receipt(processes: Pr
     assert await deleting
     receipt = await other.threads.receipt(Address.of(AGENT, "t1"))
     assert (receipt.runs, receipt.reason) == (1, "asked")
-    assert await one.kinds() == ["deleted", "settled"]
+    assert await one.kinds() == ["deleted", "settled", "settled"]
     assert one.engine.documents == {}
     assert one.engine.signals[-1] == ("delete", {"logged": True})
 
@@ -176,7 +176,7 @@ async def test_a_deletion_that_broke_off_is_finished_by_its_next_delivery(proces
 
     await process.deliver_delete()
 
-    assert await process.kinds() == ["deleted"]
+    assert await process.kinds() == ["deleted", "settled", "settled"]
     assert await process.archive.read(new, 1, 1) == ['"new"']
     assert await process.archive.erase(old.thread) == 0
 

@@ -1,0 +1,152 @@
+"""Purges what the receipts of deleted threads name, each once it is sure that it has ended.
+
+Theory. The engine commits what an entity did after it was done. One that is purged in between cannot be committed: the
+engine delivers its operation again, which makes it anew, and backs off from everything else for many seconds. So an
+entity is purged once the engine shows the end that it left (`EntityEnd`), and the log knows of no later operation.
+
+Signals that were under way when the thread was deleted come behind that end. Each is an event of the log before it is
+committed, so a look that finds the log and the engine agree for a while finds nothing under way. A signal that comes
+even later makes the entity anew; its event says that the instance is there again, and whoever looks next purges it:
+somebody who deletes the thread once more, or the sweep over tombstones. What became of an instance is recorded only if
+nothing was appended since the look, so the receipt never calls gone what came meanwhile.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from hosting.errors import EngineUnavailableError
+from hosting.names import Address
+from hosting.ports import EntityClient, EntityEnd
+from hosting.runner.thread_log import ThreadLog
+from hosting.service.deletion import Instance, Receipt, ended_at, own_instance, read_receipt
+from hosting.service.runs import FIRST_POLL_SECONDS, next_pause
+from hosting.thread.commands import RecordInstances
+from hosting.thread.events import InstanceOutcome
+
+logger = logging.getLogger(__name__)
+
+_OWED = ("pending", "running")
+EntityState = Literal["ended", "missing", "at work"]
+QUIET_SECONDS: Mapping[EntityState, float] = {"ended": 0.2, "missing": 2.0, "at work": 1.0}
+"""How long an entity is seen so before it is purged, held for one that the engine does not keep, or signalled."""
+
+
+@dataclass(frozen=True)
+class _Look:
+    """A deleted thread at a position of its log: its receipt, its own entity in that, and how that ends."""
+
+    receipt: Receipt
+    own: Instance
+    end: EntityEnd
+    position: int
+
+
+class Purging:
+    """Purges the instances that the receipts of one app's deleted threads name."""
+
+    def __init__(
+        self, log: ThreadLog, draining: asyncio.Event, *, quiet_seconds: Mapping[EntityState, float] = QUIET_SECONDS
+    ) -> None:
+        """While the process is `draining` nothing is waited for."""
+        self._log = log
+        self._draining = draining
+        self._quiet_seconds = quiet_seconds
+
+    async def purge(self, address: Address, client: EntityClient, seconds: float = 0.0) -> bool:
+        """Purge what the receipt of the thread's deletion names; return whether there is a receipt and nothing pending.
+
+        One at a time and by id, never in bulk. An instance that runs is left alone, and so is the thread's own entity
+        until it has ended, for which it is waited so long. Raises `LogUnavailableError`; an engine that cannot be
+        reached leaves instances pending.
+        """
+        look = await self._look(address)
+        if look is not None:
+            await self._purge_others(look, address, client)
+            own = look.own
+            try:
+                look = await self._purge_own(address, client, seconds)
+            except EngineUnavailableError:
+                _warn(own)
+                return False
+        return look is not None and all(instance.outcome != "pending" for instance in look.receipt.instances)
+
+    async def is_owed(self, address: Address) -> bool:
+        """Return whether the thread's receipt has its entity as one that is still to be purged."""
+        look = await self._look(address)
+        return look is not None and look.own.outcome in _OWED
+
+    async def _purge_others(self, look: _Look, address: Address, client: EntityClient) -> None:
+        """Purge the orchestrations that have ended, and record what became of each."""
+        others = [one for one in look.receipt.instances if one is not look.own and one.outcome in _OWED]
+        purged = [await _purged(instance, client) for instance in others]
+        await self._record(address, look.end.epoch, [one for one in purged if one not in others])
+
+    async def _purge_own(self, address: Address, client: EntityClient, seconds: float) -> _Look | None:
+        """Purge the thread's entity once it has ended and nothing comes behind that; return how it stands then.
+
+        An engine that keeps nothing of an entity without a state shows no instance, as one does that has not stored its
+        first operation: the first one's stays missing.
+        """
+        clock = asyncio.get_running_loop().time
+        end, pause, seen, since = clock() + seconds, FIRST_POLL_SECONDS, ("", 0), clock()
+        has_asked = has_purged = False
+        while (look := await self._look(address)) is not None and look.own.outcome in _OWED:
+            found = await client.ended(*address.entity)
+            state: EntityState = "missing" if found == "missing" else "ended" if found == look.end else "at work"
+            if seen != (state, look.end.position):
+                seen, since, pause = (state, look.end.position), clock(), FIRST_POLL_SECONDS
+            is_quiet = clock() - since >= self._quiet_seconds[state]
+            if is_quiet and state == "at work" and not has_asked:
+                has_asked = True  # whoever was to signal it died, or its signal is lost
+                await client.signal(*address.entity, "delete", {"logged": True})
+            elif is_quiet and state != "at work":
+                if state == "ended":
+                    await client.purge(look.own.id)
+                    has_purged = True
+                own = Instance(id=look.own.id, outcome="deleted" if has_purged else "missing")
+                await self._record(address, look.end.epoch, [own], look.position)
+                continue
+            patience = self._quiet_seconds[state] if state == "ended" else 0.0  # who has no time sees an end out
+            if clock() >= end + patience or self._draining.is_set():
+                break
+            await asyncio.sleep(pause)
+            pause = next_pause(pause)
+        return look
+
+    async def _look(self, address: Address) -> _Look | None:
+        """Return a deleted thread as its log has it; None for any other."""
+        head = await self._log.head(address)
+        if head.state != "deleted":
+            return None
+        events = await self._log.events(address, head.trimmed, through=head.position)
+        receipt = read_receipt(event for _, event in events)
+        if receipt is None:
+            return None
+        own = next(one for one in receipt.instances if one.id == own_instance(address))
+        return _Look(receipt, own, EntityEnd(head.epoch, ended_at(address, events)), head.position)
+
+    async def _record(
+        self, address: Address, epoch: int, instances: Sequence[Instance], position: int | None = None
+    ) -> None:
+        """Record what became of instances; with a position only if nothing was appended since: it may be about them."""
+        if instances:
+            outcomes = tuple(InstanceOutcome(id=instance.id, outcome=instance.outcome) for instance in instances)
+            await self._log.execute(address, RecordInstances(self._log.clocks.wall(), epoch, outcomes, position))
+
+
+async def _purged(instance: Instance, client: EntityClient) -> Instance:
+    """Purge an orchestration; it is as it was where the engine cannot be reached."""
+    try:
+        return Instance(id=instance.id, outcome=await client.purge(instance.id))
+    except EngineUnavailableError:
+        _warn(instance)
+        return instance
+
+
+def _warn(instance: Instance) -> None:
+    logger.warning("Instance %s of a deleted thread is not purged: the engine cannot be reached.", instance.id)
