@@ -138,7 +138,10 @@ def _start(options: argparse.Namespace) -> None:
     address = address_of(options.host, sockets)
     _describe_host_to_app(address)
     app = load_hosted_app(settings, os.environ)
-    app_log.is_starting = False
+    if any(function.http_style == "fastapi" for function in app.index.functions):
+        from devhost.http.fastapi_mode import set_up_access_log
+
+        set_up_access_log()
     keys = _keys_of(app) if options.auth else None
     host = Host(
         app,

@@ -4,13 +4,13 @@ Theory. The worker sends a record on with the id of the invocation that it finds
 stands on the running task, which a task inherits from the task that made it, else that of the thread's storage. The
 host drops a record without one. So code that logs from a loop or a thread of its own, and whatever is logged outside of
 functions, is seen on a laptop and never on Azure. This host marks tasks and threads as the worker for Python 3.12 and
-below does, which finds the least, and leaves out what would be dropped. It shows all of it with `--verbose`, and
-warnings while the app starts always: who starts an app wants to read them. What is left out is never left out silently:
-the first time, its logger is named.
+below does, which finds the least, and leaves out what would be dropped, warnings of the start among it: what is to be
+read there is printed. It shows all of it with `--verbose`. What is left out is never left out silently: the first time,
+its logger is named.
 
-A key in a URL opens a function, a webhook or an account for whoever reads the log. URLs come from many places: the web
-server's access log, errors, the app's own HTTP clients, tracebacks. All of them pass `KeylessFormatter`, as the last
-thing before a line is written, so no writer has to remember it.
+A key in a URL opens a function, a webhook or an account for whoever reads the log. So no line of this host's own has
+one: all pass `KeylessFormatter`, as the last thing before they are written. The app's records are shown as they are,
+because Azure keeps them so, and so are tracebacks: a key that is seen here would stand there.
 """
 
 from __future__ import annotations
@@ -62,13 +62,12 @@ def current_invocation_id() -> str | None:
 class AppLog(logging.StreamHandler):  # type: ignore[type-arg] # Python 3.10 takes no argument here
     """Shows the host's records, and the app's as far as Azure would get them.
 
-    `is_starting` until the app is there. Once the host `is_stopped`, it no longer names loggers whose records are left
-    out: what a package logs as the interpreter ends (a session that is not closed) is nothing to act on.
+    Once the host `is_stopped`, it no longer names loggers whose records are left out: what a package logs as the
+    interpreter ends (a session that is not closed) is nothing to act on.
     """
 
     def __init__(self, *, verbose: bool) -> None:
         super().__init__()
-        self.is_starting = True
         self.is_stopped = False
         self._verbose = verbose
         self._named: set[str] = set()
@@ -76,11 +75,11 @@ class AppLog(logging.StreamHandler):  # type: ignore[type-arg] # Python 3.10 tak
 
     def emit(self, record: logging.LogRecord) -> None:
         """See `logging.Handler.emit`."""
-        if record.name.partition(".")[0] in _OF_THE_HOST:
+        if _is_own(record):
             super().emit(record)
         elif (invocation_id := current_invocation_id()) is not None:
             super().emit(_with(record, f"[invocation {invocation_id}]") if self._verbose else record)
-        elif self._verbose or (self.is_starting and record.levelno >= logging.WARNING):
+        elif self._verbose:
             super().emit(_with(record, MARK))
         elif not self.is_stopped and record.name not in self._named:
             self._named.add(record.name)
@@ -92,6 +91,10 @@ class AppLog(logging.StreamHandler):  # type: ignore[type-arg] # Python 3.10 tak
             )
 
 
+def _is_own(record: logging.LogRecord) -> bool:
+    return record.name.partition(".")[0] in _OF_THE_HOST
+
+
 def _with(record: logging.LogRecord, mark: str) -> logging.LogRecord:
     marked = copy.copy(record)
     marked.msg, marked.args = f"{record.getMessage()} {mark}", ()
@@ -99,11 +102,15 @@ def _with(record: logging.LogRecord, mark: str) -> logging.LogRecord:
 
 
 class KeylessFormatter(logging.Formatter):
-    """Writes records with `***` in place of the values of `code`, and of any query parameter that names a key."""
+    """Writes the host's own messages with `***` for the values of `code`, and of any query parameter that names a key.
 
-    def format(self, record: logging.LogRecord) -> str:
-        """Return the line, its traceback included."""
-        return without_keys(super().format(record))
+    The app's records, and tracebacks, which are the app's too, are written as they are.
+    """
+
+    def formatMessage(self, record: logging.LogRecord) -> str:
+        """Return the line without its traceback."""
+        line = super().formatMessage(record)
+        return without_keys(line) if _is_own(record) else line
 
 
 def without_keys(text: str) -> str:

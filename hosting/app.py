@@ -12,6 +12,7 @@ import azure.durable_functions as df
 import azure.functions as func
 from agent_framework import SupportsAgentRun
 
+from hosting.azure_log import quiet_libraries
 from hosting.budgets import Budget, Price
 from hosting.entity.proxy import DurableAgent
 from hosting.entity.thread_entity import ThreadEntity
@@ -133,7 +134,7 @@ class AgentFunctionApp(df.DFApp):
         **unknown: Any,
     ) -> None:
         capture_start_up_log(environ)
-        _quiet_framework_logger()
+        quiet_libraries()
         _refuse("AgentFunctionApp", unknown)
         super().__init__(http_auth_level=http_auth_level)
         self.max_poll_retries, self.poll_interval_seconds = max_poll_retries, poll_interval_seconds
@@ -373,13 +374,6 @@ class AgentFunctionApp(df.DFApp):
 
     async def _drain(self, seconds: float) -> None:
         await self._services.drain(seconds)
-
-
-def _quiet_framework_logger() -> None:
-    """Let agent-framework log warnings alone, as it has three lines for each tool call, unless somebody wants more."""
-    framework = logging.getLogger("agent_framework")
-    if framework.level == logging.NOTSET and not logger.isEnabledFor(logging.DEBUG):
-        framework.setLevel(logging.WARNING)
 
 
 def _refuse(where: str, unknown: Mapping[str, Any]) -> None:

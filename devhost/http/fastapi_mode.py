@@ -1,20 +1,24 @@
 """Functions on the FastAPI extension's types: Starlette requests in, responses and streams out.
 
 On the real host these requests pass through the worker's own web server, which is why they carry forwarding headers,
-and why a failed function is answered with a text and not, as in classic mode, with nothing.
+and why a failed function is answered with a text and not, as in classic mode, with nothing. That server, a uvicorn with
+its own logging, also prints each request with its whole query, and the host keeps what is printed (recorded).
 """
 
 from __future__ import annotations
 
 import logging
+import logging.config
 import uuid
 from collections.abc import AsyncIterable
+from urllib.parse import quote
 
 from fastapi.encoders import jsonable_encoder
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.types import Message, Receive, Scope, Send
+from uvicorn.config import LOGGING_CONFIG
 
 from devhost.http.routes import Match
 from devhost.invoke import Invoker
@@ -22,7 +26,23 @@ from devhost.isolation import Chunks, Raised, run_apart, run_here
 from devhost.ports import FunctionFailedError
 
 logger = logging.getLogger(__name__)
+_ACCESS = "uvicorn.access"
+access = logging.getLogger(_ACCESS)
 _ADDED = frozenset({b"x-ms-invocation-id", b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-proto"})
+
+
+def set_up_access_log() -> None:
+    """Set up the log of requests as the worker's server does: after the app is loaded, whatever the app made of it.
+
+    The logger gets uvicorn's handler, to stdout, and its level; those that it had are gone, and filters stay.
+    """
+    config = {
+        "version": 1,
+        "disable_existing_loggers": False,
+        **{part: {"access": LOGGING_CONFIG[part]["access"]} for part in ("formatters", "handlers")},
+        "loggers": {_ACCESS: LOGGING_CONFIG["loggers"][_ACCESS]},
+    }
+    logging.config.dictConfig(config)
 
 
 async def answer_request(match: Match, invoker: Invoker, scope: Scope, receive: Receive, send: Send) -> None:
@@ -30,6 +50,7 @@ async def answer_request(match: Match, invoker: Invoker, scope: Scope, receive: 
     invocation_id = str(uuid.uuid4())
     scope["headers"] = _forwarded_headers(scope, invocation_id)
     scope["path_params"] = dict(match.values)
+    send = _logged(scope, send)
     try:
         result = await invoker.call(match.function, Request(scope, receive), invocation_id)
         response = _to_response(result)
@@ -39,6 +60,17 @@ async def answer_request(match: Match, invoker: Invoker, scope: Scope, receive: 
         logger.exception("Function '%s' returned what cannot be sent", match.function.name)
         response = _internal_error()
     await _send_response(match.function.name, response, scope, receive, send)
+
+
+def _logged(scope: Scope, send: Send) -> Send:
+    async def send_logged(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            path = "?".join(filter(None, [quote(scope["path"]), scope["query_string"].decode("latin-1")]))
+            client = ":".join(map(str, scope.get("client") or ()))
+            access.info('%s - "%s %s HTTP/%s" %d', client, scope["method"], path, "1.1", message["status"])
+        await send(message)
+
+    return send_logged
 
 
 def _forwarded_headers(scope: Scope, invocation_id: str) -> list[tuple[bytes, bytes]]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import errno
+import logging
 import socket
 import sys
 from collections.abc import Iterator, Sequence
@@ -17,6 +18,8 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from devhost.errors import AddressError
 from devhost.http.origins import is_loopback_name
+
+requests = logging.getLogger(f"{__name__}.requests")
 
 _BACKLOG = 2048
 # Kestrel's own; a shorter one makes pooled clients meet connections that close under them.
@@ -103,6 +106,8 @@ class LimitedProtocol(HttpToolsProtocol):
 
     def __init__(self, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
+        # uvicorn's own logger of requests is the worker's web server's, for which `fastapi_mode` writes.
+        self.access_logger, self.access_log = requests, requests.isEnabledFor(logging.INFO)
         self.url = b""
         self._unread_bytes = 0
         self._is_head = True
@@ -173,11 +178,11 @@ class WebServer(uvicorn.Server):
             ws="none",
             lifespan="off",
             log_config=None,
-            access_log=verbose,
             timeout_keep_alive=_KEEP_ALIVE_SECONDS,
             timeout_graceful_shutdown=int(grace_seconds),
         )
         super().__init__(config)
+        requests.setLevel(logging.INFO if verbose else logging.WARNING)
         self.ready = asyncio.Event()
 
     @contextlib.contextmanager

@@ -16,6 +16,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "settings",
         "host_settings",
         "invocation",
+        "azure_log",
         "tools",
         "plan",
         "principal",

@@ -56,8 +56,8 @@ BEHAVIOURS = {
     "devhost.functions-list": "`functions` lists each function with its path, and no address: any host may serve it.",
     "devhost.port-in-use": "A port in use is one clear sentence and exit code 2.",
     "devhost.drains": "The first signal lets running work end, the second stops at once.",
-    "devhost.forwarded-logs": "Of what the app logs, the local host shows what Azure would get; the rest with "
-    "--verbose and a mark, and warnings of the start always.",
+    "devhost.forwarded-logs": "Of what the app logs, the local host shows what Azure would get; the rest, warnings "
+    "of the start among it, with --verbose and a mark.",
     "devhost.durable-seam": "The engine calls durable functions by name with texts, through the SDK's converters, and "
     "failures carry the worker's own words.",
     "devhost.durable-functions": "Orchestrations, activities, entities and durable clients of an unmodified app run, "
@@ -85,7 +85,10 @@ BEHAVIOURS = {
     "devhost.settings-in-bindings": "%NAME% in a binding becomes the app setting; a name that no setting has is "
     "refused.",
     "devhost.keys": "With --auth, functions, the host's pages and webhooks ask for the keys that open them.",
-    "devhost.keys-not-logged": "A key in an address is *** in every line of the log.",
+    "devhost.keys-not-logged": "A key in an address is *** in every line of the host's own; the app's lines and "
+    "tracebacks are shown as Azure keeps them.",
+    "devhost.access-lines": "Each request of a function on the FastAPI extension's types is printed with its query, as "
+    "the worker's own server does (recorded), unless the app prevents it.",
     "devhost.keys-command": "`keys` prints the keys, which are made once.",
     "devhost.run-by-hand": "POST /admin/functions/{name} runs a timer now.",
     "devhost.watch": "With --watch an edit starts the app again and loses no durable work; an app that cannot be "

@@ -64,6 +64,8 @@ BEHAVIOURS = {
     "id of the invocation that runs it, which Azure needs to keep it, and never another run's.",
     "hosting.start-up-told-again": "What is logged while the app is made is logged again by the first invocation of "
     "the process, because Azure drops it before.",
+    "hosting.no-keys-in-logs": "Nothing that a deployed app prints or logs has the query or a header of a request, or "
+    "the query of an address that the app asks.",
     "hosting.no-text-in-logs": "No logger of ours says what was asked or answered, at any level.",
     "hosting.moves-over": "An app of agent-framework-azurefunctions becomes one of ours by its import line: the same "
     "constructor calls make the same functions, the same requests get the same answers.",

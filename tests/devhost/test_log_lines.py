@@ -1,4 +1,4 @@
-"""Keys that stand in addresses do not come into the log, and nothing does behind the host's last line."""
+"""Keys that stand in addresses are in no line of the host's own, and nothing comes behind its last line."""
 
 from __future__ import annotations
 
@@ -27,16 +27,57 @@ def fails(req: func.HttpRequest) -> str:
 
 @pytest.mark.slow
 @pytest.mark.behaviour("devhost.keys-not-logged")
-def test_a_key_in_an_address_is_not_logged(tmp_path: Path) -> None:
-    """Neither by the web server at --verbose, nor in the app's own line, nor in a traceback."""
+def test_a_key_in_an_address_is_in_no_line_of_the_hosts_own(tmp_path: Path) -> None:
+    """Not in that of a request at --verbose; the app's own line and a traceback have it, as they have it on Azure."""
     with RunningHost(make_app(tmp_path, APP), "--port", "0", "--verbose") as host:
         httpx.get(f"{host.origin}/api/fails?code=opens-it&q=seen", timeout=GUARD_SECONDS)
         host.wait_for("GET /api/fails")
     lines = [line for line in host.printed if "api/fails?" in line]
 
+    own = [line for line in lines if " devhost." in line]
+    assert len(own) == 1
+    assert "/api/fails?code=***&q=seen" in own[0]
     assert len(lines) >= 3
-    assert all("/api/fails?code=***&q=seen" in line for line in lines)
-    assert "opens-it" not in "\n".join(host.printed)
+    assert all("/api/fails?code=opens-it&q=seen" in line for line in lines if line not in own)
+
+
+STREAMING = """
+import azure.functions as func
+from azurefunctions.extensions.http.fastapi import JSONResponse, Request
+
+app = func.FunctionApp(http_auth_level=func.AuthLevel.ANONYMOUS)
+
+
+@app.route(route="a b/{name}", methods=["POST"])
+async def asked(req: Request) -> JSONResponse:
+    return JSONResponse({}, 201)
+"""
+QUIET = """
+import logging
+
+logging.getLogger("uvicorn.access").setLevel(logging.ERROR)
+logging.getLogger("uvicorn.access").propagate = False
+logging.getLogger("uvicorn.access").handlers.clear()
+"""
+FILTERED = """
+import logging
+
+logging.getLogger("uvicorn.access").addFilter(lambda record: False)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("devhost.access-lines")
+@pytest.mark.parametrize(("before", "is_printed"), [("", True), (QUIET, True), (FILTERED, False)])
+def test_a_request_is_printed_as_the_workers_own_server_does(tmp_path: Path, before: str, is_printed: bool) -> None:
+    """With its query. That server sets up its logging after the app was imported, and leaves filters alone."""
+    with RunningHost(make_app(tmp_path, before + STREAMING)) as host:
+        httpx.post(f"{host.origin}/api/a%20b/x?code=opens-it&q=a+b", timeout=GUARD_SECONDS)
+        httpx.get(f"{host.origin}/admin/host/status?code=opens-it", timeout=GUARD_SECONDS)
+        host.stop()
+    lines = [line.partition(" - ")[2] for line in host.printed if "opens-it" in line]
+
+    assert lines == ['"POST /api/a%20b/x?code=opens-it&q=a+b HTTP/1.1" 201 Created'] * is_printed
 
 
 LATE = """
