@@ -2,6 +2,7 @@
 
 import os
 
+import hosting.start_up  # noqa: F401 - first, so that it prints what stops a start: Azure's host does not say it
 from agents.assistant import create_assistant
 from agents.models import create_chat_client
 from hosting.app import AgentFunctionApp

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from devhost.bindings import HttpTrigger
-from devhost.errors import HostError
+from devhost.errors import AppLoadError, HostError
 from devhost.forwarding import AppLog
 from devhost.host import Address, Host, address_of, end_process_soon
 from devhost.http.keys import Keys, describe_keys, load_keys
@@ -43,7 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         _COMMANDS[options.command](options)
     except HostError as error:
-        print(f"Error: {error}", file=sys.stderr)
+        if not (isinstance(error, AppLoadError) and error.is_printed):
+            print(f"Error: {error}", file=sys.stderr)
         return error.exit_code
     return 0
 

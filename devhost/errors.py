@@ -22,7 +22,11 @@ class SettingsError(HostError):
 
 
 class AppLoadError(HostError):
-    """The app's script cannot be imported or holds no single app object."""
+    """The app's script cannot be imported or holds no single app object; `is_printed` if the app printed the cause."""
+
+    def __init__(self, text: str, *, is_printed: bool = False) -> None:
+        super().__init__(text)
+        self.is_printed = is_printed
 
 
 class FunctionLoadError(HostError):

@@ -10,10 +10,12 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
+from typing import Any, TextIO
 
 import azure.functions as func
 from azure.functions.decorators.function_app import Function as DeclaredFunction
@@ -115,26 +117,47 @@ def _load_declared_functions(folder: Path, script: str) -> tuple[Sequence[Declar
     os.chdir(folder)
     if str(folder) not in sys.path:
         sys.path.insert(0, str(folder))
-    module = _import_script(folder, script)
+    with _explained(folder, script):
+        module = importlib.import_module(Path(script).stem)
     app = _find_app(module, script)
-    try:
+    with _explained(folder, script):
         return list(app.get_functions()), Introduction.of(app)
-    except Exception as error:
-        raise AppLoadError(_explained(error, folder, script)) from error
 
 
-def _import_script(folder: Path, script: str) -> ModuleType:
+@contextmanager
+def _explained(folder: Path, script: str) -> Iterator[None]:
+    """Raise what ends the block as `AppLoadError`, which knows whether the app has printed it: once is enough."""
+    errors = sys.stderr
+    sys.stderr = printed = _Printed(errors)
     try:
-        return importlib.import_module(Path(script).stem)
+        yield
     except (Exception, SystemExit) as error:
-        raise AppLoadError(_explained(error, folder, script)) from error
+        message = " ".join(str(error).split())
+        is_printed = bool(message) and message in " ".join("".join(printed.texts).split())
+        raise AppLoadError(_explanation(error, message, folder, script), is_printed=is_printed) from error
+    finally:
+        sys.stderr = errors
 
 
-def _explained(error: BaseException, folder: Path, script: str) -> str:
+class _Printed:
+    """A stream that keeps what passes through it."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self.texts: list[str] = []
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        self.texts.append(text)
+        return self._stream.write(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+def _explanation(error: BaseException, message: str, folder: Path, script: str) -> str:
     """Return place, cause and what to do, each once; what the error says itself to do is enough."""
     if isinstance(error, SyntaxError) and error.filename and Path(error.filename).is_file():
         return f"{error.filename}, line {error.lineno}: {sentence(error.msg)} Correct the syntax."
-    message = " ".join(str(error).split())
     kind = "" if isinstance(error, ModuleNotFoundError) else type(error).__name__
     reason = sentence(": ".join(filter(None, [kind, message])))
     return " ".join(filter(None, [f"{_place(error, folder, script)}: {reason}", _advice(error, message, folder)]))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -51,7 +50,6 @@ from hosting.functions.wires import register_wires
 from hosting.host_settings import Safeguards, app_folder, report_missing, route_prefix, task_hub
 from hosting.http.page import FUNCTION as PAGE_FUNCTION
 from hosting.http.routes import OPENAPI
-from hosting.invocation import capture_start_up_log, end_start_up
 from hosting.limits import Limit
 from hosting.memory import OwnerMemory
 from hosting.names import Busy, entity_function, entity_name, http_function
@@ -68,6 +66,7 @@ from hosting.service.retention import DAY_SECONDS, checked_ttl
 from hosting.service.services import Services
 from hosting.service.sweeps import Sweep
 from hosting.settings import is_developers, is_production, read_settings, report_unknown, with_longest_wait
+from hosting.start_up import report_import, reported, warn
 from hosting.stores.choice import choose_stores
 from hosting.workflows import HostedWorkflow, WorkflowSource, hosted_workflows
 
@@ -83,8 +82,6 @@ __all__ = [
     "PrincipalRequest",
     "WorkflowHitlContext",
 ]
-
-logger = logging.getLogger(__name__)
 
 _NOT_YET = {
     "entity_id": "An agent's entity is 'dafx-<agent name>' and cannot be named. Leave entity_id out.",
@@ -133,7 +130,7 @@ class AgentFunctionApp(df.DFApp):
         environ: Mapping[str, str] = os.environ,
         **unknown: Any,
     ) -> None:
-        capture_start_up_log(environ)
+        report_import()
         quiet_libraries()
         _refuse("AgentFunctionApp", unknown)
         super().__init__(http_auth_level=http_auth_level)
@@ -281,21 +278,21 @@ class AgentFunctionApp(df.DFApp):
 
     def get_functions(self) -> list[Any]:
         """Return the functions for the worker to index, the user's own classic HTTP handlers adapted."""
-        functions: list[Any] = super().get_functions()
-        if not self._plan.agents:
-            logger.warning("This app has no agents. Give AgentFunctionApp(agents=[...]), or call add_agent(...).")
-        by_agent = {http_function(agent.name) for agent in self._plan.agents.values()}
-        names = by_agent | SHARED_FUNCTIONS | set(self._wire_functions)
-        ours = [function for function in functions if function.get_function_name() in names]
-        theirs = [function for function in functions if function.get_function_name() not in names]
-        refuse_taken_routes(ours, theirs)
-        if self._plan.has_owners:
-            warn_of_management_urls(theirs)
-        for function in theirs:
-            adapt_classic_handler(function)
-            name_executions(function)
-        end_start_up()
-        return functions
+        with reported():
+            functions: list[Any] = super().get_functions()
+            if not self._plan.agents:
+                warn("This app has no agents. Give agents=[...], or call add_agent(...). See docs/hosting.md.")
+            by_agent = {http_function(agent.name) for agent in self._plan.agents.values()}
+            names = by_agent | SHARED_FUNCTIONS | set(self._wire_functions)
+            ours = [function for function in functions if function.get_function_name() in names]
+            theirs = [function for function in functions if function.get_function_name() not in names]
+            refuse_taken_routes(ours, theirs)
+            if self._plan.has_owners:
+                warn_of_management_urls(theirs)
+            for function in theirs:
+                adapt_classic_handler(function)
+                name_executions(function)
+            return functions
 
     def add_agent(
         self,

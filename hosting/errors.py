@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from hosting.start_up import CODE
+
 
 class HostingError(Exception):
     """A refusal that a caller may read: `detail` has what was wrong, with the value, and what to do.
@@ -32,7 +34,7 @@ class HostingError(Exception):
         self.detail, self.retry_after_seconds = detail, retry_after_seconds
 
 
-class ConfigurationError(HostingError, code="configuration"):
+class ConfigurationError(HostingError, code=CODE):
     """Refused at start-up: a wrong agent, name, option or setting."""
 
 

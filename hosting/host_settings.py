@@ -9,7 +9,6 @@ fails then names no setting.
 from __future__ import annotations
 
 import json
-import logging
 import re
 import sys
 from collections.abc import Mapping
@@ -18,8 +17,7 @@ from pathlib import Path
 
 from hosting.errors import ConfigurationError
 from hosting.settings import Settings, is_hosted, is_production, site_name
-
-logger = logging.getLogger(__name__)
+from hosting.start_up import warn
 
 _MOST_HUB_LETTERS = 45
 _HUB = re.compile(r"[A-Za-z][A-Za-z0-9]{2,44}")
@@ -161,7 +159,7 @@ WORKER_SETTINGS = (
 
 
 def report_missing(environ: Mapping[str, str], python: tuple[int, int] = sys.version_info[:2]) -> None:
-    """Log a warning for each setting that is missing; nothing where no host runs the app."""
+    """Print a warning for each setting that is missing; nothing where no host runs the app."""
     for setting in WORKER_SETTINGS if is_hosted(environ) else ():
         given = environ.get(setting.name, "").strip().lower()
         if setting.for_load:
@@ -169,4 +167,5 @@ def report_missing(environ: Mapping[str, str], python: tuple[int, int] = sys.ver
         else:
             is_missing = python < (3, 13) and given not in ("1", "true", "yes", "t", "y")
         if is_missing:
-            logger.warning("Set the app setting %s to %s: without it %s.", setting.name, setting.value, setting.without)
+            value, without = setting.value, setting.without
+            warn(f"Set the app setting {setting.name} to {value}: without it {without}. See docs/deploying.md.")

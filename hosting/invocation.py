@@ -7,27 +7,17 @@ thread that the worker started, and agents run on a loop and in threads of our o
 variable of ours, which each task and each call of a thread inherits from its creator, and is copied from there to
 where the worker looks. A context belongs to one run: no id passes from one run to another. Without a worker there is
 no id, and none of this does anything.
-
-What an app logs while it is made belongs to no invocation, so the host would drop it. It is logged when it happens,
-for whoever sits in front of the process, kept, and logged again by the first invocation.
 """
 
 from __future__ import annotations
 
 import asyncio
-import logging
 import sys
-import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar
-
-from hosting.settings import is_hosted
-
-MOST_RECORDS = 100
-"""Start-up records that are kept, the first ones."""
 
 TASK_MARK = "__azure_function_invocation_id__"
 """The attribute of a task that both workers read."""
@@ -39,37 +29,6 @@ _OWN_MARK = "_agent_invocation"
 
 P = ParamSpec("P")
 T = TypeVar("T")
-
-
-class _Keeper(logging.Handler):
-    """Keeps the records of the thread that makes the app; the worker's other threads log for themselves."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.records: list[logging.LogRecord] = []
-        self._thread = threading.get_ident()
-
-    def emit(self, record: logging.LogRecord) -> None:
-        if record.thread == self._thread and len(self.records) < MOST_RECORDS:
-            self.records.append(record)
-
-
-_KEEPERS: list[_Keeper] = []
-"""The keeper of this process until its records were logged again: none or one, as logging is one for a process."""
-
-
-def capture_start_up_log(environ: Mapping[str, str]) -> None:
-    """Keep what is logged from here to `end_start_up`, where a host runs the app."""
-    if is_hosted(environ):
-        end_start_up()
-        _KEEPERS.append(_Keeper())
-        logging.getLogger().addHandler(_KEEPERS[-1])
-
-
-def end_start_up() -> None:
-    """Keep nothing more: the app is made, and the worker has its functions."""
-    for keeper in _KEEPERS:
-        logging.getLogger().removeHandler(keeper)
 
 
 @dataclass(frozen=True)
@@ -89,7 +48,7 @@ def begin_invocation(context: object = None) -> None:
     """Make the worker's call of a function the invocation of everything that the call begins.
 
     `context` is what the worker gives a parameter of that name; without it, tool threads have no id on Python 3.12 and
-    below. The first call of a process logs again what was logged at start-up.
+    below.
     """
     variable = getattr(sys.modules.get(_LIBRARY), _VARIABLE, None)
     invocation_id = getattr(context, "invocation_id", None) or getattr(asyncio.current_task(), TASK_MARK, None)
@@ -100,11 +59,6 @@ def begin_invocation(context: object = None) -> None:
     _CURRENT.set(Invocation(invocation_id, getattr(context, "thread_local_storage", None)))
     if variable is not None:
         variable.set(invocation_id)
-    while _KEEPERS:
-        for record in _KEEPERS.pop().records:
-            logger = logging.getLogger(record.name)
-            message, where = f"At start-up: {record.getMessage()}", (record.pathname, record.lineno)
-            logger.handle(logger.makeRecord(record.name, record.levelno, *where, message, (), record.exc_info))
 
 
 def mark_task(invocation: Invocation | None) -> None:

@@ -23,6 +23,7 @@ import msgspec
 from hosting.errors import ConfigurationError, UnauthorizedError
 from hosting.names import APP
 from hosting.settings import is_hosted, signs_users_in
+from hosting.start_up import warn
 
 logger = logging.getLogger(__name__)
 
@@ -191,9 +192,10 @@ def easy_auth(environ: Mapping[str, str] = os.environ) -> PrincipalResolver:
     if signs_users_in(environ):
         return _signed_in_by_platform
     if is_hosted(environ):
-        logger.warning(
+        warn(
             "principal=easy_auth() answers every request 401: WEBSITE_AUTH_ENABLED is not True, so App Service "
-            "Authentication is off here. Turn it on for the function app; on the local host, use --principal NAME."
+            "Authentication is off here. Turn it on for the function app; on the local host, use --principal NAME. "
+            "See docs/security.md."
         )
     return _signed_in_by_nobody
 

@@ -6,23 +6,18 @@ Settings are read once, at start-up, and a wrong one is refused there. docs/sett
 from __future__ import annotations
 
 import difflib
-import logging
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from hosting.errors import ConfigurationError
-
-logger = logging.getLogger(__name__)
+from hosting.start_up import SET_BY_HOSTS, warn
 
 _NAME = "AZURE_FUNCTIONS_ENVIRONMENT"
 _SITE = "WEBSITE_SITE_NAME"
 _SET_BY_AZURE = (_SITE, "WEBSITE_INSTANCE_ID")
 """Either is enough: Flex Consumption sets only the first, App Service both."""
-
-_SET_BY_HOSTS = ("AzureWebJobsScriptRoot", *_SET_BY_AZURE)
-"""Core Tools, the host's container images and the local host of this project set the first."""
 
 _SIGN_IN = "WEBSITE_AUTH_ENABLED"
 """Azure sets it to True with App Service Authentication, and the local host with --principal."""
@@ -35,7 +30,7 @@ def site_name(environ: Mapping[str, str]) -> str:
 
 def is_hosted(environ: Mapping[str, str]) -> bool:
     """Whether a Functions host runs the app; a test or a script that imports it is none."""
-    return any(environ.get(name) for name in _SET_BY_HOSTS)
+    return any(environ.get(name) for name in SET_BY_HOSTS)
 
 
 def signs_users_in(environ: Mapping[str, str]) -> bool:
@@ -232,18 +227,18 @@ def meaning_of(setting: str) -> str:
 
 
 def report_unknown(environ: Mapping[str, str]) -> None:
-    """Log a warning for each setting that begins as ours and is none, with the nearest that is one."""
+    """Print a warning for each setting that begins as ours and is none, with the nearest that is one."""
     report_misspelt(environ, ("AGENT_",), [str(field.alias) for field in Settings.model_fields.values()])
 
 
 def report_misspelt(
     environ: Mapping[str, str], beginnings: tuple[str, ...], known: Sequence[str], advice: str = "See docs/settings.md."
 ) -> None:
-    """Log a warning for each setting that begins as `known` ones do and is none; nothing where no host runs."""
+    """Print a warning for each setting that begins as `known` ones do and is none; nothing where no host runs."""
     for name in sorted(environ) if is_hosted(environ) else ():
         if name.upper().startswith(beginnings) and name not in known:
             nearest = difflib.get_close_matches(name.upper(), known, n=1, cutoff=0.0)[0]
-            logger.warning("There is no setting %s, so it does nothing. Is %s meant? %s", name, nearest, advice)
+            warn(f"There is no setting {name}, so it does nothing. Is {nearest} meant? {advice}")
 
 
 def with_longest_wait(settings: Settings, retries: int | None, interval: float | None) -> Settings:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import inspect
 import json
-import logging
 from collections.abc import Iterable
 from pathlib import Path
 from types import CellType, CodeType, FunctionType, ModuleType
@@ -31,8 +30,7 @@ from hosting.http.routes import ORCHESTRATION
 from hosting.names import APP, is_id, new_id
 from hosting.ports import OrchestrationClient, OrchestrationStatus
 from hosting.principal import Principal, PrincipalRequest, owner_of, resolve
-
-logger = logging.getLogger(__name__)
+from hosting.start_up import warn
 
 FIRST_PAUSE_SECONDS = 0.05
 LONGEST_PAUSE_SECONDS = 1.0
@@ -146,7 +144,7 @@ def _state_reply(shown: str, found: OrchestrationStatus | None, url: str) -> Rep
 
 
 def warn_of_management_urls(functions: Iterable[Any]) -> None:
-    """Log a warning for each function with an HTTP route whose code answers with the engine's own URLs.
+    """Print a warning for each function with an HTTP route whose code answers with the engine's own URLs.
 
     What it calls by a name of its module, of another one, of a class or around it is its code too.
     """
@@ -156,12 +154,10 @@ def warn_of_management_urls(functions: Iterable[Any]) -> None:
         handler = inspect.unwrap(getattr(function.get_user_function(), "client_function", function.get_user_function()))
         if isinstance(handler, FunctionType) and _distinguishes_keys(handler):
             code = handler.__code__
-            logger.warning(
-                "Function %s (%s, line %d) answers with management URLs, which hold a key to every conversation. "
-                "Answer with app.run_orchestration(...) instead.",
-                function.get_function_name(),
-                Path(code.co_filename).name,
-                code.co_firstlineno,
+            where = f"{Path(code.co_filename).name}, line {code.co_firstlineno}"
+            warn(
+                f"Function {function.get_function_name()} ({where}) answers with management URLs, which hold a key to "
+                "every conversation. Answer with app.run_orchestration(...) instead. See docs/security.md."
             )
 
 

@@ -17,6 +17,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "host_settings",
         "invocation",
         "azure_log",
+        "start_up",
         "tools",
         "plan",
         "principal",

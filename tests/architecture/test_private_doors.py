@@ -6,8 +6,13 @@ Each stands where the package has no public way. A package that moves one fails 
 from __future__ import annotations
 
 import ast
+import importlib
 import json
+import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
+from importlib.machinery import ModuleSpec
+from pathlib import Path
 from typing import Any
 
 import azure.functions as func
@@ -33,6 +38,8 @@ DOORS = {
     "_session": "hosting/runner/framework.py",  # that of an executor's agent
     "_current_frames": "hosting/runner/agent_loop.py",  # CPython's: where another thread is
 }
+_IMPORTED = "_initializing"
+"""Of a module's spec: True while it is imported. hosting/start_up.py has it set, which no name in its code shows."""
 INHERITED = {"_exception", "_is_complete", "_notify_parent", "_result"}
 """What a task of ours has from durabletask's `CompositeTask` (hosting/console/durable.py)."""
 
@@ -69,6 +76,25 @@ def test_a_private_name_is_found_and_an_own_one_is_none() -> None:
     source = "class A:\n    def m(self, other, sdk):\n        self._a = other._a\n        return sdk._b.c, self._n()\n"
 
     assert list(private_names(source)) == ["_b"]
+
+
+@pytest.mark.behaviour("hosting.private-doors")
+@pytest.mark.parametrize("last", ["", "raise LookupError"])
+def test_the_spec_of_a_module_says_that_it_is_imported_however_that_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, last: str
+) -> None:
+    """CPython: `ModuleSpec._initializing`, by an attribute that is set in Python."""
+    kept = "import sys\nspec = sys.modules[__name__].__spec__\nsys.kept = (spec, spec._initializing)\n"
+    (tmp_path / "imported_for_its_spec.py").write_text(kept + last, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setattr(sys, "kept", None, raising=False)
+
+    with pytest.raises(LookupError) if last else nullcontext():
+        importlib.import_module("imported_for_its_spec")
+
+    spec, was = vars(sys)["kept"]
+    assert (type(spec), was, getattr(spec, _IMPORTED)) == (ModuleSpec, True, False)
+    sys.modules.pop("imported_for_its_spec", None)
 
 
 @pytest.mark.behaviour("hosting.private-doors")

@@ -7,8 +7,8 @@ BEHAVIOURS = {
     "key and does not say that this is meant, is refused at start-up by a sentence that says what to set.",
     "azure.refuses-older-documents": "An app in production whose engine would let an overtaken execution replace a "
     "newer document is refused at start-up by a sentence that names the line of host.json.",
-    "azure.names-missing-worker-settings": "A setting that the Python worker needs and has not is named in the log at "
-    "start-up, with what does not work without it.",
+    "azure.names-missing-worker-settings": "A setting that the Python worker needs and has not is named in a line that "
+    "is printed at start-up, with what does not work without it.",
     "azure.costs-measured": "A turn takes of the storage account what the page on costs says, counted between two "
     "instances of the app.",
 }

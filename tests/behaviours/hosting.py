@@ -62,8 +62,8 @@ BEHAVIOURS = {
     "times, tokens.",
     "hosting.logs-carry-the-invocation": "What an agent, its tools, its middleware and its callbacks log carries the "
     "id of the invocation that runs it, which Azure needs to keep it, and never another run's.",
-    "hosting.start-up-told-again": "What is logged while the app is made is logged again by the first invocation of "
-    "the process, because Azure drops it before.",
+    "hosting.start-up-printed": "Whatever stops an app's start, and each warning of it, is printed as one sentence "
+    "with the page to read, because Azure's host drops the exceptions and the records of that time.",
     "hosting.no-keys-in-logs": "Nothing that a deployed app prints or logs has the query or a header of a request, or "
     "the query of an address that the app asks.",
     "hosting.no-text-in-logs": "No logger of ours says what was asked or answered, at any level.",

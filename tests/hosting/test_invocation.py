@@ -51,7 +51,7 @@ def test_what_an_agent_logs_is_what_azure_would_get(folder: Path) -> None:
             host.wait_for("callback of t")
         shop = logged_by(host, "shop")
 
-    assert [line for line in shop if not line.startswith("At start-up")] == [
+    assert shop == [
         "middleware of tool works",
         "sync tool in agent-tool_0",
         "callback of t",
@@ -92,7 +92,7 @@ def test_two_runs_at_once_keep_their_invocations_apart(folder: Path) -> None:
 
     by_invocation: dict[str, list[str]] = {}
     for line in shop:
-        if line and not line[1].startswith(("At start-up", "callback")):
+        if line and not line[1].startswith("callback"):
             by_invocation.setdefault(line[2], []).append(line[1])
     one_run = ["middleware of tool waits", "async tool begins", "child of the async tool", "async tool goes on"]
     assert list(by_invocation.values()) == [one_run, one_run]
@@ -109,19 +109,7 @@ def test_a_classic_handler_logs_for_its_invocation(folder: Path) -> None:
     assert "classic handler" in shop
 
 
-@pytest.mark.slow
-@pytest.mark.behaviour("hosting.start-up-told-again")
-def test_what_start_up_logs_is_logged_again_by_the_first_invocation_and_by_no_other(folder: Path) -> None:
-    """From where the app is made; what a module logs before that is not kept."""
-    with RunningHost(folder) as host:
-        for _ in range(2):
-            httpx.get(f"{host.origin}/api/health")
-        shop = logged_by(host, "shop")
-
-    assert shop == ["At start-up: made"]
-
-
-def test_without_a_worker_nothing_is_marked_and_nothing_kept() -> None:
+def test_without_a_worker_nothing_is_marked() -> None:
     """A test, a script, the worker of the console."""
 
     async def found() -> tuple[object, object]:

@@ -237,18 +237,16 @@ async def test_where_the_platforms_authentication_is_off_nobody_is_signed_in(val
 
 
 @pytest.mark.behaviour("hosting.easy-auth")
-def test_a_host_without_the_platforms_authentication_is_warned_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_host_without_the_platforms_authentication_is_warned_once(capsys: pytest.CaptureFixture[str]) -> None:
     """The sentence says what to do; a test or a script that imports the app is told nothing."""
     for environ in ({"WEBSITE_SITE_NAME": "agents"}, {}, {"WEBSITE_SITE_NAME": "agents", **ON}):
         easy_auth(environ)
 
-    assert [(record.levelno, record.getMessage()) for record in caplog.records] == [
-        (
-            logging.WARNING,
-            "principal=easy_auth() answers every request 401: WEBSITE_AUTH_ENABLED is not True, so App Service "
-            "Authentication is off here. Turn it on for the function app; on the local host, use --principal NAME.",
-        )
-    ]
+    assert capsys.readouterr().err == (
+        "principal=easy_auth() answers every request 401: WEBSITE_AUTH_ENABLED is not True, so App Service "
+        "Authentication is off here. Turn it on for the function app; on the local host, use --principal NAME. See "
+        "docs/security.md.\n"
+    )
 
 
 @pytest.mark.behaviour("hosting.easy-auth")

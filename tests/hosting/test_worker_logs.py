@@ -50,7 +50,7 @@ def test_the_worker_of_python_3_13_finds_the_invocation_at_every_record(tmp_path
             assert (record["task"], record["variable"], record["storage"]) == (None, *["invocation-a"] * 2)
     waits = ["middleware of tool waits", "async tool begins", "child of the async tool", "async tool goes on"]
     assert by_invocation == {
-        "invocation-a": ["At start-up: made", "middleware of tool works", "sync tool in agent-tool_0"],
+        "invocation-a": ["middleware of tool works", "sync tool in agent-tool_0"],
         "invocation-b": waits,
         "invocation-c": waits,
         "invocation-d": ["middleware of fail", f"Run {'d' * 32} of agent Joker failed."],

@@ -137,12 +137,12 @@ CASES: list[tuple[str, list[Change], str]] = [
     (
         "anonymous-http",
         [put("function_app.py", "enable_mcp_tool_trigger=True", 'http_auth_level="anonymous"')],
-        "function_app.py:11: http_",
+        "function_app.py:12: http_",
     ),
     (
         "anonymous-route",
         [put("function_app.py", "", '\n\n@app.route("x", auth_level=func.AuthLevel.ANONYMOUS)\ndef x(req): ...\n')],
-        "function_app.py:14: any",
+        "function_app.py:15: any",
     ),
     (
         "anonymous-mcp",

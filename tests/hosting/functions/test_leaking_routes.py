@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import logging
 import types
 from collections.abc import Callable
 from typing import Any
@@ -98,7 +97,7 @@ def harmless(req: Any, client: Any) -> Any:
     return Answers.plain(in_a_circle(req, client), client)
 
 
-def warnings_of(handler: Handler, caplog: pytest.LogCaptureFixture) -> list[str]:
+def warnings_of(handler: Handler, capsys: pytest.CaptureFixture[str]) -> list[str]:
     """Return what is said of an app with the handler behind a route."""
     app = df.DFApp(http_auth_level=func.AuthLevel.ANONYMOUS)
 
@@ -108,9 +107,8 @@ def warnings_of(handler: Handler, caplog: pytest.LogCaptureFixture) -> list[str]
 
     told.__annotations__ = {"req": func.HttpRequest}
     app.route(route="told")(app.durable_client_input(client_name="client")(told))
-    with caplog.at_level(logging.WARNING, "hosting"):
-        warn_of_management_urls(app.get_functions())
-    return caplog.messages
+    warn_of_management_urls(app.get_functions())
+    return capsys.readouterr().err.splitlines()
 
 
 @pytest.mark.behaviour("owners.orchestration-state")
@@ -118,14 +116,14 @@ def warnings_of(handler: Handler, caplog: pytest.LogCaptureFixture) -> list[str]
     "handler", [direct, by_its_name, by_a_helper, by_a_module, by_a_class, inside, decorated(answered)]
 )
 def test_a_route_is_named_wherever_in_the_app_the_urls_are_made(
-    handler: Handler, caplog: pytest.LogCaptureFixture
+    handler: Handler, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """By the function that answers."""
-    (line,) = warnings_of(handler, caplog)
+    (line,) = warnings_of(handler, capsys)
     assert " answers with management URLs, which hold a key to every conversation." in line
 
 
 @pytest.mark.behaviour("owners.orchestration-state")
-def test_a_route_that_only_calls_much_is_not_named(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_route_that_only_calls_much_is_not_named(capsys: pytest.CaptureFixture[str]) -> None:
     """Nor does one that calls itself hold up the start."""
-    assert warnings_of(harmless, caplog) == []
+    assert warnings_of(harmless, capsys) == []

@@ -4,8 +4,6 @@
 # (the decorators of the SDK carry no types)
 from __future__ import annotations
 
-import logging
-
 import azure.functions as func
 import pytest
 
@@ -72,11 +70,11 @@ def test_a_route_that_leaves_ours_alone_is_the_users_choice(name: str, route: st
 
 
 @pytest.mark.behaviour("hosting.no-agents-warned")
-def test_an_app_without_agents_is_warned(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_app_without_agents_is_warned(capsys: pytest.CaptureFixture[str]) -> None:
     """It starts: its author may be about to add some."""
     app_of().get_functions()
     app_of(scripted_agent("Joker")).get_functions()
 
-    assert [(record.levelno, record.getMessage()) for record in caplog.records] == [
-        (logging.WARNING, "This app has no agents. Give AgentFunctionApp(agents=[...]), or call add_agent(...).")
-    ]
+    assert capsys.readouterr().err == (
+        "This app has no agents. Give agents=[...], or call add_agent(...). See docs/hosting.md.\n"
+    )
