@@ -64,6 +64,7 @@ from hosting.service.deliveries import ENTITY
 from hosting.service.overview import OverviewSweep
 from hosting.service.retention import DAY_SECONDS, checked_ttl
 from hosting.service.services import Services
+from hosting.service.shared_store import ENTITY as STORE_ENTITY
 from hosting.service.sweeps import Sweep
 from hosting.settings import is_developers, is_production, read_settings, report_unknown, with_longest_wait
 from hosting.start_up import report_import, reported, warn
@@ -216,7 +217,7 @@ class AgentFunctionApp(df.DFApp):
             register_page(served)
         if self.enable_health_check:
             admits = (self._shutdown.admit, self._loop.admit)
-            register_health(served, services.log.readiness, admits, lists_agents=lists_agents)
+            register_health(served, services, admits, lists_agents=lists_agents)
 
     @property
     def agents(self) -> dict[str, SupportsAgentRun]:
@@ -243,7 +244,7 @@ class AgentFunctionApp(df.DFApp):
     def introduction(self) -> Mapping[str, Any]:
         """What a local host shows of the app when it starts: models, routes, its page, a first request."""
         timers = (RETENTION_FUNCTION, SWEEP_FUNCTION, WEBHOOK_FUNCTION)
-        shared = (*SHARED_FUNCTIONS, *self._wire_functions, *timers, ENTITY)
+        shared = (*SHARED_FUNCTIONS, *self._wire_functions, *timers, ENTITY, STORE_ENTITY)
         page = PAGE_FUNCTION if self._has_page else None
         return {**introduction_of(self._plan, shared), "openapi": OPENAPI.function, "page": page}
 

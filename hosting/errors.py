@@ -246,6 +246,10 @@ class EngineUnavailableError(RequestError, code="engine_unavailable", status=503
     """The durable engine could not be reached; what was requested may or may not happen."""
 
 
+class StoresDifferError(RequestError, code="stores_differ", status=503):
+    """Instances of one app have threads in different stores; only `health/ready` says so."""
+
+
 class InternalError(RequestError, code="internal_error", status=500):
     """A defect of ours; nothing of the cause leaves the process."""
 

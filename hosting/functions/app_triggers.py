@@ -7,8 +7,10 @@ from collections.abc import Callable, Sequence
 import azure.functions as func
 from azurefunctions.extensions.http.fastapi import Request, Response
 
+from hosting.entity.store_entity import StoreEntity
 from hosting.errors import HostingError, MethodNotAllowedError, UnknownRouteError
 from hosting.functions.answering import HttpRequest, Served, joined, respond, serves
+from hosting.functions.durable import register_entity
 from hosting.http import memory_routes, routes, schedule_routes, workflow_routes
 from hosting.http.deliveries import NOT_TAKEN
 from hosting.http.openapi import ServedApp, openapi_document
@@ -19,8 +21,9 @@ from hosting.http.page import Page
 from hosting.http.replies import Reply, json_reply
 from hosting.plan import Kind
 from hosting.request.contents import limits_of
+from hosting.service.services import Services
+from hosting.service.shared_store import ENTITY
 from hosting.settings import Settings
-from hosting.stores.connection import StoreReadiness
 
 UNKNOWN_FUNCTIONS: dict[Kind, str] = {"agent": "z_unknown_agent", "workflow": "z_unknown_workflow"}
 """The host tries functions by their names, in capitals: these are the last, so that they get what all others leave."""
@@ -73,12 +76,14 @@ def _unserved(served: Served, kind: Kind, method: str, name: str, rest: str) -> 
 
 
 def register_health(
-    served: Served, readiness: StoreReadiness, admits: Sequence[Callable[[], None]], *, lists_agents: bool
+    served: Served, services: Services, admits: Sequence[Callable[[], None]], *, lists_agents: bool
 ) -> None:
     """Register `GET health`, that the app runs, and `GET health/ready`, that it admits runs and can use its log.
 
-    `lists_agents`: the first names the agents, to whoever asks.
+    The second also finds instances with other stores, and has an entity for it. `lists_agents`: the first names the
+    agents, to whoever asks.
     """
+    readiness, shared = services.log.readiness, services.shared_store
 
     @serves(served, routes.HEALTH)
     async def health(request: HttpRequest) -> Reply:
@@ -89,7 +94,10 @@ def register_health(
         for admit in admits:
             admit()
         await readiness.check()
+        await shared.check(request.client)
         return json_reply(200, {"status": "ready"})
+
+    register_entity(served.app, ENTITY, StoreEntity(shared, services.log.clocks.wall, services.turn).handle)
 
 
 def register_openapi(served: Served, settings: Settings, *, has_health: bool) -> None:

@@ -94,7 +94,13 @@ READY = Route(
     "health/ready",
     "Check that the app takes runs and can use its log",
     ok(bodies.Readiness),
-    (errors.LogUnavailableError, errors.ShuttingDownError, errors.AgentsBlockedError),
+    (
+        errors.LogUnavailableError,
+        errors.ShuttingDownError,
+        errors.AgentsBlockedError,
+        errors.EngineUnavailableError,
+        errors.StoresDifferError,
+    ),
     is_anonymous=True,
     is_for_all=True,
 )

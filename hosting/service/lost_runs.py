@@ -7,6 +7,7 @@ endless, whatever died.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -15,8 +16,13 @@ from hosting.ports import Clock
 from hosting.runner.held_run import LEASE_MARGIN_SECONDS, LEASE_SECONDS
 from hosting.runner.thread_log import Decided, ThreadLog
 from hosting.thread.commands import CancelRun, ExpireRun
+from hosting.thread.conversation import Snapshot
 from hosting.thread.head import Head
+from hosting.thread.rows import RunRow
 from hosting.thread.run import Run
+from state.conversation import response_of
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass
@@ -93,3 +99,22 @@ class LostRunCheck:
             if idle_append is not None:
                 expired = ExpireRun(now, self._run_id, idle_append)
                 self._publish(self._address, await self._log.execute(self._address, expired))
+
+
+async def log_unknown_run(log: ThreadLog, address: Address, run_id: str, snapshot: Snapshot | None) -> None:
+    """Log that a thread has no such run, although an instance that accepted it had its entity signalled.
+
+    `snapshot` is what the operation for it came to: nothing is read for a run that it has.
+    """
+    if snapshot is not None and response_of(snapshot.conversation, run_id) is not None:
+        return
+    head = await log.head(address)
+    if head.state != "open" or head.imported is not None or await log.row(address, RunRow, run_id, head) is not None:
+        return
+    logger.warning(
+        "Run %s of thread %s of agent %s is not in the log that this instance has, so it does not run here. Another "
+        "instance accepted it, in another store: give all of them the same AGENT_LOG. GET health/ready says more.",
+        run_id,
+        address.thread_id,
+        address.agent,
+    )

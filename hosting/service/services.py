@@ -46,6 +46,7 @@ from hosting.service.retention import Retention
 from hosting.service.rotation import Rotation
 from hosting.service.runs import Runs
 from hosting.service.schedules import Schedules
+from hosting.service.shared_store import SharedStore
 from hosting.service.sharing import Sharing
 from hosting.service.sweeps import InstanceSweep, TombstoneSweep, UploadSweep
 from hosting.service.thread_operations import ThreadOperations
@@ -163,6 +164,7 @@ class Services:
         self.memories = Memories(stores.threads, self.log)
         self.budgets = Budgets(self.log)
         self.sharing = Sharing(self.log)
+        self.shared_store = SharedStore(self.log, stores.threads)
         self.retention = Retention(self.log, self.settings.log_days)
         self.operators_view = OperatorsView(self.log, self.holders, self.overview)
         self._planned: dict[str, AgentPlan] = {}

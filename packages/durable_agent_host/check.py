@@ -1,6 +1,6 @@
 """`durable-agent-host check`: what of an app is outdated, unsafe in production, or cannot be deployed.
 
-It reads files, and imports, runs and asks nothing.
+It reads files, and imports, runs and asks nothing, but with `--url` an app that runs.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from packages.durable_agent_host.checks import host_json, repository, requirements, settings, sources
+from packages.durable_agent_host.checks import host_json, repository, requirements, running, settings, sources
 from packages.durable_agent_host.checks.app import AppFolder, Found
 
 CHECKS: Mapping[str, Sequence[Callable[[AppFolder], Iterator[Found]]]] = {
@@ -44,6 +44,7 @@ def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser("durable-agent-host check", description="Say what to change before deploying.")
     parser.add_argument("folder", metavar="FOLDER", type=Path, nargs="?", default=Path(), help="the app's folder (.)")
     parser.add_argument("--ignore", metavar="ID", action="append", default=[], help="a check to pass over; repeatable")
+    parser.add_argument("--url", help="also ask the app that runs there whether it is ready")
     options = parser.parse_args(arguments)
     folder: Path = options.folder.resolve()
     known = [check_id(check) for checks in CHECKS.values() for check in checks]
@@ -54,10 +55,10 @@ def main(arguments: Sequence[str]) -> int:
     if not folder.is_dir() or not any((folder / name).is_file() for name in ("function_app.py", "host.json")):
         print(f"{folder} is no app: it has neither function_app.py nor host.json.", file=sys.stderr)
         return 2
-    return _print(AppFolder(folder), set(options.ignore), len(known))
+    return _print(AppFolder(folder), set(options.ignore), len(known), options.url)
 
 
-def _print(app: AppFolder, ignored: set[str], total: int) -> int:
+def _print(app: AppFolder, ignored: set[str], total: int, url: str | None) -> int:
     count = 0
     for kind, checks in CHECKS.items():
         lines = [
@@ -69,6 +70,9 @@ def _print(app: AppFolder, ignored: set[str], total: int) -> int:
         if lines:
             print(f"{kind}:", *lines, sep="\n")
         count += len(lines)
+    for place, sentence in running.not_ready(url) if url else ():
+        print("running:", f"    {place}: {sentence} [not-ready]", sep="\n")
+        count += 1
     if count:
         print("", f"{count} finding{'s' if count > 1 else ''}.", sep="\n")
         return 1

@@ -64,6 +64,8 @@ BEHAVIOURS = {
     "id of the invocation that runs it, which Azure needs to keep it, and never another run's.",
     "hosting.start-up-printed": "Whatever stops an app's start, and each warning of it, is printed as one sentence "
     "with the page to read, because Azure's host drops the exceptions and the records of that time.",
+    "hosting.one-store": "Instances of one task hub whose stores differ are found by `health/ready`, and a run that "
+    "the log of its entity does not have by a warning; nobody else is refused, and no turn pays for it.",
     "hosting.no-keys-in-logs": "Nothing that a deployed app prints or logs has the query or a header of a request, or "
     "the query of an address that the app asks.",
     "hosting.no-text-in-logs": "No logger of ours says what was asked or answered, at any level.",

@@ -392,3 +392,13 @@ def test_every_check_has_a_case_and_a_row_in_the_page() -> None:
 
     assert {name for name, *_ in CASES} == set(IDS)
     assert [cells[0].strip("`") for cells in rows(page, "check")] == IDS
+
+
+@pytest.mark.slow
+def test_an_app_that_runs_is_asked_where_its_address_is_given(both_installed: Path, made: Path) -> None:
+    """One that cannot be reached is a finding as well as one that is not ready."""
+    ended = check(both_installed, made, "--url", "http://127.0.0.1:9")
+
+    assert ended.returncode == 1
+    assert "running:\n    http://127.0.0.1:9/api/health/ready: The app cannot be reached: " in ended.stdout
+    assert " [not-ready]" in ended.stdout

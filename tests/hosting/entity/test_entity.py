@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from hosting.errors import LogUnavailableError, NewerVersionError
 from hosting.stores.contract import Append, StoredHead
-from hosting.thread.commands import ClaimRun, ClaimTerms
+from hosting.thread.commands import ClaimRun, ClaimTerms, DeleteThread
 from hosting.thread.events import Completed, Failed
 from tests.support.bench import ADDRESS, Bench
 from tests.support.seeds import repeated
@@ -360,3 +360,64 @@ async def test_a_thread_that_a_newer_version_works_on_is_left_to_it(bench: Bench
         await bench.signal(run_id)
 
     assert (bench.state, bench.agent.seen) == (None, [])
+
+
+UNSEEN = "is not in the log that this instance has"
+
+
+def warned(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """Return the warnings of runs that a log does not have."""
+    return [one.getMessage() for one in caplog.records if UNSEEN in one.getMessage()]
+
+
+@pytest.mark.behaviour("hosting.one-store")
+@pytest.mark.parametrize("has_thread", [False, True])
+async def test_a_run_that_the_log_does_not_have_is_warned_of(
+    bench: Bench, caplog: pytest.LogCaptureFixture, has_thread: bool
+) -> None:
+    """It was accepted in another store; nothing runs, and the document stays."""
+    if has_thread:
+        await bench.run("hi")
+    state, asked = bench.state, len(bench.agent.seen)
+
+    await bench.signal("accepted-elsewhere")
+
+    (line,) = warned(caplog)
+    assert line.startswith("Run accepted-elsewhere of thread t of agent joker ")
+    assert len(bench.agent.seen) == asked
+    if has_thread:
+        assert bench.state == state
+
+
+@pytest.mark.behaviour("hosting.one-store")
+async def test_a_run_of_a_thread_whose_log_is_another_one_is_warned_of_too(
+    bench: Bench, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The document is ahead of this log, and stays."""
+    await bench.run("hi")
+    other = Bench()
+    other.state = bench.state
+
+    await other.signal("accepted-elsewhere")
+
+    other.loop.close()
+    assert len(warned(caplog)) == 1
+    assert other.state == bench.state
+
+
+@pytest.mark.behaviour("hosting.one-store")
+async def test_a_run_that_the_log_has_is_warned_of_in_no_state(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    """Delivered again, after a later one, after it failed, after a reset and after the thread was deleted."""
+    first = await bench.run("hi")
+    failed = await bench.run("fail")
+    for run_id in (first, failed):
+        await bench.signal(run_id)
+    await bench.reset()
+    await bench.signal(first)
+    await bench.signal(failed)
+    await bench.services.log.execute(ADDRESS, DeleteThread(time.time()))
+    await bench.signal(first)
+    await bench.deliver({"logged": True}, name="delete")
+    await bench.signal(first)
+
+    assert warned(caplog) == []
