@@ -14,8 +14,7 @@ class HostingError(Exception):
     """A refusal that a caller may read: `detail` has what was wrong, with the value, and what to do.
 
     `thread_id` is the thread that the request named, once known, and `run_id` a run of it that is in the way, to be
-    read at `run_url`. `retry_after_seconds` for how long a store wants no call. `budget` is how a budget stands that is
-    used up, and `limit` one that is reached.
+    read at `run_url`. A store wants no call for `retry_after_seconds`. `budget` and `limit` say how one used up stands.
     """
 
     code: ClassVar[str] = "error"
@@ -395,11 +394,6 @@ class BudgetExceededError(RunError, code="budget_exceeded", status=402):
 
 class UnpricedModelError(RunError, code="unpriced_model", status=500):
     """A model answered, or was to be called, that has no price, and its agent has a budget of money."""
-
-    @classmethod
-    def of(cls, model: str, *, did: str = "answered") -> UnpricedModelError:
-        """Return the refusal of the model of that name, which did that."""
-        return cls(f"Model {model[:80]!r} {did} and has no price. Add it to the prices of the agent's budget.")
 
 
 RUN_ERRORS: tuple[type[HostingError], ...] = tuple(RunError.__subclasses__())

@@ -76,9 +76,9 @@ class Spending:
             return
         if self._budget.prices:
             if (asked := _asked(context)) is None and self._unpriced:
-                raise UnpricedModelError.of(min(self._unpriced))
+                raise unpriced_model(min(self._unpriced))
             if asked is not None and self._budget.price(asked) is None:
-                raise UnpricedModelError.of(asked, did="was to be called")
+                raise unpriced_model(asked, did="was to be called")
         if self._days is None:
             self._budget.check(self._before.plus(self.used))
             return
@@ -99,7 +99,7 @@ class Spending:
                 cost = price.of(answer.usage_details)
             else:
                 self._unpriced.add(self.model)
-                unpriced = UnpricedModelError.of(self.model)
+                unpriced = unpriced_model(self.model)
         used = self._add(answer.usage_details, cost)
         # A run that is cancelled now has had the answer all the same.
         if self._days is not None:
@@ -152,3 +152,10 @@ def check_prices(name: str, budget: Budget, agents: Iterable[Any]) -> None:
                 f"The budget of agent {name!r} has no price of its model {model[:80]!r}. Add it to prices: "
                 f"{{{model[:80]!r}: Price(input=..., output=...)}}."
             )
+
+
+def unpriced_model(model: str, *, did: str = "answered") -> UnpricedModelError:
+    """Return the refusal of the model of that name, which did that."""
+    return UnpricedModelError(
+        f"Model {model[:80]!r} {did} and has no price. Add it to the prices of the agent's budget."
+    )
