@@ -131,13 +131,14 @@ async def test_a_store_that_was_erased_or_replaced_while_nothing_ran_is_no_fault
     assert [await after.is_ready() for _ in range(100)] == [True] * 100
 
 
-async def test_an_instance_with_a_forgotten_setting_is_forgotten_once_it_is_gone(hub: Hub) -> None:
-    """Within the time for which a store counts as in use."""
+@pytest.mark.parametrize("is_at_work", [True, False])
+async def test_an_instance_with_a_forgotten_setting_is_forgotten_once_it_is_gone(hub: Hub, is_at_work: bool) -> None:
+    """Within the time for which a store counts as in use, also where nobody carries out what the hub holds."""
     right, wrong = Instance(hub, MemoryThreadStore("hub")), Instance(hub, MemoryThreadStore("hub"))
     hub.runs = wrong
     assert not await right.is_ready()
 
-    hub.runs = right
+    hub.runs = right if is_at_work else None
     hub.pass_time(FRESH_SECONDS)
 
     assert await right.is_ready()
