@@ -23,6 +23,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
+from hosting.errors import EngineUnavailableError
 from hosting.names import APP, is_id
 from hosting.ports import OrchestrationClient, OrchestrationStatus
 from hosting.principal import Principal
@@ -142,7 +143,7 @@ class Orchestrations:
             identity = f"{self.call_key}\n{name}\n{text}".encode(errors="surrogatepass")
             chosen = hashlib.sha256(identity).hexdigest()[:_ID_LENGTH]
         if await self.engine.client.status(chosen) is None:
-            await self.engine.client.start(name, chosen, json.loads(text))
+            await begin_orchestration(self.engine.client, name, chosen, json.loads(text))
         return chosen
 
     @_on_the_clients_loop
@@ -163,6 +164,18 @@ class Orchestrations:
         if status.is_over:
             raise LookupError(f"Orchestration {instance_id!r} has ended ({status.status}) and takes no events.")
         await self.engine.client.send_event(instance_id, event, json.loads(text))
+
+
+async def begin_orchestration(client: OrchestrationClient, name: str, instance_id: str, given: object) -> None:
+    """Start an orchestration under an id that nothing had; one that is there then was started, whatever was answered.
+
+    Raises `errors.EngineUnavailableError`.
+    """
+    try:
+        await client.start(name, instance_id, given)
+    except EngineUnavailableError:
+        if await client.status(instance_id) is None:
+            raise
 
 
 @dataclass(frozen=True)

@@ -62,8 +62,19 @@ class DurableClient:
     async def signal(self, entity: str, key: str, operation: str, value: object) -> None:
         """Send a one-way operation. The SDK sends no body for falsy values, so `value` must be truthy.
 
-        One that is not taken in time fails, and may still arrive.
+        One that is not taken in time fails, and may still arrive. It is sent once more where this process slept
+        meanwhile: the engine may have answered in time.
         """
+        clock = asyncio.get_running_loop().time
+        began_at = clock()
+        try:
+            await self._signal_once(entity, key, operation, value)
+        except EngineUnavailableError:
+            if clock() - began_at < 2 * self.signal_seconds:
+                raise
+            await self._signal_once(entity, key, operation, value)
+
+    async def _signal_once(self, entity: str, key: str, operation: str, value: object) -> None:
         sent = self.sdk.signal_entity(EntityId(quote(entity), quote(key, safe=_SAFE)), operation, value)
         await _reached(asyncio.wait_for(sent, self.signal_seconds))
 

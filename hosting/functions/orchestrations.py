@@ -11,6 +11,7 @@ import asyncio
 import inspect
 import json
 from collections.abc import Iterable
+from contextlib import suppress
 from pathlib import Path
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import Any
@@ -31,6 +32,7 @@ from hosting.names import APP, is_id, new_id
 from hosting.ports import OrchestrationClient, OrchestrationStatus
 from hosting.principal import Principal, PrincipalRequest, owner_of, resolve
 from hosting.start_up import warn
+from hosting.tools import begin_orchestration
 
 FIRST_PAUSE_SECONDS = 0.05
 LONGEST_PAUSE_SECONDS = 1.0
@@ -79,8 +81,9 @@ class OrchestrationRoutes:
             if principal is None and self._served.access.resolver is not None:
                 raise UnauthorizedError("This app requires you to sign in, and the request is not signed in. Sign in.")
             durable, shown = DurableClient(client), new_id()
-            await durable.start(name, _instance(owner_of(principal), shown), given)
-            found = await self._ended(durable, _instance(owner_of(principal), shown), wait_seconds)
+            instance = _instance(owner_of(principal), shown)
+            await begin_orchestration(durable, name, instance, given)
+            found = await self._ended(durable, instance, wait_seconds)
             url = urlsplit(req.url)
             where = "/".join(part for part in (f"{url.scheme}://{url.netloc}", self._prefix) if part)
             if found is not None and found.status == "Completed":
@@ -97,18 +100,17 @@ class OrchestrationRoutes:
         )
 
     async def _ended(self, client: OrchestrationClient, instance: str, seconds: float) -> OrchestrationStatus | None:
-        """Return how an instance stands, as soon as it has ended or after so many seconds."""
+        """Return how an instance stands, as soon as it has ended or after so many seconds; None if nobody knows.
+
+        It was started, so an engine that cannot be reached now is no reason to have the caller start another.
+        """
         clock = asyncio.get_running_loop().time
         end, pause = clock() + seconds, FIRST_PAUSE_SECONDS
-        found = await client.status(instance)
+        found = await _status(client, instance)
         while (found is None or not found.is_over) and (left := end - clock()) > 0 and not self._shutdown.is_ending:
             await asyncio.sleep(min(pause, left))
             pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
-            try:
-                found = await client.status(instance)
-            except EngineUnavailableError:  # an engine in this process ends with it
-                if not self._shutdown.is_ending:
-                    raise
+            found = await _status(client, instance) or found
         return found
 
     def register_status(self) -> None:
@@ -122,6 +124,12 @@ class OrchestrationRoutes:
             if found is None:
                 raise UnknownOrchestrationError(f"There is no orchestration {shown[:80]!r}.")
             return _state_reply(shown, found, f"{request.base_url}/{ORCHESTRATION.path.format(instance_id=shown)}")
+
+
+async def _status(client: OrchestrationClient, instance: str) -> OrchestrationStatus | None:
+    with suppress(EngineUnavailableError):
+        return await client.status(instance)
+    return None
 
 
 def _instance(owner: str, shown: str) -> str:

@@ -356,13 +356,15 @@ class ThreadLog:
         """Return what the store says, and call it again where it fails, within the patience of this log.
 
         Every try is counted as the agent's, also of what it keeps of owners. A read fails for good with its last try.
-        An append has as many tries as there is time for.
+        An append has as many tries as there is time for, and one more where this process slept through that time: the
+        store may have carried it out.
         """
         name = self._names.get(agent.lower().partition(".")[0], "")
         clock = asyncio.get_running_loop().time
         end, pause = clock() + self._patience_seconds, FIRST_PAUSE_SECONDS
-        left = MOST_READS if verb == "read" else math.inf
+        left, may_have_slept = (MOST_READS, False) if verb == "read" else (math.inf, True)
         while True:
+            tried_at = self.clocks.awake()
             try:
                 answer = await call()
                 if not isinstance(answer, Unknown):
@@ -374,7 +376,9 @@ class ThreadLog:
                 left -= 1
                 seconds = max(pause, error.retry_after_seconds)
                 if not left or clock() + seconds > end:
-                    raise
+                    if not may_have_slept or self.clocks.awake() - tried_at < PATIENCE_SECONDS:
+                        raise
+                    may_have_slept = False
             await asyncio.sleep(seconds)
             pause *= 2
 

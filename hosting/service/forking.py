@@ -15,11 +15,13 @@ request, or by that sweep.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from hosting.errors import (
     ArchiveIncompleteError,
+    EngineUnavailableError,
     HostingError,
     IdempotencyKeyReusedError,
     InvalidFieldError,
@@ -36,6 +38,7 @@ from hosting.service.archiving import Archiver, ConversationReader, lent_to
 from hosting.service.copies import Copy, blocks, drawn_generation
 from hosting.service.document_writer import Attachments
 from hosting.service.lending import Lending
+from hosting.service.signals import Signals
 from hosting.service.threads import Threads, ThreadView
 from hosting.stores.archive import Volume
 from hosting.stores.choice import Stores
@@ -49,6 +52,8 @@ from state.codec import parse_entry, write
 from state.conversation import forked, session_state, up_to, with_end, with_lenders, with_older, without_newest
 from state.extension import Lender, Pause, host_of
 from state.models import Conversation
+
+logger = logging.getLogger(__name__)
 
 _AT_ONCE = 1000
 """Entries that are read at a time."""
@@ -87,10 +92,11 @@ class Forking:
         self._attachments = attachments
         self._stores = stores
         self._lending = Lending(log, stores)
+        self._signals = Signals(log)
         self._publish = publish
 
     async def fork(self, origin: Address, wanted: ForkCall, client: EntityClient) -> Forked:
-        """Return the fork once its thread stands and its signal is taken; the same request finds the same one.
+        """Return the fork once its thread stands and its signal is sent; the same request finds the same one.
 
         Raises `UnknownRunError` and `InvalidFieldError` for a point that the conversation does not have or that is
         within a turn; `ThreadExistsError` for an id that is another thread's, and `IdempotencyKeyReusedError` where
@@ -105,7 +111,8 @@ class Forking:
         head = await self._log.head(target)
         source = ForkSource(origin.thread_id, wanted.point.text, 0, 0)
         if (found := _found(head, source)) is not None:
-            return await self._answered(target, found, client, replayed=True)
+            await self._is_to_be_stored(target, head, client)
+            return _answer(target, found, replayed=True)
         if head.state == "deleted" and key is not None:
             raise ThreadDeletedError("The fork that this Idempotency-Key made was deleted. Send another key.")
         try:
@@ -162,10 +169,10 @@ class Forking:
             await copy.end(is_used=False)
         if isinstance(decided.outcome, Refused):
             raise decided.outcome.error
-        forked_to = await self._answered(target, found or source, client, replayed=found != source)
-        if found == source:
+        is_stored = await self._is_to_be_stored(target, decided.head, client)
+        if found == source and is_stored:
             await copy.end(is_used=True)
-        return forked_to
+        return _answer(target, found or source, replayed=found != source)
 
     async def _borrowed(self, view: ThreadView, conversation: Conversation, copy: Copy) -> Conversation | None:
         """Return the conversation with what is archived of it borrowed; None where it has to have copies.
@@ -237,10 +244,22 @@ class Forking:
             conversation = up_to(with_older(conversation, texts), entries)
         return conversation if is_whole else self._archiver.cut(conversation)
 
-    async def _answered(self, target: Address, found: ForkSource, client: EntityClient, *, replayed: bool) -> Forked:
-        # Any run's signal has its entity store what the log has.
-        await client.signal(*target.entity, "run", {"run_id": "forked", "logged": True})
-        return Forked(target.thread_id, found.thread_id, found.entries, replayed)
+    async def _is_to_be_stored(self, target: Address, head: Head, client: EntityClient) -> bool:
+        """Return whether the fork's entity was signalled to store its document.
+
+        Where not, the fork stands all the same, and whoever is refused one would make another: the mark of the copy
+        has the sweep over uploads signal for it.
+        """
+        try:
+            await self._signals.store(target, 0 if head.imported is None else head.imported.position, client, "forked")
+        except EngineUnavailableError:
+            logger.warning("Fork %s is stored later: its signal was not taken.", target.thread_id)
+            return False
+        return True
+
+
+def _answer(target: Address, source: ForkSource, *, replayed: bool) -> Forked:
+    return Forked(target.thread_id, source.thread_id, source.entries, replayed)
 
 
 def keyed_fork(origin: Address, key: str) -> Address:

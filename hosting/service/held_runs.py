@@ -36,7 +36,8 @@ from hosting.runner.telemetry import REPORTED, report
 from hosting.runner.thread_log import Decided, ThreadLog
 from hosting.service.broadcast import Broadcast, DeltaText, LoggedEvent, UnderWay
 from hosting.service.conversations import Conversations
-from hosting.thread.commands import ClaimRun, ClaimTerms, EndRun, Refused, ReleaseRun, SignalFailed
+from hosting.service.signals import Signals
+from hosting.thread.commands import ClaimRun, ClaimTerms, EndRun, Refused
 from hosting.thread.conversation import Snapshot
 from hosting.thread.events import Accepted, Claimed, Holder, Terminal
 from hosting.thread.head import Head
@@ -89,6 +90,7 @@ class HeldRuns:
         does not fit into a conversation, or None. No run is claimed here unless `takes_runs`.
         """
         self._log = log
+        self._signals = Signals(log)
         self._conversations = conversations
         self._broadcast = broadcast
         self._agents = agents
@@ -279,13 +281,14 @@ class HeldRuns:
             held.is_over.set()
 
     async def _is_signalled(self, held: HeldRun, signal: Awaitable[None]) -> bool:
-        """Return whether the engine took the run's signal; otherwise withdraw the run."""
+        """Return whether the engine took the run's signal; else withdraw the run, unless others have it by its log."""
         try:
             await signal
-        except EngineUnavailableError:
-            logger.warning("Run %s is taken back: its signal was not taken.", held.run_id)
-            accepted, at = held.run.accepted, self._log.clocks.wall()
-            await self._let_go(held, SignalFailed(at, held.run_id, held.token, accepted.key, accepted.fingerprint))
+        except EngineUnavailableError as error:
+            decided, is_taken = await self._signals.withdraw(held.address, held.run.accepted, held.token)
+            self.publish(held.address, decided)
+            held.lost_by = None if is_taken else error
+            logger.warning("Run %s %s.", held.run_id, "went on elsewhere" if is_taken else "is taken back: no signal")
             return False
         return True
 
@@ -339,11 +342,8 @@ class HeldRuns:
 
     async def _release(self, held: HeldRun) -> None:
         """Release the run, whose signal was taken: its entity continues at once."""
-        await self._let_go(held, held.release())
-
-    async def _let_go(self, held: HeldRun, command: ReleaseRun | SignalFailed) -> None:
         try:
-            self.publish(held.address, await self._log.execute(held.address, command))
+            self.publish(held.address, await self._log.execute(held.address, held.release()))
         except LogUnavailableError:
             logger.warning("Run %s stays claimed until its lease is out.", held.run_id)
 

@@ -25,9 +25,11 @@ from hosting.principal import Principal
 from hosting.runner.thread_log import ThreadLog, epoch_store_key
 from hosting.service.deletion import Receipt
 from hosting.service.purging import Purging
+from hosting.service.signals import Signals
 from hosting.service.threads import ThreadExport, Threads
 from hosting.stores.choice import Stores
 from hosting.thread.commands import DeleteThread, ImportThread, Refused
+from hosting.thread.head import Head
 from state.codec import write
 from state.conversation import owned_by
 
@@ -58,6 +60,7 @@ class Owners:
         self._threads = threads
         self._purging = purging
         self._stores = stores
+        self._signals = Signals(log)
         self._agents = agents
 
     async def export(
@@ -132,7 +135,9 @@ class Owners:
         if there.imported is None or there.imported.source != source:
             if head.runs or head.waiting is not None:
                 raise ThreadChangedError("Runs of the thread have not ended, or wait for approvals. Try again then.")
-            await self._import(address, target, source, principal, client)
+            there = await self._import(address, target, source, principal, client)
+        assert there.imported is not None
+        await self._signals.store(target, there.imported.position, client, "imported")
         decided = await self._log.execute(address, DeleteThread(self._log.clocks.wall(), "assigned", head.position))
         if decided.head.state == "open":
             raise ThreadChangedError("The thread went on meanwhile. Try again.")
@@ -140,7 +145,7 @@ class Owners:
 
     async def _import(
         self, address: Address, target: Address, source: str, principal: Principal, client: EntityClient
-    ) -> None:
+    ) -> Head:
         export = await self._threads.export(address, client)
         there = await self._log.head(target)
         epoch = there.epoch + 1 if there.state == "deleted" else there.epoch
@@ -152,8 +157,7 @@ class Owners:
         decided = await self._log.execute(target, begin)
         if isinstance(decided.outcome, Refused):
             raise decided.outcome.error
-        # Any run's signal has its entity store what the log has.
-        await client.signal(*target.entity, "run", {"run_id": "imported", "logged": True})
+        return decided.head
 
     async def _listed(self, owner: str, after: tuple[str, str] = ("", "")) -> AsyncIterator[tuple[Address, str]]:
         """Iterate over the owner's threads that the log knows after that agent and id, each with its state."""

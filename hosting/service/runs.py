@@ -31,6 +31,7 @@ from hosting.service.broadcast import Broadcast, LoggedEvent, News
 from hosting.service.held_runs import HeldRuns
 from hosting.service.limiting import Limiter
 from hosting.service.lost_runs import LostRunCheck
+from hosting.service.signals import Signals
 from hosting.settings import Settings
 from hosting.thread.commands import (
     AcceptRun,
@@ -39,7 +40,6 @@ from hosting.thread.commands import (
     Change,
     Command,
     Refused,
-    SignalFailed,
     Stale,
     Unchanged,
 )
@@ -136,6 +136,7 @@ class Runs:
         self._admits = admits
         self._limiters = limiters
         self._starts = Starts()
+        self._signals = Signals(log)
 
     async def start(
         self, agent: str, call: StartRun, client: EntityClient, caller: Caller = NOBODY, *, is_limited: bool = True
@@ -144,8 +145,9 @@ class Runs:
 
         Returns once the run is sure to end. Raises what `admits` raise, `InvalidThreadIdError` for an id that no new
         thread may have unless a thread of another package stands there, what the thread refuses
-        (`hosting.thread.decide`), `LogUnavailableError`, and `EngineUnavailableError` if no signal was taken: then
-        nothing is started, unless another caller was answered about it. The run continues if the caller is cancelled.
+        (`hosting.thread.decide`), `LogUnavailableError`, and `EngineUnavailableError` if no signal was taken, as far as
+        the log shows: then nothing is started, unless another caller was answered about it. The run continues if the
+        caller is cancelled.
         Where it `is_limited`, an agent with a limit refuses it by `LimitExceededError`, before anything is stored.
         """
         self.admit()
@@ -219,41 +221,46 @@ class Runs:
         """Return the run that a command accepted or found, once its signal is taken.
 
         `run_id` is the id of a run that it accepted. If it was claimed, it begins after the signal. If no signal is
-        taken, the run is withdrawn, by its holder or here. Raises as `start` does.
+        taken, the run is withdrawn, by its holder or here. One that others have or have ended by then is returned as
+        they left it: its signal was taken, whatever the engine answered. Raises as `start` does.
         """
         match decided.outcome:
             case Refused(error=error, signal=signal):
                 if signal:
-                    await self._signal(address, client, "delete")
+                    await self._signals.delete(address, client)
                 raise copy(error)  # a copy: a raised error refers to frames, and they to the request
             case Change() if (run := fold_run(address, run_id, decided.events, decided.head.epoch)) is not None:
-                await self._begin(address, decided, run.accepted, client, is_new=is_new)
-                return Started(run)
+                is_begun = await self._begin(address, decided, run.accepted, client, is_new=is_new)
+                return Started(run if is_begun else await self._read(address, run_id, client))
             case Change(run_id=found, signal=signal) | Unchanged(run_id=found, signal=signal):
                 self._holders.publish(address, decided)
                 if signal:
-                    await self._signal(address, client, "run", run_id=found)
+                    await self._signals.run(address, found, client)
                 return Started(await self._read(address, found, client), replayed=True)
             case Stale():
                 raise LogUnavailableError("The thread changed while the run was begun. Try again.")
 
     async def _begin(
         self, address: Address, decided: Decided, accepted: Accepted, client: EntityClient, *, is_new: bool
-    ) -> None:
-        """Signal for a run that was just accepted, and hold it if it was claimed."""
+    ) -> bool:
+        """Signal for a run that was just accepted, and hold it if it was claimed; False if others have it by now."""
         self._holders.publish(address, decided)
-        signal = asyncio.ensure_future(self._signal(address, client, "run", run_id=accepted.run_id))
+        order = {"run_id": accepted.run_id, "logged": True}
+        signal = asyncio.ensure_future(client.signal(*address.entity, "run", order))
         held = await self._holders.hold(address, decided, client, signal, is_new=is_new)
         try:
             await asyncio.shield(signal)
         except EngineUnavailableError:
             if held is not None:
                 await held.is_over.wait()
+                is_taken = held.lost_by is None
             else:
-                at = self._log.clocks.wall()
-                failed = SignalFailed(at, accepted.run_id, None, accepted.key, accepted.fingerprint)
-                self._holders.publish(address, await self._log.execute(address, failed))
-            raise
+                decided, is_taken = await self._signals.withdraw(address, accepted, None)
+                self._holders.publish(address, decided)
+            if not is_taken:
+                raise
+            return False
+        return True
 
     async def wait_as(self, wanted: Wait, run: Run, client: EntityClient) -> Run:
         """Return the run once it has ended, or as it stands when the wait is over."""
@@ -326,10 +333,13 @@ class Runs:
             return run
         decided = await self._log.execute(address, command)
         self._holders.publish(address, decided)
+        is_sure = True
         if decided.head.state == "deleting":
-            await self._signal(address, client, "delete")
+            await self._signals.delete(address, client)
         elif not isinstance(decided.outcome, Stale) and decided.outcome.signal:
-            await self._signal(address, client, "run", run_id=run_id)
+            is_sure = await self._signals.run(address, run_id, client)
+        if not is_sure:  # the log shows more than this
+            return await self._read(address, run_id, client)
         return _with_updates(run, [LoggedEvent(position, event) for position, event in decided.events])
 
     async def _refresh(self, run: Run, client: EntityClient | None, check: LostRunCheck) -> Run:
@@ -354,17 +364,13 @@ class Runs:
         """Return the run as the log has it; a deletion that is under way is signalled for first."""
         head = await self._log.head(address)
         if head.state == "deleting":
-            await self._signal(address, client, "delete")
+            await self._signals.delete(address, client)
         found = await read_run(self._log, address, run_id, head)
         if found is None:
             raise UnknownRunError(f"There is no run {run_id[:80]!r} on thread {address.thread_id[:80]!r}.")
         if isinstance(found, DeletedRow):
             raise ThreadDeletedError(f"Run {run_id!r} was deleted with its thread.")
         return _not_deleted(found)
-
-    async def _signal(self, address: Address, client: EntityClient, operation: str, **order: object) -> None:
-        """Have the thread's entity carry out what the log already has. Raises `EngineUnavailableError`."""
-        await client.signal(*address.entity, operation, {**order, "logged": True})
 
 
 def next_pause(pause_seconds: float) -> float:

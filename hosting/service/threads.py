@@ -33,6 +33,7 @@ from hosting.service.held_runs import HeldRuns
 from hosting.service.purging import Purging
 from hosting.service.push_configs import PushConfig
 from hosting.service.runs import FIRST_POLL_SECONDS, next_pause
+from hosting.service.signals import Signals
 from hosting.service.thread_operations import OperationOutcome
 from hosting.service.webhooks import Webhooks
 from hosting.stores.choice import Stores
@@ -120,6 +121,7 @@ class Threads:
         self._log = log
         self._conversations = conversations
         self._stores = stores
+        self._signals = Signals(log)
 
     async def page(self, agent: str, owner: str, limit: int, cursor: str | None, client: EntityClient) -> EntityPage:
         """Return a page of the owner's threads with the agent, in the order of the store.
@@ -225,9 +227,9 @@ class Threads:
         decided = await self._log.execute(address, ResetThread(self._log.clocks.wall()))
         self._holders.publish(address, decided)
         if isinstance(decided.outcome, Refused):
-            await self._signal_delete(address, client)
+            await self._signals.delete(address, client)
             raise decided.outcome.error
-        await client.signal(*address.entity, "reset", {"position": decided.head.reset_at})
+        await self._signals.reset(address, decided.head.reset_at, client)
 
     async def describe(self, address: Address, metadata: Mapping[str, str], client: EntityClient) -> None:
         """Give the thread this metadata in place of what it had; one that is not there begins with it.
@@ -240,8 +242,7 @@ class Threads:
         if isinstance(decided.outcome, Refused):
             raise decided.outcome.error
         self._holders.publish(address, decided)
-        # Any run's signal has its entity store what the log has.
-        await client.signal(*address.entity, "run", {"run_id": "described", "logged": True})
+        await self._signals.store(address, decided.head.described, client, "described")
 
     async def delete(self, address: Address, client: EntityClient, seconds: float) -> bool:
         """Have the thread deleted, its open runs ended first; return whether nothing of it can come back any more.
@@ -277,7 +278,7 @@ class Threads:
         patience = 0.0 if decided.events else min(seconds, _PATIENCE_SECONDS)
         if patience and await self._until(is_deleted, patience):
             return True
-        await self._signal_delete(address, client)
+        await self._signals.delete(address, client)
         return await self._until(is_deleted, seconds - patience)
 
     async def _has_returned(self, address: Address, client: EntityClient) -> bool:
@@ -315,7 +316,7 @@ class Threads:
         """Return the thread's head and its document as it is stored; raises as `view` does."""
         head = await self._log.head(address)
         if head.state == "deleting":
-            await self._signal_delete(address, client)  # whoever began it may have died before
+            await self._signals.delete(address, client)  # whoever began it may have died before
             raise _deleting(address.thread_id)
         text = None if head.state == "deleted" else await client.read(*address.entity)
         if head.state == "deleted" or (head.position == 0 and text is None):

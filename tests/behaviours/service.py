@@ -15,6 +15,8 @@ BEHAVIOURS = {
     "process that is behind four (Budgets).",
     "service.promises": "Whoever is promised an outcome has a signal of its own taken first; where none is taken "
     "nothing is left but a free key.",
+    "service.late-answers": "An engine whose answer never comes has taken what the log or the document shows: a run, "
+    "an approval, a reset or a deletion that was carried out is answered, and a fork that stands.",
     "service.cancel": "A run is cancelled whichever process holds it.",
     "service.stale": "A holder that was taken over appends nothing more.",
     "service.leave": "A process that is told to stop hands its runs on, and answers who waits there "

@@ -1,22 +1,45 @@
-"""An engine that takes its time over a signal: whoever waits is told after a while."""
+"""An engine that takes its time, or whose answers are lost: what callers are told, and what counts all the same."""
+
+from __future__ import annotations
 
 import asyncio
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, TypeVar
 
+import azure.functions as func
 import pytest
-from azure.durable_functions import EntityId
+from azure.durable_functions import EntityId, OrchestrationRuntimeStatus
 
 from hosting.errors import EngineUnavailableError
 from hosting.functions.durable import DurableClient
+from hosting.tools import Engine, Orchestrations
+from tests.support.app.scripted import scripted_agent
+from tests.support.made_app import app_of
 
 GUARD_SECONDS = 5.0
+T = TypeVar("T")
+ORDER = ("dafx-joker", "t", "run", {"logged": True})
 
 
 class Stalled:
-    """The one method of the SDK's client, to which nobody answers, as where the engine's disk is full."""
+    """The one method of the SDK's client, to which nobody answers, as where the engine's disk is full.
+
+    `meanwhile` is called once, as soon as something was sent; after it the engine answers.
+    """
+
+    def __init__(self, meanwhile: Callable[[], None] | None = None) -> None:
+        self.sent = 0
+        self._meanwhile = meanwhile
 
     async def signal_entity(self, entity: EntityId, operation: str, value: object) -> None:
-        """Wait."""
-        await asyncio.Event().wait()
+        """Wait, or answer."""
+        self.sent += 1
+        if self._meanwhile is None or self.sent == 1:
+            if self._meanwhile is not None:
+                self._meanwhile()
+            await asyncio.Event().wait()
 
 
 @pytest.mark.behaviour("http.full-disk")
@@ -25,4 +48,98 @@ async def test_a_signal_that_nobody_takes_fails_in_time() -> None:
     client = DurableClient(Stalled(), signal_seconds=0.01)
 
     with pytest.raises(EngineUnavailableError):
-        await asyncio.wait_for(client.signal("dafx-joker", "t", "run", {"logged": True}), GUARD_SECONDS)
+        await asyncio.wait_for(client.signal(*ORDER), GUARD_SECONDS)
+
+
+@pytest.mark.behaviour("service.late-answers")
+async def test_a_signal_whose_time_was_slept_through_is_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody knows of an answer that came while this process was stopped."""
+    loop, slept = asyncio.get_running_loop(), [0.0]
+    time_of_loop = loop.time
+    monkeypatch.setattr(loop, "time", lambda: time_of_loop() + slept[0])
+    engine = Stalled(lambda: slept.__setitem__(0, 70.0))
+
+    await asyncio.wait_for(DurableClient(engine).signal(*ORDER), 2 * 70.0)
+
+    assert engine.sent == 2
+
+
+@dataclass(frozen=True)
+class Status:
+    """How an instance stands, as the SDK has it."""
+
+    runtime_status: OrchestrationRuntimeStatus | None
+    output: Any = None
+    custom_status: Any = None
+
+
+class Deaf:
+    """The SDK's client for orchestrations, whose first answers are lost: so many calls of each name fail.
+
+    One that is started is there, and has ended, whether or not that was answered. One that `is_away` starts nothing.
+    """
+
+    def __init__(self, lost: dict[str, int], *, is_away: bool = False) -> None:
+        self.started = list[str]()
+        self._is_away = is_away
+        self._lost = dict(lost)
+
+    async def start_new(self, name: str, instance_id: str, given: object) -> str:
+        """Start one."""
+        if not self._is_away:
+            self.started.append(instance_id)
+        return self._answered("start", instance_id)
+
+    async def get_status(self, instance_id: str) -> Status:
+        """Return how one stands."""
+        ended = Status(OrchestrationRuntimeStatus.Completed, "done")
+        return self._answered("status", ended if instance_id in self.started else Status(None))
+
+    def _answered(self, call: str, answer: T) -> T:
+        self._lost[call] = self._lost.get(call, 0) - 1
+        if self._lost[call] >= 0:
+            raise ConnectionResetError
+        return answer
+
+
+async def asked(sdk: Any, *, wait_seconds: float = GUARD_SECONDS) -> tuple[int, str]:
+    """Have an app start an orchestration for a request; return the status and the body of its answer."""
+    app = app_of(scripted_agent("Joker"))
+    request = func.HttpRequest("POST", "http://app.example/api/ask", body=b"")
+    answer = await app.run_orchestration(request, sdk, "ask", wait_seconds=wait_seconds)
+    return answer.status_code, answer.get_body().decode()
+
+
+@pytest.mark.behaviour("service.late-answers")
+@pytest.mark.parametrize("lost", [{"start": 1}, {"status": 1}, {"status": 2}])
+async def test_an_orchestration_that_was_started_is_answered_whatever_answer_was_lost(lost: dict[str, int]) -> None:
+    """Whoever is refused one starts another."""
+    sdk = Deaf(lost)
+
+    assert await asked(sdk) == (200, '"done"')
+    assert len(sdk.started) == 1
+
+
+@pytest.mark.behaviour("service.late-answers")
+async def test_an_orchestration_of_which_nobody_can_tell_is_answered_with_its_place() -> None:
+    """It was started."""
+    status, body = await asked(Deaf({"status": 1}), wait_seconds=0.0)
+
+    assert (status, json.loads(body)["status"]) == (202, "Pending")
+
+
+@pytest.mark.behaviour("service.late-answers")
+async def test_an_orchestration_that_was_not_started_is_refused() -> None:
+    """It may be started again."""
+    status, body = await asked(Deaf({"start": 1}, is_away=True))
+
+    assert (status, json.loads(body)["code"]) == (503, "engine_unavailable")
+
+
+@pytest.mark.behaviour("service.late-answers")
+async def test_a_tool_that_starts_an_orchestration_is_told_so_though_the_answer_was_lost() -> None:
+    """The call that is made again would find it."""
+    sdk = Deaf({"start": 1})
+    orchestrations = Orchestrations(Engine(DurableClient(sdk), asyncio.get_running_loop()), "key")
+
+    assert [await orchestrations.start("ask")] == sdk.started

@@ -155,6 +155,23 @@ async def test_an_append_whose_outcome_is_unknown_is_given_again_and_counts_once
     assert await desk.kinds() == ["accepted", "claimed"]
 
 
+@pytest.mark.behaviour("log.unknown")
+async def test_an_append_whose_time_was_slept_through_is_given_again_once() -> None:
+    """It was carried out: whoever is told to try again would have it done twice."""
+    desk = Desk(patience_seconds=0.0)
+    desk.store.fails = ["answer lost"]
+
+    async def sleep() -> None:
+        desk.now += 70.0
+
+    desk.store.before_append = sleep
+
+    decided = await desk.log.execute(ADDRESS, accept("r1"), is_new=True)
+
+    assert [run.id for run in decided.head.runs] == ["r1"]
+    assert await desk.kinds() == ["accepted"]
+
+
 @pytest.mark.behaviour("log.reads-again")
 @pytest.mark.parametrize("call", ["head", "events", "row"])
 async def test_a_read_that_fails_is_tried_again(desk: Desk, call: str) -> None:

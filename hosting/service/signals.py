@@ -1,0 +1,87 @@
+"""Signals to the entities of threads, and whether one was taken for which the engine gave no answer.
+
+Theory. A signal has the entity carry out what the log says already, so it may be sent again, and taken twice. Whether
+one was taken is not always known: this process may have slept while the engine answered, or the answer was lost. So
+before anybody is told that the engine cannot be reached, the log or the document is read: it may show that the entity
+was there. Who repeats a request for what was done would do it twice.
+"""
+
+from __future__ import annotations
+
+from hosting.errors import EngineUnavailableError
+from hosting.names import Address
+from hosting.ports import EntityClient
+from hosting.runner.thread_log import Decided, ThreadLog
+from hosting.thread.commands import SignalFailed, Unchanged
+from hosting.thread.draft import needs_signal
+from hosting.thread.events import Accepted
+from state.codec import read
+from state.errors import UnreadableDocumentError
+from state.extension import host_of
+
+
+class Signals:
+    """Signals to the threads of one app.
+
+    Each method raises `EngineUnavailableError` where nothing shows that the signal was taken, and `LogUnavailableError`
+    where that cannot be looked up.
+    """
+
+    def __init__(self, log: ThreadLog) -> None:
+        self._log = log
+
+    async def run(self, address: Address, run_id: str, client: EntityClient) -> bool:
+        """Have a run of the log ended; return whether the engine said so, and nothing had to be looked up."""
+        try:
+            await client.signal(*address.entity, "run", {"run_id": run_id, "logged": True})
+            return True
+        except EngineUnavailableError:
+            head = await self._log.head(address)
+            run = head.run(run_id)
+            if run is not None and needs_signal(head, run, self._log.clocks.wall()):
+                raise
+            return False
+
+    async def withdraw(self, address: Address, accepted: Accepted, token: str | None) -> tuple[Decided, bool]:
+        """Withdraw a run whose signal failed, with the claim of that token; return whether the log shows one was taken.
+
+        Then the run is left to those who have it, or ended it.
+        """
+        at = self._log.clocks.wall()
+        failed = SignalFailed(at, accepted.run_id, token, accepted.key, accepted.fingerprint)
+        decided = await self._log.execute(address, failed)
+        run = decided.head.run(accepted.run_id)
+        return decided, isinstance(decided.outcome, Unchanged) and (run is None or run.signalled)
+
+    async def delete(self, address: Address, client: EntityClient) -> None:
+        """Have a deletion that the log has begun come to its end."""
+        try:
+            await client.signal(*address.entity, "delete", {"logged": True})
+        except EngineUnavailableError:
+            if (await self._log.head(address)).state == "deleting":
+                raise
+
+    async def reset(self, address: Address, position: int, client: EntityClient) -> None:
+        """Have the document begin anew from the reset at that position of the log."""
+        try:
+            await client.signal(*address.entity, "reset", {"position": position})
+        except EngineUnavailableError:
+            if not await self._is_stored(address, position, client):
+                raise
+
+    async def store(self, address: Address, position: int, client: EntityClient, what: str) -> None:
+        """Have the document made of the log up to that position; `what` is there says whoever reads the signal."""
+        try:  # any run's signal does that
+            await client.signal(*address.entity, "run", {"run_id": what, "logged": True})
+        except EngineUnavailableError:
+            if not await self._is_stored(address, position, client):
+                raise
+
+    async def _is_stored(self, address: Address, position: int, client: EntityClient) -> bool:
+        """Return whether the document has what the log has up to that position of the thread's present life."""
+        text, head = await client.read(*address.entity), await self._log.head(address)
+        try:
+            mark = None if text is None else host_of(read(text)).log_mark
+        except UnreadableDocumentError:
+            return False
+        return mark is not None and mark.epoch == head.epoch and mark.position >= position
