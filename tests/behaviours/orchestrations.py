@@ -21,7 +21,8 @@ BEHAVIOURS = {
     "orchestrations.run-id": "The run ids are the orchestration's: a replay makes the same ones, and the run is found "
     "over HTTP under it.",
     "orchestrations.run-id-reused": "Another request under the id of a run that the thread has is refused at once and "
-    "leaves nothing; of a signal one line of the log says so, with agent, thread, run and code.",
+    "leaves nothing; of a signal one line of the log says so, with agent, thread, run and code. An orchestration's "
+    "call is known by its id alone.",
     "orchestrations.refused-at-the-call": "A wrong call is refused where it is made, by a sentence, and nothing is "
     "sent.",
     "orchestrations.message": "One message or several keep their roles and contents; one that no request can hold is "
