@@ -20,6 +20,8 @@ from hosting.functions.access import Access
 from hosting.functions.answering import Served
 from hosting.functions.app_triggers import register_health, register_openapi, register_page, register_unknown
 from hosting.functions.durable import (
+    PROMISE_FUNCTION,
+    PROMISE_SCHEDULE,
     RETENTION_FUNCTION,
     RETENTION_SCHEDULE,
     SWEEP_FUNCTION,
@@ -213,6 +215,7 @@ class AgentFunctionApp(df.DFApp):
         overview = OverviewSweep(services.overview, plan.by_name, services.rotation("overview"))
         sweeps = (trimming, *services.sweeps(plan.by_name), overview)
         register_sweep(self, RETENTION_FUNCTION, RETENTION_SCHEDULE, *sweeps)
+        register_sweep(self, PROMISE_FUNCTION, PROMISE_SCHEDULE, services.promise_sweep(plan.by_name))
         if self._has_page:
             register_page(served)
         if self.enable_health_check:
@@ -243,7 +246,7 @@ class AgentFunctionApp(df.DFApp):
     @property
     def introduction(self) -> Mapping[str, Any]:
         """What a local host shows of the app when it starts: models, routes, its page, a first request."""
-        timers = (RETENTION_FUNCTION, SWEEP_FUNCTION, WEBHOOK_FUNCTION)
+        timers = (RETENTION_FUNCTION, PROMISE_FUNCTION, SWEEP_FUNCTION, WEBHOOK_FUNCTION)
         shared = (*SHARED_FUNCTIONS, *self._wire_functions, *timers, ENTITY, STORE_ENTITY)
         page = PAGE_FUNCTION if self._has_page else None
         return {**introduction_of(self._plan, shared), "openapi": OPENAPI.function, "page": page}

@@ -111,8 +111,8 @@ class AgentWorker:
 
         Threads whose time to live is up delete themselves; those that nobody touched for AGENT_LOG_DAYS remove old
         events; threads erase uploads to which nothing refers; those that were deleted AGENT_RECEIPT_DAYS ago are
-        forgotten. Raises `EngineUnavailableError`, `LogUnavailableError` and `AttachmentsUnavailableError`; what
-        was begun until then continues.
+        forgotten; runs that nobody took up are signalled for. Raises `EngineUnavailableError`,
+        `LogUnavailableError` and `AttachmentsUnavailableError`; what was begun until then continues.
         """
         hub, services, days = TaskHubClient(client), self._services, self._settings.log_days
         expiring = Sweep("expire", lambda: self._ttls, services.purging, services.rotation("expire"))
@@ -120,6 +120,7 @@ class AgentWorker:
         trimming = Sweep("trim", lambda: ages, services.purging, services.rotation("trim"))
         for companions in services.sweeps(self._plan.by_name):
             self._loop.result_of(companions.run(hub))
+        self._loop.result_of(self._services.promise_sweep(self._plan.by_name).run(hub))
         swept = [self._loop.result_of(sweep.run(hub)) for sweep in (expiring, trimming)]
         return Swept(sum(one.signalled for one in swept), all(one.is_complete for one in swept))
 

@@ -27,6 +27,7 @@ from hosting.errors import EngineUnavailableError
 from hosting.invocation import begin_invocation
 from hosting.ports import EntityEnd, EntityPage, OrchestrationStatus, Purge, utc
 from hosting.service.overview import OverviewSweep
+from hosting.service.promised_runs import PromiseSweep
 from hosting.service.sweeps import InstanceSweep, Sweep, TombstoneSweep, UploadSweep
 from hosting.tools import ENGINE, Engine
 
@@ -196,11 +197,16 @@ WEBHOOK_SCHEDULE = "0 * * * * *"
 """Every minute: one listing where nothing waits."""
 
 
+PROMISE_FUNCTION = "agents_promises"
+PROMISE_SCHEDULE = "30 */5 * * * *"
+"""Every five minutes: one listing where no run was answered before anybody had it."""
+
+
 def register_sweep(
     app: df.DFApp,
     name: str,
     schedule: str,
-    *sweeps: Sweep | UploadSweep | InstanceSweep | TombstoneSweep | OverviewSweep | WebhookSweep,
+    *sweeps: Sweep | UploadSweep | InstanceSweep | TombstoneSweep | OverviewSweep | WebhookSweep | PromiseSweep,
 ) -> None:
     """Register a timer. One instance of the app runs it at a time; a moment that was missed is made up for.
 

@@ -119,7 +119,7 @@ class Approvals:
                 self._holders.publish(address, done)
                 resumed = None
             case _:
-                resumed = (await self._runs.begun(address, done, run_id, client)).run
+                resumed = (await self._runs.begun(address, done, run_id, client, waits=waits)).run
         assert requested is not None
         for position, event in done.events:
             requested = requested.after(position, event)

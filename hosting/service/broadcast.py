@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from hosting.errors import ThreadDeletedError
 from hosting.names import Address
 from hosting.request.run_request import Superstep
 from hosting.thread.events import Delta, Event
+from hosting.thread.run import Run
 
 MOST_WAITING_CHARACTERS = 1_000_000
 
@@ -127,3 +129,18 @@ class Broadcast:
         """Queue an update for all followers of the thread."""
         for follower in self._followers.get(address, ()):
             follower.push(update)
+
+
+def unbroken(run: Run, after: int, events: list[tuple[int, Event]]) -> list[tuple[int, Event]]:
+    """Return what the log has after that position; raises `ThreadDeletedError` where what came next was removed."""
+    if events and events[0][0] != after + 1:
+        raise ThreadDeletedError(f"The log of run {run.accepted.run_id!r} was removed.")
+    return events
+
+
+def with_updates(run: Run, updates: Sequence[News]) -> Run:
+    """Return the run after what happened, the same one where nothing of it did."""
+    for one in updates:
+        if isinstance(one, LoggedEvent) and one.position > run.last:
+            run = run.after(one.position, one.event)
+    return run

@@ -18,10 +18,10 @@ from typing import Any, Literal, overload
 from hosting.errors import LogUnavailableError, ShuttingDownError, ThreadDeletedError
 from hosting.ports import EntityClient
 from hosting.runner.thread_log import ThreadLog
-from hosting.service.broadcast import Broadcast, DeltaText, Follower, LoggedEvent, News, UnderWay, Update
+from hosting.service.broadcast import Broadcast, DeltaText, Follower, LoggedEvent, News, UnderWay, Update, unbroken
 from hosting.service.held_runs import HeldRuns
 from hosting.service.lost_runs import LostRunCheck
-from hosting.service.runs import FIRST_POLL_SECONDS, LONGEST_POLL_SECONDS, next_pause, unbroken
+from hosting.service.runs import FIRST_POLL_SECONDS, LONGEST_POLL_SECONDS, next_pause
 from hosting.stores.contract import MOST_POSITION, ThreadStore
 from hosting.thread.events import Claimed, Delta, RunEvent
 from hosting.thread.run import Run, under_way

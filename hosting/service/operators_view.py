@@ -3,8 +3,10 @@
 Theory. No run writes anything for this, and no list of open runs is kept. A run has its entity commit when it ends, and
 about once a minute while it waits or works. So a look asks the engine which entities changed lately, whosever they are,
 and reads those threads' heads: these say what is queued, who works, and since when. What this process holds or waits
-for is looked at besides. So what is not found is a run that another process began within the last minute, on a thread
-that did not change before. What is found is bounded, the newest change first, and a look says whether it saw all.
+for is looked at besides, and so are runs that were answered before anybody had them (`promised_runs`): the engine may
+have lost their signal. So what is not found is a run that another process began within the last minute and whose caller
+waits, on a thread that did not change before. What is found is bounded, the newest change first, and a look says
+whether it saw all.
 
 Of one person a store lists all threads. So a look at one owner finds each open run of theirs, also one on a new thread,
 of which the engine knows nothing: the process that accepted it died before its signal.
@@ -25,6 +27,7 @@ from hosting.runner.thread_log import ThreadLog
 from hosting.service.figures import Day
 from hosting.service.held_runs import HeldRuns
 from hosting.service.overview import CLOCKS_DIFFER_SECONDS, Overview
+from hosting.service.promised_runs import PromisedRuns
 from hosting.thread.head import Head
 from hosting.thread.open_runs import OpenRun
 
@@ -92,6 +95,7 @@ class OperatorsView:
         log: ThreadLog,
         holders: HeldRuns,
         overview: Overview,
+        promised: PromisedRuns,
         *,
         most_named: int = MOST_NAMED,
         most_looked: int = MOST_LOOKED,
@@ -100,6 +104,7 @@ class OperatorsView:
         self._log = log
         self._holders = holders
         self._overview = overview
+        self._promised = promised
         self._most_named = most_named
         self._most_looked = most_looked
         self._most_owners = most_owners
@@ -107,8 +112,8 @@ class OperatorsView:
     async def look(self, agent: str, owner: str | None, seconds: float, client: EntityClient) -> Look:
         """Look at the agent's threads that changed within so many seconds; of all owners, or of one.
 
-        Of one person, those with open runs that changed before too. Raises `EngineUnavailableError` and
-        `LogUnavailableError`.
+        Of one person, those with open runs that changed before too. Raises `EngineUnavailableError`,
+        `LogUnavailableError` and `AttachmentsUnavailableError`.
         """
         now = self._log.clocks.wall()
         midnight = datetime.fromtimestamp(now, tz=timezone.utc).replace(hour=0, minute=0, second=0, microsecond=0)
@@ -117,7 +122,8 @@ class OperatorsView:
         lately = sorted(((at, address) for address, at in named.items() if at >= since), key=_newest)
         held = [one.address for one in self._holders.held.values()]
         here = [one for one in (*held, *self._holders.watchers) if _is_of(one, agent, owner)]
-        wanted = list(dict.fromkeys([*here, *(address for _, address in lately)]))
+        marked = [run.address for run in await self._promised.marked(agent, owner)]
+        wanted = list(dict.fromkeys([*here, *marked, *(address for _, address in lately)]))
         owners = list(dict.fromkeys([APP, *(address.owner for address in named)])) if owner is None else [owner]
         heads = await _gathered(self._log.head(address) for address in wanted[: self._most_looked])
         found = dict(zip(wanted, heads, strict=False))

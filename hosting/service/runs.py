@@ -27,10 +27,11 @@ from hosting.request.run_call import Form, StartRun, Wait
 from hosting.runner.held_run import read_run
 from hosting.runner.telemetry import carried_traceparent
 from hosting.runner.thread_log import Decided, ThreadLog
-from hosting.service.broadcast import Broadcast, LoggedEvent, News
+from hosting.service.broadcast import Broadcast, LoggedEvent, unbroken, with_updates
 from hosting.service.held_runs import HeldRuns
 from hosting.service.limiting import Limiter
 from hosting.service.lost_runs import LostRunCheck
+from hosting.service.promised_runs import PromisedRuns
 from hosting.service.signals import Signals
 from hosting.settings import Settings
 from hosting.thread.commands import (
@@ -43,7 +44,7 @@ from hosting.thread.commands import (
     Stale,
     Unchanged,
 )
-from hosting.thread.events import Accepted, Event
+from hosting.thread.events import Accepted
 from hosting.thread.head import Head
 from hosting.thread.rows import DeletedRow, KeyRow
 from hosting.thread.run import Run, fold_run
@@ -124,6 +125,7 @@ class Runs:
         holders: HeldRuns,
         broadcast: Broadcast,
         settings: Settings,
+        promised: PromisedRuns,
         *,
         admits: Sequence[Callable[[], None]] = (),
         limiters: Mapping[str, Limiter] = MappingProxyType({}),
@@ -133,6 +135,7 @@ class Runs:
         self._holders = holders
         self._broadcast = broadcast
         self._settings = settings
+        self._promises = promised
         self._admits = admits
         self._limiters = limiters
         self._starts = Starts()
@@ -163,7 +166,7 @@ class Runs:
             async with admitted, self._starts:
                 started = await self._holders.shield(self._start(address, agent, call, client, caller))
             if call.wait.answer and not (started.replayed or follower.has_missed):
-                return Started(_with_updates(started.run, follower.drain()))
+                return Started(with_updates(started.run, follower.drain()))
             return started
 
     async def _check_stored(self, address: Address, client: EntityClient) -> None:
@@ -213,10 +216,18 @@ class Runs:
             limit, epoch = self._settings.queue_limit, caller.epoch
             command = AcceptRun(accepted, limit, terms, epoch=epoch, follows=call.follows, busy=call.busy)
             decided = await self._log.execute(address, command, refresh, is_new=is_new)
-        return await self.begun(address, decided, accepted.run_id, client, is_new=is_new)
+        waits = self.wait_seconds(call.wait, call.form) > 0
+        return await self.begun(address, decided, accepted.run_id, client, is_new=is_new, waits=waits)
 
     async def begun(
-        self, address: Address, decided: Decided, run_id: str, client: EntityClient, *, is_new: bool = False
+        self,
+        address: Address,
+        decided: Decided,
+        run_id: str,
+        client: EntityClient,
+        *,
+        waits: bool,
+        is_new: bool = False,
     ) -> Started:
         """Return the run that a command accepted or found, once its signal is taken.
 
@@ -230,7 +241,7 @@ class Runs:
                     await self._signals.delete(address, client)
                 raise copy(error)  # a copy: a raised error refers to frames, and they to the request
             case Change() if (run := fold_run(address, run_id, decided.events, decided.head.epoch)) is not None:
-                is_begun = await self._begin(address, decided, run.accepted, client, is_new=is_new)
+                is_begun = await self._begin(address, decided, run.accepted, client, is_new=is_new, waits=waits)
                 return Started(run if is_begun else await self._read(address, run_id, client))
             case Change(run_id=found, signal=signal) | Unchanged(run_id=found, signal=signal):
                 self._holders.publish(address, decided)
@@ -241,13 +252,15 @@ class Runs:
                 raise LogUnavailableError("The thread changed while the run was begun. Try again.")
 
     async def _begin(
-        self, address: Address, decided: Decided, accepted: Accepted, client: EntityClient, *, is_new: bool
+        self, address: Address, decided: Decided, accepted: Accepted, client: EntityClient, *, is_new: bool, waits: bool
     ) -> bool:
         """Signal for a run that was just accepted, and hold it if it was claimed; False if others have it by now."""
         self._holders.publish(address, decided)
         order = {"run_id": accepted.run_id, "logged": True}
         signal = asyncio.ensure_future(client.signal(*address.entity, "run", order))
         held = await self._holders.hold(address, decided, client, signal, is_new=is_new)
+        if held is None and not waits:
+            await self._promises.keep(address, accepted.run_id, client)
         try:
             await asyncio.shield(signal)
         except EngineUnavailableError:
@@ -265,7 +278,10 @@ class Runs:
     async def wait_as(self, wanted: Wait, run: Run, client: EntityClient) -> Run:
         """Return the run once it has ended, or as it stands when the wait is over."""
         seconds = self.wait_seconds(wanted)
-        return await self.wait(run, client, seconds, takes=seconds > SHORT_WAIT_SECONDS) if seconds else run
+        run = await self.wait(run, client, seconds, takes=seconds > SHORT_WAIT_SECONDS) if seconds else run
+        if seconds and run.certain_end is None:
+            await self._promises.keep(run.address, run.run_id, client)
+        return run
 
     def wait_seconds(self, wanted: Wait, form: Form = "json") -> float:
         """Return how long the caller waits at most (s); infinity for one that reads events.
@@ -297,7 +313,7 @@ class Runs:
             while run.certain_end is None and not run.is_deleted and (left := end - clock()) > 0:
                 held = (here := self._holders.held.get(run.run_id)) or held
                 updates = await follower.next(min(left, LONGEST_POLL_SECONDS if here is not None else pause))
-                known = _with_updates(run, updates) if not follower.has_missed else run
+                known = with_updates(run, updates) if not follower.has_missed else run
                 if known is not run:
                     run, pause = known, FIRST_POLL_SECONDS
                 elif held is not None and isinstance(held.lost_by, LogUnavailableError):
@@ -340,7 +356,7 @@ class Runs:
             is_sure = await self._signals.run(address, run_id, client)
         if not is_sure:  # the log shows more than this
             return await self._read(address, run_id, client)
-        return _with_updates(run, [LoggedEvent(position, event) for position, event in decided.events])
+        return with_updates(run, [LoggedEvent(position, event) for position, event in decided.events])
 
     async def _refresh(self, run: Run, client: EntityClient | None, check: LostRunCheck) -> Run:
         """Return the run as the log has it, unchanged if the log is away.
@@ -376,21 +392,6 @@ class Runs:
 def next_pause(pause_seconds: float) -> float:
     """Return how long to pause after a pause of so long, before a store that cannot push is read again."""
     return min(1.25 * pause_seconds, LONGEST_POLL_SECONDS)
-
-
-def unbroken(run: Run, after: int, events: list[tuple[int, Event]]) -> list[tuple[int, Event]]:
-    """Return what the log has after that position; raises `ThreadDeletedError` where what came next was removed."""
-    if events and events[0][0] != after + 1:
-        raise ThreadDeletedError(f"The log of run {run.accepted.run_id!r} was removed.")
-    return events
-
-
-def _with_updates(run: Run, updates: Sequence[News]) -> Run:
-    """Return the run after what happened, the same one where nothing of it did."""
-    for one in updates:
-        if isinstance(one, LoggedEvent) and one.position > run.last:
-            run = run.after(one.position, one.event)
-    return run
 
 
 def _not_deleted(run: Run) -> Run:

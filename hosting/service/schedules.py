@@ -36,6 +36,7 @@ from hosting.request.run_call import StartRun, Wait
 from hosting.request.schedule_call import NewSchedule
 from hosting.schedules import LONGEST_AHEAD_SECONDS
 from hosting.service.lone_heads import replace_head
+from hosting.service.promised_runs import DEPLOYING_SECONDS
 from hosting.service.runs import Runs
 from hosting.service.schedule import LastRun, Schedule, decode, encode
 from hosting.stores.contract import MOST_HEAD_BYTES, Appended, Conflict, StoredHead, ThreadStore
@@ -48,9 +49,9 @@ CLOCK = "agents_schedule"
 DAY_SECONDS = 86_400.0
 """A clock sleeps no longer: so it notices a clock of the machine that was set, and no engine has to split its timer."""
 AGAIN_SECONDS = 30.0
-"""After this a clock looks again where a store or the engine was away, or its schedule was not there yet."""
+"""After this a clock looks again where a store or the engine was away, or its schedule or agent was not there yet."""
 UNKNOWN_SECONDS = 3600.0
-"""After this a clock looks again where the app has not its agent, or does not know its ticks."""
+"""After this a clock looks again where the app long has not its agent, or does not know its ticks."""
 NEW_SECONDS = 120.0
 """So long after its start a clock waits for its schedule."""
 EARLY_SECONDS = 2.0
@@ -264,7 +265,7 @@ class Schedules:
             return None
         if name.agent not in self._agents:
             logger.warning("Schedule %s is of agent %s, which the app does not have.", name.id, schedule.agent)
-            return now + UNKNOWN_SECONDS
+            return _looks_again_at(schedule, now)
         early = (schedule.next_tick or 0) - now
         if 0 < early <= EARLY_SECONDS:
             await asyncio.sleep(early)
@@ -366,3 +367,15 @@ class Schedules:
                 return
             await asyncio.sleep(pause)
         raise EngineUnavailableError("The schedule is paused, and its clock has not ended yet. Try again.")
+
+
+def _looks_again_at(schedule: Schedule, now: float) -> float:
+    """Return when a clock looks again whose agent this process does not have.
+
+    It may be of an older version, while a deployment goes on: another process is to have the tick soon.
+    """
+    tick = schedule.begun or schedule.next_tick
+    if tick is not None and tick > now:
+        return min(tick, now + DAY_SECONDS)
+    due = schedule.created_at if tick is None else tick
+    return now + (AGAIN_SECONDS if now < due + DEPLOYING_SECONDS else UNKNOWN_SECONDS)

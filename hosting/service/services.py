@@ -41,6 +41,7 @@ from hosting.service.memories import Memories
 from hosting.service.operators_view import OperatorsView
 from hosting.service.overview import Overview
 from hosting.service.owners import Owners
+from hosting.service.promised_runs import LOOK_SECONDS, PromisedRuns, PromiseSweep
 from hosting.service.purging import QUIET_SECONDS, EntityState, Purging
 from hosting.service.retention import Retention
 from hosting.service.rotation import Rotation
@@ -72,7 +73,8 @@ class Services:
     One of `admits` raises while no run is taken; `turn` is entered for each batch of an entity, and may raise. A log
     that is away is waited for `patience_seconds`. A holder that appended nothing for its lease and a margin is gone.
     What the platform gives a batch of an entity is `working_seconds`. For `quiet_seconds` an entity of a deleted thread
-    is seen the same before it is purged. Routes begin with `route_prefix`.
+    is seen the same before it is purged. A run that was answered before anybody had it is looked after `look_seconds`
+    later. Routes begin with `route_prefix`.
     """
 
     stores: Stores
@@ -86,6 +88,7 @@ class Services:
     lease_seconds: float = LEASE_SECONDS
     margin_seconds: float = LEASE_MARGIN_SECONDS
     working_seconds: float = math.inf
+    look_seconds: float = LOOK_SECONDS
     route_prefix: str = "api"
     quiet_seconds: Mapping[EntityState, float] = field(default_factory=lambda: QUIET_SECONDS)
     clocks: Clocks = SYSTEM_CLOCKS
@@ -131,11 +134,11 @@ class Services:
         )
         self.deletion = ThreadDeletion(self.log, stores, self._agents)
         self.purging = Purging(self.log, self.holders.draining, quiet_seconds=self.quiet_seconds)
-        rules = webhook_rules(settings)
-        self.webhooks: Webhooks | None = None
-        if rules is not None:
-            self.webhooks = Webhooks(self.log, stores.attachments, stores.hub, rules, route_prefix=self.route_prefix)
-        self.runs = Runs(self.log, self.holders, broadcast, settings, admits=self.admits, limiters=self._limiters)
+        self.webhooks = self._webhooks()
+        self.promised = PromisedRuns(self.log, stores.attachments, stores.hub, look_seconds=self.look_seconds)
+        self.runs = Runs(
+            self.log, self.holders, broadcast, settings, self.promised, admits=self.admits, limiters=self._limiters
+        )
         self.following = Following(
             self.log, stores.threads, broadcast, self.holders, queue_seconds=settings.queue_timeout_seconds
         )
@@ -157,6 +160,12 @@ class Services:
         self.approvals = Approvals(self.log, self.runs, self.holders, self._agents)
         self.forking = Forking(self.log, self.threads, archiver, attachments, stores, publish=self.holders.publish)
 
+    def _webhooks(self) -> Webhooks | None:
+        rules = webhook_rules(self.settings)
+        if rules is None:
+            return None
+        return Webhooks(self.log, self.stores.attachments, self.stores.hub, rules, route_prefix=self.route_prefix)
+
     def _add_what_spans_threads(self) -> None:
         stores = self.stores
         self._pace = _batch_pace(self.settings, stores.threads)
@@ -166,7 +175,7 @@ class Services:
         self.sharing = Sharing(self.log)
         self.shared_store = SharedStore(self.log, stores.threads)
         self.retention = Retention(self.log, self.settings.log_days)
-        self.operators_view = OperatorsView(self.log, self.holders, self.overview)
+        self.operators_view = OperatorsView(self.log, self.holders, self.overview, self.promised)
         self._planned: dict[str, AgentPlan] = {}
         most = self.settings.schedules
         self.schedules = Schedules(stores.threads, self.runs, self._planned, self.log.clocks, most)
@@ -247,6 +256,10 @@ class Services:
         """Return whose turn it is in that work for all agents."""
         return Rotation(self.stores.attachments, self.stores.hub, work)
 
+    def promise_sweep(self, agents: Callable[[], Iterable[str]]) -> PromiseSweep:
+        """Return the sweep over runs that were answered before anybody had them."""
+        return PromiseSweep(self.promised, self.log, agents)
+
     async def drain(self, seconds: float) -> None:
         """End or release the runs that this process holds, as `HeldRuns.drain` does; then end callbacks' calls.
 
@@ -255,6 +268,7 @@ class Services:
         draining = [self.holders.drain(seconds), *([self.webhooks.drain(seconds)] if self.webhooks else [])]
         await asyncio.gather(*draining)
         await self.listeners.close()
+        await self.promised.close()
 
     async def close(self) -> None:
         """Let go of the stores."""

@@ -2,8 +2,8 @@
 
 Theory. A signal has the entity carry out what the log says already, so it may be sent again, and taken twice. Whether
 one was taken is not always known: this process may have slept while the engine answered, or the answer was lost. So
-before anybody is told that the engine cannot be reached, the log or the document is read: it may show that the entity
-was there. Who repeats a request for what was done would do it twice.
+before a request is refused because the engine cannot be reached, the log or the document is read: it may show that the
+entity was there. A caller who repeats a request for what was done would have it done twice.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Signals:
         self._log = log
 
     async def run(self, address: Address, run_id: str, client: EntityClient) -> bool:
-        """Have a run of the log ended; return whether the engine said so, and nothing had to be looked up."""
+        """Have a run of the log ended; return whether the engine answered, and nothing had to be looked up."""
         try:
             await client.signal(*address.entity, "run", {"run_id": run_id, "logged": True})
             return True

@@ -19,6 +19,8 @@ BEHAVIOURS = {
     "them (docs/schedules.md).",
     "schedules.clock-lost": "Whoever reads a schedule that is overdue and whose clock is gone starts it again "
     "(docs/schedules.md).",
+    "schedules.new-agent": "A tick of a new agent that an instance of an older version gets is looked at again within "
+    "a minute, and has its one run in time (docs/redeploying.md).",
     "schedules.unknown-times": "A schedule whose time zone the machine does not know says so and waits; the others are "
     "listed and run (docs/schedules.md).",
     "schedules.versions": "A schedule of a newer version is left to that version, and what it added stays.",

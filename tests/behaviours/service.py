@@ -17,6 +17,8 @@ BEHAVIOURS = {
     "nothing is left but a free key.",
     "service.late-answers": "An engine whose answer never comes has taken what the log or the document shows: a run, "
     "an approval, a reset or a deletion that was carried out is answered, and a fork that stands.",
+    "service.promised": "A run that is answered before anybody has it is signalled for again by who answered, and "
+    "found by a sweep and by operations when that one is gone; a run whose caller waits costs nothing for that.",
     "service.cancel": "A run is cancelled whichever process holds it.",
     "service.stale": "A holder that was taken over appends nothing more.",
     "service.leave": "A process that is told to stop hands its runs on, and answers who waits there "

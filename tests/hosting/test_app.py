@@ -37,6 +37,7 @@ def test_each_agent_gets_an_entity_and_the_doors_that_were_asked_for() -> None:
         "mcptool-one": "mcpToolTrigger",
         "dafx-two": "entityTrigger",
         "agent-stores": "entityTrigger",
+        "agents_promises": "timerTrigger",
         "agents_retention": "timerTrigger",
         "agents_schedule": "orchestrationTrigger",
         "agents_schedule_tick": "activityTrigger",

@@ -32,6 +32,7 @@ from hosting.service.document_writer import Attachments, DocumentWriter
 from hosting.service.following import Following
 from hosting.service.held_runs import MOST_HELD, HeldRuns
 from hosting.service.limiting import Limiter
+from hosting.service.promised_runs import PromisedRuns
 from hosting.service.purging import Purging
 from hosting.service.runs import Runs
 from hosting.service.thread_operations import OperationOutcome, ThreadOperations
@@ -239,7 +240,8 @@ class Process:
         )
         self.following = Following(self.log, self.store, self.changes, self.holders, quiet_seconds=0.2)
         self.limiters: dict[str, Limiter] = {}
-        self.runs = Runs(self.log, self.holders, self.changes, read, limiters=self.limiters)
+        self.promised = PromisedRuns(self.log, attachments, "hub", look_seconds=0.02)
+        self.runs = Runs(self.log, self.holders, self.changes, read, self.promised, limiters=self.limiters)
         self.approvals = Approvals(self.log, self.runs, self.holders, agents)
         writer = DocumentWriter(
             "hub",

@@ -45,7 +45,8 @@ def processes(engine: ListedEngine) -> Iterator[Processes]:
 
 def view_of(process: Process, **bounds: int) -> OperatorsView:
     """Return what an operator asks this process."""
-    return OperatorsView(process.log, process.holders, Overview(process.store, process.log, rest=0.0), **bounds)
+    overview = Overview(process.store, process.log, rest=0.0)
+    return OperatorsView(process.log, process.holders, overview, process.promised, **bounds)
 
 
 async def look(process: Process, owner: str | None = None, **bounds: int) -> Look:

@@ -431,12 +431,37 @@ async def test_the_ticks_of_an_agent_that_is_gone_wait_for_it(one: Scheduling) -
     one.time.now = NEXT
 
     waiting = await one.wake(name)
+    one.time.now = NEXT + 3600
+    waiting_long = await one.wake(name)
     before = await one.runs()
     one.agents.update(agents)
-    one.time.now = NEXT + 5
+    one.time.now = NEXT + 3605
     following = await one.wake(name)
 
-    assert (before, waiting, following) == ([], NEXT + 3600, NEXT + 3600)
+    assert (before, waiting, waiting_long, following) == ([], NEXT + 30, NEXT + 7200, NEXT + 7200)
+    assert len(await one.runs()) == 1
+
+
+@pytest.mark.behaviour("schedules.new-agent")
+@pytest.mark.parametrize("policy", ["run_once", "skip"])
+async def test_a_tick_that_an_older_process_was_handed_is_looked_at_again_within_a_minute(
+    one: Scheduling, policy: Missed
+) -> None:
+    """It does not have the agent yet, and says nothing of it: a process of the newer version runs the tick in time."""
+    name = await one.made(ONE_TIME, missed=policy)
+    agents = dict(one.agents)
+    one.agents.clear()
+
+    early = await one.wake(name)
+    one.time.now = NOW + 60
+    looks = [await one.wake(name)]
+    one.time.now = NOW + 90
+    looks += [await one.wake(name)]
+    one.agents.update(agents)
+    one.time.now = NOW + 120
+    ended = await one.wake(name)
+
+    assert (early, looks, ended) == (NOW + 60, [NOW + 90, NOW + 120], None)
     assert len(await one.runs()) == 1
 
 
