@@ -17,6 +17,7 @@ from hosting.entity.proxy import DurableAgent
 from hosting.entity.thread_entity import ThreadEntity
 from hosting.errors import ConfigurationError
 from hosting.functions.access import Access
+from hosting.functions.agent_calls import AgentTask, register_wait
 from hosting.functions.answering import Served
 from hosting.functions.app_triggers import register_health, register_openapi, register_page, register_unknown
 from hosting.functions.durable import (
@@ -26,7 +27,6 @@ from hosting.functions.durable import (
     RETENTION_SCHEDULE,
     SWEEP_FUNCTION,
     WEBHOOK_FUNCTION,
-    AgentTask,
     CallingOrchestration,
     register_entity,
     register_sweep,
@@ -216,6 +216,7 @@ class AgentFunctionApp(df.DFApp):
         sweeps = (trimming, *services.sweeps(plan.by_name), overview)
         register_sweep(self, RETENTION_FUNCTION, RETENTION_SCHEDULE, *sweeps)
         register_sweep(self, PROMISE_FUNCTION, PROMISE_SCHEDULE, services.promise_sweep(plan.by_name))
+        register_wait(self)
         if self._has_page:
             register_page(served)
         if self.enable_health_check:
@@ -235,13 +236,15 @@ class AgentFunctionApp(df.DFApp):
         retry: Retry | None = None,
         owner: Principal | None = None,
     ) -> DurableAgent[AgentTask]:
-        """Return a registered agent for use inside an orchestrator; raises `UnknownAgentError` for any other name.
+        """Return an agent for use inside an orchestrator; raises `UnknownAgentError` for what is no agent's name.
 
-        `retry` is for runs that are given none; without it they have the agent's own. Threads are the `owner`'s, who
-        is to be the same at every replay: take it from the orchestration's input. Without one they are the app's.
+        A call to one that this app does not have fails after some minutes: during a deployment another instance may
+        have it. `retry` is for runs that are given none; without it they have the agent's own. Threads are the
+        `owner`'s, the same at every replay: take it from the orchestration's input. Without one they are the app's.
         """
-        planned = self._plan.known(agent_name)
-        return DurableAgent(planned.name, planned.description, CallingOrchestration(context), retry, owner)
+        name, description = self._plan.named(agent_name)
+        caller = CallingOrchestration(context, lambda agent: self._plan.find(agent) is not None)
+        return DurableAgent(name, description, caller, retry, owner)
 
     @property
     def introduction(self) -> Mapping[str, Any]:

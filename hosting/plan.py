@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal, cast
 from urllib.parse import urlsplit
@@ -183,6 +184,18 @@ class Plan:
             known = ", ".join(repr(agent.name) for agent in self.agents.values()) or "none"
             raise UnknownAgentError(f"No agent {str(name)[:80]!r} is registered with this app. Registered: {known}.")
         return planned
+
+    def named(self, name: str) -> tuple[str, str]:
+        """Return the name and description of an agent, or the name alone of one that another instance may have.
+
+        Raises `UnknownAgentError` for what is no agent's name.
+        """
+        planned = self.find(name)
+        if planned is not None:
+            return planned.name, planned.description
+        with suppress(ConfigurationError):
+            return check_agent_name(name, has_owners=self.has_owners), ""
+        return self.known(name).name, ""
 
     @property
     def names(self) -> dict[str, str]:

@@ -19,11 +19,11 @@ import aiohttp
 import azure.durable_functions as df
 import azure.functions as func
 from azure.durable_functions import DurableOrchestrationClient, EntityId, OrchestrationRuntimeStatus
-from azure.durable_functions.models.Task import CompoundTask, TaskBase
 
 from hosting.entity.callback_entity import WebhookSweep
-from hosting.entity.called_run import AgentCall, AgentRunError, read_answer
+from hosting.entity.called_run import AgentCall
 from hosting.errors import EngineUnavailableError
+from hosting.functions.agent_calls import AgentTask
 from hosting.invocation import begin_invocation
 from hosting.ports import EntityEnd, EntityPage, OrchestrationStatus, Purge, utc
 from hosting.service.overview import OverviewSweep
@@ -224,29 +224,13 @@ def register_sweep(
     app.function_name(name)(timed(app.durable_client_input(client_name="client")(run)))
 
 
-class AgentTask(CompoundTask):  # type: ignore[misc]  # the SDK carries no types
-    """The task of one run: an entity call whose result is read as the agent's response."""
-
-    def __init__(self, call: AgentCall, sent: TaskBase) -> None:
-        self._call = call
-        super().__init__([sent])
-        self.action_repr = sent.action_repr  # the call's own action: the host knows no compound of one
-
-    def try_set_value(self, child: TaskBase) -> None:
-        """Take the call's end as this task's: the response, or the error that names agent, run and cause."""
-        try:
-            response = read_answer(self._call, child.result)
-        except AgentRunError as error:
-            self.set_value(is_error=True, value=error)
-        else:
-            self.set_value(is_error=False, value=response)
-
-
 class CallingOrchestration:
     """A running orchestration, for the proxies in it."""
 
-    def __init__(self, context: df.DurableOrchestrationContext) -> None:
+    def __init__(self, context: df.DurableOrchestrationContext, knows: Callable[[str], bool]) -> None:
+        """`knows` says whether this instance has an agent of that name."""
         self._context = context
+        self._knows = knows
 
     @property
     def orchestration_id(self) -> str:
@@ -259,5 +243,4 @@ class CallingOrchestration:
 
     def call(self, call: AgentCall, fields: Mapping[str, Any]) -> AgentTask:
         """Return the task that calls the agent's entity."""
-        entity = EntityId(*call.address.entity)
-        return AgentTask(call, self._context.call_entity(entity, "run", dict(fields)))
+        return AgentTask(self._context, call, fields, self._knows)

@@ -21,6 +21,7 @@ from agent_framework import Agent, WorkflowExecutor
 from azure.core.credentials import AzureNamedKeyCredential
 from azure.data.tables.aio import TableClient
 from azure.durable_functions import DFApp, DurableOrchestrationClient
+from azure.durable_functions.models.Task import LongTimerTask
 from azure.durable_functions.models.utils import http_utils
 from durabletask.task import CompositeTask, WhenAllTask
 
@@ -31,6 +32,9 @@ from tests.support.flows import asking_flow
 
 DOORS = {
     "_orchestration_bindings": "hosting/functions/durable.py",  # the durable client's own address
+    "_add_to_open_tasks": "hosting/functions/agent_calls.py",  # a task's further tasks, as the SDK's own long timer
+    "_add_to_actions": "hosting/functions/agent_calls.py",
+    "_set_is_scheduled": "hosting/functions/agent_calls.py",
     "_func": "hosting/functions/user_routes.py",  # the handler of an indexed function
     "_client": "hosting/stores/table_entities.py",  # a call with a body of one's own
     "_propagate_request": "hosting/runner/framework.py",  # where requests of a workflow within another go
@@ -151,6 +155,14 @@ def test_a_workflow_within_another_knows_whether_its_requests_go_further() -> No
     given: Any = WorkflowExecutor(asking_flow(), "inner", propagate_request=True)
 
     assert given._propagate_request
+
+
+@pytest.mark.behaviour("hosting.private-doors")
+def test_the_sdks_own_task_adds_tasks_to_itself_as_ours_does() -> None:
+    """azure-functions-durable: `LongTimerTask.add_new_child`, which is where it is read from."""
+    names = {name for name, file in DOORS.items() if file == "hosting/functions/agent_calls.py"}
+
+    assert names <= set(LongTimerTask.add_new_child.__code__.co_names)
 
 
 @pytest.mark.behaviour("hosting.private-doors")

@@ -3,6 +3,8 @@
 BEHAVIOURS = {
     "orchestrations.tools": "A tool starts an orchestration once, however often its call is made, asks how it stands "
     "and sends it events; what cannot be sent is refused.",
+    "orchestrations.new-agent": "A call of an agent that an instance does not have yet waits, wherever its episodes "
+    "and operations are executed, and is one run; one that nobody has fails by its name (docs/redeploying.md).",
     "orchestrations.conversation": "Runs with one session are one conversation, and runs without are each their own.",
     "orchestrations.response": "A run's task gives agent-framework's response as the agent gave it: contents, value, "
     "usage, finish reason.",

@@ -41,6 +41,7 @@ def test_each_agent_gets_an_entity_and_the_doors_that_were_asked_for() -> None:
         "agents_retention": "timerTrigger",
         "agents_schedule": "orchestrationTrigger",
         "agents_schedule_tick": "activityTrigger",
+        "agents_wait": "orchestrationTrigger",
     }
 
 

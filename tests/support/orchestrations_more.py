@@ -10,13 +10,15 @@ from agent_framework import Content, Message
 
 from hosting.app import AgentFunctionApp
 from hosting.entity.called_run import AgentRunError
+from hosting.functions import agent_calls
 from hosting.request.run_request import Retry
 
 Steps = Generator[Any, Any, Any]
 
 
 def register(app: AgentFunctionApp) -> None:
-    """Register them."""
+    """Register them; what waits for an agent does so for a moment."""
+    agent_calls.WAIT_SECONDS = 0.0
 
     def orchestrator(function: Any) -> Any:
         return app.orchestration_trigger(context_name="context")(function)

@@ -21,7 +21,9 @@ VERSION = """
 from agent_framework import Agent
 from benchmarks.app.timed_model import TimedClient
 from hosting.app import AgentFunctionApp
+from hosting.functions import agent_calls
 
+agent_calls.WAIT_SECONDS = 0.05
 names = {names}
 app = AgentFunctionApp(agents=[Agent(TimedClient(), name=name) for name in names], enable_mcp_tool_trigger=True)
 
@@ -125,7 +127,7 @@ async def test_an_orchestration_that_comes_to_a_removed_agent_fails_by_its_name(
         status, output = await Instances(client).ended("waiting")
 
     assert status == "Failed"
-    assert "No agent 'timed' is registered with this app. Registered: 'other'." in output
+    assert "No agent 'timed' is registered with the app. (unknown_agent)" in output
 
 
 @pytest.mark.behaviour("template.redeployed")
