@@ -90,7 +90,7 @@ class Purging:
         """Purge the thread's entity once it has ended and nothing comes behind that; return how it stands then.
 
         An engine that keeps nothing of an entity without a state shows no instance, as one does that has not stored its
-        first operation: the first one's stays missing.
+        first operation: that of the first stays away.
         """
         clock = asyncio.get_running_loop().time
         end, pause, seen, since = clock() + seconds, FIRST_POLL_SECONDS, ("", 0), clock()
@@ -111,7 +111,7 @@ class Purging:
                 own = Instance(id=look.own.id, outcome="deleted" if has_purged else "missing")
                 await self._record(address, look.end.epoch, [own], look.position)
                 continue
-            patience = self._quiet_seconds[state] if state == "ended" else 0.0  # who has no time sees an end out
+            patience = self._quiet_seconds[state] if state == "ended" else 0.0  # an end is seen out
             if clock() >= end + patience or self._draining.is_set():
                 break
             await asyncio.sleep(pause)
