@@ -59,7 +59,7 @@ class Activities:
     async def _run(self, task: ActivityTask) -> TaskCompleted | TaskFailed:
         is_http = task.name == HTTP_ACTIVITY
         if not is_http and is_missing(self._names, "activity", task.name):
-            return self._failed(task, f"Activity function '{task.name}' does not exist.", space="")
+            return self._failed(task, f"Activity function '{task.name}' does not exist.")
         crash_points.reached("before-activity")
         try:
             text = await (call_http(task.input) if is_http else self._functions.call("activity", task.name, task.input))
@@ -67,15 +67,13 @@ class Activities:
             details = f"Unhandled exception while executing task: {error}"
             return TaskFailed(timestamp=self._clock.now(), task_id=task.task_id, reason=str(error), details=details)
         except FunctionFailedError as failure:
-            too_long = timeout_text(failure.message)
-            return self._failed(task, too_long or failure.message, space="" if too_long else " ")
+            return self._failed(task, timeout_text(failure.message) or failure.message)
         crash_points.reached("after-activity")
         result = text if is_http else _result(text)
         return TaskCompleted(timestamp=self._clock.now(), task_id=task.task_id, result=result)
 
-    def _failed(self, task: ActivityTask, error: str, space: str) -> TaskFailed:
-        # The second space is the real host's: what it cuts out of the worker's text begins with one (3.8).
-        reason = f"Activity function '{task.name}' failed: {space}{error}"
+    def _failed(self, task: ActivityTask, error: str) -> TaskFailed:
+        reason = f"Activity function '{task.name}' failed: {error}"
         return TaskFailed(timestamp=self._clock.now(), task_id=task.task_id, reason=reason, details=error)
 
 

@@ -91,10 +91,10 @@ class Episode:
         return next((event for event in self.new if isinstance(event, events.ExecutionTerminated)), None)
 
     @property
-    def version(self) -> str | None:
-        """The version that the instance was started with."""
+    def source(self) -> str | None:
+        """The id of the instance that this one restarts."""
         starts = (event for event in (*self.past, *self.new) if isinstance(event, events.ExecutionStarted))
-        return next((start.version for start in starts), None)
+        return next((start.source for start in starts), None)
 
 
 @dataclass(frozen=True)
@@ -150,6 +150,7 @@ def new_orchestration(start: events.ExecutionStarted) -> Orchestration:
         created_at=start.timestamp,
         updated_at=start.timestamp,
         parent=start.parent,
+        version=start.version,
     )
 
 
@@ -307,7 +308,8 @@ class Ending:
             name=old.name,
             input=given,
             parent=old.parent,
-            version=self._episode.version,
+            version=old.version,
+            source=self._episode.source,
         )
         # Not as messages of their own: those would come behind events that arrived while this episode ran.
         message = EventMessage(start, execution_id, tuple(carried))
@@ -367,7 +369,7 @@ class Ending:
             name=command.name,
             input=compact(command.input),
             parent=events.Parent(instance.name, instance.instance_id, instance.execution_id, command.id),
-            version=command.version or self._episode.version,
+            version=command.version or instance.version,
         )
         self._outgoing.append(Outgoing(orchestration_target(command.instance_id), EventMessage(start)))
 

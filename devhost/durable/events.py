@@ -38,7 +38,7 @@ class Parent:
 @dataclass(frozen=True, kw_only=True)
 class ExecutionStarted(Event):
     """An execution begins. `input` is JSON text or None; `generation` parts a client's start (0, or 1 when the id was
-    used before) from a child's or a continued one (None)."""
+    used before) from a child's or a continued one (None). `source` is the id of the instance that it restarts."""
 
     instance_id: str
     execution_id: str
@@ -47,6 +47,7 @@ class ExecutionStarted(Event):
     parent: Parent | None = None
     generation: int | None = None
     version: str | None = None
+    source: str | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -228,10 +229,19 @@ def _read_parent(value: Mapping[str, Any] | None) -> Parent | None:
     return Parent(value["Name"], instance["InstanceId"], instance["ExecutionId"], value["TaskScheduleId"])
 
 
+def _write_source(instance_id: str | None) -> object:
+    return None if instance_id is None else {_SOURCE: instance_id}
+
+
+def _read_source(value: Mapping[str, str] | None) -> str | None:
+    return None if value is None else value[_SOURCE]
+
+
 def _time(name: str, attribute: str) -> Key:
     return Key(name, attribute, write=format_utc, read=parse_utc)
 
 
+_SOURCE = "MS_DurableFunctions_SourceInstanceId"
 _TASK_ID = Key("TaskScheduledId", "task_id")
 _RESULT = Key("Result", "result")
 _FAILURE = (_TASK_ID, Key("Reason", "reason"), Key("Details", "details"), Key("FailureDetails"))
@@ -241,7 +251,7 @@ _STARTED = (
     Key("Name", "name"),
     Key("Version", "version"),
     Key("Input", "input"),
-    Key("Tags"),
+    Key("Tags", "source", write=_write_source, read=_read_source),
     Key("Correlation"),
     Key("ParentTraceContext"),
     Key("ScheduledStartTime"),

@@ -91,7 +91,7 @@ class TaskHub:
         new_id = uuid.uuid4().hex if with_new_id else instance_id
         # Null as a text is what the real host hands over when there was no input.
         given = "null" if old.input is None else old.input
-        return await self._start(old.name, new_id, given, uuid.uuid4().hex)
+        return await self._start(old.name, new_id, given, uuid.uuid4().hex, source=instance_id if with_new_id else None)
 
     async def raise_event(self, instance_id: str, name: str, given: str) -> Outcome:
         """Raise an event for a live instance; `given` is JSON text."""
@@ -179,6 +179,7 @@ class TaskHub:
         execution_id: str,
         *,
         version: str | None = None,
+        source: str | None = None,
     ) -> Accepted | WrongStatus:
         target = orchestration_target(instance_id)
         while True:
@@ -193,6 +194,7 @@ class TaskHub:
                 input=given,
                 generation=0 if known is None else 1,
                 version=version or self._default_version,
+                source=source,
             )
             outgoing = Outgoing(target, EventMessage(start, execution_id))
             step = Step(

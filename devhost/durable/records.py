@@ -116,6 +116,7 @@ class Orchestration:
     custom_status: str | None = None
     parent: Parent | None = None
     is_continued: bool = False
+    version: str | None = None
     etag: str = field(default="", compare=False)
 
 

@@ -7,7 +7,14 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from devhost.durable.answers import OperationResult
-from devhost.durable.events import Event, EventSent, OrchestratorCompleted, OrchestratorStarted, show_event
+from devhost.durable.events import (
+    Event,
+    EventSent,
+    ExecutionStarted,
+    OrchestratorCompleted,
+    OrchestratorStarted,
+    show_event,
+)
 from devhost.durable.records import Entity, EntityId, Operation, Orchestration
 from devhost.durable.replay import SendOperation
 from devhost.durable.texts import compact, envelope, format_utc, parse_or_text
@@ -22,6 +29,7 @@ def orchestrator_payload(instance: Orchestration, past: Sequence[Event], new: Se
     The two timer durations are null, so that the SDK never cuts a long timer into pieces: those cannot be cancelled
     inside `task_any`, and one machine's store needs none.
     """
+    starts = (event for event in (*past, *new) if isinstance(event, ExecutionStarted))
     history = _past(past)
     history += [show_event(event) for event in new]
     payload = {
@@ -30,6 +38,7 @@ def orchestrator_payload(instance: Orchestration, past: Sequence[Event], new: Se
         "instanceId": instance.instance_id,
         "isReplaying": bool(past),
         "parentInstanceId": instance.parent.instance_id if instance.parent else None,
+        "sourceInstanceId": next((start.source for start in starts), None),
         "upperSchemaVersion": 1,
         "upperSchemaVersionNew": 3,
         "longRunningTimerIntervalDuration": None,

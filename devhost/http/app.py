@@ -78,7 +78,7 @@ class HostApp:
     def _admin_for(self, scope: Scope, path: str) -> ASGIApp:
         if self._keys is None or path.rstrip("/") in _FREE_PATHS:
             return self._admin
-        return self._admin if self._keys.is_master(given_key(HTTPConnection(scope))) else Response(status_code=401)
+        return self._admin if self._keys.is_master(given_key(HTTPConnection(scope))) else _unauthorized()
 
     def _rpc_for(self, scope: Scope, rpc: ASGIApp) -> ASGIApp:
         client = scope.get("client")
@@ -91,10 +91,15 @@ class HostApp:
         name = scope["path"][len(WEBHOOKS) + 1 :].partition("/")[0]
         refusal = self._keys.refusal_of_webhook(given_key(HTTPConnection(scope)), name) if self._keys else None
         if refusal is not None:
-            return Response(status_code=refusal)
+            return _unauthorized() if refusal == 401 else Response(status_code=refusal)
         scope["root_path"] = f"{WEBHOOKS}/{name}"
         webhook = self._webhooks.get(name.lower()) if scope["method"] in _WEBHOOK_VERBS else None
         return webhook or Response(status_code=404)
+
+
+def _unauthorized() -> Response:
+    """Return the 401 of the host's own pages and webhooks; that of the app's functions has no such header."""
+    return Response(status_code=401, headers={"WWW-Authenticate": "Bearer"})
 
 
 class FunctionsEndpoint:

@@ -180,7 +180,7 @@ async def test_durable_functions_that_raise_cancellations_fail_by_name():
             await engine.hub.start(name, name, None)
         ended = [await engine.store.until_ended(name) for name in ("calls", "raises")]
     assert [instance.output for instance in ended] == [
-        "\"Activity function 'cancelled' failed:  CancelledError: by the app\"",
+        "\"Activity function 'cancelled' failed: CancelledError: by the app\"",
         "\"Orchestrator function 'raises' failed: CancelledError: by the app\"",
     ]
 

@@ -76,12 +76,14 @@ def client(keyed_host: RunningHost) -> Iterator[httpx.Client]:
 )
 @pytest.mark.parametrize("place", ["header", "query"])
 def test_a_key_opens_what_it_is_for(client: httpx.Client, path: str, key: str, status: int, place: str) -> None:
-    """In the header or as `code` in the query; a refusal is empty."""
+    """In the header or as `code` in the query; a refusal is empty, and one by the host itself names the scheme."""
     given = {"headers": {"x-functions-key": key}} if place == "header" else {"params": {"code": key}}
 
     answer = client.get(path, **given)
 
     assert (answer.status_code, answer.content == b"" or status == 200) == (status, True)
+    is_refused_by_the_host = status == 401 and not path.startswith("/api/")
+    assert answer.headers.get("www-authenticate") == ("Bearer" if is_refused_by_the_host else None)
 
 
 @pytest.mark.behaviour("devhost.keys")

@@ -30,9 +30,9 @@ class Difference:
 
 @dataclass(frozen=True)
 class Report:
-    """How one recording came out."""
+    """How one recording of one host came out, by its name in the list of differences."""
 
-    recording: Recording
+    name: str
     total: int
     differences: tuple[Difference, ...]
 
@@ -41,35 +41,39 @@ class Report:
         return [
             difference
             for difference in self.differences
-            if not any(entry.names(self.recording.name, difference.label) for entry in known)
+            if not any(entry.names(self.name, difference.label) for entry in known)
         ]
 
     def stale(self, known: Sequence[Known]) -> list[Known]:
         """Return the entries of the list that nothing bears out any more."""
-        mine = [entry for entry in known if entry.run == self.recording.name and not entry.sometimes]
+        mine = [entry for entry in known if entry.run == self.name and not entry.sometimes]
         labels = [difference.label for difference in self.differences]
-        return [entry for entry in mine if not any(entry.names(self.recording.name, label) for label in labels)]
+        return [entry for entry in mine if not any(entry.names(self.name, label) for label in labels)]
 
     def __str__(self) -> str:
         same = self.total - len(self.differences)
-        return f"{self.recording.name}: {same} of {self.total} exchanges and payloads as recorded"
+        return f"{self.name}: {same} of {self.total} exchanges and payloads as recorded"
 
 
-def compare(recording: Recording, folder: Path) -> Report:
-    """Run the recording's app in the folder and return how it compares."""
+def compare(recording: Recording, folder: Path) -> list[Report]:
+    """Run the recording's app in the folder once, and return how that compares with each host that was recorded."""
     seen = drive(recording, folder)
-    exchanges = list(_exchange_pairs(recording, seen))
-    recorded = read_payloads(RECORDINGS / recording.payloads)
+    return [_report(name, recording, RECORDINGS / host, seen) for name, host in recording.hosts.items()]
+
+
+def _report(name: str, recording: Recording, host: Path, seen: Seen) -> Report:
+    exchanges = list(_exchange_pairs(recording, host, seen))
+    recorded = read_payloads(host / recording.payloads)
     missing = unmatched(recorded, read_payloads(seen.payloads))
     differences = [_difference(theirs, ours) for theirs, ours in exchanges if theirs != ours]
     differences += [Difference(f"payload {payload.label}", payload.content) for payload in missing]
-    return Report(recording, len(exchanges) + len(recorded), tuple(differences))
+    return Report(name, len(exchanges) + len(recorded), tuple(differences))
 
 
-def _exchange_pairs(recording: Recording, seen: Seen) -> Iterator[tuple[Exchange, Exchange | None]]:
+def _exchange_pairs(recording: Recording, host: Path, seen: Seen) -> Iterator[tuple[Exchange, Exchange | None]]:
     if recording.exchanges is None:
         return
-    recorded = [exchange for exchange in read_exchanges(RECORDINGS / recording.exchanges) if exchange.run == "main"]
+    recorded = [exchange for exchange in read_exchanges(host / recording.exchanges) if exchange.run == "main"]
     yield from paired(recorded, read_exchanges(seen.exchanges))
 
 
@@ -99,8 +103,8 @@ def main(names: Sequence[str]) -> int:
     for recording in ALL:
         if not names or recording.name in names:
             with tempfile.TemporaryDirectory() as folder:
-                report = compare(recording, Path(folder))
-            unknown += _print(report, known)
+                reports = compare(recording, Path(folder))
+            unknown += sum(_print(report, known) for report in reports)
     return 1 if unknown else 0
 
 

@@ -20,8 +20,10 @@ HEADERS = (
     "pragma",
     "content-encoding",
     "mcp-session-id",
+    "www-authenticate",
 )
-_RUN = "=== run: "
+RUN = "=== run: "
+"""The line that parts the runs of a driver, before their names."""
 
 
 @dataclass(frozen=True)
@@ -44,8 +46,8 @@ def _exchanges(lines: Iterable[Mapping[str, object]]) -> Iterator[Exchange]:
     run = "main"
     for line in lines:
         label = str(line["label"])
-        if label.startswith(_RUN):
-            run = label.removeprefix(_RUN)
+        if label.startswith(RUN):
+            run = label.removeprefix(RUN)
         else:
             yield _exchange(run, masked(label), line)
 

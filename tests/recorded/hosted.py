@@ -17,24 +17,49 @@ _DRIVER_GUARD_SECONDS = 400
 DRIVEN = ("-m", "tests.recorded.paced")
 
 
+LATEST = "durable-3.19"
+"""The folder of what Durable Task 3.19 did, as which the local host behaves; beside it lies what 3.14 did."""
+
+
 @dataclass(frozen=True)
 class Recording:
-    """One run of one app: the files that hold what the real host did, and what the driver is given besides."""
+    """One run of one app: the files that hold what the real host did, and what the driver is given besides.
+
+    `hosts` are the folders of the hosts that it was recorded of, by the names that the list of differences has for
+    them: its own name for the one as which the local host behaves.
+    """
 
     name: str
     app: str
     driver: str
     exchanges: str | None
     payloads: str
+    hosts: Mapping[str, str]
     run: str = "main"
     parts: tuple[str, ...] = ()
     environ: Mapping[str, str] = field(default_factory=dict)
 
 
 ALL = (
-    Recording("probe", "probe_app", "drive_probe.py", "probe.jsonl", "payloads.jsonl"),
-    Recording("probe2", "probe2_app", "drive_probe2.py", "probe2.jsonl", "probe2_payloads.jsonl"),
-    Recording("streaming", "streaming_app", "drive_streaming.py", None, "streaming_payloads.jsonl"),
+    Recording(
+        "probe",
+        "probe_app",
+        "drive_probe.py",
+        "probe.jsonl",
+        "payloads.jsonl",
+        {"probe": LATEST, "probe 3.14": ""},
+    ),
+    Recording(
+        "probe2",
+        "probe2_app",
+        "drive_probe2.py",
+        "probe2.jsonl",
+        "probe2_payloads.jsonl",
+        {"probe2": LATEST, "probe2 3.14": ""},
+    ),
+    Recording(
+        "streaming", "streaming_app", "drive_streaming.py", None, "streaming_payloads.jsonl", {"streaming 3.14": ""}
+    ),
 )
 
 

@@ -25,7 +25,7 @@ _MASKS: tuple[tuple[re.Pattern[str], str], ...] = (
 _TRANSPORT = frozenset({"date", "server", "transfer-encoding", "connection", "keep-alive"})
 _HOSTS_OWN = frozenset({"StackTrace", "maximumShortTimerDuration", "longRunningTimerIntervalDuration"})
 _UNORDERED = frozenset({"headers", "route_params", "params", "p"})
-_DOTNET = re.compile(r'failed: +(?P<text>(?:(?!failed: )[^\n])*?) \n \{"\$type":"System\.(?:[^{}]*\}|.*)')
+_DOTNET = re.compile(r'failed:(?P<gap> +)(?P<text>(?:(?!failed: )[^\n])*?) \n \{"\$type":"System\.(?:[^{}]*\}|.*)')
 _NAMES = re.compile(r"(?<=functions: )'\w+'(?:, '\w+')*")
 
 
@@ -87,7 +87,7 @@ def _in_order(value: Mapping[str, object]) -> object:
 
 def _opened_text(text: str) -> object:
     """Return JSON text as what it holds, beside the words before it (`event: message\\ndata: {...}`)."""
-    text = _DOTNET.sub(r"failed:  \g<text> \n \g<text>", text)
+    text = _DOTNET.sub(r"failed:\g<gap>\g<text> \n \g<text>", text)
     text = _NAMES.sub(lambda found: ", ".join(sorted(found[0].split(", "))), text)
     start = min((place for mark in "{[" if (place := text.find(mark)) >= 0), default=-1)
     if start < 0:

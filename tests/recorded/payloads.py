@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from tests.recorded.exchanges import RUN
 from tests.recorded.masks import comparable, masked
 
 _PLACE = frozenset({"t", "thread", "pid"})
@@ -30,8 +31,10 @@ def _payloads(lines: list[str]) -> Iterator[Payload]:
     for line in lines:
         content = {key: value for key, value in json.loads(line).items() if key not in _PLACE}
         kind = content.pop("kind")
-        if kind.startswith("=== run"):
-            return
+        if kind.startswith(RUN):
+            if kind != f"{RUN}main":
+                return
+            continue
         text = comparable(json.dumps(content))
         yield Payload(f"{kind} {_target(content)}".strip(), text)
 

@@ -133,7 +133,9 @@ def invalid_json(error: Exception) -> Response:
 
 
 def negative_top() -> Response:
-    return refusal(400, "One or more of the arguments submitted is incorrect", "top is negative")
+    """Return the 500 for a page of fewer entries than none: the real host's storage refuses it."""
+    text = "An error occurred while communicating with Azure Storage"
+    return unexpected(text, "DurableTask.AzureStorage.Storage.DurableTaskStorageException")
 
 
 def already_exists(outcome: WrongStatus, message: str | None = None) -> Response:

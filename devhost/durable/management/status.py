@@ -37,9 +37,9 @@ def orchestration_status(
     instance: Orchestration, view: StatusView, history: Sequence[events.Event] = ()
 ) -> dict[str, object]:
     """Return the status body, keys in the recorded order."""
-    body: dict[str, object] = {
-        "name": instance.name,
-        "instanceId": instance.instance_id,
+    version: dict[str, object] = {} if instance.version is None else {"version": instance.version}
+    parent = {} if instance.parent is None else {"parentInstanceId": instance.parent.instance_id}
+    body = {"name": instance.name, **version, "instanceId": instance.instance_id, **parent} | {
         "runtimeStatus": instance.status.value,
         "input": parse_or_text(instance.input) if view.show_input else None,
         "customStatus": parse_or_text(instance.custom_status),
@@ -109,4 +109,6 @@ def _merge_request(entry: dict[str, object], request: _Scheduling | None) -> Non
     if request is not None:
         entry["ScheduledTime"] = format_utc(request.timestamp, zone="+00:00")
         entry["FunctionName"] = request.name
+        if isinstance(request, events.ChildCreated):
+            entry["InstanceId"] = request.instance_id
         entry["Input"] = None

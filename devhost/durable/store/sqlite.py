@@ -169,7 +169,7 @@ def _compare(connection: sqlite3.Connection, read: Read) -> None:
 def _write_orchestration(connection: sqlite3.Connection, step: Step, instance: Orchestration) -> None:
     instance_id = instance.instance_id
     connection.execute(
-        f"REPLACE INTO orchestrations ({tables.ORCHESTRATION_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        f"REPLACE INTO orchestrations ({tables.ORCHESTRATION_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         tables.write_orchestration(instance, step.etag),
     )
     if step.history.is_new:

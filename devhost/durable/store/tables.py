@@ -75,13 +75,17 @@ _UPGRADES = (
     CREATE TABLE erasures (asked INTEGER NOT NULL, done INTEGER NOT NULL);
     INSERT INTO erasures SELECT EXISTS (SELECT 1 FROM sqlite_sequence), 0;
     """,
+    # A status shows the version that the instance was started with.
+    """
+    ALTER TABLE orchestrations ADD COLUMN version TEXT;
+    """,
 )
 VERSION = len(_UPGRADES)
 
 Row = tuple[Any, ...]
 ORCHESTRATION_COLUMNS = (
     "instance_id, name, execution_id, status, input, output, custom_status, parent, is_continued, "
-    "created_at, updated_at, etag"
+    "created_at, updated_at, version, etag"
 )
 MESSAGE_COLUMNS = "seq, kind, target, due, body"
 ENTITY_COLUMNS = "entity_id, is_there, state, updated_at, etag"
@@ -101,13 +105,15 @@ def write_orchestration(instance: Orchestration, etag: str) -> Row:
         instance.is_continued,
         plain_utc(instance.created_at),
         plain_utc(instance.updated_at),
+        instance.version,
         etag,
     )
 
 
 def read_orchestration(row: Row) -> Orchestration:
     """Return the record that `write_orchestration` wrote."""
-    instance_id, name, execution_id, status, given, output, custom, parent, is_continued, created, updated, etag = row
+    instance_id, name, execution_id, status, given, output, custom, parent, is_continued, *rest = row
+    created, updated, version, etag = rest
     return Orchestration(
         instance_id=instance_id,
         name=name,
@@ -119,6 +125,7 @@ def read_orchestration(row: Row) -> Orchestration:
         output=output,
         custom_status=custom,
         parent=Parent(**json.loads(parent)) if parent else None,
+        version=version,
         is_continued=bool(is_continued),
         etag=etag,
     )

