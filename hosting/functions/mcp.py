@@ -83,7 +83,14 @@ def register_tool(app: df.DFApp, tool_plan: ToolPlan, served: ServedTool) -> Non
     """Register one agent as the MCP tool that was planned for it."""
 
     async def tool(call: str, client: Any, context: func.Context) -> str:
-        return await served.call(call, enter_invocation(client, context))
+        try:
+            return await served.call(call, enter_invocation(client, context))
+        except HostingError as error:
+            return _envelope(error.detail, {"code": error.code}, is_error=True)
+        except Exception:  # in Development the real host shows the caller what a tool's function raises
+            logger.exception("The tool of agent %s failed.", served.plan.name)
+            detail = "The app failed on this call; the cause is in its log."
+            return _envelope(detail, {"code": InternalError.code}, is_error=True)
 
     trigger = app.mcp_tool_trigger(
         arg_name="call",
@@ -106,28 +113,21 @@ class ServedTool:
     resolver: PrincipalResolver | None = None
 
     async def call(self, context: str, client: EntityClient) -> str:
-        """Return the tool result for the trigger's text; whatever goes wrong is a tool error with our sentence."""
-        try:
-            most = self.settings.max_body_bytes
-            # JSON escapes a byte to six at most: a longer text holds too much, and is not even parsed.
-            _check_size(len(context), _ESCAPED_BYTES * most + _HEADERS_BYTES)
-            given = parse_text(context)
-            principal = None
-            if self.resolver is not None:
-                request = PrincipalRequest(_headers(given), f"MCP {self.plan.name}", self.plan.name, is_mcp=True)
-                principal = await resolve(self.resolver, request)
-            call = parse_call(given.get("arguments") or {}, self.plan.name, owner_of(principal))
-            _check_size(len(call.request.message.encode()), most)
-            call = replace(call, busy=self.plan.busy)
-            started = await self.runs.start(self.plan.name, call, client, Caller.of(principal))
-            run = await self.runs.wait_as(call.wait, started.run, client)
-            return _tool_result(run, self.plan, self.settings)
-        except HostingError as error:
-            return _envelope(error.detail, {"code": error.code}, is_error=True)
-        except Exception:
-            logger.exception("The tool of agent %s failed.", self.plan.name)
-            detail = "The app failed on this call; the cause is in its log."
-            return _envelope(detail, {"code": InternalError.code}, is_error=True)
+        """Return the tool result for the trigger's text, a tool error for a run that failed."""
+        most = self.settings.max_body_bytes
+        # JSON escapes a byte to six at most: a longer text holds too much, and is not even parsed.
+        _check_size(len(context), _ESCAPED_BYTES * most + _HEADERS_BYTES)
+        given = parse_text(context)
+        principal = None
+        if self.resolver is not None:
+            request = PrincipalRequest(_headers(given), f"MCP {self.plan.name}", self.plan.name, is_mcp=True)
+            principal = await resolve(self.resolver, request)
+        call = parse_call(given.get("arguments") or {}, self.plan.name, owner_of(principal))
+        _check_size(len(call.request.message.encode()), most)
+        call = replace(call, busy=self.plan.busy)
+        started = await self.runs.start(self.plan.name, call, client, Caller.of(principal))
+        run = await self.runs.wait_as(call.wait, started.run, client)
+        return _tool_result(run, self.plan, self.settings)
 
 
 def _headers(context: dict[str, Any]) -> dict[str, str]:

@@ -45,6 +45,27 @@ async def test_a_tool_call_answers_in_text_and_in_structure(direct_host: DirectH
     }
 
 
+@pytest.mark.behaviour("mcp.failed-run")
+async def test_whatever_the_function_meets_is_told_in_a_sentence_of_ours(direct_host: DirectHost) -> None:
+    """A host in Development shows callers what a tool's function raises, so it raises nothing."""
+
+    class Context:
+        """What a worker gives that is not as expected."""
+
+        @property
+        def invocation_id(self) -> str:
+            """Fail."""
+            raise RuntimeError("canary")
+
+    tool = direct_host.functions["mcptool-Joker"].get_user_function().client_function
+
+    text = await tool(call="{}", client=SignalClient(direct_host.entities), context=Context())
+
+    result = json.loads(json.loads(text)["content"])
+    assert result["content"][0]["text"] == "The app failed on this call; the cause is in its log."
+    assert (result["structuredContent"], result["isError"]) == ({"code": "internal_error"}, True)
+
+
 class Weather(BaseModel):
     """What an agent has as a format of its own."""
 
