@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import logging
 import logging.config
+import re
 import uuid
 from collections.abc import AsyncIterable
 from urllib.parse import quote
@@ -28,6 +29,8 @@ from devhost.ports import FunctionFailedError
 logger = logging.getLogger(__name__)
 _ACCESS = "uvicorn.access"
 access = logging.getLogger(_ACCESS)
+_ROUTED = re.compile(r"/.*$")
+_METHODS = ("GET", "POST", "DELETE", "HEAD", "PATCH", "PUT", "OPTIONS")
 _ADDED = frozenset({b"x-ms-invocation-id", b"x-forwarded-for", b"x-forwarded-host", b"x-forwarded-proto"})
 
 
@@ -46,7 +49,13 @@ def set_up_access_log() -> None:
 
 
 async def answer_request(match: Match, invoker: Invoker, scope: Scope, receive: Receive, send: Send) -> None:
-    """Run the function and send its response; a client that leaves cancels a stream's generator."""
+    """Run the function and send its response; a client that leaves cancels a stream's generator.
+
+    A path with a line break, and a method that few have, reach no function: the worker's own router answers those.
+    """
+    if (refusal := _refusal(scope)) is not None:
+        await refusal(scope, receive, send)
+        return
     invocation_id = str(uuid.uuid4())
     scope["headers"] = _forwarded_headers(scope, invocation_id)
     scope["path_params"] = dict(match.values)
@@ -73,12 +82,25 @@ def _logged(scope: Scope, send: Send) -> Send:
     return send_logged
 
 
+def _refusal(scope: Scope) -> Response | None:
+    if not _ROUTED.match(scope["path"]):
+        return JSONResponse({"detail": "Not Found"}, 404)
+    if scope["method"] not in _METHODS:
+        return JSONResponse({"detail": "Method Not Allowed"}, 405, {"allow": ", ".join(_METHODS)})
+    return None
+
+
 def _forwarded_headers(scope: Scope, invocation_id: str) -> list[tuple[bytes, bytes]]:
+    """Return the headers as the worker's web server gets them: those that came twice joined, and the host's own."""
     client = scope.get("client")
-    kept = [pair for pair in scope["headers"] if pair[0] not in _ADDED]
-    host = next((value for name, value in kept if name == b"host"), b"")
+    kept: dict[bytes, bytes] = {}
+    for name, value in scope["headers"]:
+        if name not in _ADDED:
+            separator = b"; " if name == b"cookie" else b", "
+            kept[name] = kept[name] + separator + value if name in kept else value
+    host = kept.get(b"host", b"")
     return [
-        *kept,
+        *kept.items(),
         (b"x-ms-invocation-id", invocation_id.encode()),
         (b"x-forwarded-for", client[0].encode() if client else b""),
         (b"x-forwarded-host", host),

@@ -48,7 +48,7 @@ class RouteTable:
         """Return the match for a verb and a percent-encoded path, None where the real host answers 404."""
         if "//" in path:
             return None
-        decoded = decode_path(path).strip("/")
+        decoded = decode_path(path).lstrip("/")
         for route in self.routes:
             if route.methods is None or method in route.methods:
                 values = route.template.match(decoded)

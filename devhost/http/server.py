@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import errno
 import logging
+import re
 import socket
 import sys
 from collections.abc import Iterator, Sequence
@@ -28,6 +29,10 @@ _KEEP_ALIVE_SECONDS = 130
 _MOST_LINE_BYTES = 8 * 1024
 _MOST_HEADER_BYTES = 32 * 1024
 _LINGER_SECONDS = 2.0
+# Of a body, Kestrel's own: from the grace period on.
+_LEAST_BYTES_PER_SECOND = 240
+_GRACE_SECONDS = 5.0
+_METHOD = re.compile(rb"(?:get|head|post|put|patch|delete|options|trace)(?= )", re.IGNORECASE)
 
 
 def bind_sockets(host: str, port: int) -> Sequence[socket.socket]:
@@ -102,6 +107,9 @@ class LimitedProtocol(HttpToolsProtocol):
 
     The parser holds whatever is no body until it is whole, so this counts what came since the last byte of a body:
     heads, and also trailers and the extensions of chunks, which nobody here reads.
+
+    A body that comes too slowly, or ends too soon, has failed: an empty 500 ends the connection, and the app's request
+    has lost its client. Methods are read in any case.
     """
 
     def __init__(self, *args: Any, **options: Any) -> None:
@@ -112,11 +120,18 @@ class LimitedProtocol(HttpToolsProtocol):
         self._unread_bytes = 0
         self._is_head = True
         self._is_refused = False
+        self._is_between = True
+        self._body_bytes = 0
+        self._body_began = 0.0
+        self._pace: asyncio.TimerHandle | None = None
 
     def data_received(self, data: bytes) -> None:
         """Read what came; of a refused head, the rest is thrown away."""
         if self._is_refused:
             return
+        if self._is_between:
+            data = _METHOD.sub(lambda method: method[0].upper(), data, count=1) if _METHOD.match(data) else data
+        self._is_between = False
         self._unread_bytes += len(data)
         super().data_received(data)
         if self._unread_bytes > _MOST_LINE_BYTES + _MOST_HEADER_BYTES and not self.transport.is_closing():
@@ -142,16 +157,59 @@ class LimitedProtocol(HttpToolsProtocol):
             status = 414 if line_bytes > _MOST_LINE_BYTES else 431
             self.app = Response(status_code=status, headers={"connection": "close"})
         super().on_headers_complete()
+        self._expect_body()
 
     def on_body(self, body: bytes) -> None:
         """See `HttpToolsProtocol`."""
         self._unread_bytes = 0
+        self._body_bytes += len(body)
         super().on_body(body)
 
     def on_message_complete(self) -> None:
         """See `HttpToolsProtocol`."""
         self._unread_bytes = 0
+        self._is_between = True
+        self._forget_pace()
         super().on_message_complete()
+
+    def eof_received(self) -> None:
+        """End a request whose client has stopped before its body was whole."""
+        if self._pace is not None:
+            self._fail()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """See `HttpToolsProtocol`."""
+        self._forget_pace()
+        super().connection_lost(exc)
+
+    def _expect_body(self) -> None:
+        """Measure a body from here on."""
+        self._body_bytes, self._body_began = 0, self.loop.time()
+        self._pace = self.loop.call_later(_GRACE_SECONDS, self._check_pace)
+
+    def _check_pace(self) -> None:
+        if self.flow.read_paused:  # the app takes its time, not the client
+            self._expect_body()
+        elif self._body_bytes < _LEAST_BYTES_PER_SECOND * (self.loop.time() - self._body_began):
+            self._fail()
+        else:
+            self._pace = self.loop.call_later(1.0, self._check_pace)
+
+    def _forget_pace(self) -> None:
+        if self._pace is not None:
+            self._pace.cancel()
+            self._pace = None
+
+    def _fail(self) -> None:
+        """End the connection, with a 500 unless an answer has begun."""
+        self._forget_pace()
+        cycle = self.cycle
+        if cycle is not None and not cycle.response_started:
+            self.transport.write(STATUS_LINE[500] + b"content-length: 0\r\nconnection: close\r\n\r\n")
+        if cycle is not None:
+            cycle.disconnected = True
+            cycle.message_event.set()
+        self.transport.close()
 
     def _refuse(self, status: int) -> None:
         """End the connection; unless another answer is under way on it, with this status.

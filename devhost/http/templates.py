@@ -44,7 +44,10 @@ Token = str | Parameter
 
 @dataclass(frozen=True)
 class Template:
-    """A compiled template; the expressions are tried in order on the decoded path without slashes at its ends."""
+    """A compiled template; the expressions are tried in order on the decoded path without slashes at its ends.
+
+    A slash at the path's end means nothing, but to a catch-all, whose value keeps it.
+    """
 
     expressions: tuple[re.Pattern[str], ...]
     parameters: tuple[Parameter, ...]
@@ -52,16 +55,17 @@ class Template:
     def match(self, path: str) -> Mapping[str, str] | None:
         """Return the parameters' values, absent optional ones left out, or None when the path does not match."""
         for expression in self.expressions:
-            found = expression.fullmatch(path)
+            found = expression.fullmatch(path.rstrip("/"))
             if found:
-                return self._values(found)
+                return self._values(found, path[found.end() :])
         return None
 
-    def _values(self, found: re.Match[str]) -> Mapping[str, str] | None:
+    def _values(self, found: re.Match[str], end: str) -> Mapping[str, str] | None:
         values: dict[str, str] = {}
         groups = found.groupdict()
         for position, parameter in enumerate(self.parameters):
-            value = groups.get(f"p{position}") or parameter.default
+            value = groups.get(f"p{position}")
+            value = value + end if value and parameter.is_catch_all else value or parameter.default
             if value is None:
                 continue
             if not all(accepts(value) for accepts in parameter.constraints):

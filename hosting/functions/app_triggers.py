@@ -60,6 +60,7 @@ def _unserved(served: Served, kind: Kind, method: str, name: str, rest: str) -> 
     """Return why a request is not served; raises `UnknownAgentError` for one of no agent."""
     if kind == "workflow" and not served.has_workflows:
         return UnknownRouteError("This app has no workflows. GET agents lists what it has.")
+    rest = rest.rstrip("/")  # which no other route of the host takes account of
     path = f"{kind}s/{served.plan.served(name, kind).name}/{rest}" if name else f"{kind}s"
     parts = rest.split("/")
     if parts == ["run"]:

@@ -19,6 +19,7 @@ BEHAVIOURS = {
     "devhost.routes-as-recorded": "Route templates and constraints match what the real host matched (recorded).",
     "devhost.paths-as-recorded": "Paths are resolved and decoded as the real host does (recorded).",
     "devhost.unmatched-is-404": "What no route takes, a wrong verb included, is an empty 404.",
+    "devhost.trailing-slash": "A slash at the end of a path matches the route without it; a catch-all keeps it.",
     "devhost.classic-request-as-recorded": "A classic function sees the request as the worker builds it.",
     "devhost.classic-returns-as-recorded": "What a classic function returns is answered as the real host answers it.",
     "devhost.streaming-request-as-recorded": "A function on the FastAPI extension's types sees its request with "
@@ -72,6 +73,7 @@ BEHAVIOURS = {
     "devhost.reset": "Reset deletes the durable state.",
     "devhost.request-heads": "Heads of 8 KB in their line and of 20 KB in a header are taken; one that names no host "
     "is 400 (recorded).",
+    "devhost.failed-bodies": "A body of less than 240 bytes a second, or that ends before its length, is an empty 500.",
     "devhost.head-limits": "A line over 8 KiB is 414, headers over 32 KiB in all are 431, and nothing of a head stays "
     "behind its request (recorded).",
     "devhost.refused-and-next": "The request behind a refused one is answered on the same connection, however many are "

@@ -68,6 +68,8 @@ HEAD = b"GET / HTTP/1.1\r\nHost: localhost\r\n"
         (b"GET / HTTP/1.1\r\n\r\n", "400 Bad Request"),
         (b"GET / HTTP/1.1\r\nHost: evil.test\r\nHost: localhost\r\n\r\n", "403 Forbidden"),  # apps read the first
         (b"GARBAGE\r\n\r\n", "400 Bad Request"),
+        (b"get / HTTP/1.1\r\nHost: localhost\r\n\r\n", "200 OK"),
+        (b"Post /slow HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\nhi", "200 OK"),
         (HEAD + b"Content-Length: abc\r\n\r\n", "400 Bad Request"),
     ],
 )
@@ -158,3 +160,51 @@ async def test_two_thousand_idle_connections_do_not_hold_up_a_request() -> None:
             writer.close()
 
     assert (line, waiting) == ("HTTP/1.1 200 OK", 2000)
+
+
+BODY = b"POST /slow HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n"
+FAILED = b"HTTP/1.1 500 Internal Server Error\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
+
+
+@pytest.mark.behaviour("devhost.failed-bodies")
+async def test_a_body_that_ends_before_its_length_is_an_empty_500() -> None:
+    """Its client listens still; the app's request has lost it."""
+    async with Served() as served:
+        reader, writer = await served.connect()
+        writer.write(BODY + b"begun")
+        writer.write_eof()
+
+        answer = await asyncio.wait_for(reader.read(), GUARD_SECONDS)
+        writer.close()
+
+    assert answer == FAILED
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("devhost.failed-bodies")
+async def test_a_body_of_less_than_240_bytes_a_second_is_an_empty_500() -> None:
+    """After five seconds; the connection ends."""
+    async with Served() as served:
+        reader, writer = await served.connect()
+        writer.write(BODY + b"begun")
+
+        answer = await asyncio.wait_for(reader.read(), 4 * GUARD_SECONDS)
+        writer.close()
+
+    assert answer == FAILED
+
+
+@pytest.mark.behaviour("devhost.failed-bodies")
+async def test_whoever_has_sent_a_whole_body_may_take_its_time() -> None:
+    """The next request on the connection is measured anew."""
+    async with Served() as served:
+        reader, writer = await served.connect()
+        for _ in range(2):
+            writer.write(BODY + b"x" * 1000)
+            line = await asyncio.wait_for(reader.readline(), GUARD_SECONDS)
+            await asyncio.wait_for(reader.readuntil(b"served"), GUARD_SECONDS)
+        writer.write_eof()
+        rest = await asyncio.wait_for(reader.read(), GUARD_SECONDS)
+        writer.close()
+
+    assert (line, rest) == (b"HTTP/1.1 200 OK\r\n", b"")

@@ -22,7 +22,14 @@ def test_a_double_slash_matches_nothing_not_even_a_catch_all():
     """As recorded."""
     routes = table(f="GET files/{*rest}")
     assert [routes.match("GET", path) for path in ("/api/files//a", "/api//files/a")] == [None, None]
-    assert routes.match("GET", "/api/files/a/b/").values == {"rest": "a/b"}
+
+
+@pytest.mark.behaviour("devhost.trailing-slash")
+def test_a_slash_at_the_end_matches_and_a_catch_all_keeps_it():
+    """As ASP.NET's matcher does: a catch-all is the rest of the path, other values are segments."""
+    routes = table(a="GET files/{*rest}", b="GET items/{id}")
+    paths = ("/api/files/a/b/", "/api/files/", "/api/files", "/api/items/1/")
+    assert [routes.match("GET", path).values for path in paths] == [{"rest": "a/b/"}, {}, {}, {"id": "1"}]
 
 
 @pytest.mark.behaviour("devhost.order-by-upper-cased-name")

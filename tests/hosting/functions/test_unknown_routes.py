@@ -31,6 +31,8 @@ LACKS_WORKFLOWS = "This app has no workflows. GET agents lists what it has."
         ("PUT agents/Joker/threads/t/runs", 404, "unknown_route", "PUT 'agents/Joker/threads/t/runs' is no route"),
         ("DELETE agents", 404, "unknown_route", "DELETE 'agents' is no route of this app."),
         ("GET agents/joker/run", 405, "method_not_allowed", "GET is not served here. Send POST agents/Joker/run."),
+        ("GET agents/joker/run/", 405, "method_not_allowed", "GET is not served here. Send POST agents/Joker/run."),
+        ("GET agents/Joker/memory/", 404, "unknown_route", LACKS_MEMORY),
         ("GET agents/bob/memory", 404, "unknown_agent", "There is no agent 'bob' here. Agents: Joker."),
         ("GET agents/%22%3Cb", 404, "unknown_agent", "There is no agent"),
     ],
