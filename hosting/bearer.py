@@ -14,15 +14,15 @@ import json
 import logging
 import math
 import re
+import socket
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
-import aiohttp
-
 from hosting.errors import ConfigurationError, IdentityUnavailableError
+from hosting.exchange import UnreadableAnswerError, exchange
 from hosting.principal import Principal, PrincipalRequest, PrincipalResolver, readable, sent_once
 
 if TYPE_CHECKING:
@@ -229,9 +229,9 @@ class IssuerKeys:
 
     async def _fetch(self) -> None:
         try:
-            self._keys = await self._download()
+            self._keys = await asyncio.wait_for(self._download(), _FETCH_SECONDS)
             self._fetched_at, self._has_failed = self._clock(), False
-        except (aiohttp.ClientError, asyncio.TimeoutError, OSError, ValueError, RecursionError) as error:
+        except (asyncio.TimeoutError, OSError, ValueError, RecursionError) as error:
             self._has_failed = True
             reason = str(error) or type(error).__name__
             logger.warning("The keys of %s cannot be fetched from %s: %s", self._issuer, self._address, reason)
@@ -239,15 +239,9 @@ class IssuerKeys:
             self._next_fetch_at = self._clock() + (PAUSE_SECONDS if self._keys else PAUSE_WITHOUT_KEYS_SECONDS)
 
     async def _download(self) -> Mapping[str | None, PyJWK]:
-        async with aiohttp.ClientSession(
-            timeout=aiohttp.ClientTimeout(total=_FETCH_SECONDS),
-            headers={"Accept": "application/json", "Accept-Encoding": "identity"},
-            cookie_jar=aiohttp.DummyCookieJar(),
-            auto_decompress=False,  # a few bytes could become any number
-        ) as session:
-            document = await _get_object(session, self._address)
-            if "jwks_uri" in document:
-                document = await _get_object(session, self._address_in(document))
+        document = await _get_object(self._address)
+        if "jwks_uri" in document:
+            document = await _get_object(self._address_in(document))
         published = document.get("keys")
         keys: dict[str | None, PyJWK] = {}
         for jwk in published if isinstance(published, list) else ():
@@ -271,17 +265,21 @@ class IssuerKeys:
         return str(address)
 
 
-async def _get_object(session: aiohttp.ClientSession, address: str) -> Mapping[str, Any]:
+async def _addresses(host: str, port: int) -> list[str]:
+    infos = await asyncio.get_running_loop().getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [str(info[4][0]) for info in infos]
+
+
+async def _get_object(address: str) -> Mapping[str, Any]:
     """Return the JSON object at an address; `ValueError` for another answer, a redirect, or too large a body."""
-    body = bytearray()
-    async with session.get(address, allow_redirects=False) as response:
-        if response.status != 200:
-            raise ValueError(f"{address} answers {response.status}")
-        async for chunk in response.content.iter_chunked(65_536):
-            body += chunk
-            if len(body) > _MOST_FETCHED_BYTES:
-                raise ValueError(f"{address} answers more than {_MOST_FETCHED_BYTES} bytes")
-    document = json.loads(body)
+    headers = {"accept": "application/json", "accept-encoding": "identity", "user-agent": "durable-agent-host"}
+    try:
+        answer = await exchange("GET", address, headers, resolve=_addresses, most_body_bytes=_MOST_FETCHED_BYTES)
+    except UnreadableAnswerError as error:
+        raise ValueError(f"{address}: {error}") from error
+    if answer.status != 200:
+        raise ValueError(f"{address} answers {answer.status}")
+    document = json.loads(answer.body)
     if not isinstance(document, dict):
         raise ValueError(f"{address} answers no JSON object")
     return document

@@ -1,9 +1,9 @@
 """One POST to an address outside of the network: resolved, checked and connected to in one step.
 
 Theory. A name may mean another address whenever it is resolved (DNS rebinding), so the connection is made to the very
-addresses that were checked: they come from the resolver of the connection. A redirect is an answer like any other, and
-nothing of a body is read. Names are resolved in threads of their own: one whose servers do not answer holds its thread
-for longer than a try takes, and those of the event loop are everybody's.
+addresses that were checked. A redirect is an answer like any other, and nothing of a body is read. Names are resolved
+in threads of their own: one whose servers do not answer holds its thread for longer than a try takes, and those of the
+event loop are everybody's.
 """
 
 from __future__ import annotations
@@ -11,16 +11,14 @@ from __future__ import annotations
 import asyncio
 import ipaddress
 import socket
+import ssl
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, cast
-from urllib.parse import urlsplit
+from typing import Any
 
-import aiohttp
-from aiohttp.abc import AbstractResolver, ResolveResult
-from aiohttp.resolver import ThreadedResolver
+from hosting.exchange import UnreadableAnswerError, exchange
 
 SECONDS = 15.0
 """How long a receiver has, its name's resolution included."""
@@ -54,6 +52,10 @@ class _InsideNetworkError(Exception):
     """The name means an address inside the network."""
 
 
+class _NoNameError(Exception):
+    """The name means no address."""
+
+
 def is_outside(address: str) -> bool:
     """Whether an IP address is one of the public internet, for one machine, and embeds no other."""
     found = ipaddress.ip_address(address.partition("%")[0])
@@ -71,35 +73,22 @@ def _is_address(host: str) -> bool:
     return True
 
 
-class _Threads:
-    """What aiohttp asks an event loop for to resolve a name, in our threads."""
-
-    def __init__(self, lookup: Lookup) -> None:
-        self._lookup = lookup
-        self._loop = asyncio.get_running_loop()
-        self.getnameinfo = self._loop.getnameinfo
-
-    async def getaddrinfo(self, host: str, port: int, **asked: int) -> list[Any]:
-        return await self._loop.run_in_executor(_THREADS, partial(self._lookup, host, port, **asked))
-
-
-class _Resolver(AbstractResolver):
-    """Resolves names to addresses outside of the network, those of `hosts` to any."""
-
-    def __init__(self, hosts: Sequence[str], lookup: Lookup) -> None:
-        self._hosts = hosts
-        self._names = ThreadedResolver(cast(asyncio.AbstractEventLoop, _Threads(lookup)))
-
-    async def resolve(
-        self, host: str, port: int = 0, family: socket.AddressFamily = socket.AF_INET
-    ) -> list[ResolveResult]:
-        found = await self._names.resolve(host, port, family)
-        if host.lower() not in self._hosts and not all(is_outside(one["host"]) for one in found):
-            raise _InsideNetworkError
-        return found
-
-    async def close(self) -> None:
-        """Nothing is held."""
+async def _outside(hosts: Sequence[str], lookup: Lookup, host: str, port: int) -> list[str]:
+    """Return the addresses of a host, which are outside of the network unless it is one of `hosts`."""
+    if _is_address(host):
+        found = [host]
+    else:
+        asked = {"type": socket.SOCK_STREAM, "flags": socket.AI_ADDRCONFIG}
+        try:
+            infos = await asyncio.get_running_loop().run_in_executor(_THREADS, partial(lookup, host, port, **asked))
+        except OSError as error:
+            raise _NoNameError from error
+        found = [info[4][0] for info in infos if info[0] in (socket.AF_INET, socket.AF_INET6)]
+    if not found:
+        raise _NoNameError
+    if not {host.lower(), f"[{host}]"}.intersection(hosts) and not all(map(is_outside, found)):
+        raise _InsideNetworkError
+    return found
 
 
 async def post(
@@ -112,26 +101,18 @@ async def post(
     lookup: Lookup = socket.getaddrinfo,
 ) -> Posted:
     """Send the body and return what came of it; never raises. `url` is one that `WebhookRules` take."""
-    host = urlsplit(url).hostname or ""
-    if _is_address(host) and not {host, f"[{host}]"}.intersection(hosts) and not is_outside(host):
-        return Posted(problem=INSIDE)  # the resolver is not asked about an address
-    connector = aiohttp.TCPConnector(resolver=_Resolver(hosts, lookup), use_dns_cache=False, force_close=True)
-    timeout = aiohttp.ClientTimeout(total=seconds)
+    sending = exchange("POST", url, headers, body, resolve=partial(_outside, hosts, lookup))
     try:
-        async with (
-            aiohttp.ClientSession(
-                connector=connector, timeout=timeout, cookie_jar=aiohttp.DummyCookieJar(), auto_decompress=False
-            ) as session,
-            session.post(url, data=body, headers=headers, allow_redirects=False) as answer,
-        ):
-            return Posted(status=answer.status)
+        return Posted(status=(await asyncio.wait_for(sending, seconds)).status)
     except _InsideNetworkError:
         return Posted(problem=INSIDE)
+    except _NoNameError:
+        return Posted(problem="name_not_found")
+    except UnreadableAnswerError:
+        return Posted(problem="unreadable")
     except asyncio.TimeoutError:
         return Posted(problem="timeout")
-    except aiohttp.ClientConnectorDNSError:
-        return Posted(problem="name_not_found")
-    except aiohttp.ClientSSLError:
+    except ssl.SSLError:
         return Posted(problem="tls_failed")
-    except (aiohttp.ClientError, OSError, ValueError):
+    except (OSError, ValueError):
         return Posted(problem="not_reached")

@@ -1,6 +1,8 @@
 """What is promised of webhooks."""
 
 BEHAVIOURS = {
+    "webhooks.bounded": "Whatever an address answers that a caller chose, without end or now and then, little of it is "
+    "read, and the process does its other work meanwhile (docs/webhooks.md).",
     "webhooks.told": "A webhook is told how each run ended, in a form that verifiers take (docs/webhooks.md).",
     "webhooks.inside": "Nothing is sent to an address inside the network that no setting names (docs/webhooks.md).",
     "webhooks.again": "A receiver that does not take it is told again for a day, whatever dies (docs/webhooks.md).",
