@@ -26,6 +26,7 @@ _PERS: tuple[Per, ...] = get_args(Per)
 _WHO: dict[Per, str] = {"run": "The run", "thread": "The thread", "owner/day": "Today the owner"}
 _ADVICE: dict[Per, str] = {"run": "Ask for less in one run.", "thread": "Begin a new thread."}
 MOST_TOKENS = 2**53
+"""More than one run can use, and as good as none where an entry has it; sums of it stay small in a head."""
 Amount = Decimal | int | float | str
 _DECIMALS = 6
 _MOST_AMOUNT = 10**9

@@ -283,12 +283,6 @@ class AttachmentsUnavailableError(StoreUnavailableError, code="attachments_unava
     sentence = "The store of this thread's pictures and files cannot be reached. Try again."
 
 
-class ProviderUnavailableError(StoreUnavailableError, code="provider_unavailable", status=503):
-    """A context provider did not erase what it keeps of a thread: the deletion is not complete, and goes on."""
-
-    sentence = "A context provider of the agent has not erased what it keeps of this thread. Try again."
-
-
 class RunNotNewestError(HostingError, code="run_not_newest", status=409):
     """The request continues a run after which the thread has another one already; only wires know such requests."""
 

@@ -63,6 +63,8 @@ def thread_reply(
         "output_token_count": counted.output_tokens,
         "total_token_count": counted.total_tokens,
     }
+    if counted.estimated_tokens:
+        usage["estimated_token_count"] = counted.estimated_tokens
     body: Thread = {
         "agent": agent.name,
         "thread_id": view.address.thread_id,

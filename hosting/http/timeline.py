@@ -36,6 +36,7 @@ from hosting.thread.events import (
     ToolStarted,
 )
 from hosting.thread.head import NOTHING, RECORDED_COUNTS, TokenTotals
+from hosting.thread.open_runs import entry_counts
 from hosting.thread.run import Run, under_way
 from hosting.webhooks import is_of_task
 from state.json_values import portable_value
@@ -321,7 +322,7 @@ class _Timeline:
 
     def _answer(self, event: Completed) -> None:
         """Add the model call that gave the answer: it took the tokens that no other one did."""
-        counted = shown_usage(event.entry.get("usage") or {})
+        counted = shown_usage(entry_counts(event.entry))
         counts = {name: count - self._spent.get(name, 0) for name, count in _counts(counted).items()}
         usage = {name: count for name, count in counts.items() if count > 0}
         began_at = self._ready_at.get("", event.at)
@@ -345,4 +346,5 @@ def _counts(usage: object) -> dict[str, int]:
 
 
 def _totals(usage: Usage | Mapping[str, int], cost: int) -> TokenTotals:
-    return NOTHING.plus(dict(usage), RECORDED_COUNTS).with_all({"cost": cost})
+    counted = NOTHING.plus(dict(usage), RECORDED_COUNTS)
+    return counted.with_all({"cost": cost, "estimated_tokens": usage.get("estimated_token_count", 0)})

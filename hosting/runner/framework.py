@@ -38,7 +38,7 @@ from agent_framework import (
 )
 from agent_framework._workflows._checkpoint_encoding import decode_checkpoint_value, encode_checkpoint_value
 
-from hosting.errors import ProviderUnavailableError
+from hosting.errors import StoreUnavailableError
 from hosting.tools import IDEMPOTENT
 
 logger = logging.getLogger(__name__)
@@ -218,7 +218,7 @@ async def clear_session(agents: Iterable[Any], session_id: str) -> None:
 
     The framework has no word for that. Its history providers that keep messages elsewhere have `clear(session_id)`, and
     so may any other; `FileMemoryProvider` keeps files in a folder of that name. Call it on the agents' loop, as often
-    as you like. Raises `ProviderUnavailableError` where one raises or takes too
+    as you like. Raises `StoreUnavailableError` where one raises or takes too
     long: then not all of it is gone.
     """
     within = [inner for agent in agents for inner in agents_within(agent)]
@@ -233,7 +233,7 @@ async def _cleared(provider: Any, session_id: str) -> None:
     except Exception as error:
         source = getattr(provider, "source_id", type(provider).__name__)
         logger.exception("The context provider %r did not erase what it keeps of a thread.", source)
-        raise ProviderUnavailableError from error
+        raise StoreUnavailableError(f"The context provider {source!r} has not erased a thread.") from error
 
 
 async def _clear(provider: Any, session_id: str) -> None:

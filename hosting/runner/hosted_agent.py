@@ -103,6 +103,8 @@ class HostedAgent:
                 finally:
                     if attempt.listener is not None:
                         attempt.listener.finish()
+                    if attempt.recorder is not None and attempt.recorder.spending is not None:
+                        await attempt.recorder.spending.count_cut_short()
                 ended = self._ended(attempt, outcome, message_count(conversation), held.clocks.wall())
                 deltas: tuple[Delta, ...] = ()
                 if attempt.deltas is not None:

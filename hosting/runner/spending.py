@@ -9,22 +9,29 @@ runs of other threads spend it too. A limit of tokens is asked by requests only 
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections.abc import Coroutine, Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
-from agent_framework import ChatContext, ChatResponse
+from agent_framework import ChatContext, ChatResponse, ChatResponseUpdate, Content
 
 from hosting.budgets import UNUSED, Budget, Used, counted_tokens
-from hosting.errors import ConfigurationError, UnpricedModelError
+from hosting.errors import ConfigurationError, LogUnavailableError, UnpricedModelError
 from hosting.principal import owner_of
 from hosting.runner.framework import agents_within
 from hosting.runner.owner_days import OwnerDays
 from hosting.runner.owner_minutes import OwnerMinutes
 from hosting.thread.events import Completed, ModelResult, Terminal
 from hosting.thread.head import NOTHING, RECORDED_COUNTS, TokenTotals
+from hosting.thread.open_runs import entry_usage
 from hosting.thread.run import Run
 
+logger = logging.getLogger(__name__)
+
 T = TypeVar("T")
+_CHARACTERS = 4
+"""About as many are a token."""
 
 
 class Spending:
@@ -56,6 +63,8 @@ class Spending:
         self._loop = asyncio.get_running_loop()
         self.model = ""
         self.used, self._counts = UNUSED, NOTHING
+        self._under_way: dict[int, CallUnderWay] = {}
+        self._is_over = False
         for step in run.steps:
             if isinstance(step, ModelResult):
                 self._add(step.response.get("usage_details"), step.cost)
@@ -70,8 +79,14 @@ class Spending:
         """Raise `BudgetExceededError` or `UnpricedModelError` where this call may not begin, and `LogUnavailableError`.
 
         What a model without a price costs is known to nobody, so it is not called where its name is known, or once it
-        has answered in this process.
+        has answered in this process. A call whose answer is streamed counts from now on, by what is received of it.
         """
+        await self._check(context)
+        if context.stream:
+            call = self._under_way[id(context)] = CallUnderWay(context)
+            context.stream_transform_hooks.append(call.receive)
+
+    async def _check(self, context: ChatContext) -> None:
         if self._budget is None:
             return
         if self._budget.prices:
@@ -85,6 +100,33 @@ class Spending:
         renews_at, used = await self._on_log(self._days.used(self._owner))
         self._budget.check(used, renews_at)
 
+    async def count_cut_short(self) -> None:
+        """Count what was received of answers that did not come whole: the attempt has ended, and no more will come.
+
+        A model that has not counted it by then never does, so that is estimated. Called on the loop of the log.
+        """
+        calls, self._under_way, self._is_over = self._under_way, {}, True
+        for call in calls.values():
+            if not call.has_begun:
+                continue
+            usage, estimated = call.usage()
+            self.model, price = call.model, None
+            if self._budget is not None and self._budget.prices:
+                price = self._budget.price(call.model, _asked(call.context))
+                if price is None:
+                    self._unpriced.add(call.model)
+            used = self._add(usage, 0 if price is None else price.of(usage), estimated)
+            try:
+                await self._count_elsewhere(used)
+            except LogUnavailableError:
+                logger.warning("An estimate of %d tokens is not counted for its owner: the log is away.", used.tokens)
+
+    async def _count_elsewhere(self, used: Used) -> None:
+        if self._days is not None:
+            await self._days.add(self._owner, used)
+        if self._minutes is not None and used.tokens:
+            await self._minutes.add(self._caller, used.tokens)
+
     async def count(self, context: ChatContext, answer: ChatResponse[Any]) -> int:
         """Count one answer, and return what it cost, in trillionths of a unit of money.
 
@@ -92,6 +134,8 @@ class Spending:
         their versions. Raises `UnpricedModelError` where neither has one, once the tokens are counted, and
         `LogUnavailableError`.
         """
+        if self._under_way.pop(id(context), None) is None and self._is_over:
+            return 0  # it was counted as one that was cut short
         asked = _asked(context)
         self.model, cost, unpriced = str(answer.model or asked or ""), 0, None
         if self._budget is not None and self._budget.prices:
@@ -102,10 +146,7 @@ class Spending:
                 unpriced = unpriced_model(self.model)
         used = self._add(answer.usage_details, cost)
         # A run that is cancelled now has had the answer all the same.
-        if self._days is not None:
-            await asyncio.shield(self._on_log(self._days.add(self._owner, used)))
-        if self._minutes is not None and used.tokens:
-            await asyncio.shield(self._on_log(self._minutes.add(self._caller, used.tokens)))
+        await asyncio.shield(self._on_log(self._count_elsewhere(used)))
         if unpriced is not None:
             raise unpriced
         return cost
@@ -120,16 +161,56 @@ class Spending:
             ended = ended.model_copy(update={"cost": self.used.cost, "model": self.model})
         if isinstance(ended, Completed) or not (usage := self._counts.stored()):
             return ended
-        return ended.model_copy(update={"entry": {**ended.entry, "usage": usage}})
+        return ended.model_copy(update={"entry": {**ended.entry, "usage": entry_usage(usage)}})
 
-    def _add(self, counts: Mapping[str, Any] | None, cost: int) -> Used:
+    def _add(self, counts: Mapping[str, Any] | None, cost: int, estimated: int = 0) -> Used:
         used = Used(counted_tokens(counts), cost)
         self.used = self.used.plus(used)
-        self._counts = self._counts.plus(counts, RECORDED_COUNTS).with_all({"cost": cost})
+        counted = self._counts.plus(counts, RECORDED_COUNTS)
+        self._counts = counted.with_all({"cost": cost, "estimated_tokens": estimated})
         return used
 
     def _on_log(self, call: Coroutine[Any, Any, T]) -> asyncio.Future[T]:
         return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(call, self._loop))
+
+
+@dataclass(eq=False)
+class CallUnderWay:
+    """A call whose answer is streamed: what was received of it, and which model says that it is."""
+
+    context: ChatContext
+    has_begun: bool = False
+    model: str = ""
+    _characters: int = 0
+    _reported: dict[str, int] = field(default_factory=dict)
+
+    def receive(self, update: ChatResponseUpdate) -> ChatResponseUpdate:
+        """Take the next part of the answer, and return it; from the agent's loop."""
+        self.has_begun = True
+        self.model = str(update.model or self.model or _asked(self.context) or "")
+        for content in update.contents:
+            self._characters += _characters_of(content)
+            for name in RECORDED_COUNTS.values():
+                if type(count := (content.usage_details or {}).get(name)) is int:
+                    self._reported[name] = max(count, self._reported.get(name, 0))
+        return update
+
+    def usage(self) -> tuple[dict[str, int], int]:
+        """Return the counts of what was received, and how many of the tokens are estimated: four characters are one."""
+        names = ("input_token_count", "output_token_count")
+        read = sum(_characters_of(content) for message in self.context.messages for content in message.contents)
+        read += len(str((self.context.options or {}).get("instructions") or ""))
+        guessed = dict(zip(names, (-(-read // _CHARACTERS), -(-self._characters // _CHARACTERS)), strict=True))
+        # What a model says it has written while it writes is what it had written by then.
+        least = {names[0]: self._reported.get(names[0], guessed[names[0]])}
+        least[names[1]] = max(self._reported.get(names[1], 0), guessed[names[1]])
+        total = max(sum(least.values()), self._reported.get("total_token_count", 0))
+        reported = max(sum(self._reported.get(name, 0) for name in names), self._reported.get("total_token_count", 0))
+        return {**least, "total_token_count": total}, total - reported
+
+
+def _characters_of(content: Content) -> int:
+    return sum(len(str(part)) for part in (content.text, content.arguments, content.result) if part)
 
 
 def _asked(context: ChatContext) -> str | None:

@@ -168,7 +168,7 @@ class ThreadDeletion:
 
         Of a thread that lives again only what its earlier lives left is erased: the process may have died after the
         tombstone. Raises `LogUnavailableError`, `ArchiveUnavailableError`, `AttachmentsUnavailableError` and
-        `ProviderUnavailableError`: the operation is to be delivered again.
+        `StoreUnavailableError`: the operation is to be delivered again.
         """
         head = await self._log.head(address)
         if head.state == "deleted":

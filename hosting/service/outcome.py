@@ -18,6 +18,7 @@ from hosting.limits import LimitState
 from hosting.ports import iso
 from hosting.request.run_request import PendingApproval
 from hosting.thread.events import Accepted, Completed, NoAnswer, Terminal
+from hosting.thread.open_runs import entry_counts
 from hosting.thread.run import Run
 from state.conversation import response_text, response_value
 from state.models import ResponseEntry
@@ -41,11 +42,12 @@ class RunIds(ThreadIds):
 
 
 class Usage(TypedDict, total=False):
-    """Tokens, as the model counts them."""
+    """Tokens, as the model counts them; `estimated_token_count` of them are estimates, of calls that were cut short."""
 
     input_token_count: int
     output_token_count: int
     total_token_count: int
+    estimated_token_count: int
 
 
 class Problem(TypedDict):
@@ -112,11 +114,12 @@ class EndedRun(RunIds):
     budget: NotRequired[BudgetState]
 
 
-UsageName = Literal["input_token_count", "output_token_count", "total_token_count"]
+UsageName = Literal["input_token_count", "output_token_count", "total_token_count", "estimated_token_count"]
 USAGE_NAMES: dict[str, UsageName] = {
     "inputTokenCount": "input_token_count",
     "outputTokenCount": "output_token_count",
     "totalTokenCount": "total_token_count",
+    "estimatedTokenCount": "estimated_token_count",
 }
 
 
@@ -184,7 +187,7 @@ def completed_fields(run: Run, terminal: Completed) -> CompletedRun:
 
 def usage_of(end: Terminal | None) -> Usage:
     """Return the tokens that a run has used which has ended, with all its attempts."""
-    return {} if end is None else shown_usage(end.usage or end.entry.get("usage") or {})
+    return {} if end is None else shown_usage(end.usage or entry_counts(end.entry))
 
 
 def shown_usage(stored: Mapping[str, Any]) -> Usage:

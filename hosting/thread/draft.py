@@ -27,7 +27,7 @@ from hosting.thread.events import (
     Terminal,
 )
 from hosting.thread.head import NOTHING, Head, TokenTotals, fold, run_usage
-from hosting.thread.open_runs import OpenRun, PendingApprovals
+from hosting.thread.open_runs import OpenRun, PendingApprovals, entry_counts
 from hosting.thread.rows import ApprovalRow, KeyRow, RowChange, RunRow
 from hosting.thread.run import cancellation, unanswered
 from hosting.webhooks import is_of_task
@@ -134,8 +134,7 @@ class Draft:
 
 def _counting_all(end: Terminal, spent: TokenTotals, within: TokenTotals, unrecorded: TokenTotals) -> Terminal:
     """Return the end of a run with all that its attempts used, where its entry counts less."""
-    counts, counted = run_usage(spent, within, unrecorded, end).stored(), end.entry.get("usage")
-    counted = counted if isinstance(counted, dict) else {}
+    counts, counted = run_usage(spent, within, unrecorded, end).stored(), entry_counts(end.entry)
     changes: dict[str, object] = {"cost": end.cost or spent.cost + within.cost + unrecorded.cost}
     if any(counted.get(name) != count for name, count in counts.items()):
         changes["usage"] = counts

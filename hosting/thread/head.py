@@ -14,11 +14,11 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import Field
 
-from hosting.budgets import Used
+from hosting.budgets import MOST_TOKENS, Used
 from hosting.principal import Principal
 from hosting.request.run_request import GrantedAccess
 from hosting.thread import events
-from hosting.thread.open_runs import Claim, HeadPart, OpenRun, PendingApprovals
+from hosting.thread.open_runs import Claim, HeadPart, OpenRun, PendingApprovals, entry_counts
 from hosting.thread.versions import VERSION, read_versioned
 from hosting.webhooks import is_of_task
 
@@ -27,6 +27,7 @@ _TOKEN_COUNTS = {
     "input_tokens": "inputTokenCount",
     "output_tokens": "outputTokenCount",
     "total_tokens": "totalTokenCount",
+    "estimated_tokens": "estimatedTokenCount",
 }
 RECORDED_COUNTS = {
     "input_tokens": "input_token_count",
@@ -34,19 +35,18 @@ RECORDED_COUNTS = {
     "total_tokens": "total_token_count",
 }
 _OWN_NAMES = {name: name for name in _TOKEN_COUNTS}
-_MOST_TOKENS = 2**53
-"""More than one run can use, and as good as none where an entry has it; sums of it stay small in a head."""
 
 
 class TokenTotals(HeadPart):
     """Tokens that the thread's runs have used, as their models counted them.
 
-    `cost` is that of those which had a price, in trillionths of a unit of money; it stands in no head that has none.
+    `estimated_tokens` are of calls that were cut short, `cost` is of those with a price, in trillionths of its unit.
     """
 
     input_tokens: int = 0
     output_tokens: int = 0
     total_tokens: int = 0
+    estimated_tokens: int = Field(default=0, exclude_if=not_)
     cost: int = Field(default=0, exclude_if=not_)
 
     def plus(self, counts: object, names: Mapping[str, str]) -> TokenTotals:
@@ -55,7 +55,7 @@ class TokenTotals(HeadPart):
         added = {
             name: getattr(self, name) + count
             for name, key in names.items()
-            if type(count := found.get(key)) is int and 0 <= count <= _MOST_TOKENS
+            if type(count := found.get(key)) is int and 0 <= count <= MOST_TOKENS
         }
         return _with(self, **added) if added else self
 
@@ -69,7 +69,7 @@ class TokenTotals(HeadPart):
         return {name: count for name, count in more.items() if count > 0}
 
     def stored(self) -> dict[str, int]:
-        """Return the counts as an entry of a conversation has them."""
+        """Return the counts by the names of an entry of a conversation."""
         return {key: count for name, key in _TOKEN_COUNTS.items() if (count := getattr(self, name))}
 
     @property
@@ -274,7 +274,7 @@ def _ended(head: Head, event: events.Terminal) -> Head:
     cost = event.cost or head.spent.cost + head.spent_within.cost + unrecorded.cost
     usage = _with(head.usage, cost=head.usage.cost + cost) if cost else head.usage
     if head.spent == head.spent_within == unrecorded == NOTHING:
-        return _with(head, runs=runs, claim=None, usage=usage.plus(event.entry.get("usage"), _TOKEN_COUNTS))
+        return _with(head, runs=runs, claim=None, usage=usage.plus(entry_counts(event.entry), _TOKEN_COUNTS))
     used = usage.plus(run_usage(head.spent, head.spent_within, unrecorded, event).model_dump(), _OWN_NAMES)
     return _with(head, runs=runs, claim=None, usage=used, spent=NOTHING, spent_within=NOTHING, unrecorded=None)
 
@@ -288,7 +288,7 @@ def run_usage(
     of attempts before it. A workflow, which makes no call of its own, counts some of its executors'. A run without an
     answer counts all that its last holder knew, and has used what is recorded at least.
     """
-    counted = NOTHING.plus(None if end is None else end.entry.get("usage"), _TOKEN_COUNTS)
+    counted = NOTHING.plus(None if end is None else entry_counts(end.entry), _TOKEN_COUNTS)
     within, besides = spent_within.model_dump(), unrecorded.model_dump()
     recorded = spent.plus(within, _OWN_NAMES)
     if not isinstance(end, events.Completed):

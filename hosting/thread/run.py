@@ -16,6 +16,7 @@ from hosting.ports import iso
 from hosting.request.run_request import PendingApproval, Superstep
 from hosting.thread import events
 from hosting.thread.head import NOTHING, RECORDED_COUNTS, TokenTotals, run_usage
+from hosting.thread.open_runs import entry_usage
 from state.codec import read_entry
 from state.convert import stored_failure, stored_words
 from state.errors import MalformedError
@@ -228,7 +229,7 @@ def usage_of_steps(steps: Iterable[events.Step], unrecorded: TokenTotals, end: e
 
 def instead_of(answer: events.Terminal, ended: events.NoAnswer, usage: dict[str, int]) -> events.NoAnswer:
     """Return the end that a run has instead of that answer, with what was used for it: its model was called."""
-    entry = {**ended.entry, "usage": usage} if usage else ended.entry
+    entry = {**ended.entry, "usage": entry_usage(usage)} if usage else ended.entry
     return ended.model_copy(update={"entry": entry, "cost": answer.cost, "model": answer.model})
 
 

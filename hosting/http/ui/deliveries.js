@@ -16,7 +16,6 @@ const PROBLEMS = {
   name_not_found: "its name leads nowhere",
   tls_failed: "its certificate is refused",
   not_reached: "not reached",
-  unreadable: "its answer cannot be read",
   inside_network: "inside the network, so nothing was sent",
   not_allowed: "not allowed, so nothing was sent",
 }
