@@ -92,8 +92,11 @@ def register_owners(served: Served, services: Services, wait_seconds: float) -> 
 
     @serves(served, owner_routes.ERASE_ME)
     async def erase(request: HttpRequest) -> Reply:
-        await services.schedules.erase(request.caller.owner, request.client)  # first: a tick begins a thread
-        erased = await owners.erase(request.caller.owner, request.client, wait_seconds)
+        owner, client, is_left = request.caller.owner, request.client, True
+        while is_left:  # schedules first: a tick begins a thread
+            await services.schedules.erase(owner, client)
+            erased = await owners.erase(owner, client, wait_seconds)
+            is_left = erased.is_complete and bool(await services.schedules.of_owner(owner, client))
         if erased.is_complete:
             await services.overview.erase(served.plan.by_name(), request.caller.owner)
             await memories.erase(memories.agents, request.caller.owner)  # last: no run can learn anything more

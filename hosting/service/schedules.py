@@ -25,7 +25,7 @@ from hosting.errors import (
     HostingError,
     IdempotencyKeyReusedError,
     InvalidFieldError,
-    TooManySchedulesError,
+    LimitExceededError,
     UnknownScheduleError,
 )
 from hosting.names import APP, Address, keyed_thread_id, new_id
@@ -39,6 +39,7 @@ from hosting.service.lone_heads import replace_head
 from hosting.service.promised_runs import DEPLOYING_SECONDS
 from hosting.service.runs import Runs
 from hosting.service.schedule import LastRun, Schedule, decode, encode
+from hosting.service.schedule_places import MOST_SCHEDULES, NEW_SECONDS, SchedulePlaces
 from hosting.stores.contract import MOST_HEAD_BYTES, Appended, Conflict, StoredHead, ThreadStore
 
 logger = logging.getLogger(__name__)
@@ -50,18 +51,17 @@ DAY_SECONDS = 86_400.0
 """A clock sleeps no longer: so it notices a clock of the machine that was set, and no engine has to split its timer."""
 AGAIN_SECONDS = 30.0
 """After this a clock looks again where a store or the engine was away, or its schedule or agent was not there yet."""
+LEAST_WAIT_SECONDS = 5.0
+"""Before this a tick is not tried again that a limit refused."""
 UNKNOWN_SECONDS = 3600.0
 """After this a clock looks again where the app long has not its agent, or does not know its ticks."""
-NEW_SECONDS = 120.0
-"""So long after its start a clock waits for its schedule."""
 EARLY_SECONDS = 2.0
 """By so much the engine's timers may come early."""
 OVERDUE_SECONDS = 180.0
 _NOBODY = "nobody"
 """The app itself, among owners: a store lists what an owner has, and does not list the app's own."""
 _STOP_PAUSES = (0.05, 0.2, 0.5, 1.0, 2.0)  # an idle engine looks into its queues once a second
-MOST_SCHEDULES = 200
-"""As many as an owner may be allowed to have with an agent."""
+_AT_ONCE = 8
 
 
 @dataclass(frozen=True)
@@ -114,7 +114,7 @@ class Schedules:
         self._runs = runs
         self._agents = agents
         self._clocks = clocks
-        self._most = most
+        self._places = SchedulePlaces(store, most)
 
     async def create(
         self, agent: str, wanted: NewSchedule, client: ClockClient, caller: Caller
@@ -139,14 +139,15 @@ class Schedules:
                     f"The first time of the field 'cron', {schedule.cron!r}, is more than ten years ahead."
                 )
             raise InvalidFieldError(f"The field 'at' is {utc(at)}, which has passed or is more than ten years ahead.")
-        if len(await self._store.heads(name.address.agent, name.address.owner, "", self._most)) >= self._most:
-            raise TooManySchedulesError(
-                f"There are {self._most} schedules of yours with agent {agent!r}, the limit. Delete one first."
-            )
         if len(encode(schedule)) > MOST_HEAD_BYTES:
             raise BodyTooLargeError("The schedule, with who makes it, is too large to be kept. Send less.")
-        await self._start(name.clock(schedule.generation, now), first, client)
-        outcome = await self._appended(name, None, schedule)
+        await self._places.take(name.address, now)
+        try:
+            await self._start(name.clock(schedule.generation, now), first, client)
+            outcome = await self._appended(name, None, schedule)
+        except EngineUnavailableError:
+            await self._places.leave(name.address)
+            raise
         if isinstance(outcome, Conflict) and outcome.head is not None:
             return await self._repeated(name, outcome.head, schedule, client)
         return name, schedule, True
@@ -166,10 +167,10 @@ class Schedules:
         Raises `LogUnavailableError` and `NewerVersionError`.
         """
         of = ScheduleName(agent.lower(), owner, "").address
-        found = [
-            (ScheduleName(agent.lower(), owner, schedule_id), decode(head.payload))
-            for schedule_id, head in await self._store.heads(of.agent, of.owner, "", MOST_SCHEDULES)
-        ]
+        found, after = list[tuple[ScheduleName, Schedule]](), ""
+        while page := await self._store.heads(of.agent, of.owner, after, MOST_SCHEDULES):
+            after = page[-1][0]
+            found += [(ScheduleName(agent.lower(), owner, id_), decode(head.payload)) for id_, head in page]
         for name, schedule in found:
             await self._mend(name, schedule, client)
         return sorted(found, key=lambda one: (one[1].created_at, one[0].id))
@@ -227,8 +228,8 @@ class Schedules:
                 await self._appended(name, stored, schedule.model_copy(update={"paused": True}))
             else:
                 await self._stop(name, schedule, client)
-                if await self._store.forget(name.address, stored):
-                    return
+                await self._store.forget(name.address, stored)
+        await self._places.leave(name.address)
         await self._store.scrub()  # a call before this one may have removed it, and was broken off
 
     async def of_owner(self, owner: str, client: ClockClient) -> list[tuple[ScheduleName, Schedule]]:
@@ -236,9 +237,20 @@ class Schedules:
         return [one for agent in sorted(self._agents) for one in await self.of_agent(agent, owner, client)]
 
     async def erase(self, owner: str, client: ClockClient) -> None:
-        """Delete all schedules of an owner, with whichever agent of the app; raises as `delete` does."""
-        for name, _ in await self.of_owner(owner, client):
-            await self.delete(name, client)
+        """Delete all schedules of an owner, with whichever agent of the app, until there are none; raises as `delete`.
+
+        Those that are made meanwhile go too.
+        """
+        gate = asyncio.Semaphore(_AT_ONCE)
+
+        async def delete(name: ScheduleName) -> None:
+            async with gate:
+                await self.delete(name, client)
+
+        while schedules := await self.of_owner(owner, client):
+            await asyncio.gather(*(delete(name) for name, _ in schedules))
+        for agent in self._agents:
+            await self._places.erase(ScheduleName(agent, owner, "").address)
         await self._store.scrub()
 
     async def wake(self, clock: ScheduleClock, client: ClockClient) -> float | None:
@@ -249,6 +261,8 @@ class Schedules:
         name, now = ScheduleName(clock.agent, clock.owner, clock.schedule_id), self._clocks.wall()
         try:
             return await self._woken(name, clock, client)
+        except LimitExceededError as error:  # the tick is begun, and has its run once there is room
+            return self._clocks.wall() + max(error.retry_after_seconds, LEAST_WAIT_SECONDS)
         except HostingError as error:
             logger.warning("Schedule %s of agent %s has to wait: %s", name.id, name.agent, error.code)
         except Exception:
@@ -271,16 +285,17 @@ class Schedules:
             await asyncio.sleep(early)
         schedule = await self._changed(name, lambda one: one.ticked(self._clocks.wall()))
         if schedule.begun is not None:
-            schedule = await self._finish(name, schedule.begun, client)
+            schedule = await self._finish(name, schedule.begun, client, waits=True)
         if (problem := schedule.times.problem) is not None:
             logger.warning("Schedule %s of agent %s begins no run. %s", name.id, name.agent, problem)
             return now + UNKNOWN_SECONDS
         following = schedule.next_tick
         return None if following is None else min(following, now + DAY_SECONDS)
 
-    async def _finish(self, name: ScheduleName, tick: float, client: ClockClient) -> Schedule:
+    async def _finish(self, name: ScheduleName, tick: float, client: ClockClient, *, waits: bool = False) -> Schedule:
         """Start the run of a tick that is begun, or find it, and record what came of it; return the schedule.
 
+        A limit of its maker's requests holds for it too: where it `waits`, that is raised, else the tick has no run.
         Raises what may be tried again: a store, or the engine, that is away.
         """
         schedule = decode((await self._read(name)).payload)
@@ -297,10 +312,10 @@ class Schedules:
         )
         try:
             caller = Caller(schedule.maker, name.owner)
-            started = await self._runs.start(schedule.agent, call, client, caller, is_limited=False)
+            started = await self._runs.start(schedule.agent, call, client, caller)
             last = LastRun(tick=tick, thread_id=started.run.address.thread_id, run_id=started.run.run_id)
         except HostingError as error:
-            if error.status == 503:
+            if error.status == 503 or (waits and isinstance(error, LimitExceededError)):
                 raise
             last = LastRun(tick=tick, thread_id=schedule.thread_id, code=error.code)
         return await self._changed(name, lambda one: one.ended(last))

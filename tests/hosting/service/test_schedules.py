@@ -32,6 +32,7 @@ from hosting.runner.owner_minutes import OwnerMinutes
 from hosting.schedules import LATE_SECONDS, Missed, Times
 from hosting.service.limiting import Limiter
 from hosting.service.schedule import Schedule, decode
+from hosting.service.schedule_places import NEW_SECONDS
 from hosting.service.schedules import ScheduleClock, ScheduleName, Schedules
 from hosting.stores.contract import Append, StoredHead
 from hosting.thread.run import Run
@@ -380,23 +381,111 @@ async def test_each_run_has_a_thread_of_its_own_where_none_is_named(one: Schedul
     assert len({*threads, None}) == 3
 
 
-@pytest.mark.behaviour("http.request-limit")
-async def test_a_tick_begins_its_run_where_the_agent_takes_no_request_more(one: Scheduling) -> None:
-    """A limit is for requests: a tick that it refused would be lost."""
-    process, limit = one.process, Limit(requests_per_minute=1)
-    minutes = OwnerMinutes(AGENT, process.log, process.store, limit)
-    process.limiters[AGENT.lower()] = Limiter(limit, minutes, process.holders.held)
-    name = await one.made()
-    await process.start(call("hi", "t2"))
-    with pytest.raises(LimitExceededError):
-        await process.start(call("hi", "t3"))
-    one.time.now = NEXT
+def limit(one: Scheduling, requests_per_minute: int) -> None:
+    """Let a caller send so many requests in a minute, by the clock of the schedules."""
+    process = one.process
+    log = process.log_at(lambda: one.time.now)
+    minutes = OwnerMinutes(AGENT, log, process.store, Limit(requests_per_minute=requests_per_minute))
+    limiter = Limiter(Limit(requests_per_minute=requests_per_minute), minutes, process.holders.held)
+    process.limiters[AGENT.lower()] = limiter
 
+
+@pytest.mark.behaviour("http.request-limit")
+async def test_a_tick_waits_where_its_makers_requests_are_used_up(one: Scheduling) -> None:
+    """It counts as a request does, and is not lost: it has its run as soon as there is room."""
+    limit(one, 1)
+    name = await one.made()
+    one.time.now = NEXT
+    await one.process.start(call("hi", "t2"))
+
+    wakes_at = await one.wake(name)
+    waiting = await one.stored(name)
+    assert wakes_at is not None
+    one.time.now = wakes_at
     await one.wake(name)
 
+    assert (waiting.begun, waiting.last) == (NEXT, None)
+    assert NEXT < wakes_at <= NEXT + 62
     last = (await one.stored(name)).last
     assert last is not None
-    assert await one.runs() == [last.run_id]
+    assert (last.tick, await one.runs()) == (NEXT, [last.run_id])
+    with pytest.raises(LimitExceededError):
+        await one.process.start(call("hi", "t3"))
+
+
+@pytest.mark.behaviour("http.request-limit")
+@pytest.mark.parametrize("act", ["pause", "delete"])
+async def test_a_tick_that_a_limit_holds_up_has_no_run_once_its_schedule_is_paused_or_deleted(
+    one: Scheduling, act: str
+) -> None:
+    """Neither is refused."""
+    limit(one, 1)
+    name = await one.made()
+    one.time.now = NEXT
+    await one.process.start(call("hi", "t2"))
+    await one.wake(name)
+
+    await getattr(one.all, act)(name, one.engine)
+    one.time.now += 120
+    await one.all.wake(name.clock(0, NOW), one.engine)
+
+    assert await one.runs() == []
+
+
+@pytest.mark.behaviour("schedules.owners")
+async def test_no_burst_makes_more_schedules_than_an_owner_may_have(both: tuple[Scheduling, Scheduling]) -> None:
+    """Of two processes at the same moment; a place that was given back is free at once, and that of a maker who died
+    after its time."""
+    one = both[0]
+    both = tuple(Scheduling(each.process, each.engine, each.time, most=3) for each in both)  # type: ignore[assignment]
+    answers = await asyncio.gather(*(each.made() for each in both * 10), return_exceptions=True)
+    names = [answer for answer in answers if isinstance(answer, ScheduleName)]
+
+    assert len(names) == len(await one.all.of_agent(AGENT, APP, one.engine)) == len(one.engine.clocks) == 3
+    assert {type(answer) for answer in answers} == {ScheduleName, TooManySchedulesError}
+    await one.all.delete(names[0], one.engine)
+    await both[0].made()
+    await one.all.delete(names[1], one.engine)
+    one.engine.is_away = True
+    with pytest.raises(EngineUnavailableError):
+        await both[1].made()
+    one.engine.is_away = False
+    await both[1].made()
+    with pytest.raises(TooManySchedulesError):
+        await both[0].made()
+
+
+@pytest.mark.behaviour("schedules.owners")
+async def test_a_place_whose_maker_died_is_free_after_its_time(both: tuple[Scheduling, Scheduling]) -> None:
+    """Nobody gives it back."""
+    dying, other = (Scheduling(each.process, each.engine, each.time, most=1) for each in both)
+    dying.dies_at_append(2, counts=False)
+    with pytest.raises(LogUnavailableError):
+        await dying.made()
+    with pytest.raises(TooManySchedulesError):
+        await other.made()
+
+    other.time.now += NEW_SECONDS + 1
+
+    assert await other.made()
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("schedules.owners")
+async def test_all_schedules_are_listed_and_erased_however_many_there_are(one: Scheduling) -> None:
+    """Also those that are made meanwhile."""
+    many = Scheduling(one.process, one.engine, one.time, most=450)
+    made = [await many.made() for _ in range(420)]
+    listed = await one.all.of_owner(APP, one.engine)
+    erasing = asyncio.ensure_future(one.all.erase(APP, one.engine))
+    await asyncio.sleep(0)
+    await many.made()
+
+    await erasing
+
+    assert {name for name, _ in listed} == set(made)
+    assert await one.all.of_owner(APP, one.engine) == []
+    assert one.engine.clocks == {}
 
 
 @pytest.mark.parametrize("at", [NOW, NOW - 1, NOW + 11 * 366 * 86_400])
