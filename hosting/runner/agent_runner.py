@@ -43,7 +43,14 @@ from hosting.runner.callbacks import Listener
 from hosting.runner.causes import named_cause, unreached_address
 from hosting.runner.deltas import DeltaWriter
 from hosting.runner.format_fallback import FormatFallback, SchemaInInstructions
-from hosting.runner.framework import SOURCE_ID, agents_within, clear_session, keeps_journal
+from hosting.runner.framework import (
+    SOURCE_ID,
+    agents_within,
+    clear_session,
+    keeps_journal,
+    tools_with_code,
+    uncounted_in,
+)
 from hosting.runner.held_run import StaleTokenError
 from hosting.runner.history import (
     AtModelCalls,
@@ -151,6 +158,11 @@ class AgentRunner:
     async def clear(self, address: Address, epoch: int) -> None:
         """Have context providers erase what they keep of that life of a thread; raises as `clear_session` does."""
         await self._loop.run(clear_session([self._agent], thread_key(address, epoch)))
+
+    def uncounted(self) -> dict[str, list[str]]:
+        """Return by each tool whose code may ask a model that nobody sees it ask, the names by which it does."""
+        within = [inner for agent in self.agents() for inner in agents_within(agent)]
+        return {name: uncounted_in([code]) for one in within for name, code in tools_with_code(one)}
 
     @property
     def counts_calls(self) -> bool:

@@ -13,14 +13,16 @@ import inspect
 import json
 import logging
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from importlib.metadata import version
+from types import CodeType, FunctionType, ModuleType
 from typing import Any, TypeGuard
 
 from agent_framework import (
     Agent,
     AgentExecutor,
     AgentSession,
+    BaseChatClient,
     ChatMiddlewareLayer,
     Executor,
     FileMemoryProvider,
@@ -82,12 +84,77 @@ def agents_within(agent: Any) -> list[Any]:
 
 
 def agents_of_executor(executor: Executor) -> list[Agent[Any]]:
-    """Return the agents that an executor keeps: its own, or those among its attributes, in lists and mappings too."""
+    """Return the agents that an executor calls: its own, those among its attributes, and those that its code names."""
     found: list[Agent[Any]] = []
-    for value in vars(executor).values():
+    for value in (*vars(executor).values(), *_named_in(_code_of(executor))):
         values = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else (value,)
-        found += [one for one in values if isinstance(one, Agent)]
+        found += [one for one in values if isinstance(one, Agent) and one not in found]
     return found
+
+
+def uncounted_in(functions: Iterable[Any], counted: Sequence[object] = ()) -> list[str]:
+    """Return the names by which code reaches a model that nobody sees it ask: a client, or what makes an agent of one.
+
+    Agents that are `counted` are seen. What the code gets elsewhere, as from a function of a library, is not found.
+    """
+    found = dict[str, None]()
+    for value in _named_in(functions):
+        makes = isinstance(value, type) and issubclass(value, Agent | BaseChatClient)
+        asks = isinstance(value, BaseChatClient) or (isinstance(value, Agent) and value not in counted)
+        if makes or asks:
+            found[str(getattr(value, "name", None) or getattr(value, "__name__", type(value).__name__))] = None
+    return list(found)
+
+
+def uncounted_by_executor(executor: Executor) -> list[str]:
+    """Return the names by which the code of an executor reaches a model that nobody sees it ask."""
+    return uncounted_in(_code_of(executor), [agent for agent in agents_of_executor(executor) if keeps_journal(agent)])
+
+
+def tools_with_code(agent: Any) -> Iterator[tuple[str, Any]]:
+    """Iterate over the tools of an agent that are functions of its author's: each one's name, and the function."""
+    for tool in getattr(agent, "default_options", {}).get("tools") or ():
+        function = getattr(tool, "func", tool)
+        if agent_of_tool(tool) is None and isinstance(function, FunctionType):
+            yield str(getattr(tool, "name", function.__name__)), function
+
+
+def _code_of(executor: Executor) -> list[Any]:
+    """Return the functions of an executor that its author wrote."""
+    classes = [one for one in type(executor).__mro__ if not one.__module__.startswith(_MODULES.rstrip("."))]
+    return [*(value for one in classes for value in vars(one).values()), getattr(executor, "_original_func", None)]
+
+
+def _named_in(functions: Iterable[Any]) -> Iterator[Any]:
+    """Iterate over what the code of functions names: globals, what they close over, and the same of functions there."""
+    waiting, seen = list(functions), set[CodeType]()
+    for given in waiting:  # grows meanwhile
+        function = inspect.unwrap(given) if callable(given) else None
+        if not isinstance(function, FunctionType) or function.__code__ in seen:
+            continue
+        seen.add(function.__code__)
+        names = sorted(_names_of(function.__code__))
+        values = [cell.cell_contents for cell in function.__closure__ or () if _is_set(cell)]
+        values += [function.__globals__[name] for name in names if name in function.__globals__]
+        for value in values:
+            yield value
+            if isinstance(value, ModuleType):
+                yield from (vars(value)[name] for name in names if isinstance(vars(value).get(name), Agent))
+            elif isinstance(value, FunctionType) and value.__module__ == function.__module__:
+                waiting.append(value)
+
+
+def _names_of(code: CodeType) -> set[str]:
+    nested = (constant for constant in code.co_consts if isinstance(constant, CodeType))
+    return set(code.co_names).union(*map(_names_of, nested))
+
+
+def _is_set(cell: Any) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018 - whether it raises is the answer
+    except ValueError:
+        return False
+    return True
 
 
 def modules_of_executor(executor: Executor) -> set[str]:

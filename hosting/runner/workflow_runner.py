@@ -49,6 +49,7 @@ from hosting.runner.framework import (
     name_sessions,
     pass_requests_on,
     read_checkpoint,
+    uncounted_by_executor,
     watch_within,
 )
 from hosting.runner.hitl_context import entered
@@ -77,6 +78,11 @@ class WorkflowRunner(AgentRunner):
         self._loop = loop
         self._types = _types_of(workflow.build())
         self.journaled = None
+
+    def uncounted(self) -> dict[str, list[str]]:
+        """Return the same of the executors too, by their ids."""
+        executors = executors_within(self._workflow.build())
+        return {**super().uncounted(), **{one.id: uncounted_by_executor(one) for one in executors}}
 
     def agents(self) -> list[Any]:
         """Return the agents of all executors."""

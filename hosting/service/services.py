@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -58,6 +59,8 @@ from hosting.stores.choice import Stores
 from hosting.stores.contract import ThreadStore
 from hosting.thread.run import Run
 from hosting.webhooks import check_webhook, webhook_rules
+
+logger = logging.getLogger(__name__)
 
 
 def _batch_pace(settings: Settings, store: ThreadStore) -> BatchPace:
@@ -236,6 +239,13 @@ class Services:
                 f"Agent {planned.name!r} has {what}, and its model calls cannot be counted: it is no agent-framework "
                 "Agent, or its client has no chat middleware. Leave it out."
             )
+        for where, names in runner.uncounted().items():
+            if names:
+                logger.warning(
+                    "%s %r has a budget or a limit of tokens, and the code of %r names %s: what that asks a model "
+                    "counts for nothing (docs/budgets.md#code-that-asks-a-model).",
+                    *(runner.kind, planned.name, where, ", ".join(names)),
+                )
         if budget is not None:
             check_prices(planned.name, budget, runner.agents())
             if budget.per == "owner/day":

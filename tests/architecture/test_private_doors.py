@@ -17,7 +17,7 @@ from typing import Any
 
 import azure.functions as func
 import pytest
-from agent_framework import Agent, WorkflowExecutor
+from agent_framework import Agent, AgentExecutor, AgentSession, WorkflowExecutor
 from azure.core.credentials import AzureNamedKeyCredential
 from azure.data.tables.aio import TableClient
 from azure.durable_functions import DFApp, DurableOrchestrationClient
@@ -147,6 +147,15 @@ async def test_the_client_of_tables_sends_a_request_of_our_own() -> None:
     table: Any = TableClient("https://a.table.core.windows.net", "t", credential=AzureNamedKeyCredential("a", "a2V5"))
     async with table:
         assert callable(table._client.send_request)
+
+
+@pytest.mark.behaviour("hosting.private-doors")
+def test_an_agents_executor_has_its_session_where_we_set_it() -> None:
+    """agent-framework: `_session`."""
+    session = AgentSession(session_id="given")
+    made: Any = AgentExecutor(scripted_agent("Joker"), session=session)
+
+    assert made._session is session
 
 
 @pytest.mark.behaviour("hosting.private-doors")

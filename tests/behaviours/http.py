@@ -25,6 +25,8 @@ BEHAVIOURS = {
     "its agent does, at every door; a rejected one is 409 with the address of the run in the way (issue 51).",
     "http.budget": "A run that has used up its budget, or its thread's, makes no model call more: it ends as 402 with "
     "what is used and left, and keeps what it said (issue 51).",
+    "http.budget-code": "An agent that an executor's own code calls spends its workflow's budget; code that asks a "
+    "model unseen is named at the start (docs/budgets.md).",
     "http.budget-cut-short": "What was received of a streamed answer that did not come whole counts for budgets and "
     "limits, and says how much of it is an estimate (docs/budgets.md).",
     "http.budget-retried": "What the model used in an attempt that is tried again counts for the run and its thread, "

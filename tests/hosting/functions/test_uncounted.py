@@ -1,0 +1,116 @@
+"""Code of an author's own that asks a model itself: it counts where an agent can be seen, else a warning names it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from agent_framework import Agent, Executor, Workflow, WorkflowBuilder, WorkflowContext, executor, handler, tool
+from typing_extensions import Never
+
+from agents.offline import OfflineChatClient
+from hosting.app import Budget, Limit
+from tests.support.made_app import app_of, served
+from tests.support.spender import Spender
+
+CLIENT = OfflineChatClient()
+ASKED = Agent(client=Spender(), name="Asked")
+BUDGET = Budget(tokens=100)
+
+
+async def asked(text: str) -> str:
+    """Ask the agent, from a function beside the executor."""
+    return str(await ASKED.run(text))
+
+
+class ByName(Executor):
+    """Asks an agent of its module four times, each for 40 tokens."""
+
+    @handler
+    async def go(self, text: str, ctx: WorkflowContext[Never, str]) -> None:
+        """Ask."""
+        await ctx.yield_output(" ".join([await asked("0") for _ in range(4)]))
+
+
+class ByItself(Executor):
+    """Makes an agent."""
+
+    @handler
+    async def go(self, text: str, ctx: WorkflowContext[Never, str]) -> None:
+        """Ask."""
+        await ctx.yield_output(str(await Agent(client=OfflineChatClient()).run(text)))
+
+
+class ByClient(Executor):
+    """Asks a client."""
+
+    @handler
+    async def go(self, text: str, ctx: WorkflowContext[Never, str]) -> None:
+        """Ask."""
+        await ctx.yield_output(str(await CLIENT.get_response(text)))
+
+
+class Quiet(Executor):
+    """Asks nobody."""
+
+    @handler
+    async def go(self, text: str, ctx: WorkflowContext[Never, str]) -> None:
+        """Say the same."""
+        await ctx.yield_output(text)
+
+
+def closing_over(agent: Agent[Any]) -> Any:
+    """Return an executor, a function, that closes over an agent."""
+
+    @executor(id="ask")
+    async def ask(text: str, ctx: WorkflowContext[Never, str]) -> None:
+        await ctx.yield_output(" ".join([str(await agent.run("0")) for _ in range(4)]))
+
+    return ask
+
+
+def flow_of(first: Callable[[], Any]) -> Callable[[], Workflow]:
+    """Return what builds a workflow of that executor."""
+    return lambda: WorkflowBuilder(name="Flow", start_executor=first(), output_from="all").build()
+
+
+@pytest.mark.behaviour("http.budget-code")
+@pytest.mark.parametrize("first", [lambda: ByName("ask"), lambda: closing_over(Agent(client=Spender(), name="Closed"))])
+async def test_an_agent_that_an_executors_code_calls_spends_the_budget(first: Callable[[], Any]) -> None:
+    """Whether the code names it or closes over it."""
+    async with served(app_of(workflows=[flow_of(first)], budget=BUDGET)) as (_, http):
+        answer = await http.post("/api/workflows/Flow/run", json={"message": "hi"})
+
+    assert (answer.status_code, answer.json()["budget"]["used_tokens"]) == (402, 120)
+
+
+@tool
+async def consult(text: str) -> str:
+    """Ask an agent."""
+    return await asked(text)
+
+
+@pytest.mark.behaviour("http.budget-code")
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"workflows": [flow_of(lambda: ByItself("ask"))]}, "the code of 'ask' names Agent"),
+        ({"workflows": [flow_of(lambda: ByClient("ask"))]}, "the code of 'ask' names OfflineChatClient"),
+        ({"agents": [Agent(client=CLIENT, name="Joker", tools=[consult])]}, "the code of 'consult' names Asked"),
+        ({"workflows": [flow_of(lambda: Quiet("ask"))]}, ""),
+        ({"workflows": [flow_of(lambda: ByName("ask"))]}, ""),
+    ],
+)
+@pytest.mark.parametrize("most", [{"budget": BUDGET}, {"limit": Limit(tokens_per_minute=9)}, {}])
+def test_code_that_asks_a_model_unseen_is_named_at_the_start(
+    options: dict[str, Any], named: str, most: dict[str, Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    """Where what it asks should count."""
+    with caplog.at_level(logging.WARNING):
+        app_of(*options.get("agents", ()), workflows=options.get("workflows", ()), **most).get_functions()
+
+    told = [message for message in caplog.messages if "counts for nothing" in message]
+    assert len(told) == bool(named and most)
+    assert named in "".join([*told, "" if told else named])
