@@ -78,7 +78,6 @@ NO_NETWORK = "The package index cannot be reached: no network, or a proxy is nee
 EXPLANATIONS = {
     "No space left on device": "The disk is full. Free some space and run the command again.",
     "Temporary failure in name resolution": NO_NETWORK,
-    "NewConnectionError": NO_NETWORK,
     "Failed to establish a new connection": NO_NETWORK,
     "error sending request": NO_NETWORK,
     "CERTIFICATE_VERIFY_FAILED": "The index's certificate is not trusted here. Set PIP_CERT to your company's bundle.",
@@ -95,18 +94,29 @@ class SetupError(Exception):
 
 def main(arguments: list[str]) -> int:
     """The exit code of the host or of pytest; 1, with a sentence, when it could not be started."""
-    parser = command_line()
-    if not arguments:
-        parser.error("No command was given. Begin with: python dev.py run. --help lists what else there is.")
-    options, rest = parser.parse_known_args(arguments)
     try:
-        refuse_unsupported_python(sys.version_info[:2])
-        COMMANDS[options.command](options, rest)
+        try:
+            return carry_out(arguments)
+        finally:
+            sys.stdout.flush()
     except SetupError as error:
         print(f"dev.py: {error}", file=sys.stderr)
         return 1
     except KeyboardInterrupt:
         return 130
+    except BrokenPipeError:  # nobody reads what is printed any more
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+
+
+def carry_out(arguments: list[str]) -> NoReturn:
+    """Become what was typed; SetupError when it cannot be started."""
+    parser = command_line()
+    if not arguments:
+        parser.error("No command was given. Begin with: python dev.py run. --help lists what else there is.")
+    options, rest = parser.parse_known_args(arguments)
+    refuse_unsupported_python(sys.version_info[:2])
+    COMMANDS[options.command](options, rest)
 
 
 def command_line() -> argparse.ArgumentParser:
@@ -174,9 +184,8 @@ def host(options: argparse.Namespace, rest: list[str]) -> NoReturn:
 
 
 def ask(options: argparse.Namespace, rest: list[str]) -> NoReturn:
-    """Become a command that asks a running app, and needs nothing but Python."""
-    install(LOCAL)
-    become([str(VENV_PYTHON), "-m", f"hosting.{options.command}", *rest], ROOT)
+    """Become a command that asks a running app; it needs nothing but Python, so nothing is installed for it."""
+    become([sys.executable, "-m", f"hosting.{options.command}", *rest], ROOT)
 
 
 def execute(options: argparse.Namespace, rest: list[str]) -> NoReturn:
@@ -220,10 +229,7 @@ def explore(command: list[str], minutes: float) -> int:
 
 
 def chosen_tests(options: argparse.Namespace, arguments: list[str]) -> list[str]:
-    """What pytest gets before `arguments`: in one process what is measured, and what they name to be read.
-
-    SetupError for a room that is not there.
-    """
+    """What pytest gets before `arguments`: in one process what is measured, and what they name to be read."""
     if options.url is not None:
         return ["tests/azure"]
     if options.model:
@@ -236,16 +242,10 @@ def chosen_tests(options: argparse.Namespace, arguments: list[str]) -> list[str]
     return [] if any(argument.startswith("tests") for argument in arguments) else ON_ALL_CORES
 
 
-def docs(options: argparse.Namespace, rest: list[str]) -> NoReturn:
-    """Become what makes the site of the pages."""
-    install(ROOT / "requirements-docs.txt")
-    become([str(VENV_PYTHON), str(ROOT / "docs" / "build_site.py"), *rest], ROOT)
-
-
-def build(options: argparse.Namespace, rest: list[str]) -> NoReturn:
-    """Become what builds the wheels."""
-    install(ROOT / "requirements-build.txt")
-    become([str(VENV_PYTHON), str(ROOT / "packages" / "build.py"), *rest], Path.cwd())
+def make(options: argparse.Namespace, rest: list[str]) -> NoReturn:
+    """Become what makes the site of the pages, or what builds the wheels."""
+    install(ROOT / f"requirements-{options.command}.txt")
+    become([str(VENV_PYTHON), str(ROOT / MAKERS[options.command]), *rest], Path.cwd())
 
 
 def target_variables(options: argparse.Namespace) -> dict[str, str]:
@@ -374,8 +374,7 @@ def write_local_settings(folder: Path) -> None:
 
 def become(command: list[str], folder: Path) -> NoReturn:
     """Go on as `command` in `folder`, so that signals and the exit code need no one between."""
-    paths = [str(ROOT), *filter(None, [os.environ.get("PYTHONPATH")])]
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))}
     sys.stdout.flush()
     if not WINDOWS:
         os.chdir(folder)
@@ -391,8 +390,9 @@ def exit_code_of(child: subprocess.Popen[bytes]) -> int:
     return child.returncode
 
 
-COMMANDS = {"run": run, "host": host, "owners": ask, "operations": ask, "exec": execute, "test": test, "docs": docs}
-COMMANDS["build"] = build
+MAKERS = {"docs": "docs/build_site.py", "build": "packages/build.py"}
+COMMANDS = {"run": run, "host": host, "owners": ask, "operations": ask, "exec": execute, "test": test}
+COMMANDS.update(docs=make, build=make)
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

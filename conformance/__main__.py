@@ -9,6 +9,7 @@ import argparse
 import asyncio
 import json
 import math
+import os
 import sys
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime, timezone
@@ -39,6 +40,12 @@ ADAPTERS: dict[str, type[Service]] = {
     "upstream": UpstreamService,
 }
 ALL_CHECKS = (*CHECKS, *KILL_CHECKS)
+WHAT_TO_GIVE = {
+    401: "Say who asks by --header NAME: VALUE, as x-functions-key: KEY, or by two --owner.",
+    403: "Say who asks by --header NAME: VALUE; whoever that is may not ask this.",
+    404: "Give the URL where the service's routes begin, as http://localhost:7071/api, and its protocol by --adapter.",
+}
+"""By the status of the first refusal."""
 SLOW = "Write a story of five hundred words. Use no tools."
 
 
@@ -50,7 +57,13 @@ def command_line() -> argparse.ArgumentParser:
     parser.add_argument("--adapter", choices=sorted(ADAPTERS), default="ours", help="the service's protocol (ours)")
     parser.add_argument("--agent", default="", help="the agent to ask (the first)")
     parser.add_argument("--header", action="append", default=[], metavar="NAME: VALUE", help="for every request")
-    parser.add_argument("--owner", action="append", default=[], metavar="NAME: VALUE", help="a caller's; give two")
+    parser.add_argument(
+        "--owner",
+        action="append",
+        default=[],
+        metavar="NAME: VALUE",
+        help="a caller's; give two, the first of whom asks the rest",
+    )
     parser.add_argument("--kill", metavar="COMMAND", help="kills the service with kill -9 and starts it again")
     parser.add_argument("--plain", default="Hello.", metavar="MESSAGE", help="a message that is answered soon")
     parser.add_argument("--slow", default=SLOW, metavar="MESSAGE", help="one whose answer takes some seconds")
@@ -79,8 +92,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         refuse_bad_options(options)
         results = asyncio.run(tried(options, [check.name for check in checks]))
-    except (NotTried, Refused, *UNREADABLE) as error:
-        print(f"Nothing was tried: {error or repr(error)}", file=sys.stderr)
+    except Refused as error:
+        print(f"Nothing was tried: {error}. {WHAT_TO_GIVE.get(error.status, '')}".rstrip(), file=sys.stderr)
+        return 2
+    except NotTried as lack:
+        print(f"Nothing was tried: {lack}", file=sys.stderr)
+        return 2
+    except UNREADABLE as error:
+        print(f"Nothing was tried: {options.url} gives no answer that can be read: {error!r}", file=sys.stderr)
         return 2
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
     about = {"url": options.url, "adapter": options.adapter, "at": now}
@@ -103,6 +122,8 @@ def refuse_bad_options(options: argparse.Namespace) -> None:
                 raise NotTried(f"{option} is {line!r}: give NAME: VALUE")
     if len(options.owner) not in (0, 2):
         raise NotTried(f"--owner is given {len(options.owner)} times: give two callers, or none")
+    if len({name for line in options.owner for name in headers_of([line])}) > 1:
+        raise NotTried(f"--owner is {options.owner[0]!r} and {options.owner[1]!r}: name both by one header")
     if not 0 < options.patience < math.inf:
         raise NotTried(f"--patience is {options.patience:g}: give seconds above 0")
 
@@ -118,7 +139,8 @@ def _is_address(url: str) -> bool:
 async def tried(options: argparse.Namespace, names: Sequence[str]) -> list[Result]:
     """Make the checks of these names, one after another."""
     async with httpx.AsyncClient(base_url=options.url, timeout=httpx.Timeout(options.patience, connect=5.0)) as http:
-        service = ADAPTERS[options.adapter](http, options.agent, headers_of(options.header))
+        caller = headers_of([*options.owner[:1], *options.header])  # where there are owners, nobody is nobody
+        service = ADAPTERS[options.adapter](http, options.agent, caller)
         await service.find_agent()
         trial = Trial(
             service,
@@ -133,9 +155,9 @@ async def tried(options: argparse.Namespace, names: Sequence[str]) -> list[Resul
 
 
 def headers_of(given: Sequence[str]) -> dict[str, str]:
-    """Return headers of lines as curl takes them."""
+    """Return headers of lines as curl takes them, by name in lower case; of a name that comes again, the last."""
     pairs = (line.partition(":") for line in given)
-    return {name.strip(): value.strip() for name, _, value in pairs}
+    return {name.strip().lower(): value.strip() for name, _, value in pairs}
 
 
 def kill_by(command: str) -> Callable[[], Awaitable[None]]:
@@ -154,5 +176,19 @@ def _is_named(check: str, names: Sequence[str]) -> bool:
     return any(check == name or check.startswith(f"{name}.") for name in names)
 
 
+def run() -> int:
+    """Run the command as a shell expects of it, also when Ctrl-C or the reader of its output ends it."""
+    try:
+        try:
+            return main()
+        finally:
+            sys.stdout.flush()
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run())

@@ -13,36 +13,32 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
-from urllib.parse import quote, urlencode
-from urllib.request import Request
+from urllib.parse import quote
 
-from hosting.app_requests import INTERRUPTED, RefusedError, add_options, headers_of, page_of, sent
+from hosting.commands import RefusedError, RunningApp, add_options, exit_code
 
 Found = dict[str, Any]
 _MOST_WATCHED_SECONDS = 3600
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the command; return 0 where nothing is stuck or all was asked for again, 1 where not, 130 after Ctrl-C."""
+    """Run the command; return 0 where nothing is stuck or all was asked for again, 1 where not."""
     options = _parser().parse_args(arguments)
     try:
-        headers, app = headers_of(options), f"{options.url.rstrip('/')}/api"
+        app = RunningApp.of(options)
         asked = {"hours": options.hours, **({} if options.owner is None else {"owner": options.owner})}
-        where = f"{app}/operations?{urlencode(asked)}"
-        page = _look(where, headers)
+        page = _look(app, asked)
         for line in _summary(page):
             print(line)
         stuck = page["stuck"]
         if any(one["code"] == "silent" for one in stuck):
             time.sleep(options.watch)
-            later = [_seen(one) for one in _look(where, headers)["stuck"]]
+            later = [_seen(one) for one in _look(app, asked)["stuck"]]
             stuck = [one for one in stuck if _seen(one) in later]
-        return max([_shown(app, one, headers, repairs=options.repair) for one in stuck], default=0)
+        return max([_shown(app, one, repairs=options.repair) for one in stuck], default=0)
     except (RefusedError, ValueError) as error:
         print(error, file=sys.stderr)
         return 1
-    except KeyboardInterrupt:
-        return INTERRUPTED
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -70,8 +66,8 @@ def _watched(text: str) -> float:
     raise argparse.ArgumentTypeError(f"{text[:40]!r} is no number of seconds from 0 to {_MOST_WATCHED_SECONDS:,}")
 
 
-def _look(where: str, headers: Mapping[str, str]) -> Found:
-    return page_of(Request(where, headers=dict(headers)), "agents", "complete", "looked_at", "stuck")
+def _look(app: RunningApp, asked: Mapping[str, object]) -> Found:
+    return app.page("operations", asked, "agents", "complete", "looked_at", "stuck")
 
 
 def _summary(page: Found) -> Iterator[str]:
@@ -90,17 +86,16 @@ def _seen(one: Found) -> tuple[str, ...]:
     return tuple(str(one[name]) for name in ("agent", "owner", "thread_id", "run_id", "seen"))
 
 
-def _shown(app: str, one: Found, headers: Mapping[str, str], *, repairs: bool) -> int:
+def _shown(app: RunningApp, one: Found, *, repairs: bool) -> int:
     """Say what is stuck, ask for it again if that is wanted, and return the exit code."""
     named = f"run {one['run_id']} of thread" if one["run_id"] else "thread"
     print(f"{one['agent']}, {named} {one['thread_id']}, owner {one['owner']}, since {one['since']}: {one['reason']}")
     if not repairs:
         return 1
-    thread = f"{app}/{one['kind']}s/{quote(one['agent'])}/threads/{quote(one['thread_id'], safe='')}"
+    thread = f"{one['kind']}s/{quote(one['agent'])}/threads/{quote(one['thread_id'], safe='')}"
     place = f"{thread}/runs/{one['run_id']}" if one["run_id"] else thread
-    url = f"{place}?{urlencode({'owner': one['owner']})}"
     try:
-        status, answer = sent(Request(url, headers=dict(headers), method="GET" if one["run_id"] else "DELETE"))
+        status, answer = app.sent(place, {"owner": one["owner"]}, "GET" if one["run_id"] else "DELETE")
     except RefusedError as error:
         print(f"  {error}", file=sys.stderr)
         return 1
@@ -109,4 +104,4 @@ def _shown(app: str, one: Found, headers: Mapping[str, str], *, repairs: bool) -
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(exit_code(main))

@@ -6,32 +6,27 @@ Each thread is one request, which may be repeated. Whoever sends them must be an
 from __future__ import annotations
 
 import argparse
-import json
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from urllib.parse import quote, urlencode
-from urllib.request import Request
+from collections.abc import Sequence
+from urllib.parse import quote
 
-from hosting.app_requests import INTERRUPTED, RefusedError, add_options, headers_of, page_of, sent
+from hosting.commands import RefusedError, RunningApp, add_options, exit_code
 from hosting.listing import Cursors
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the command; return 0 where all threads are the owner's, 1 where one is not, 130 after Ctrl-C."""
+    """Run the command; return 0 where all threads are the owner's, 1 where one is not."""
     options = _parser().parse_args(arguments)
     if bool(options.threads) == options.all:
         print("Name threads, or give --all.", file=sys.stderr)
         return 1
     try:
-        headers = headers_of(options)
-        app = f"{options.url.rstrip('/')}/api/agents/{quote(options.agent)}/threads"
-        threads = _threads(app, headers) if options.all else iter(options.threads)
-        return max([_assign(app, thread, options, headers) for thread in threads], default=0)
+        app, path = RunningApp.of(options), f"agents/{quote(options.agent, safe='')}/threads"
+        threads = _threads(app, path) if options.all else options.threads
+        return max([_assign(app, path, thread, options) for thread in threads], default=0)
     except (RefusedError, ValueError) as error:
         print(error, file=sys.stderr)
         return 1
-    except KeyboardInterrupt:
-        return INTERRUPTED
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -46,25 +41,24 @@ def _parser() -> argparse.ArgumentParser:
     return parser
 
 
-def _threads(app: str, headers: Mapping[str, str]) -> Iterator[str]:
-    """Iterate over the ids of the app's own threads, read before the first of them is gone."""
-    found: list[str] = []
+def _threads(app: RunningApp, path: str) -> list[str]:
+    """Return the ids of the app's own threads, read before the first of them is gone."""
+    threads: list[str] = []
+    query = {"owner": "app", "limit": 200}
     cursor, cursors = "", Cursors()
     while cursors.is_new(cursor):
-        query = urlencode({"owner": "app", "limit": 200, **({"cursor": cursor} if cursor else {})})
-        page = page_of(Request(f"{app}?{query}", headers=dict(headers)), "threads", "next_cursor")
-        found += [thread["thread_id"] for thread in page["threads"]]
+        page = app.page(path, {**query, **({"cursor": cursor} if cursor else {})}, "threads", "next_cursor")
+        threads += [thread["thread_id"] for thread in page["threads"]]
         cursor = page["next_cursor"]
         if not cursor:
-            return iter(found)
+            return threads
     raise RefusedError("The app's list of threads leads to the same page again, and so would not end. Nothing is done.")
 
 
-def _assign(app: str, thread: str, options: argparse.Namespace, headers: Mapping[str, str]) -> int:
-    body = json.dumps({"issuer": options.issuer, "id": options.id}).encode()
-    typed = {**headers, "content-type": "application/json"}
+def _assign(app: RunningApp, path: str, thread: str, options: argparse.Namespace) -> int:
+    owner = {"issuer": options.issuer, "id": options.id}
     try:
-        status, _ = sent(Request(f"{app}/{quote(thread)}/assign", data=body, headers=typed, method="POST"))
+        status, _ = app.sent(f"{path}/{quote(thread, safe='')}/assign", method="POST", body=owner)
     except RefusedError as error:
         print(f"{thread}: {error}", file=sys.stderr)
         return 1
@@ -73,4 +67,4 @@ def _assign(app: str, thread: str, options: argparse.Namespace, headers: Mapping
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(exit_code(main))

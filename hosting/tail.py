@@ -17,6 +17,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from hosting.commands import exit_code
 from hosting.errors import ConfigurationError, HostingError, ThreadDeletedError, UnknownRunError
 from hosting.host_settings import task_hub
 from hosting.http.streams import Frame, Frames
@@ -32,14 +33,13 @@ from hosting.stores.sqlite import SqliteThreadStore
 from hosting.thread.events import Deleting, RunEvent
 from hosting.thread.run import Run
 
-INTERRUPTED = 130
 _COMMENT = re.compile(r"^[ \t]*//.*$", re.MULTILINE)  # in the settings, as the host takes them
 FIRST_PAUSE_SECONDS = 0.025
 LONGEST_PAUSE_SECONDS = 1.0
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Run the command; return 0 once the run has ended, 1 where it cannot be read, 130 after Ctrl-C."""
+    """Run the command; return 0 once the run has ended, 1 where it cannot be read."""
     parser = argparse.ArgumentParser(prog="python -m hosting.tail", description="Print a run's events from its log.")
     parser.add_argument("agent", metavar="AGENT", help="the agent's name")
     parser.add_argument("thread", metavar="THREAD", help="the thread's id")
@@ -53,10 +53,6 @@ def main(arguments: Sequence[str]) -> int:
     except (HostingError, ValueError) as error:
         print(getattr(error, "detail", error), file=sys.stderr)
         return 1
-    except KeyboardInterrupt:
-        return INTERRUPTED
-    except BrokenPipeError:  # the reader of the output has closed it
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return 0
 
 
@@ -136,4 +132,4 @@ async def _log(folder: Path, environ: Mapping[str, str]) -> AsyncIterator[Thread
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(exit_code(main))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import io
+import os
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -131,5 +132,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     return 0
 
 
+def _exit_code() -> int:
+    """Run the command; as a program that a closed pipe ends, where nobody reads its output any more."""
+    try:
+        try:
+            return main()
+        finally:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+
+
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(_exit_code())

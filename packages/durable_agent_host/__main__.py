@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Sequence
 from importlib import import_module
 from importlib.metadata import version
+
+from hosting.commands import exit_code
 
 COMMANDS = {
     "check": (f"{__package__}.check", "say what of an app is outdated, unsafe in production or not deployable"),
@@ -20,10 +23,13 @@ COMMANDS = {
 
 def main() -> int:
     """Run the command that is named first, with the arguments behind it; 2, with the list, where there is none."""
-    name, *arguments = sys.argv[1:] or [""]
+    return exit_code(_carry_out)
+
+
+def _carry_out(typed: Sequence[str]) -> int:
+    name, *arguments = typed or [""]
     if name in COMMANDS:
-        run = import_module(COMMANDS[name][0]).main
-        return int(run(arguments))
+        return int(import_module(COMMANDS[name][0]).main(arguments))
     if name == "--version":
         print(f"durable-agent-host {version('durable-agent-host')}")
         return 0

@@ -38,7 +38,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("service",),
     ("entity", "http"),
     ("functions", "console"),
-    ("app", "tail", "owners", "operations", "app_requests"),
+    ("app", "tail", "owners", "operations", "commands"),
 )
 """From the ground up. A name is that of a room, or of a file beside the rooms; those files may know each other."""
 

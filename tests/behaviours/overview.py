@@ -12,4 +12,6 @@ BEHAVIOURS = {
     "all was looked at; runs write nothing for it (docs/operations.md).",
     "overview.stuck": "What a dead process left is listed with its reason, and ends when an operator asks for it again "
     "(docs/operations.md).",
+    "overview.commands": "A command that asks a running app says of each refusal what to give instead: a key, who you "
+    "are, or the address, which it quotes as you typed it (operations.md).",
 }

@@ -32,6 +32,9 @@ BEHAVIOURS = {
     "template.dev-passes-on": "dev.py passes each option and command of the local host on, watches by default, and "
     "runs any program as if the environment were activated.",
     "template.dev-explains": "Where something is missing, dev.py says what to do instead of showing a traceback.",
+    "template.closed-pipe": "A command whose output is no longer read ends at once, without a traceback.",
+    "template.asks-with-python-alone": "A command that asks a running app needs nothing but Python: dev.py installs "
+    "nothing for it (operations.md).",
     "template.settings-documented": "Every setting that the code reads stands in local.settings.json.template and in "
     "the docs.",
     "template.deploys-without-devhost": "What .funcignore leaves is the app and its library, and never the local host, "

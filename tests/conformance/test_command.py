@@ -8,9 +8,10 @@ import sys
 
 import httpx
 import pytest
+from aiohttp import web
 
 from conformance import __name__ as CONFORMANCE
-from conformance.__main__ import ADAPTERS, ALL_CHECKS, command_line, main
+from conformance.__main__ import ADAPTERS, ALL_CHECKS, command_line, main, tried
 from conformance.adapters.ours import OurService
 from conformance.port import Service
 from conformance.trial import Trial, result_of
@@ -78,6 +79,8 @@ async def test_the_command_ends_with_2_where_nothing_is_tried() -> None:
         ([NOWHERE, "--only", "key", "--only", "key.agian"], "--only is 'key.agian', and there is no such check"),
         ([NOWHERE, "--header", "x-functions-key"], "--header is 'x-functions-key': give NAME: VALUE"),
         ([NOWHERE, "--owner", "x-user: ada"], "--owner is given 1 times: give two callers, or none"),
+        ([NOWHERE, "--owner", "x-user: ada", "--owner", "x-name: bob"], "--owner is 'x-user: ada' and 'x-name: bob'"),
+        ([NOWHERE], "http://127.0.0.1:9/api gives no answer that can be read: ConnectError"),
         ([NOWHERE, "--patience", "nan"], "--patience is nan: give seconds above 0"),
     ],
 )
@@ -87,6 +90,59 @@ def test_what_cannot_be_tried_is_refused_with_its_value(
     """By one line; an address that is none, too."""
     assert main(arguments) == 2
     assert capsys.readouterr().err.startswith(f"Nothing was tried: {why}")
+
+
+class SignedIn(FaultyService):
+    """A service that answers nobody but who is signed in, and notes who asked something."""
+
+    def __init__(self, status: int = 401) -> None:
+        super().__init__()
+        self.status = status
+        self.callers: set[str] = set()
+
+    async def _agents(self, request: web.Request) -> web.Response:
+        if not self._knows(request):
+            return web.Response(status=self.status)
+        return await super()._agents(request)
+
+    async def _run(self, request: web.Request) -> web.StreamResponse:
+        if not self._knows(request):
+            return web.Response(status=self.status)
+        return await super()._run(request)
+
+    def _knows(self, request: web.Request) -> bool:
+        name = request.headers.get("x-user", "")
+        self.callers.add(name)
+        return name != ""
+
+
+@pytest.mark.behaviour("conformance.command")
+@pytest.mark.parametrize(("headers", "callers"), [([], {"ada"}), (["--header", "X-User: eve"], {"ada", "eve"})])
+async def test_the_first_of_two_owners_asks_the_rest_too(headers: list[str], callers: set[str]) -> None:
+    """Unless another caller is named for that."""
+    service = SignedIn()
+    owners = ["--owner", "x-user: ada", "--owner", "x-user: bob"]
+    async with service.served() as url:
+        options = command_line().parse_args([url, *owners, *headers])
+        results = await tried(options, ["owners.read", "key.again"])
+
+    assert [result.outcome for result in results] == ["passed"] * 2
+    assert service.callers == callers
+
+
+@pytest.mark.behaviour("conformance.command")
+@pytest.mark.parametrize(("status", "advice"), [(401, "--header NAME: VALUE"), (403, "--header"), (404, "/api, and")])
+async def test_a_service_that_refuses_at_once_is_said_with_what_to_give(
+    status: int, advice: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A key, another caller or another address; it ends with 2."""
+    async with SignedIn(status).served() as url:
+        code = await asyncio.to_thread(main, [url])
+
+    complaint = capsys.readouterr().err
+    assert code == 2
+    assert complaint.startswith(f"Nothing was tried: GET /api/agents: {status}")
+    assert advice in complaint
 
 
 @pytest.mark.behaviour("conformance.command")

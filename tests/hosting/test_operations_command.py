@@ -207,7 +207,7 @@ def answering(*pages: object) -> Iterator[str]:
         ([], "is no app of this kind"),
         (b"<html>", "is no app of this kind"),
         (b"", "is no app of this kind"),
-        (None, "The app cannot be reached: Remote end closed"),
+        (None, ": Remote end closed"),
     ],
     ids=["other JSON", "a list", "a page", "nothing", "no answer"],
 )

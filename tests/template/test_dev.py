@@ -12,7 +12,7 @@ from dev import HOST_OPTIONS, ON_ALL_CORES
 from tests.support.interpreters import interpreter
 from tests.support.made_once import made_once
 from tests.support.running_host import run_command
-from tests.template.checkout import HOST, PYTHON, Checkout, new_checkout
+from tests.template.checkout import HOST, PYTHON, ROOT, Checkout, new_checkout
 
 pytestmark = pytest.mark.slow
 
@@ -79,6 +79,22 @@ def test_run_hosts_another_folder_with_what_that_folder_needs(checkout: Checkout
     assert "Installing requirements-local.txt, requirements.txt: done" in finished.stdout
     started = json.loads(finished.stdout.splitlines()[-1])
     assert (started["folder"], started["arguments"]) == (str(tmp_path), ["start", "--watch"])
+
+
+@pytest.mark.behaviour("template.asks-with-python-alone")
+@pytest.mark.parametrize(("command", "says"), [("operations", "--repair"), ("owners", "assign")])
+def test_a_command_that_asks_a_running_app_installs_nothing(tmp_path: Path, command: str, says: str) -> None:
+    """A Python without any package runs the real one."""
+    checkout = new_checkout(tmp_path)
+    shutil.copytree(ROOT / "hosting", tmp_path / "hosting", ignore=shutil.ignore_patterns("__pycache__"))
+    bare = tmp_path / "sitecustomize.py"
+    bare.write_text("import sys; sys.path[:] = [path for path in sys.path if 'site-packages' not in path]")
+    finished = checkout.dev(command, "--help", PYTHONPATH=str(tmp_path))
+
+    assert (finished.returncode, finished.stderr) == (0, "")
+    assert finished.stdout.startswith(f"usage: dev.py {command}")
+    assert says in finished.stdout
+    assert not (tmp_path / ".venv").exists()
 
 
 @pytest.mark.behaviour("template.dev-passes-on")

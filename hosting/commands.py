@@ -1,0 +1,167 @@
+"""What commands share: how they ask a running app, as whom and by which key, and how their process ends.
+
+A refusal is a sentence. It names the address as it was typed, and the option that would change the answer.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from http.client import HTTPException
+from typing import Any
+from urllib.error import HTTPError
+from urllib.parse import urlencode, urlsplit
+from urllib.request import OpenerDirector, ProxyHandler, Request, build_opener
+
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+"""What a shell says of a program whose output nobody reads any more."""
+_SECONDS = 300.0
+_KEY = "x-functions-key"
+_TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_VALUE = re.compile(r"[ -~]*")
+_ON_THIS_MACHINE = ("localhost", "127.0.0.1", "::1")
+_PRINTABLE = re.compile(r"[!-~]+")
+
+
+class RefusedError(Exception):
+    """What the app answered, as a sentence."""
+
+
+@dataclass(frozen=True)
+class RunningApp:
+    """An app that runs: its address as it was typed, and the headers that open it."""
+
+    url: str
+    headers: Mapping[str, str]
+
+    @classmethod
+    def of(cls, options: argparse.Namespace) -> RunningApp:
+        """Return the app that these options name; raises `ValueError` for an address or a header that is none."""
+        headers = dict(_header(text) for text in options.header)
+        if options.key:
+            if not _PRINTABLE.fullmatch(options.key):
+                raise ValueError("--key has spaces, or characters that no key has. Give the key alone.")
+            headers[_KEY] = options.key
+        return cls(_checked(options.url), headers)
+
+    def sent(
+        self, path: str, query: Mapping[str, object] | None = None, method: str = "GET", body: object = None
+    ) -> tuple[int, Any]:
+        """Return the status and the JSON of an answer; raises `RefusedError` for any that is no success."""
+        base = self.url.rstrip("/").removesuffix("/api")  # where a route begins is an address that people copy, too
+        where = f"{base}/api/{path}" + (f"?{urlencode(query)}" if query else "")
+        typed = {} if body is None else {"content-type": "application/json"}
+        content = None if body is None else json.dumps(body).encode()
+        request = Request(where, data=content, headers={**self.headers, **typed}, method=method)
+        try:
+            with _opener(where).open(request, timeout=_SECONDS) as answer:
+                text = answer.read()
+                return answer.status, json.loads(text) if text else None
+        except HTTPError as error:
+            raise RefusedError(self._refusal(error, where)) from None
+        except (OSError, HTTPException) as error:
+            reason = getattr(error, "reason", error)
+            raise RefusedError(f"The app cannot be reached at {self.url}: {reason}. Does it run there?") from None
+        except ValueError:
+            raise self._other_service() from None
+
+    def page(self, path: str, query: Mapping[str, object], *fields: str) -> dict[str, Any]:
+        """Return an answer that has these fields; raises `RefusedError` for any other."""
+        _, page = self.sent(path, query)
+        if not isinstance(page, dict) or not page.keys() >= set(fields):
+            raise self._other_service()
+        return page
+
+    def _refusal(self, error: HTTPError, where: str) -> str:
+        """Return what the app says of its refusal; where the host in front of it refuses, what to give."""
+        detail = _detail(error)
+        if error.code == 401:
+            if detail is not None:
+                return f"{detail} Say who you are by --header 'NAME: VALUE'."
+            wanted = "It does not take the key of --key." if _KEY in self.headers else "Give a function key as --key."
+            return f"The app at {self.url} answered 401 {error.reason}. {wanted}"
+        if detail is not None:
+            return detail
+        answered = f"{self.url} answered {error.code} {error.reason}"
+        if error.code == 404:
+            return (
+                f"{answered} to {urlsplit(where).path}. Give as --url where the app runs, without the path of a route."
+            )
+        if error.code == 403:
+            return f"{answered}: what stands before the app refuses you. Is it stopped, or closed to your network?"
+        return f"{answered}."
+
+    def _other_service(self) -> RefusedError:
+        return RefusedError(f"What answers at {self.url} is no app of this kind. Give its address as --url.")
+
+
+def _opener(where: str) -> OpenerDirector:
+    """Return what opens that address: no proxy of the environment reaches an app on this machine."""
+    is_here = urlsplit(where).hostname in _ON_THIS_MACHINE
+    return build_opener(ProxyHandler({})) if is_here else build_opener()
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Have a command take where the app runs, and what opens it."""
+    parser.add_argument("--url", default="http://localhost:7071", help="where the app runs (default: %(default)s)")
+    parser.add_argument("--key", help="a function key")
+    parser.add_argument(
+        "--header",
+        action="append",
+        default=[],
+        metavar="'NAME: VALUE'",
+        help="by which you are known, as often as needed",
+    )
+
+
+def _header(text: str) -> tuple[str, str]:
+    name, colon, value = (part.strip() for part in text.partition(":"))
+    if not colon or not _TOKEN.fullmatch(name) or not _VALUE.fullmatch(value):
+        raise ValueError(f"--header is {text[:80]!r}. Give 'NAME: VALUE', in plain characters.")
+    return name, value
+
+
+def _checked(url: str) -> str:
+    """Return an address of an app; raises `ValueError`, with the address, for what is none."""
+    quoted = f"--url is {url[:80]!r}"
+    if not url.lower().startswith(("http://", "https://")):
+        raise ValueError(f"{quoted}: it must begin with http:// or https://.")
+    if not _PRINTABLE.fullmatch(url):
+        raise ValueError(f"{quoted}: it has spaces, or characters that an address writes in another way.")
+    try:
+        parts = urlsplit(url)
+        has_host = bool(parts.hostname) and (parts.port or 1) > 0
+    except ValueError:
+        raise ValueError(f"{quoted}: its port must be a number up to 65535, as in http://localhost:7071.") from None
+    if not has_host or parts.query or parts.fragment or parts.username is not None:
+        raise ValueError(f"{quoted}: give only where the app runs, as http://localhost:7071. A key is given by --key.")
+    return url
+
+
+def _detail(error: HTTPError) -> str | None:
+    """Return the sentence of a problem of the app's own, None where the answer is none."""
+    try:
+        problem = json.loads(error.read())
+        return str(problem["detail"])
+    except (OSError, HTTPException, ValueError, KeyError, TypeError):
+        return None
+
+
+def exit_code(main: Callable[[Sequence[str]], int], arguments: Sequence[str] | None = None) -> int:
+    """Return the exit code of a command's `main`, with what was typed behind its name unless others are given."""
+    try:
+        try:
+            return main(sys.argv[1:] if arguments is None else arguments)
+        finally:
+            sys.stdout.flush()  # also after `--help`, which leaves by an exception: here the pipe may be closed too
+    except KeyboardInterrupt:
+        return INTERRUPTED
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python writes what is left when it ends
+        return BROKEN_PIPE
