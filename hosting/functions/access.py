@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from hosting.errors import CrossSiteError, ForbiddenError, InvalidFieldError
-from hosting.http.owner_routes import BY_ADMINISTRATORS
+from hosting.http.owner_routes import takes_owner
 from hosting.http.route import Route
 from hosting.names import APP
 from hosting.principal import NOBODY, Caller, Principal, PrincipalRequest, PrincipalResolver, resolve
@@ -84,11 +84,15 @@ class Access:
 
     def _administered(self, owner: str, principal: Principal, route: Route, path: Mapping[str, str]) -> str:
         """Return the owner whom an administrator names, once that is in the log."""
-        is_for_them = route.needs == "admin" or route.method in BY_ADMINISTRATORS
-        if not self.administers(principal) or not is_for_them:
+        if not self.administers(principal):
             raise ForbiddenError(
                 "This is for administrators, who have the role that AGENT_ADMIN_ROLE names: to read, delete and hand "
                 "over threads by 'owner'. Leave 'owner' out for your own."
+            )
+        if not takes_owner(route):
+            raise ForbiddenError(
+                f"{route} is for oneself: an administrator reads, deletes and hands over what others have, and acts "
+                "for nobody. Leave 'owner' out."
             )
         if owner == APP and "{name}" not in route.path and route.needs != "admin":
             raise InvalidFieldError("'app' is no person: its threads are read and deleted one by one. Name an owner.")

@@ -29,6 +29,7 @@ UNKNOWN_FUNCTIONS: dict[Kind, str] = {"agent": "z_unknown_agent", "workflow": "z
 """The host tries functions by their names, in capitals: these are the last, so that they get what all others leave."""
 _NO_WEBHOOKS = "This app sends no webhooks: it has no AGENT_WEBHOOK_SECRET. GET the run for its end instead."
 _NO_SCHEDULES = "This app takes no schedules: AGENT_SCHEDULES is 0. Begin the runs yourself."
+_NO_OWNERS = "This app has no owners: its AgentFunctionApp has no principal=, so every thread is the app's own."
 _NO_MEMORY = "No agent of this app has a memory of its callers: none has an OwnerMemory. Do without it."
 
 
@@ -45,9 +46,8 @@ def _register_unknown(served: Served, kind: Kind, function: str) -> None:
     route = routes.RUN if kind == "agent" else workflow_routes.WORKFLOW_RUN
 
     async def refuse(req: Request) -> Reply:
-        headers, query = joined(req.headers.items()), joined(req.query_params.multi_items())
         name, _, rest = (req.path_params.get("path") or "").partition("/")
-        await served.access.of(route, None, headers, query, {"name": name})
+        await served.access.of(route, None, joined(req.headers.items()), {}, {"name": name})
         raise _unserved(served, kind, req.method, name, rest)
 
     async def unknown(req: Request) -> Response:
@@ -70,6 +70,8 @@ def _unserved(served: Served, kind: Kind, method: str, name: str, rest: str) -> 
         "webhooks": (NOT_TAKEN, _NO_WEBHOOKS),
         "schedules": (schedule_routes.LIST, _NO_SCHEDULES),
     }
+    if served.access.resolver is None and parts[:1] == ["threads"] and parts[2:3] in (["assign"], ["grants"]):
+        return UnknownRouteError(_NO_OWNERS)
     for route, sentence in (lacks[part] for part in parts if part in lacks):
         if route not in served.routes:
             return UnknownRouteError(sentence)

@@ -31,7 +31,7 @@ from hosting.http.deliveries import WEBHOOK_ROUTES, WORKFLOW_WEBHOOK_ROUTES
 from hosting.http.instances import INSTANCE_ROUTES, SINGLE_ROUTES
 from hosting.http.memory_routes import MEMORY_ROUTES
 from hosting.http.operations import OPERATIONS
-from hosting.http.owner_routes import BY_ADMINISTRATORS, OWNED_ROUTES, OWNED_WORKFLOW_ROUTES
+from hosting.http.owner_routes import OWNED_ROUTES, OWNED_WORKFLOW_ROUTES, takes_owner
 from hosting.http.refusals import TRY_AGAIN
 from hosting.http.route import RUN_HEADERS, THREAD_HEADERS, Header, Refusals, ResponseSpec, Route
 from hosting.http.routes import (
@@ -265,8 +265,7 @@ def _parameters(route: Route, agent: str | None, app: ServedApp) -> list[Paramet
         parameters += (Parameter(name, "query", THREAD_TEXT, thread_id) for name in THREAD_ID_FIELDS)
         parameters += (Parameter(name, "header", THREAD_TEXT, in_header) for name in THREAD_ID_HEADERS)
     parameters += route.parameters
-    is_for_administrators = route.needs == "admin" or route.method in BY_ADMINISTRATORS
-    if app.has_owners and is_for_administrators and not route.is_for_all and "{grant}" not in route.path:
+    if app.has_owners and takes_owner(route):
         parameters.append(OWNER)
     return parameters
 

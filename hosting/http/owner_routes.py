@@ -85,6 +85,14 @@ SHARED_ROUTES = (SHARED_RUN, *(shared(route) for route in routes.ROUTES if THREA
 BY_ADMINISTRATORS = ("GET", "HEAD", "DELETE")
 """What an administrator may do with the threads of another: read them, and delete them."""
 
+
+def takes_owner(route: Route) -> bool:
+    """Return whether an administrator may name another owner there; who is signed in is nobody else."""
+    is_shared = "{grant}" in route.path
+    is_of_another = route.needs == "admin" or (route.method in BY_ADMINISTRATORS and route is not ME)
+    return is_of_another and not is_shared and not route.is_for_all
+
+
 _OWNED_THREADS = (GRANTS, SHARE, WITHDRAW, ASSIGN)
 OWNED_WORKFLOW_ROUTES = tuple(same for route in _OWNED_THREADS if (same := of_workflow(route)) is not None)
 OWNED_ROUTES = (ME, MY_EXPORT, ERASE_ME, GRANTS, SHARE, WITHDRAW, ASSIGN, *SHARED_ROUTES)

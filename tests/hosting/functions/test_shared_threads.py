@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -294,3 +295,28 @@ async def test_a_run_on_a_thread_that_is_deleted_meanwhile_begins_no_other_life_
 
     assert (answer.status_code, answer.json()["code"]) == (410, "thread_deleted")
     assert await owned.stored() == {}
+
+
+@pytest.mark.behaviour("owners.admin")
+async def test_where_an_administrator_may_name_an_owner_is_what_the_document_says() -> None:
+    """Everywhere else the refusal says so, and nothing of a role that they have; who is signed in is nobody else."""
+    owned = OwnedApp(with_roles, AGENT_ADMIN_ROLE="operators")
+    document = (await owned.ask(None, "GET", "/api/openapi.json")).json()
+    whose, documented, taken = {"owner": owner("bob")}, set(), set()
+    for path, operations in document["paths"].items():
+        for method, operation in operations.items():
+            if "{grant}" in path or "403" not in operation["responses"]:
+                continue
+            names = {each["name"] for each in operation.get("parameters", ())}
+            documented |= {(method, path)} if "owner" in names else set()
+            where = re.sub(r"\{name\}", "Clerk", path)
+            answer = await owned.ask("root", method.upper(), f"/api{re.sub('{[a-z_]+}', 'x', where)}", params=whose)
+            if answer.status_code != 403:
+                taken.add((method, path))
+            elif method != "head":
+                assert answer.json()["detail"].startswith(f"{method.upper()} "), answer.text
+                assert "is for oneself" in answer.text
+
+    assert taken == documented
+    assert ("get", "/owners/me") not in taken
+    assert ("get", "/owners/me/export") in taken

@@ -12,6 +12,7 @@ from tests.support.made_app import app_of, served
 LACKS_MEMORY = "No agent of this app has a memory of its callers"
 LACKS_WEBHOOKS = "This app sends no webhooks: it has no AGENT_WEBHOOK_SECRET."
 LACKS_SCHEDULES = "This app takes no schedules: AGENT_SCHEDULES is 0."
+LACKS_OWNERS = "This app has no owners: its AgentFunctionApp has no principal="
 LACKS_WORKFLOWS = "This app has no workflows. GET agents lists what it has."
 
 
@@ -25,6 +26,15 @@ LACKS_WORKFLOWS = "This app has no workflows. GET agents lists what it has."
         ("GET agents/Joker/threads/t/webhooks", 404, "unknown_route", LACKS_WEBHOOKS),
         ("POST agents/Joker/threads/t/runs/r/webhooks/agent", 404, "unknown_route", LACKS_WEBHOOKS),
         ("POST agents/Joker/schedules", 404, "unknown_route", LACKS_SCHEDULES),
+        ("POST agents/Joker/threads/t/assign", 404, "unknown_route", LACKS_OWNERS),
+        ("GET agents/Joker/threads/t/grants", 404, "unknown_route", LACKS_OWNERS),
+        ("DELETE agents/Joker/threads/t/grants/g", 404, "unknown_route", LACKS_OWNERS),
+        (
+            "POST agents/Joker/threads/assign/x",
+            404,
+            "unknown_route",
+            "POST 'agents/Joker/threads/assign/x' is no route",
+        ),
         ("GET workflows", 404, "unknown_route", LACKS_WORKFLOWS),
         ("POST workflows/Write/run", 404, "unknown_route", LACKS_WORKFLOWS),
         ("GET agents/Joker", 404, "unknown_route", "GET 'agents/Joker/' is no route of this app. GET openapi.json has"),
