@@ -208,9 +208,11 @@ def register_sweep(
     schedule: str,
     *sweeps: Sweep | UploadSweep | InstanceSweep | TombstoneSweep | OverviewSweep | WebhookSweep | PromiseSweep,
 ) -> None:
-    """Register a timer. One instance of the app runs it at a time; a moment that was missed is made up for.
+    """Register a timer. One instance of the app runs it at a time; a missed moment of a seldom timer is made up for.
 
-    A sweep that fails keeps no other one from its work.
+    A sweep that fails keeps no other one from its work. The host remembers a timer's moments in a container that it
+    wants to create each time, and its log has a warning of each 409: a timer of every minute, whose next moment makes
+    up for the one before, is not worth that.
     """
 
     async def run(timer: func.TimerRequest, client: Any) -> None:
@@ -220,7 +222,7 @@ def register_sweep(
             if isinstance(error, BaseException):
                 raise error
 
-    timed = app.timer_trigger(arg_name="timer", schedule=schedule, use_monitor=True)
+    timed = app.timer_trigger(arg_name="timer", schedule=schedule, use_monitor=schedule != WEBHOOK_SCHEDULE)
     app.function_name(name)(timed(app.durable_client_input(client_name="client")(run)))
 
 
