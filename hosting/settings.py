@@ -248,6 +248,6 @@ def with_longest_wait(settings: Settings, retries: int | None, interval: float |
     seconds = (30 if retries is None else retries) * (1.0 if interval is None else interval)
     if not 0 <= seconds <= 220:
         raise ConfigurationError(
-            f"max_poll_retries * poll_interval_seconds is {seconds:g} s, the longest wait: it must be 0 to 220."
+            f"max_poll_retries * poll_interval_seconds is {seconds:.12g} s, the longest wait: it must be 0 to 220."
         )
     return settings.model_copy(update={"wait_seconds": float(seconds)})

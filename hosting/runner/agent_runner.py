@@ -169,15 +169,15 @@ class AgentRunner:
         """Whether each of the agent's model calls is seen before it begins."""
         return self.journaled is not None and isinstance(self.journaled.client, ChatMiddlewareLayer)
 
-    async def run(self, attempt: Attempt, seconds: float) -> AttemptOutcome:
-        """Return what the agent made of the request.
+    async def run(self, attempt: Attempt, limit_seconds: float, used_seconds: float = 0.0) -> AttemptOutcome:
+        """Return what the agent made of the request, within what is left of the run's limit.
 
         Raises when the wait itself is cancelled (the host stops), and what ends an attempt without ending its run:
         `StaleTokenError`, and `LogUnavailableError` or `NewerVersionError` when a step could not be recorded.
         """
-        return await self._loop.run(self._within(attempt, seconds))
+        return await self._loop.run(self._within(attempt, limit_seconds, max(0.0, limit_seconds - used_seconds)))
 
-    async def _within(self, attempt: Attempt, seconds: float) -> AttemptOutcome:
+    async def _within(self, attempt: Attempt, limit_seconds: float, seconds: float) -> AttemptOutcome:
         RUN.set(attempt.run_id)
         task = asyncio.ensure_future(self._answer(attempt))
         attempt.stop.bind(task)
@@ -192,8 +192,8 @@ class AgentRunner:
                     raise RuntimeError("The agent's code cancelled its own run.") from error
             task.cancel()
             await asyncio.wait((task,), timeout=STOPPING_SECONDS)
-            late = RunTimedOutError(f"{self.kind} {self.name!r} ran longer than its {seconds:g} s and was stopped.")
-            return self._stopped(attempt, late)
+            limit = f"{self.kind} {self.name!r} ran longer than its {limit_seconds:g} s and was stopped."
+            return self._stopped(attempt, RunTimedOutError(limit))
         except (StaleTokenError, LogUnavailableError, NewerVersionError, asyncio.CancelledError, GeneratorExit):
             raise
         except BudgetExceededError as error:

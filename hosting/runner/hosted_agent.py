@@ -99,7 +99,8 @@ class HostedAgent:
                     refused = UnreadableStateError(f"The run's stored request cannot be read: {error}")
                     return unanswered(held.run_id, held.clocks.wall(), refused)
                 try:
-                    outcome = await self._runner.run(attempt, max(0.0, held.until - held.clocks.awake()))
+                    limit = self.run_timeout_seconds
+                    outcome = await self._runner.run(attempt, limit, limit - (held.until - held.clocks.awake()))
                 finally:
                     if attempt.listener is not None:
                         attempt.listener.finish()
@@ -235,11 +236,11 @@ class TimeLimit:
         seconds = self.default_seconds if own_seconds is None else own_seconds
         name = "AGENT_RUN_TIMEOUT_SECONDS" if own_seconds is None else f"run_timeout_seconds of agent {agent!r}"
         if not 0 < seconds <= 86_400:
-            raise ConfigurationError(f"{name} is {seconds:g} s: it must be above 0 and at most 86400.")
+            raise ConfigurationError(f"{name} is {seconds:.12g} s: it must be above 0 and at most 86400.")
         if self.function_seconds is not None and seconds + MARGIN_SECONDS > self.function_seconds:
             raise ConfigurationError(
-                f"{name} is {seconds:g} s and the platform ends a function after {self.function_seconds:g} s. "
-                f"Choose at most {self.function_seconds - MARGIN_SECONDS:g}, or raise functionTimeout in host.json."
+                f"{name} is {seconds:.12g} s and the platform ends a function after {self.function_seconds:.12g} s. "
+                f"Choose at most {self.function_seconds - MARGIN_SECONDS:.12g}, or raise functionTimeout in host.json."
             )
         return float(seconds)
 

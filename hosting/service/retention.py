@@ -102,7 +102,7 @@ def checked_ttl(agent: str, own_seconds: float | None, default_seconds: float) -
     seconds = default_seconds if own_seconds is None else own_seconds
     if not 0 <= seconds <= LONGEST_TTL_SECONDS:
         raise ConfigurationError(
-            f"ttl_seconds of agent {agent!r} is {seconds:g}: it must be 0, for no end, to {LONGEST_TTL_SECONDS}."
+            f"ttl_seconds of agent {agent!r} is {seconds:.12g}: it must be 0, for no end, to {LONGEST_TTL_SECONDS}."
         )
     return float(seconds) or None
 

@@ -40,6 +40,7 @@ async def test_an_agent_with_a_limit_of_its_own_is_stopped_at_it(
     patient = await api.http.post("/api/agents/patient/run", json=body)
 
     assert (hasty.status_code, hasty.json()["code"]) == (504, "run_timed_out")
+    assert hasty.json()["detail"] == "Agent 'hasty' ran longer than its 0.05 s and was stopped."
     assert patient.json()["response"] == "echo: sleep 0.2"
 
 
@@ -68,10 +69,10 @@ def test_the_setting_is_held_against_the_platform_too(tmp_path: Path, monkeypatc
         app.add_agent(scripted_agent("Joker"))
 
 
-@pytest.mark.parametrize("seconds", [0, -1, 86_401, float("nan")])
+@pytest.mark.parametrize("seconds", [0, -1, 86_401, 1_234_567, 86_400.125, float("nan")])
 def test_what_is_no_limit_is_refused(seconds: float) -> None:
-    """Above 0 and at most a day."""
-    with pytest.raises(ConfigurationError, match="it must be above 0 and at most 86400"):
+    """Above 0 and at most a day; the value is quoted as it was given."""
+    with pytest.raises(ConfigurationError, match=f" is {seconds} s: it must be above 0 and at most 86400"):
         TimeLimit(300, None).of("Joker", seconds)
 
 
