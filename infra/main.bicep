@@ -69,6 +69,10 @@ param openAiKey string = ''
 @description('The setting AGENT_LOG, such as rediss://:KEY@HOST:6380; empty: in the storage account.')
 param threadLog string = ''
 
+@secure()
+@description('The setting AGENT_WEBHOOK_SECRET, whsec_..., or a reference to a Key Vault secret; empty: no webhooks.')
+param webhookKey string = ''
+
 @minValue(0)
 @maxValue(20)
 @description('Instances that are kept warm for each kind of trigger, HTTP and durable.')
@@ -115,7 +119,8 @@ var usesCosmos = archiveBackend == 'cosmos'
 // A reference to a vault of your own stays one; a key itself goes into the vault of this deployment.
 var storesOpenAiKey = !empty(openAiKey) && !startsWith(openAiKey, '@Microsoft.KeyVault(')
 var storesThreadLog = !empty(threadLog) && !startsWith(threadLog, '@Microsoft.KeyVault(')
-var hasSecrets = storesOpenAiKey || storesThreadLog
+var storesWebhookKey = !empty(webhookKey) && !startsWith(webhookKey, '@Microsoft.KeyVault(')
+var hasSecrets = storesOpenAiKey || storesThreadLog || storesWebhookKey
 var deploysModel = empty(azureOpenAiEndpoint) && empty(openAiBaseUrl) && empty(openAiKey)
 
 resource group 'Microsoft.Resources/resourceGroups@2024-03-01' = {
@@ -358,8 +363,10 @@ module secrets 'app/secrets.bicep' = if (hasSecrets) {
     isPrivate: vnetEnabled
     hasOpenAiKey: storesOpenAiKey
     hasThreadLog: storesThreadLog
+    hasWebhookKey: storesWebhookKey
     openAiKey: storesOpenAiKey ? openAiKey : ''
     threadLog: storesThreadLog ? threadLog : ''
+    webhookKey: storesWebhookKey ? webhookKey : ''
   }
 }
 
@@ -474,6 +481,7 @@ module api 'app/api.bicep' = {
     }
     openAiKey: storesOpenAiKey ? '' : openAiKey
     threadLog: storesThreadLog ? '' : threadLog
+    webhookKey: storesWebhookKey ? '' : webhookKey
     secretSettings: hasSecrets ? secrets!.outputs.settings : {}
     subnetId: vnetEnabled ? network!.outputs.appSubnetId : ''
     isPublic: isPublic

@@ -17,6 +17,9 @@ param modelSettings object
 param openAiKey string
 @secure()
 param threadLog string
+@secure()
+param webhookKey string
+@secure()
 @description('References to secrets of a vault, over the settings of the same names.')
 param secretSettings object
 param subnetId string
@@ -49,6 +52,7 @@ var appSettings = union(modelSettings, {
   AGENT_ARCHIVE: empty(cosmosEndpoint) ? '' : 'cosmos'
   AGENT_COSMOS: cosmosEndpoint
   AGENT_LOG: threadLog
+  AGENT_WEBHOOK_SECRET: webhookKey
   AZURE_CLIENT_ID: identityClientId
   OPENAI_API_KEY: openAiKey
 })

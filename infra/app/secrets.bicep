@@ -1,4 +1,5 @@
-// A vault for what has no identity to sign in with: the key of a model's server, the address of a Redis server.
+// A vault for what has no identity to sign in with: the key of a model's server, the address of a Redis server, the key
+// that webhooks are signed with.
 param name string
 param location string
 param tags object
@@ -6,10 +7,13 @@ param principalId string
 param isPrivate bool
 param hasOpenAiKey bool
 param hasThreadLog bool
+param hasWebhookKey bool
 @secure()
 param openAiKey string
 @secure()
 param threadLog string
+@secure()
+param webhookKey string
 
 @description('Key Vault Secrets User: to read secrets, and nothing else.')
 var secretsUser = '4633458b-17de-408a-b874-0445c86b69e6'
@@ -64,6 +68,17 @@ resource logSecret 'Microsoft.KeyVault/vaults/secrets@2023-07-01' = if (hasThrea
   }
 }
 
+resource webhookSecret 'Microsoft.KeyVault/vaults/secrets@2023-07-01' = if (hasWebhookKey) {
+  // checkov:skip=CKV_AZURE_41: receivers verify by the key for as long as they have no other
+  // checkov:skip=CKV_AZURE_114: contentType is what Bicep calls it
+  parent: vault
+  name: 'agent-webhook-secret'
+  properties: {
+    contentType: 'text/plain'
+    value: webhookKey
+  }
+}
+
 resource assignment 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
   name: guid(vault.id, principalId, secretsUser)
   scope: vault
@@ -77,7 +92,8 @@ resource assignment 'Microsoft.Authorization/roleAssignments@2022-04-01' = {
 @description('Settings of the app: where it reads the secrets, not what they are.')
 output settings object = union(
   hasOpenAiKey ? { OPENAI_API_KEY: '@Microsoft.KeyVault(SecretUri=${vault.properties.vaultUri}secrets/openai-api-key)' } : {},
-  hasThreadLog ? { AGENT_LOG: '@Microsoft.KeyVault(SecretUri=${vault.properties.vaultUri}secrets/agent-log)' } : {}
+  hasThreadLog ? { AGENT_LOG: '@Microsoft.KeyVault(SecretUri=${vault.properties.vaultUri}secrets/agent-log)' } : {},
+  hasWebhookKey ? { AGENT_WEBHOOK_SECRET: '@Microsoft.KeyVault(SecretUri=${vault.properties.vaultUri}secrets/agent-webhook-secret)' } : {}
 )
 output name string = vault.name
 output id string = vault.id

@@ -25,6 +25,8 @@ API = parsed(INFRA / "app" / "api.bicep")
 ROLES = (INFRA / "app" / "rbac.bicep").read_text(encoding="utf-8")
 LIBRARY_SETTINGS = {str(field.alias) for field in Settings.model_fields.values()}
 TEMPLATE = set_values()
+PARAMETERS = json.loads((INFRA / "main.parameters.json").read_text(encoding="utf-8"))["parameters"]
+IS_KEY = re.compile("KEY|SECRET|PASSWORD|TOKEN$")
 
 # Who reads a setting that is not ours, by the host's and the libraries' own pages.
 READ_BY_OTHERS = {
@@ -209,10 +211,20 @@ def test_a_key_is_a_secret_of_the_vault_and_the_app_has_a_reference_to_it() -> N
         r"(\w+): '@Microsoft.KeyVault\(SecretUri=\${vault.properties.vaultUri}secrets/([\w-]+)\)'", text
     )
 
-    assert made == {"openai-api-key": "openAiKey", "agent-log": "threadLog"}
-    assert referred == [("OPENAI_API_KEY", "openai-api-key"), ("AGENT_LOG", "agent-log")]
+    keys = {"openAiKey": "OPENAI_API_KEY", "threadLog": "AGENT_LOG", "webhookKey": "AGENT_WEBHOOK_SECRET"}
+    given = {name: one["value"] for name, one in PARAMETERS.items()}
+
+    assert made == {setting.lower().replace("_", "-"): key for key, setting in keys.items()}
+    assert referred == [(setting, setting.lower().replace("_", "-")) for setting in keys.values()]
+    assert {key: given[key] for key in keys} == {key: f"${{{setting}=}}" for key, setting in keys.items()}
+    assert {name for name in LIBRARY_SETTINGS | set(MODEL_SETTINGS) if IS_KEY.search(name)} == {
+        "AZURE_OPENAI_API_KEY",  # of an endpoint of one's own, which the app asks by its identity
+        "OPENAI_API_KEY",
+        "AGENT_WEBHOOK_SECRET",
+    }
     assert {name for name, _ in referred} <= settings_of_the_app()
-    for key, stored in (("openAiKey", "storesOpenAiKey"), ("threadLog", "storesThreadLog")):
+    for key in keys:
+        stored = f"stores{key[0].upper()}{key[1:]}"
         assert f"var {stored} = !empty({key}) && !startsWith({key}, '@Microsoft.KeyVault(')\n" in main
         assert re.findall(rf"    {key}: (.*)", main) == [f"{stored} ? {key} : ''", f"{stored} ? '' : {key}"]
     assert "var publicAccess = isPrivate ? 'Disabled' : 'Enabled'\n" in text
