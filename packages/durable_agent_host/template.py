@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Container, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
+_VERSION = re.compile(r"[0-9][0-9A-Za-z.+!-]*")
 TEMPLATE = Path(__file__).with_name("template")
 RECORD = ".template.json"
 PLACES = {
@@ -39,10 +41,15 @@ class Record:
 
 
 def read_record(folder: Path) -> Record | None:
-    """Return the app's record, or None where it is missing or is none."""
+    """Return the app's record, or None where it is missing or is none.
+
+    Its versions become a part of paths and of what is asked of an index, so they are versions and nothing else.
+    """
     try:
         given = json.loads((folder / RECORD).read_text(encoding="utf-8"))
         files, older = dict(given["files"]), dict(given.get("older", {}))
+        if not all(_VERSION.fullmatch(version) for version in (given["version"], *older.values())):
+            return None
         return Record(str(given["version"]), str(given["name"]), list(given["left_out"]), files, older)
     except (OSError, ValueError, KeyError, TypeError):
         return None

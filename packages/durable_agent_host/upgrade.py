@@ -70,11 +70,18 @@ def main(arguments: Sequence[str]) -> int:
         upgrade.compare(options.merge, options.keep)
         if not options.dry_run:
             upgrade.write()
+    except OutsideError as error:
+        print(error, file=sys.stderr)
+        return 1
     except OSError as error:
         print(f"{folder} cannot be written: {error.strerror}.", file=sys.stderr)
         return 1
     print("\n".join(upgrade.report(is_dry=options.dry_run)))
     return 0
+
+
+class OutsideError(Exception):
+    """A file of the app's record is not in the app: somebody else may have written the record."""
 
 
 @dataclass
@@ -105,7 +112,9 @@ class Upgrade:
         if self.said and any(self.folder.glob("requirements-3.*.txt")):
             self.said.append("requirements-3.*.txt: they lock what was. Run `durable-agent-host lock`.")
         if self.record is None:
-            self.said.append(f"There is no {RECORD}, so nothing is known of the files that came from the template.")
+            self.said.append(
+                f"There is no {RECORD} that can be read, so nothing is known of the files that came from the template."
+            )
             return
         is_newer = self.record.version != self.version
         for name in sorted({*self.record.files, *self._new} if is_newer else self.record.older):
@@ -125,7 +134,7 @@ class Upgrade:
 
     def _decide(self, record: Record, name: str, *, is_merged: bool, is_kept: bool) -> None:
         """Decide over one file that the template changed."""
-        path, new = self.folder / name, self._new.get(name)
+        path, new = self._place(name), self._new.get(name)
         mine = path.read_bytes() if path.is_file() else None
         recorded = record.files.get(name)
         if _digest(mine) == _digest(new):
@@ -169,13 +178,25 @@ class Upgrade:
         self.shown += _difference(base, new, name, "what the template changed")
         self.shown += _difference(mine, together, name, f"what --merge {name} would do")
 
+    def _place(self, name: str) -> Path:
+        """Return where a file of the app is; raises `OutsideError` where its name or a link leads elsewhere."""
+        path = self.folder / name
+        if not path.resolve().is_relative_to(self.folder):
+            raise OutsideError(
+                f"{name!r} leads out of {self.folder}, so nothing was changed. Take it out of {RECORD}, or make it a "
+                "file of the app instead of a link."
+            )
+        return path
+
     def write(self) -> None:
-        for name, content in self.written.items():
+        """Write what was decided, all of it in the app's folder; raises `OutsideError` before anything else."""
+        places = {self._place(name): content for name, content in self.written.items()}
+        for path, content in places.items():
             if content is None:
-                (self.folder / name).unlink(missing_ok=True)
+                path.unlink(missing_ok=True)
                 continue
-            (self.folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (self.folder / name).write_bytes(content)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
 
     def report(self, *, is_dry: bool) -> Iterator[str]:
         before = f" from {self.record.version}" if self.record else ""

@@ -1,5 +1,6 @@
 """`durable-agent-host upgrade`: an app of an older version is brought to this one, by real wheels of both."""
 
+import hashlib
 import json
 import os
 import shutil
@@ -268,4 +269,48 @@ def test_without_a_record_the_pin_alone_is_raised(both_installed: Path, app: Pat
 
     assert ended.returncode == 0, ended.stderr
     assert set(written(app)) == {"requirements.txt", "requirements-dev.txt"}
-    assert "There is no .template.json, so nothing is known of the files" in ended.stdout
+    assert "There is no .template.json that can be read, so nothing is known of the files" in ended.stdout
+
+
+@pytest.mark.parametrize("way", ["parent", "absolute", "file link", "folder link"])
+def test_a_record_that_leads_out_of_the_app_changes_nothing(
+    both_installed: Path, app: Path, tmp_path: Path, way: str
+) -> None:
+    """Somebody else may have written it: what it names beside the app is not removed, written or shown."""
+    beside = tmp_path / "beside"
+    beside.mkdir()
+    (beside / "abbreviations.json").write_text("what others have\n", encoding="utf-8")
+    path = app / ".template.json"
+    record = json.loads(path.read_text(encoding="utf-8"))
+    known = hashlib.sha256(b"what others have\n").hexdigest()
+    name = {"parent": "../beside/abbreviations.json", "absolute": str(beside / "abbreviations.json")}.get(
+        way, "gone.txt"
+    )
+    if way == "file link":
+        (app / name).unlink()
+        (app / name).symlink_to(beside / "abbreviations.json")
+    if way == "folder link":
+        shutil.move(app / "infra", tmp_path / "moved")
+        (app / "infra").symlink_to(beside)
+        name = "infra/abbreviations.json"
+    path.write_text(json.dumps({**record, "files": {**record["files"], name: known}}), encoding="utf-8")
+    commit(app)
+    ended = upgrade(both_installed, app)
+
+    assert (ended.returncode, ended.stdout) == (1, "")
+    assert "leads out of" in ended.stderr
+    assert "what others have" not in ended.stderr
+    assert (beside / "abbreviations.json").read_text(encoding="utf-8") == "what others have\n"
+    assert written(app) == {}
+
+
+@pytest.mark.parametrize("version", ["../../x", "1.0 @ file:///x", "", 7])
+def test_a_record_whose_version_is_none_is_no_record(both_installed: Path, app: Path, version: object) -> None:
+    """It would become a part of a path, and of what an index is asked for."""
+    path = app / ".template.json"
+    record = json.loads(path.read_text(encoding="utf-8"))
+    path.write_text(json.dumps({**record, "version": version}), encoding="utf-8")
+    ended = upgrade(both_installed, app)
+
+    assert ended.returncode == 0, ended.stderr
+    assert "There is no .template.json that can be read" in ended.stdout
