@@ -67,6 +67,8 @@ BEHAVIOURS = {
     "promised on the real one.",
     "template.deploys-alone": "What is deployed indexes in a fresh environment with requirements.txt alone, on the "
     "oldest and the newest supported Python, and where the run explores on one between them too.",
+    "template.floors": "The lowest versions that the requirements allow have wheels for each supported Python, and the "
+    "app takes a turn on them.",
     "template.removed-agent": "What a removed agent left behind is refused by name, and goes on when it is back.",
     "template.redeployed": "Conversations, and runs and orchestrations that are under way, are taken up by the next "
     "version of the app.",
