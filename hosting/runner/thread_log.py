@@ -228,7 +228,8 @@ class ThreadLog:
             with self._as_log("read", address.agent):
                 found = await self._attachments.read(epoch_store_key(self._hub, address, epoch), names)
             if missing := names - found.keys():
-                logger.error("%d events of thread %s refer to what is not there.", len(missing), address.key)
+                text = "%d events of thread %s of agent %s refer to what is not there."
+                logger.error(text, len(missing), address.thread_id, address.agent)
                 raise LogUnavailableError("A part of the thread's log cannot be read. Try again.")
             bodies |= found
         return [

@@ -75,8 +75,8 @@ class Attachments:
                 taken |= {one.sha256: one.body for one in found.attachments}
         return Apart(_with(conversation, held) if taken else conversation, taken)
 
-    async def inlined(self, store_key: StoreKey, conversation: Conversation) -> Conversation:
-        """Return the conversation with all that it refers to, for the model; what is not there is a text that says so.
+    async def inlined(self, address: Address, store_key: StoreKey, conversation: Conversation) -> Conversation:
+        """Return the thread with all that it refers to, for the model; what is not there is a text that says so.
 
         Raises `AttachmentsUnavailableError`.
         """
@@ -93,7 +93,7 @@ class Attachments:
         if len(bodies) < len(wanted):
             missing = len(wanted) - len(bodies)
             logger.warning(
-                "%d attachments of thread %s of agent %s are gone.", missing, store_key.thread_id, store_key.agent
+                "%d attachments of thread %s of agent %s are gone.", missing, address.thread_id, address.agent
             )
         for index in named:
             held[index] = inlined(cast(Exchange, held[index]), bodies)

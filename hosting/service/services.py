@@ -121,7 +121,7 @@ class Services:
             broadcast,
             self._agents,
             inline=lambda address, epoch, conversation: attachments.inlined(
-                epoch_store_key(stores.hub, address, epoch), conversation
+                address, epoch_store_key(stores.hub, address, epoch), conversation
             ),
             admits=capacity.refusal,
             takes_runs=self.loop.takes_runs,

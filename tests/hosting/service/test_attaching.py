@@ -12,7 +12,7 @@ from agent_framework import AgentResponse, Content, Message
 
 from hosting.errors import AttachmentsUnavailableError, StoreUnavailableError
 from hosting.request.run_request import RunRequest
-from tests.support.bench import PLACE, Bench
+from tests.support.bench import ADDRESS, PLACE, Bench
 
 BODY = bytes(range(256)) * 80
 HASH = hashlib.sha256(BODY).hexdigest()
@@ -126,14 +126,16 @@ async def test_a_store_that_is_away_gives_the_delivery_back(bench: Bench) -> Non
 
 
 @pytest.mark.behaviour("erasure.attachments")
-async def test_bytes_that_are_gone_are_told_to_the_model(bench: Bench) -> None:
-    """The thread is not lost with them."""
+async def test_bytes_that_are_gone_are_told_to_the_model(bench: Bench, caplog: pytest.LogCaptureFixture) -> None:
+    """The thread is not lost with them; the log names it as everywhere, and not by where its bytes were."""
     await show(bench)
     await bench.attachments.erase(PLACE)
 
     await bench.run("and now?")
 
     assert bench.agent.seen[1][1] == ("text", "[image/png, 20480 bytes: no longer kept]")
+    gone = [record.getMessage() for record in caplog.records if "attachments" in record.getMessage()]
+    assert gone == [f"1 attachments of thread {ADDRESS.thread_id} of agent {ADDRESS.agent} are gone."]
 
 
 @pytest.mark.behaviour("erasure.attachments")
