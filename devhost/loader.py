@@ -6,6 +6,7 @@ Its script is imported, and the one app object in it asked for its functions.
 from __future__ import annotations
 
 import importlib
+import json
 import os
 import re
 import sys
@@ -25,6 +26,7 @@ from devhost.groups import Group, find_group
 from devhost.http.routes import RouteTable, build_routes
 from devhost.index import FunctionIndex, build_index
 from devhost.mcp.catalog import Catalog, find_catalog
+from devhost.settings import FILE as HOST_FILE
 from devhost.settings import HostSettings
 from devhost.signature import place_of
 from devhost.timers import Timer, find_timers
@@ -158,6 +160,9 @@ def _explanation(error: BaseException, message: str, folder: Path, script: str) 
     """Return place, cause and what to do, each once; what the error says itself to do is enough."""
     if isinstance(error, SyntaxError) and error.filename and Path(error.filename).is_file():
         return f"{error.filename}, line {error.lineno}: {sentence(error.msg)} Correct the syntax."
+    if isinstance(error, json.JSONDecodeError) and error.doc == (folder / HOST_FILE).read_text():
+        where = f"{folder / HOST_FILE}, line {error.lineno}: {sentence(error.msg)}"
+        return f"{where} A package of the app takes neither a byte order mark nor comments there. Remove them."
     kind = "" if isinstance(error, ModuleNotFoundError) else type(error).__name__
     reason = sentence(": ".join(filter(None, [kind, message])))
     return " ".join(filter(None, [f"{_place(error, folder, script)}: {reason}", _advice(error, message, folder)]))

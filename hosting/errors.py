@@ -102,7 +102,7 @@ class ContentTooLargeError(RequestError, code="content_too_large", status=413):
 
 
 class UnsupportedMediaTypeError(RequestError, code="unsupported_media_type", status=415):
-    """A media type that is neither JSON nor text, or a charset other than UTF-8."""
+    """A media type that is neither JSON nor text, a compressed body, or a charset other than UTF-8."""
 
 
 class UnauthorizedError(RequestError, code="unauthorized", status=401):

@@ -198,15 +198,21 @@ def _media_type(index: int, content: Mapping[str, Any], limits: Limits) -> str:
             f"contents[{index}].uri is {uri!r:.80}. Send an http or https address of at most "
             f"{LONGEST_REFERENCE} characters; the model's provider fetches it, this app does not."
         )
-    media_type = str(content["mediaType"]).lower()
-    if not _MEDIA_TYPE.fullmatch(media_type):
-        raise InvalidFieldError(f"contents[{index}].mediaType is {media_type!r:.80}. Send one like image/png.")
+    media_type = checked_media_type(f"contents[{index}].mediaType", str(content["mediaType"]))
     if is_data and not uri[5:].lower().startswith((f"{media_type};", f"{media_type},")):
         raise InvalidFieldError(f"contents[{index}].mediaType is {media_type!r}, and its data URI says another.")
     if not is_data and not media_type.startswith("image/"):
         raise UnsupportedContentError(
             f"contents[{index}] refers to {media_type}: only pictures are taken by reference. Send it as data."
         )
+    return media_type
+
+
+def checked_media_type(field: str, value: str) -> str:
+    """Return a media type in lower case; raise `InvalidFieldError`, with the field as the caller knows it, for none."""
+    media_type = value.lower()
+    if not _MEDIA_TYPE.fullmatch(media_type):
+        raise InvalidFieldError(f"{field} is {media_type!r:.80}. Send one like image/png, without parameters.")
     return media_type
 
 

@@ -251,11 +251,16 @@ def parse_decision(call: RawRequest, approval_id: str, most_bytes: int, body: Js
 def body_form(call: RawRequest, most_bytes: int) -> Form:
     """Return how a body is read: JSON for `application/json` and `+json`, text for whatever else may be text.
 
-    Raises `BodyTooLargeError`, and `UnsupportedMediaTypeError` for media that cannot be a message and for a charset
-    other than UTF-8.
+    Raises `BodyTooLargeError`, and `UnsupportedMediaTypeError` for media that cannot be a message, for a body that
+    is compressed and for a charset other than UTF-8.
     """
     if len(call.body) > most_bytes:
         raise BodyTooLargeError(f"The body has {len(call.body)} bytes; the limit is {most_bytes}. Send less.")
+    coding = call.headers.get("content-encoding", "").strip().lower()
+    if coding not in ("", "identity"):
+        raise UnsupportedMediaTypeError(
+            f"The body has the Content-Encoding {coding[:80]!r}. Send it as it is, without."
+        )
     media, _, parameters = call.headers.get("content-type", "").partition(";")
     media = media.strip().lower()
     if media.startswith(_OPAQUE):

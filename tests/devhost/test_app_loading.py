@@ -96,6 +96,21 @@ def test_what_fails_inside_a_library_of_the_app_is_said_of_the_line_that_called_
 
 
 @pytest.mark.behaviour("devhost.load-failures-explained")
+@pytest.mark.parametrize(
+    ("text", "line"), [('\ufeff{"version": "2.0"}', 1), ('{\n// mine\n"version": "2.0"}', 2)], ids=["mark", "comment"]
+)
+def test_a_host_json_that_the_host_reads_and_a_package_does_not_is_named(tmp_path, text, line):
+    """The Durable Functions SDK reads it as it is imported, and takes less than the host."""
+    make_app(tmp_path, "import azure.durable_functions as df\napp = df.DFApp()\n", host=text)
+
+    ended = run_command(tmp_path, "functions", begins=Begins.COLD)
+
+    assert ended.returncode == 1
+    assert ended.stderr.startswith(f"Error: {tmp_path / 'host.json'}, line {line}: ")
+    assert ended.stderr.endswith("takes neither a byte order mark nor comments there. Remove them.\n")
+
+
+@pytest.mark.behaviour("devhost.load-failures-explained")
 def test_a_folder_without_host_json_is_no_app(tmp_path):
     """The sentence says where to run the host."""
     ended = run_command(tmp_path, "start")

@@ -208,6 +208,11 @@ CASES: list[tuple[str, list[Change], str]] = [
     ("app-missing", [put("agents/more.py", "", "\ndef f(:\n")], "agents/more.py:2: it is no Python: "),
     ("shadowed-module", [put("azure/__init__.py", "", "")], "azure: the app's folder is first on Python's path"),
     ("host-json", [put("host.json", "{", "[")], "host.json: it is no JSON object. Take the template's"),
+    (
+        "host-json",
+        [put("host.json", '{\n  "v', '\ufeff{\n  "v')],
+        "host.json: it begins with a byte order mark, and the",
+    ),
     ("host-json", [host("version", value="3.0")], 'host.json: version is not "2.0", the only one'),
     (
         "hub-name",

@@ -22,7 +22,7 @@ from hosting.http.a2a.names import (
 )
 from hosting.http.a2a.push import OfReceivers, no_push, read_config
 from hosting.ports import read_utc
-from hosting.request.contents import Limits
+from hosting.request.contents import Limits, checked_media_type
 from hosting.request.fields import LONGEST_REASON, message_of_contents, read_decision, read_flag, read_text
 from hosting.request.run_call import IDEMPOTENCY_KEY, RawRequest, body_form, read_idempotency_key
 from hosting.request.run_request import Decision, UserMessage
@@ -211,7 +211,8 @@ def _content(where: str, part: Mapping[str, Any]) -> dict[str, Any]:
         return {"$type": "text", "text": text}
     name = _text(part, where, "filename")
     guessed, _ = mimetypes.guess_type(text.partition("?")[0] if kind == "url" else name or "")
-    file = {"mediaType": _text(part, where, "mediaType") or guessed or "application/octet-stream"}
+    media_type = _text(part, where, "mediaType") or guessed or "application/octet-stream"
+    file = {"mediaType": checked_media_type(f"{where}.mediaType", media_type)}
     if name:
         file["name"] = name
     if kind == "url":

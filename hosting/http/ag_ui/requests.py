@@ -17,7 +17,7 @@ from typing import Any
 from hosting.errors import InvalidFieldError, MissingMessageError, UnsupportedMediaTypeError
 from hosting.http.ag_ui.names import UnservedInputError
 from hosting.names import APP, check_thread_id, is_id
-from hosting.request.contents import Limits
+from hosting.request.contents import Limits, checked_media_type
 from hosting.request.fields import message_of_contents, read_decision, read_text
 from hosting.request.run_call import RawRequest, body_form, json_fields
 from hosting.request.run_request import Decision, UserMessage
@@ -152,6 +152,8 @@ def _content(where: str, part: Mapping[str, Any]) -> dict[str, Any]:
     if not isinstance(value, str) or not (media is None or isinstance(media, str)):
         raise InvalidFieldError(f"{where} has no source. Send a 'source' with 'type', 'value' and 'mimeType'.")
     assert isinstance(source, dict)
+    if media is not None:
+        media = checked_media_type(f"{where}.{'mimeType' if kind == 'binary' else 'source.mimeType'}", media)
     match source.get("type"):
         case "file":
             return {"$type": "hostedFile", "fileId": value}

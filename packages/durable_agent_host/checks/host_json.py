@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Iterator
 
@@ -41,6 +42,11 @@ def host_json(app: AppFolder) -> Iterator[Found]:
         is_there = app.text(FILE) is not None
         said = "it is no JSON object" if is_there else "it is missing"
         yield FILE, f"{said}. Take the template's, which `durable-agent-host new` writes."
+    elif (app.folder / FILE).read_bytes().startswith(codecs.BOM_UTF8):
+        yield (
+            FILE,
+            "it begins with a byte order mark, and the Durable Functions SDK fails. Save it as UTF-8 without one.",
+        )
     elif app.host.get("version") != "2.0":
         yield FILE, 'version is not "2.0", the only one that hosts take. Set it.'
 

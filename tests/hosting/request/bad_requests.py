@@ -104,6 +104,9 @@ BAD_REQUESTS = {
     "a form with files": Bad(
         415, "unsupported_media_type", "multipart/", b"hi", {"content-type": "multipart/form-data"}
     ),
+    "a compressed body": Bad(
+        415, "unsupported_media_type", "'gzip'", b"\x1f\x8b", {"content-type": "text/plain", "content-encoding": "gzip"}
+    ),
     "another charset": Bad(
         415, "unsupported_media_type", "utf-16", b"hi", {"content-type": "text/plain; charset=utf-16"}
     ),

@@ -211,6 +211,17 @@ async def test_texts_data_pictures_and_references_reach_the_model(wired: Wired) 
 
 
 @pytest.mark.behaviour("a2a.parts")
+@pytest.mark.parametrize("part", [{"raw": PICTURE}, {"url": "https://example.com/b.png"}], ids=["raw", "url"])
+async def test_a_media_type_that_is_none_is_refused_by_its_own_name(wired: Wired, part: dict[str, str]) -> None:
+    """And not by that of what we make of it."""
+    parts = [{"text": "see"}, {**part, "mediaType": "image/png; charset=utf-8"}]
+    code, sentence = (await wired.refused("SendMessage", message=message("", parts=parts)))[:2]
+
+    assert code == -32602
+    assert sentence.startswith("message.parts[1].mediaType is 'image/png; charset=utf-8'. Send one like image/png")
+
+
+@pytest.mark.behaviour("a2a.parts")
 async def test_a_client_that_takes_json_alone_gets_a_value(wired: Wired) -> None:
     """Beside its text; where the answer is none the task has failed."""
     json_alone = {"acceptedOutputModes": ["application/json"]}

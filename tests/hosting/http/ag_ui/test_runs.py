@@ -70,6 +70,22 @@ async def test_several_new_messages_and_a_picture_reach_the_model(wired: Wired) 
     assert text_of(await wired.run(wanted("one", "count", thread="d"))) == "2"
 
 
+@pytest.mark.behaviour("ag-ui.run")
+@pytest.mark.parametrize("form", ["source", "binary"])
+async def test_a_media_type_that_is_none_is_refused_by_its_own_name(wired: Wired, form: str) -> None:
+    """And not by that of what we make of it."""
+    picture = {"type": "data", "value": "iVBORw0KGgo=", "mimeType": "image/png; charset=utf-8"}
+    forms = {
+        "source": ({"type": "image", "source": picture}, "content[1].source.mimeType is 'image/png; charset=utf-8'."),
+        "binary": ({**picture, "type": "binary", "data": "iVBO"}, "content[1].mimeType is 'image/png; charset=utf-8'."),
+    }
+    part, sentence = forms[form]
+    status, error = await wired.refused(wanted([{"type": "text", "text": "see"}, part]))
+
+    assert status == 400
+    assert sentence in error["message"]
+
+
 @pytest.mark.behaviour("ag-ui.tools")
 async def test_the_agents_tool_calls_are_shown_with_their_results(wired: Wired) -> None:
     """Under the message in which the model asked for them."""
