@@ -6,7 +6,8 @@ It goes to the app's own log, and to callers only where the app is developed.
 from __future__ import annotations
 
 from contextlib import suppress
-from urllib.parse import urlsplit
+from urllib.parse import SplitResult, urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 LONGEST_CAUSE = 500
 
@@ -45,6 +46,18 @@ def unreached_address(error: BaseException) -> str:
         if not address.hostname or not isinstance(cause, OSError):
             return ""
         shown = f"{address.scheme}://{address.netloc.rpartition('@')[2]}{address.path}"
+        if proxy := _proxy_before(address):
+            return (
+                f"{shown} cannot be reached through the proxy {proxy}, which the environment names: {cause}. Does that "
+                f"run? Set NO_PROXY={address.hostname} where no proxy leads there, as to a server on this machine."
+            )
         return f"{shown} cannot be reached: {cause}. Is its address right, and does a server run there?"
     except Exception:  # foreign code answers here: httpx's errors raise where they have no request
         return ""
+
+
+def _proxy_before(address: SplitResult) -> str:
+    """Return the proxy by which clients for HTTP ask for that address, without its password; nothing without one."""
+    proxies = getproxies()
+    proxy = proxies.get(address.scheme) or proxies.get("all") or ""
+    return "" if proxy_bypass(address.hostname or "") else proxy.rpartition("@")[2].rpartition("//")[2]

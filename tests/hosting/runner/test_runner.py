@@ -197,6 +197,31 @@ async def test_a_model_that_cannot_be_reached_is_one_line_with_its_address(
     assert "secret" not in records[0].getMessage()
 
 
+@pytest.mark.behaviour("hosting.unreached-model-named")
+@pytest.mark.parametrize(("passed_by", "sentence"), [("", "through the proxy 127.0.0.1:"), ("127.0.0.1", "reached: ")])
+async def test_a_proxy_that_is_asked_for_a_model_is_named(
+    loop: AgentLoop,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    passed_by: str,
+    sentence: str,
+) -> None:
+    """It is not the model's address that is wrong: clients take it from the environment, for this machine too."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        port = bound.getsockname()[1]
+    for name in ("HTTP_PROXY", "http_proxy"):
+        monkeypatch.setenv(name, f"http://me:secret@127.0.0.1:{port}")
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.setenv(name, passed_by)
+    await outcome_of(Calling(port), loop, attempt())
+
+    said = next(record.getMessage() for record in caplog.records if "cannot be reached" in record.getMessage())
+    assert sentence in said
+    assert ("Set NO_PROXY=127.0.0.1 where" in said) == (not passed_by)
+    assert "secret" not in said
+
+
 def leave() -> str:
     """End the program."""
     raise SystemExit("a secret")
