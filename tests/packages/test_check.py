@@ -405,5 +405,5 @@ def test_an_app_that_runs_is_asked_where_its_address_is_given(both_installed: Pa
     ended = check(both_installed, made, "--url", "http://127.0.0.1:9")
 
     assert ended.returncode == 1
-    assert "running:\n    http://127.0.0.1:9/api/health/ready: The app cannot be reached: " in ended.stdout
+    assert "running:\n    http://127.0.0.1:9/api/health/ready: The app cannot be reached at " in ended.stdout
     assert " [not-ready]" in ended.stdout

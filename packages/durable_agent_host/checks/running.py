@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import time
+from argparse import Namespace
 from collections.abc import Iterator
-from urllib.request import Request
 
-from hosting.app_requests import RefusedError, sent
+from hosting.commands import RefusedError, RunningApp
 from packages.durable_agent_host.checks.app import Found
 
+_READY = "health/ready"
 _LOOKS = 3
 _PAUSE_SECONDS = 1.5
 """Between two looks. Instances with different stores find one another in that time."""
@@ -16,11 +17,10 @@ _PAUSE_SECONDS = 1.5
 
 def not_ready(url: str) -> Iterator[Found]:
     """`not-ready`."""
-    place = f"{url.rstrip('/')}/api/health/ready"
-    for look in range(_LOOKS):
-        time.sleep(_PAUSE_SECONDS if look else 0.0)
-        try:
-            sent(Request(place))
-        except (RefusedError, ValueError) as error:
-            yield place, str(error)
-            return
+    try:
+        app = RunningApp.of(Namespace(url=url, key=None, header=()))
+        for look in range(_LOOKS):
+            time.sleep(_PAUSE_SECONDS if look else 0.0)
+            app.sent(_READY)
+    except (RefusedError, ValueError) as error:
+        yield f"{url.rstrip('/')}/api/{_READY}", str(error)
