@@ -99,14 +99,15 @@ def main(arguments: list[str]) -> int:
             return carry_out(arguments)
         finally:
             sys.stdout.flush()
-    except SetupError as error:
-        print(f"dev.py: {error}", file=sys.stderr)
-        return 1
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:  # nobody reads what is printed any more
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
+    except (SetupError, OSError) as error:
+        advice = "" if isinstance(error, SetupError) else ". Give yourself the right to write there, or make room."
+        print(f"dev.py: {error}{advice}", file=sys.stderr)
+        return 1
 
 
 def carry_out(arguments: list[str]) -> NoReturn:

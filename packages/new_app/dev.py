@@ -43,14 +43,17 @@ def main(arguments: list[str]) -> int:
     if not (3, 10) <= sys.version_info[:2] <= (3, 13):
         print(f"Python 3.10 to 3.13 is needed, and this is {sys.version.split()[0]}.", file=sys.stderr)
         return 1
+    settings = ROOT / "local.settings.json"
     try:
         install()
+        if not settings.exists():
+            shutil.copyfile(ROOT / "local.settings.json.template", settings)
     except subprocess.CalledProcessError:
         print(f"The packages could not be installed. The lines above say why. {WHERE_WHEELS_ARE}", file=sys.stderr)
         return 1
-    settings = ROOT / "local.settings.json"
-    if not settings.exists():
-        shutil.copyfile(ROOT / "local.settings.json.template", settings)
+    except OSError as error:
+        print(f"{error}. Give yourself the right to write there, or make room.", file=sys.stderr)
+        return 1
     os.environ["PATH"] = os.pathsep.join([str(PROGRAMS), os.environ.get("PATH", "")])
     command = [*COMMANDS[name], *rest]
     program = shutil.which(command[0])

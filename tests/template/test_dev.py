@@ -294,6 +294,24 @@ def test_without_a_network_the_package_index_is_named_as_what_is_missing(checkou
 
 
 @pytest.mark.behaviour("template.dev-explains")
+def test_a_folder_that_cannot_be_written_is_a_sentence(checkout: Checkout) -> None:
+    """Here because a link leads nowhere; root may write everywhere else."""
+    settings = checkout.folder / "local.settings.json"
+    kept = settings.read_text()
+    settings.unlink()
+    settings.symlink_to(checkout.folder / "not-there" / "settings.json")
+    try:
+        finished = checkout.dev("run")
+    finally:
+        settings.unlink()
+        settings.write_text(kept)
+
+    assert (finished.returncode, finished.stderr.count("\n")) == (1, 1)
+    assert finished.stderr.startswith("dev.py: [Errno 2] No such file or directory: ")
+    assert finished.stderr.endswith("Give yourself the right to write there, or make room.\n")
+
+
+@pytest.mark.behaviour("template.dev-explains")
 def test_a_venv_whose_python_is_gone_is_to_be_deleted(tmp_path: Path) -> None:
     """As after an upgrade of the system's Python."""
     checkout = new_checkout(tmp_path)
