@@ -75,7 +75,7 @@ async def ended_run(http: httpx.AsyncClient, agent: str, place: str) -> dict[str
 
 @pytest.mark.parametrize(
     "killed_at",
-    [{"KILL": "after 2"}, {"KILL": "after 3"}, {"DEVHOST_CRASH_AT": "after-activity"}],
+    [{"KILL": "after 3"}, {"KILL": "after 4"}, {"DEVHOST_CRASH_AT": "after-activity"}],
     ids=["the tick begun", "its run accepted", "all of it done"],
 )
 async def test_a_tick_whose_process_is_killed_has_its_run_in_the_next(
