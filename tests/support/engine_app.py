@@ -13,12 +13,14 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 
 import httpx
+import pytest
+from azure.durable_functions.models.utils import http_utils
 from starlette.responses import Response
 
-from devhost.durable.clock import Clock
+from devhost.durable.clock import Clock, SystemClock
 from devhost.durable.engine import DurableTask
 from devhost.durable.hub import TaskHub
-from devhost.durable.management.own_client import answered_here
+from devhost.durable.management.own_client import OwnSession
 from devhost.durable.settings import DurableSettings
 from devhost.durable.store.contract import Store
 from devhost.durable.unkind import KIND, Unkind
@@ -28,13 +30,19 @@ from devhost.index import build_index
 from devhost.invoke import AppFunctions, Invoker
 from devhost.settings import read_host_settings
 from hosting.app import AgentFunctionApp
-from tests.support.engine_clocks import FastClock
 from tests.support.memory_store import MemoryStore
 from tests.support.observed_store import ObservedStore
 from tests.support.warm_python import ROOT
 
 ORIGIN = "http://127.0.0.1:7071"
 RPC = f"{ORIGIN}/durabletask/"
+
+
+class EngineSession(OwnSession):
+    """The session of the app's durable clients: all that they send to the engine is answered here, no port is open."""
+
+    def answers(self, url: str) -> bool:
+        return url.startswith(RPC)
 
 
 @dataclass(frozen=True)
@@ -68,13 +76,19 @@ async def engine_app(
     client_text = ""
     invoker = Invoker(None, None, lambda: client_text)
     limits = DurableSettings.from_host_json({**settings.durable_task, **(durable or {})}, os.environ)
-    engine = DurableTask(AppFunctions(index, invoker), store, limits, clock or FastClock(1.0), unkind=unkind)
+    engine = DurableTask(AppFunctions(index, invoker), store, limits, clock or SystemClock(), unkind=unkind)
     client_text = engine.client_binding(ORIGIN, RPC)
     functions = FunctionsEndpoint(build_routes(index, settings.route_prefix), invoker, settings, None)
     host = HostApp(functions, Response(status_code=404), {"durabletask": engine.management}, engine.management, None)
     await engine.start()
     try:
-        with answered_here(engine.management, RPC):
+        with pytest.MonkeyPatch.context() as patch:
+            session = EngineSession(engine.management, RPC, http_utils._get_session)
+
+            async def get_session() -> OwnSession:
+                return session
+
+            patch.setattr(http_utils, "_get_session", get_session)
             transport = httpx.ASGITransport(host, raise_app_exceptions=False, client=("127.0.0.1", 1))
             async with httpx.AsyncClient(transport=transport, base_url=ORIGIN, timeout=5.0) as http:
                 yield EngineApp(http, engine.hub, store)
