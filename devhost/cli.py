@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from devhost.bindings import HttpTrigger
+from devhost.durable.unkind import VARIABLE as UNKIND_VARIABLE
 from devhost.errors import AppLoadError, HostError
 from devhost.forwarding import AppLog
 from devhost.host import Address, Host, address_of, end_process_soon
@@ -209,11 +210,12 @@ def _describe_host_to_app(address: Address) -> None:
 
 
 def _announce(app: HostedApp, address: Address, options: argparse.Namespace) -> None:
-    principal = options.principal
+    principal, unkind = options.principal, os.environ.get(UNKIND_VARIABLE)
     part = f" (group {app.group.name})" if app.group.name else ""
     lines = [
         f"Local Functions host, for development only: {address.origin}{part}",
         *([f"Each request is signed in as {principal}, or by X-Local-Principal: NAME."] if principal else []),
+        *([f"{UNKIND_VARIABLE}={unkind}: the durable engine does what Azure's may do."] if unkind else []),
         "",
         *(f"{line}\n" for line in app.introduction.lines),
         *describe_functions(app, address.origin, is_whole=options.verbose),

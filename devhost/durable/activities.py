@@ -23,8 +23,7 @@ from devhost.durable.crash import crash_points
 from devhost.durable.events import TaskCompleted, TaskFailed
 from devhost.durable.records import ActivityTask, EventMessage, Inbox, Outgoing, Step, Target, orchestration_target
 from devhost.durable.texts import compact, recompact
-from devhost.durable.unkind import Fault, Unkind
-from devhost.durable.worker import Done, Hides, Outcome, bodies, seqs
+from devhost.durable.worker import Done, Outcome, bodies, seqs
 from devhost.ports import DurableFunctions, FunctionFailedError, FunctionNames, is_missing
 
 _TIMEOUT_SECONDS = 100.0
@@ -40,19 +39,14 @@ class Activities:
 
     most_messages = 1
 
-    def __init__(self, functions: DurableFunctions, names: FunctionNames, clock: Clock, *, unkind: Unkind) -> None:
+    def __init__(self, functions: DurableFunctions, names: FunctionNames, clock: Clock) -> None:
         self._functions = functions
         self._names = names
         self._clock = clock
-        self._unkind = unkind
 
     async def process(self, target: Target, inbox: Inbox) -> Outcome:
         (task,) = bodies(inbox.messages, ActivityTask)
-        if self._unkind.strikes(Fault.DIED_BEFORE_ACTIVITY, task.name, task.caller_id):
-            return Hides(inbox.messages)
         event = await self._run(task)
-        if self._unkind.strikes(Fault.DIED_AFTER_ACTIVITY, task.name, task.caller_id):
-            return Hides(inbox.messages)
         reply = Outgoing(orchestration_target(task.caller_id), EventMessage(event, task.caller_execution_id))
         return Done(Step(seqs(inbox.messages), produced=(reply,)))
 

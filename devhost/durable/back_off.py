@@ -18,8 +18,9 @@ SUCCESSES = 5
 class BackOff:
     """Lets work begin: at once, or after a failure one item at a time."""
 
-    def __init__(self, clock: Clock) -> None:
+    def __init__(self, clock: Clock, seconds: float) -> None:
         self._clock = clock
+        self._pause = timedelta(seconds=seconds)
         self._left = 0
         self._next: datetime | None = None
 
@@ -29,7 +30,7 @@ class BackOff:
             return
         while self._next is not None and (seconds := (self._next - self._clock.now()).total_seconds()) > 0:
             await sleep(self._clock, seconds)
-        self._next = self._clock.now() + timedelta(seconds=SECONDS) if self._left else None
+        self._next = self._clock.now() + self._pause if self._left else None
 
     def failed(self) -> None:
         """Wait before whatever begins after the next item."""

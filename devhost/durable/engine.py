@@ -17,6 +17,8 @@ from starlette.types import ASGIApp
 from devhost.durable.activities import Activities
 from devhost.durable.clock import Clock, SystemClock
 from devhost.durable.entities import Entities
+from devhost.durable.hidden import FILE as TAKEN_FILE
+from devhost.durable.hidden import Hidden
 from devhost.durable.hub import TaskHub
 from devhost.durable.inspection import describe
 from devhost.durable.ledger import Ledger
@@ -32,13 +34,14 @@ from devhost.durable.store.contract import Store
 from devhost.durable.store.lock import HOSTS_LOCK, WORKER_LOCK, FolderLock
 from devhost.durable.store.tables import FILE
 from devhost.durable.unkind import KIND, Unkind
-from devhost.durable.worker import Worker
+from devhost.durable.unkind_processor import UnkindProcessor
+from devhost.durable.worker import Processor, Worker
 from devhost.errors import DurableError, StoreInUseError, StoreRemovedError
 from devhost.ports import DurableFunctions, function_names
 
 logger = logging.getLogger(__name__)
 
-_FILES = (FILE, f"{FILE}-wal", f"{FILE}-shm")
+_FILES = (FILE, f"{FILE}-wal", f"{FILE}-shm", TAKEN_FILE)
 _LOCK_POLL_SECONDS = 0.1
 _REMOVAL_POLL_SECONDS = 0.5
 
@@ -81,8 +84,9 @@ class DurableTask:
         self._hosts_lock = FolderLock(folder, HOSTS_LOCK) if folder else None
         self._worker_lock = FolderLock(folder, WORKER_LOCK) if folder else None
         self._beginning: asyncio.Task[None] | None = None
+        self._hidden = Hidden(None if unkind.is_kind else folder)
         ledger = Ledger(self._store, clock, self._deliver)
-        self._worker = _make_worker(functions, ledger, settings, clock, unkind=unkind)
+        self._worker = _make_worker(functions, ledger, settings, clock, unkind=unkind, hidden=self._hidden)
         self._works = False
         self._poll = QueuePoll(self._store, self._deliver, settings.queue_poll_seconds)
         self.hub = TaskHub(ledger, clock, settings.default_version, unkind=unkind)
@@ -150,6 +154,7 @@ class DurableTask:
 
     async def _begin(self) -> None:
         self._works = True
+        self._hidden.begin(self._clock.now())
         await self._poll.look()
         self._poll.start()
 
@@ -181,31 +186,46 @@ class DurableTask:
 
 
 def _make_worker(
-    functions: DurableFunctions, ledger: Ledger, settings: DurableSettings, clock: Clock, *, unkind: Unkind
+    functions: DurableFunctions,
+    ledger: Ledger,
+    settings: DurableSettings,
+    clock: Clock,
+    *,
+    unkind: Unkind,
+    hidden: Hidden,
 ) -> Worker:
     names = function_names(functions)
     batch_size = settings.max_entity_operation_batch_size
+    processors: dict[TargetKind, Processor] = {
+        TargetKind.ORCHESTRATION: Orchestrations(
+            functions, names, ledger, clock, settings.default_version, unkind=unkind
+        ),
+        TargetKind.ACTIVITY: Activities(functions, names, clock),
+        TargetKind.ENTITY: Entities(functions, names, clock, batch_size, unkind=unkind),
+    }
+    if not unkind.is_kind:
+        processors = {
+            kind: UnkindProcessor(
+                processor,
+                ledger,
+                clock,
+                unkind=unkind,
+                hidden=hidden,
+                visibility_seconds=settings.visibility_seconds(kind),
+            )
+            for kind, processor in processors.items()
+        }
     return Worker(
         ledger,
-        {
-            TargetKind.ORCHESTRATION: Orchestrations(
-                functions, names, ledger, clock, settings.default_version, unkind=unkind
-            ),
-            TargetKind.ACTIVITY: Activities(functions, names, clock, unkind=unkind),
-            TargetKind.ENTITY: Entities(functions, names, clock, batch_size, unkind=unkind),
-        },
+        processors,
         {
             TargetKind.ORCHESTRATION: settings.max_concurrent_orchestrators,
             TargetKind.ACTIVITY: settings.max_concurrent_activities,
             TargetKind.ENTITY: settings.max_concurrent_entities,
         },
-        {
-            TargetKind.ORCHESTRATION: settings.control_queue_visibility_seconds,
-            TargetKind.ACTIVITY: settings.work_item_queue_visibility_seconds,
-            TargetKind.ENTITY: settings.control_queue_visibility_seconds,
-        },
         clock,
         unkind=unkind,
+        hidden=hidden,
     )
 
 

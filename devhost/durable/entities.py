@@ -69,9 +69,12 @@ class Entities:
         entity_id = EntityId.parse(target.id)
         operations = bodies(inbox.messages, Operation)
         entity = inbox.record if isinstance(inbox.record, Entity) else None
-        if self._unkind.strikes(Fault.LOST_OPERATION, str(entity_id), entity_id.name):
+        names, lacks_entity = (str(entity_id), entity_id.name), is_missing(self._names, "entity", entity_id.name)
+        if self._unkind.strikes(Fault.LOST_OPERATION, *names) or (
+            lacks_entity and self._unkind.strikes(Fault.MISSING_ENTITY, *names)
+        ):
             return self._fail(entity_id, entity, inbox)
-        if is_missing(self._names, "entity", entity_id.name):
+        if lacks_entity:
             return Held(missing_function(self._names, "entity", entity_id.name))
         crash_points.reached("before-entity")
         batch = await self._call(entity_id, entity, operations)

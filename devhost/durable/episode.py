@@ -118,22 +118,22 @@ def take_in(known: Orchestration | None, messages: Sequence[EventMessage]) -> In
     """Sort the messages: a start replaces an instance that has ended, everything else needs a live one.
 
     Messages for another execution, and for an instance that ended or never was, are dropped, and so is the start of an
-    execution that has begun: an episode that was sent and not written asks for it again. A sub-orchestration whose
-    explicit id is taken by a live instance is refused to its parent, where the real host would leave it hanging.
+    execution that has begun. A sub-orchestration whose explicit id is taken by a live instance is refused to its
+    parent, where the real host would leave it hanging. One that its own parent asks for again, in an episode that was
+    sent before and not written, begins anew: the real host drops second starts of other instances only.
     """
     current, is_new = known, False
     refusals: list[Outgoing] = []
     for message in messages:
-        if not isinstance(message.event, events.ExecutionStarted):
+        start = message.event
+        if not isinstance(start, events.ExecutionStarted):
             continue
-        if current is not None and current.execution_id == message.event.execution_id:
+        if current is not None and current.execution_id == start.execution_id:
             continue
-        if current is not None and not current.status.is_terminal and current.parent == message.event.parent:
-            continue  # the same request again, of an episode that was sent and not written
-        if current is None or current.status.is_terminal:
-            current, is_new = new_orchestration(message.event), True
+        if current is None or current.status.is_terminal or (start.parent and start.parent == current.parent):
+            current, is_new = new_orchestration(start), True
         else:
-            refusals += _refuse(message.event, current)
+            refusals += _refuse(start, current)
     if current is None or current.status.is_terminal:
         return Intake(None, refusals=tuple(refusals))
     return Intake(current, _in_order(current, messages), tuple(refusals), is_new)
@@ -353,8 +353,9 @@ class Ending:
     def _create_child(self, command: CreateChild) -> None:
         instance = self._instance
         # Its place in the history, and not the request's id, which a rewind asks for again: to an ended child of the
-        # same execution id, the start would be one that it had already.
-        place = len(self._episode.past) + len(self._events)
+        # same execution id, the start would be one that it had already. And the time: an episode that is made again
+        # begins another execution, as on the real host.
+        place, time = len(self._episode.past) + len(self._events), self._episode.started_at.isoformat()
         self._append(
             events.ChildCreated,
             event_id=command.id,
@@ -365,7 +366,7 @@ class Ending:
         start = events.ExecutionStarted(
             timestamp=self._now,
             instance_id=command.instance_id,
-            execution_id=uuid.uuid5(_EXECUTION_IDS, f"{instance.execution_id}:{place}").hex,
+            execution_id=uuid.uuid5(_EXECUTION_IDS, f"{instance.execution_id}:{place}:{time}").hex,
             name=command.name,
             input=compact(command.input),
             parent=events.Parent(instance.name, instance.instance_id, instance.execution_id, command.id),

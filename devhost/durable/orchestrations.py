@@ -90,9 +90,9 @@ class Orchestrations:
         taken = _up_to_a_rewind(inbox.messages)
         known = await self._ledger.with_history(inbox.record) if isinstance(inbox.record, Orchestration) else None
         if known is not None and not self._unkind.is_kind:
-            in_time = [message for message in taken if _is_in_time(message, known.history, taken)]
+            in_time = [message for message in taken if _is_in_time(message, known, taken)]
             if not in_time:
-                return Hides(tuple(taken), _EARLY_SECONDS)
+                return Hides(tuple(taken), self._unkind.lasts(_EARLY_SECONDS))
             taken = in_time
         basis = Step(seqs(taken), read=Read.of(target, known.instance if known else None))
         if rewinds := bodies(taken, Rewind):
@@ -115,7 +115,9 @@ class Orchestrations:
                     return answer
                 # Tried again, it would time out again as long as the instance is suspended, and take in no event.
                 answer = Broken(answer.reason)
-            next_id = uuid.uuid5(_EXECUTION_IDS, intake.orchestration.execution_id).hex
+            # Of its time: what an episode sends that is not written is not taken for what it sends when made again.
+            named = f"{intake.orchestration.execution_id}:{episode.started_at.isoformat()}"
+            next_id = uuid.uuid5(_EXECUTION_IDS, named).hex
             outcome = close_episode(episode, answer, self._names, self._clock.now(), next_id)
         return _done(outcome, basis, intake, past)
 
@@ -162,12 +164,13 @@ def _read_failure(failure: FunctionFailedError) -> OrchestratorAnswer | Broken |
         return Broken(failure.message)
 
 
-def _is_in_time(message: Message, past: Sequence[Event], beside: Sequence[Message]) -> bool:
+def _is_in_time(message: Message, known: StoredOrchestration, beside: Sequence[Message]) -> bool:
     """Return whether the history has what the message is about; what an unwritten episode asked for is not in it.
 
     The real host waits for it likewise.
     """
     event = message.body.event if isinstance(message.body, EventMessage) else None
+    past = known.history
     match event:
         case None | ExecutionStarted():
             return True
@@ -176,8 +179,8 @@ def _is_in_time(message: Message, past: Sequence[Event], beside: Sequence[Messag
         case TimerFired(timer_id=number):
             return any(isinstance(asked, TimerCreated) and asked.event_id == number for asked in past)
         case _:
-            bodies_beside = bodies(beside, EventMessage)
-            return bool(past) or any(isinstance(body.event, ExecutionStarted) for body in bodies_beside)
+            starts = [body.event for body in bodies(beside, EventMessage) if isinstance(body.event, ExecutionStarted)]
+            return bool(past) or any(start.execution_id == known.instance.execution_id for start in starts)
 
 
 def _up_to_a_rewind(messages: Sequence[Message]) -> Sequence[Message]:

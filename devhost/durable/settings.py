@@ -6,8 +6,10 @@ import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
+from devhost.durable.records import TargetKind
 from devhost.errors import SettingsError
 
 _DEFAULT_CONCURRENCY = 10 * (os.cpu_count() or 1)
@@ -23,6 +25,7 @@ _VISIBILITIES = {
     "controlQueueVisibilityTimeout": "control_queue_visibility_seconds",
     "workItemQueueVisibilityTimeout": "work_item_queue_visibility_seconds",
 }
+_VISIBILITY_RANGES = {"controlQueueVisibilityTimeout": (60, 3600), "workItemQueueVisibilityTimeout": (1, 86_399)}
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,12 @@ class DurableSettings:
     queue_poll_seconds: float | None = None
     control_queue_visibility_seconds: float = 300.0
     work_item_queue_visibility_seconds: float = 300.0
+
+    def visibility_seconds(self, kind: TargetKind) -> float:
+        """Return the visibility timeout of the queue that has messages for targets of this kind."""
+        if kind is TargetKind.ACTIVITY:
+            return self.work_item_queue_visibility_seconds
+        return self.control_queue_visibility_seconds
 
     @classmethod
     def from_host_json(cls, section: Mapping[str, object], environ: Mapping[str, str]) -> DurableSettings:
@@ -80,10 +89,11 @@ def _visibility_seconds(provider: Mapping[str, object], key: str) -> float:
     match = _TIMESPAN.fullmatch(value) if isinstance(value, str) else None
     hours, minutes, seconds = map(int, match.groups()) if match else (0, 0, 0)
     total = (hours * 60 + minutes) * 60 + seconds
-    if not 60 <= total <= 3600:
+    least, most = _VISIBILITY_RANGES[key]
+    if not least <= total <= most:
         raise SettingsError(
-            f"host.json: extensions.durableTask.storageProvider.{key} is {value!r}; give hh:mm:ss from 00:01:00 to "
-            "01:00:00."
+            f"host.json: extensions.durableTask.storageProvider.{key} is {value!r}; give hh:mm:ss from "
+            f"{timedelta(seconds=least)} to {timedelta(seconds=most)}."
         )
     return float(total)
 

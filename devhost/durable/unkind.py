@@ -1,4 +1,4 @@
-"""What the real engine may do to an app, and ours does only where it is told to: `DEVHOST_UNKIND=FAULT [TARGET [N]]`.
+"""What the real engine may do to an app, and ours does only where the variable `DEVHOST_UNKIND` asks for it.
 
 Theory. Our engine keeps each step as one transaction and hands a message out again at once. The real one, on Azure
 Storage, has queues beside tables, and only these promises:
@@ -22,34 +22,65 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from datetime import datetime
+from dataclasses import dataclass
 from enum import Enum
 from fnmatch import fnmatchcase
+from random import Random
 from typing import Protocol
 
-from devhost.durable.records import Inbox
 from devhost.errors import SettingsError
 
 logger = logging.getLogger(__name__)
 
 VARIABLE = "DEVHOST_UNKIND"
 EACH = "each"
+FASTER = "faster"
 
 
 class Fault(Enum):
-    """The points, each by what happens there; a target is matched by any of the names beside it."""
+    """The points, each by what happens there; a target is matched by any of the names beside it.
+
+    Names are an orchestration's instance id and its function, an entity's `@name@key` and its name, an activity's
+    function and its caller's instance id.
+    """
 
     SENT_NOT_COMMITTED = "sent-not-committed"
-    """An episode's messages are sent and its history is not written (instance id, orchestrator)."""
-    PURGED_WHILE_RUNNING = "purged-while-running"
-    """A purge removes an entity's record and no message, whether or not a batch runs (`@name@key`, entity)."""
-    LOST_OPERATION = "lost-operation"
-    """Operations come to an instance that lacks the entity: they fail, signals are gone (`@name@key`, entity)."""
+    """A host dies when it has sent an episode's messages and not written its history (orchestration)."""
+    DIED_AFTER_ENTITY = "died-after-entity"
+    """A host dies when it has run a batch and sent its messages, and not written the state (entity)."""
     DIED_BEFORE_ACTIVITY = "died-before-activity"
-    """An activity's host dies before it calls the function (activity, instance id of the caller)."""
+    """A host dies before it calls the function (activity)."""
     DIED_AFTER_ACTIVITY = "died-after-activity"
-    """An activity's host dies after the function, before its result is sent (the same)."""
+    """A host dies after the function, before its result is sent (activity)."""
+    HIDDEN_AFTER_DEATH = "hidden-after-death"
+    """What a process had taken when it was killed is hidden for the next one of the folder, too (any)."""
+    PURGED_WHILE_RUNNING = "purged-while-running"
+    """A purge removes an entity's record and no message, whether or not a batch runs (entity)."""
+    LOST_OPERATION = "lost-operation"
+    """Another instance, which lacks the entity, takes its operations: they fail, signals are gone (entity)."""
+    MISSING_ENTITY = "missing-entity"
+    """The same of this instance, where the app has no such entity; else its operations are held (entity)."""
+    DELIVERED_LATE = "delivered-late"
+    """One of the messages is seen up to a second later, after others (any)."""
+    DELIVERED_TWICE = "delivered-twice"
+    """What was handled comes once more, up to a second later (any)."""
+    MOVED_PARTITION = "moved-partition"
+    """Two workers do the same work at once; the record of one is refused, its messages are sent (not activities)."""
+
+
+_CHANCES = {
+    Fault.SENT_NOT_COMMITTED: 0.05,
+    Fault.DIED_AFTER_ENTITY: 0.05,
+    Fault.DIED_BEFORE_ACTIVITY: 0.05,
+    Fault.DIED_AFTER_ACTIVITY: 0.05,
+    Fault.HIDDEN_AFTER_DEATH: 1.0,
+    Fault.PURGED_WHILE_RUNNING: 1.0,
+    Fault.LOST_OPERATION: 0.0,  # between two versions of an app only
+    Fault.MISSING_ENTITY: 1.0,
+    Fault.DELIVERED_LATE: 0.1,
+    Fault.DELIVERED_TWICE: 0.05,
+    Fault.MOVED_PARTITION: 0.05,
+}
 
 
 class Unkind(Protocol):
@@ -64,6 +95,18 @@ class Unkind(Protocol):
         """Return whether the fault happens at this passing of its point; `names` are those of the target."""
         ...
 
+    def lasts(self, seconds: float) -> float:
+        """Return how long takes here what takes so long on the real host."""
+        ...
+
+    def choose(self, count: int) -> int:
+        """Return a number below the count."""
+        ...
+
+    def up_to(self, seconds: float) -> float:
+        """Return a time of at most so many seconds."""
+        ...
+
 
 class Kind:
     """Nothing goes wrong."""
@@ -72,6 +115,15 @@ class Kind:
 
     def strikes(self, fault: Fault, *names: str) -> bool:
         return False
+
+    def lasts(self, seconds: float) -> float:
+        return seconds
+
+    def choose(self, count: int) -> int:
+        return 0
+
+    def up_to(self, seconds: float) -> float:
+        return seconds
 
 
 KIND = Kind()
@@ -91,12 +143,16 @@ class _Arming:
         return self.nth in (None, self.passings)
 
 
-class Armed:
-    """What was armed goes wrong, and nothing else; `struck` are the faults that happened, with their targets."""
+class Armed(Kind):
+    """What was armed goes wrong, and nothing else; `struck` are the faults that happened, with their targets.
+
+    Waiting times of the real host are divided by `faster`.
+    """
 
     is_kind = False
 
-    def __init__(self) -> None:
+    def __init__(self, faster: float = 1.0) -> None:
+        self._faster = faster
         self._armings: list[_Arming] = []
         self.struck: list[tuple[Fault, str]] = []
         self._has_struck = asyncio.Event()
@@ -109,10 +165,11 @@ class Armed:
         # All of them, so that each counts its passings.
         due = [arming for arming in self._armings if arming.is_due(fault, names)]
         if due:
-            self.struck.append((fault, names[0]))
-            self._has_struck.set()
-            logger.warning("%s: %s strikes %s", VARIABLE, fault.value, names[0])
+            self._note(fault, names[0])
         return bool(due)
+
+    def lasts(self, seconds: float) -> float:
+        return seconds / self._faster
 
     async def until_struck(self, fault: Fault, times: int = 1) -> None:
         """Return once the fault has happened so often."""
@@ -120,47 +177,60 @@ class Armed:
             self._has_struck.clear()
             await self._has_struck.wait()
 
+    def _note(self, fault: Fault, name: str) -> None:
+        self.struck.append((fault, name))
+        self._has_struck.set()
+        logger.warning("%s: %s strikes %s", VARIABLE, fault.value, name)
+
+
+class Seeded(Armed):
+    """Anything may go wrong at any point, by chance; the same seed has the same chances in the same order."""
+
+    def __init__(self, seed: int, faster: float = 1.0) -> None:
+        super().__init__(faster)
+        self._random = Random(seed)
+
+    def strikes(self, fault: Fault, *names: str) -> bool:
+        chance = _CHANCES[fault]
+        if chance in (0.0, 1.0):  # what always is so is no news
+            return super().strikes(fault, *names) or bool(chance)
+        is_struck = self._random.random() < chance
+        if is_struck:
+            self._note(fault, names[0])
+        return super().strikes(fault, *names) or is_struck
+
+    def choose(self, count: int) -> int:
+        return self._random.randrange(count)
+
+    def up_to(self, seconds: float) -> float:
+        return self._random.uniform(0.0, seconds)
+
 
 def read_unkind(text: str) -> Unkind:
-    """Return what the environment variable arms: `FAULT [TARGET [N]]`, several with `;` between them; empty for none.
+    """Return what the environment variable asks for: parts with `;` between them; empty for nothing.
 
-    TARGET is a pattern (`*` unless given), N the passing (1 unless given) or `each`. Raises `SettingsError`.
+    A part is `FAULT [TARGET [N]]`, a seed, or `faster N`. TARGET is a pattern (`*` unless given), N the passing (1
+    unless given) or `each`. Raises `SettingsError`.
     """
-    armed = Armed()
-    for part in filter(None, (part.strip() for part in text.split(";"))):
-        name, target, nth, *more = [*part.split(), *("", "", "")][: max(3, len(part.split()))]
-        if more or name not in [fault.value for fault in Fault] or not (nth in ("", EACH) or nth.isdecimal()):
-            faults = ", ".join(fault.value for fault in Fault)
-            raise SettingsError(
-                f"{VARIABLE} has {part!r}; give FAULT, FAULT TARGET or FAULT TARGET N. N is a number or '{EACH}', and "
-                f"the faults are {faults}."
-            )
-        armed.arm(Fault(name), target or "*", None if nth == EACH else int(nth or 1))
-    return armed if text.strip() else KIND
+    parts = [part.split() for part in text.split(";") if part.strip()]
+    seeds = [words for words in parts if len(words) == 1 and words[0].isdecimal()]
+    paces = [words[1] if len(words) == 2 else "" for words in parts if words[0] == FASTER]
+    if len(seeds) > 1 or len(paces) > 1 or any(not pace.isdecimal() or not int(pace) for pace in paces):
+        raise SettingsError(f"{VARIABLE} is {text!r}; give at most one seed and one '{FASTER} N', N from 1.")
+    faster = float(paces[0]) if paces else 1.0
+    unkind = Seeded(int(seeds[0][0]), faster) if seeds else Armed(faster)
+    for words in parts:
+        if words[0] != FASTER and words not in seeds:
+            _arm(unkind, words)
+    return unkind if parts else KIND
 
 
-class Hidden:
-    """Messages that somebody took and did not handle: nobody sees them until their time is over."""
-
-    def __init__(self) -> None:
-        self._until: dict[int, datetime] = {}
-
-    def __len__(self) -> int:
-        return len(self._until)
-
-    def hide(self, seqs: Sequence[int], until: datetime) -> None:
-        """Show these messages to nobody before that time."""
-        self._until.update(dict.fromkeys(seqs, until))
-
-    def leave_out(self, inbox: Inbox, now: datetime, limit: int) -> Inbox:
-        """Return the inbox without what is hidden now, so many messages at most; it says when more can be seen."""
-        self._until = {seq: until for seq, until in self._until.items() if until > now}
-        waiting = [self._until[message.seq] for message in inbox.messages if message.seq in self._until]
-        seen = tuple(message for message in inbox.messages if message.seq not in self._until)
-        moments = [moment for moment in (inbox.next_due, *waiting) if moment is not None]
-        return replace(
-            inbox,
-            messages=seen[:limit],
-            is_all=inbox.is_all and len(seen) <= limit,
-            next_due=min(moments, default=None),
+def _arm(unkind: Armed, words: Sequence[str]) -> None:
+    name, target, nth, *more = [*words, *("*", "1")[len(words) - 1 :]]
+    if more or name not in [fault.value for fault in Fault] or not (nth == EACH or nth.isdecimal()):
+        faults = ", ".join(fault.value for fault in Fault)
+        raise SettingsError(
+            f"{VARIABLE} has {' '.join(words)!r}; give FAULT, FAULT TARGET or FAULT TARGET N. N is a number or "
+            f"'{EACH}', and the faults are {faults}."
         )
+    unkind.arm(Fault(name), target, None if nth == EACH else int(nth))

@@ -26,12 +26,12 @@ from typing import Protocol, TypeVar
 
 from devhost.durable.back_off import SECONDS, SUCCESSES, BackOff
 from devhost.durable.clock import Alarm, Clock
-from devhost.durable.crash import crash_points
 from devhost.durable.events import Event
+from devhost.durable.hidden import Hidden
 from devhost.durable.inspection import log_step
 from devhost.durable.ledger import Ledger
 from devhost.durable.records import Body, Inbox, Message, Step, Target, TargetKind
-from devhost.durable.unkind import Fault, Hidden, Unkind
+from devhost.durable.unkind import Unkind
 from devhost.errors import DurableError
 
 logger = logging.getLogger(__name__)
@@ -76,8 +76,7 @@ class Hides:
     """Whoever took the messages is gone; they stay, and nobody sees them for a while (`devhost.durable.unkind`)."""
 
     messages: tuple[Message, ...]
-    seconds: float | None = None
-    """None for the visibility timeout of the target's queue."""
+    seconds: float
 
 
 Outcome = Done | Abandoned | Held | Hides
@@ -111,19 +110,18 @@ class Worker:
         ledger: Ledger,
         processors: Mapping[TargetKind, Processor],
         limits: Mapping[TargetKind, int],
-        visibility_seconds: Mapping[TargetKind, float],
         clock: Clock,
         *,
         unkind: Unkind,
+        hidden: Hidden,
     ) -> None:
         self._ledger = ledger
         self._processors = processors
         self._limits = {kind: asyncio.Semaphore(limit) for kind, limit in limits.items()}
-        self._visibility_seconds = visibility_seconds
         self._clock = clock
         self._unkind = unkind
-        self._hidden = Hidden()
-        self._back_off = BackOff(clock)
+        self._hidden = hidden
+        self._back_off = BackOff(clock, unkind.lasts(SECONDS))
         self._timers = Timers(clock, self._wake)
         self._hinted: set[Target] = set()
         self._pumps: dict[Target, asyncio.Task[None]] = {}
@@ -216,10 +214,8 @@ class Worker:
         if not inbox.messages:
             return None
         outcome = await processor.process(target, inbox)
-        if isinstance(outcome, Done) and await self._is_only_sent(target, outcome.step):
-            outcome = Hides(inbox.messages)
         if isinstance(outcome, Hides):
-            self._hide(target, outcome)
+            self._hide(target, inbox, outcome)
         if isinstance(outcome, Done):
             if not await self._ledger.commit(outcome.step, outcome.past):
                 self._hinted.add(target)
@@ -238,22 +234,12 @@ class Worker:
         inbox = await self._ledger.inbox(target, limit + len(self._hidden))
         return self._hidden.leave_out(inbox, self._clock.now(), limit)
 
-    def _hide(self, target: Target, outcome: Hides) -> None:
-        seconds = self._visibility_seconds[target.kind] if outcome.seconds is None else outcome.seconds
-        until = self._clock.now() + timedelta(seconds=seconds)
+    def _hide(self, target: Target, inbox: Inbox, outcome: Hides) -> None:
+        until = self._clock.now() + timedelta(seconds=outcome.seconds)
         self._hidden.hide(seqs(outcome.messages), until)
         self._timers.add(target, until)
-
-    async def _is_only_sent(self, target: Target, step: Step) -> bool:
-        """Return whether this host dies between the two halves of a step: its messages are sent, and that is all."""
-        instance = step.orchestration
-        if instance is None or not step.produced:
-            return False
-        if not self._unkind.strikes(Fault.SENT_NOT_COMMITTED, target.id, instance.name):
-            return False
-        await self._ledger.commit(Step(produced=step.produced))
-        crash_points.reached("after-sending")
-        return True
+        if not inbox.is_all or len(outcome.messages) < len(inbox.messages):
+            self._hinted.add(target)
 
     async def _back_off_if_purged(self, step: Step) -> Abandoned | None:
         """Do as the real host does where a step was refused because its record was purged meanwhile."""

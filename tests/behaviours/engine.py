@@ -8,6 +8,10 @@ BEHAVIOURS = {
     "engine.entity-state-once": "An entity's state has each operation once, wherever the engine died "
     "(local-host.md, storage).",
     "engine.unkind": "A test that arms a fault of the real engine gets it at that point for that target, and no other.",
+    "engine.unkind-seeds": "Whatever the real engine may do by chance, an orchestration ends as it must, and the same "
+    "seed does the same.",
+    "engine.unkind-app": "On an engine that does by chance what the real one may do, each message has one answer, each "
+    "tick one run, and each approved tool one call.",
     "engine.kill-9": "A process killed at any named point, started again, goes on by itself; nothing is lost and "
     "nothing doubled (local-host.md, how it is proved).",
     "engine.overtaken-execution": "An entity's step is refused when its state changed since it was handed out, and its "

@@ -19,7 +19,11 @@ def test_limits_and_hub_name_are_taken_from_host_json() -> None:
         "maxConcurrentEntityFunctions": 3,
         "maxEntityOperationBatchSize": 4,
         "defaultVersion": "1.0",
-        "storageProvider": {"type": "AzureStorage"},
+        "storageProvider": {
+            "type": "AzureStorage",
+            "controlQueueVisibilityTimeout": "00:01:00",
+            "workItemQueueVisibilityTimeout": "00:00:30",
+        },
     }
     assert DurableSettings.from_host_json(section, {"PREFIX": "my"}) == DurableSettings(
         hub_name="myhub",
@@ -28,6 +32,8 @@ def test_limits_and_hub_name_are_taken_from_host_json() -> None:
         max_concurrent_entities=3,
         max_entity_operation_batch_size=4,
         default_version="1.0",
+        control_queue_visibility_seconds=60.0,
+        work_item_queue_visibility_seconds=30.0,
     )
 
 
@@ -55,3 +61,17 @@ def test_a_hub_name_that_azure_would_not_take_is_refused(value: object) -> None:
     """Better here than after the deployment."""
     with pytest.raises(SettingsError, match=r"hubName is .*; give 3 to 45 letters and digits"):
         DurableSettings.from_host_json({"hubName": value}, {})
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "accepted"),
+    [
+        ("controlQueueVisibilityTimeout", "00:00:59", "0:01:00 to 1:00:00"),
+        ("controlQueueVisibilityTimeout", 60, "0:01:00 to 1:00:00"),
+        ("workItemQueueVisibilityTimeout", "5 minutes", "0:00:01 to 23:59:59"),
+    ],
+)
+def test_a_visibility_timeout_that_azure_would_not_take_is_refused(key: str, value: object, accepted: str) -> None:
+    """The real host does not start with it."""
+    with pytest.raises(SettingsError, match=f"{key} is {value!r}; give hh:mm:ss from {accepted}"):
+        DurableSettings.from_host_json({"storageProvider": {key: value}}, {})

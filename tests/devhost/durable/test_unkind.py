@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shutil
 import signal
 from collections.abc import Generator
 from pathlib import Path
@@ -13,15 +14,18 @@ from typing import Any
 import azure.durable_functions as df
 import pytest
 
+from devhost.durable.engine import DurableTask
 from devhost.durable.hub import Purged
 from devhost.durable.records import EntityId, Status
 from devhost.durable.settings import DurableSettings
-from devhost.durable.unkind import KIND, Armed, Fault, read_unkind
+from devhost.durable.store.sqlite import SqliteStore
+from devhost.durable.unkind import KIND, Armed, Fault, Seeded, read_unkind
 from devhost.errors import SettingsError
 from tests.devhost.durable.running_engine import RunningEngine, running
-from tests.devhost.durable.scripted_functions import Journal, ScriptedEntities
+from tests.devhost.durable.scripted_functions import Journal, ScriptedEntities, entity_answer
 from tests.devhost.durable.sdk_functions import SdkFunctions
 from tests.support.engine_clocks import START, ManualClock
+from tests.support.running_host import APPS, RunningHost, run_command
 from tests.support.warm_python import start_python
 
 pytestmark = pytest.mark.behaviour("engine.unkind")
@@ -97,8 +101,8 @@ async def holds(condition: bool) -> bool:
     return condition
 
 
-async def test_a_sub_orchestration_that_was_sent_for_twice_is_one() -> None:
-    """Its id is its caller's choice; the second start finds it alive."""
+async def test_a_sub_orchestration_that_is_asked_for_twice_begins_anew() -> None:
+    """Its second start is another execution, which takes the place of the first one; the parent has one result."""
     clock, calls = ManualClock(), list[tuple[str, float]]()
     unkind = armed(Fault.SENT_NOT_COMMITTED, "parent")
     unkind.arm(Fault.DIED_BEFORE_ACTIVITY)
@@ -107,17 +111,12 @@ async def test_a_sub_orchestration_that_was_sent_for_twice_is_one() -> None:
         await engine.hub.start("parent", "i", None)
         await asyncio.wait_for(unkind.until_struck(Fault.DIED_BEFORE_ACTIVITY), 5)
         clock.advance(60)
-        await engine.store.until(lambda: is_committed(engine, "i"))
-        clock.advance(240)
         ended = await engine.store.until_ended("i")
+        clock.advance(240)
+        await engine.store.until(lambda: is_empty(engine))
     assert ended.status is Status.COMPLETED
-    assert len(calls) == 1
-
-
-async def is_committed(engine: RunningEngine, instance_id: str) -> bool:
-    """Return whether the instance has a history."""
-    stored = await engine.store.orchestration(instance_id)
-    return stored is not None and stored.history != ()
+    assert [seconds for _, seconds in calls] == [60.0, 300.0]
+    assert json.loads(ended.output or "") == calls[0][0] != calls[1][0]
 
 
 async def test_a_purge_under_a_running_entity_has_the_host_take_one_item_in_ten_seconds(
@@ -235,6 +234,120 @@ async def test_an_activity_whose_host_died_comes_again_after_the_visibility_time
     assert len({text for text, _ in calls}) == 1
 
 
+async def test_a_batch_whose_host_died_is_done_again_and_its_signals_come_twice() -> None:
+    """Its messages were sent and its state was not written; it comes again when its visibility timeout is over."""
+    clock, received = ManualClock(), list[list[str]]()
+
+    async def relay(payload: dict[str, Any]) -> str:
+        received.append([payload["self"]["key"], *(operation["name"] for operation in payload["batch"])])
+        signal = {"target": {"name": "counter", "key": "target"}, "name": "relayed", "input": None}
+        return entity_answer("done", len(payload["batch"]), signals=[signal] if len(received) in (1, 3) else [])
+
+    unkind = armed(Fault.DIED_AFTER_ENTITY, "@counter@k")
+    async with running(ScriptedEntities(relay), clock=clock, settings=MINUTE, unkind=unkind) as engine:
+        await engine.hub.signal(KEY, "go", None)
+        await engine.state_is(EntityId("counter", "target"), '"done"')
+        clock.advance(60)
+        await engine.state_is(KEY, '"done"')
+        await engine.store.until(lambda: is_empty(engine))
+    assert received == [["k", "go"], ["target", "relayed"], ["k", "go"], ["target", "relayed"]]
+
+
+async def test_a_message_that_is_late_is_overtaken() -> None:
+    """Up to a second, as a queue is polled."""
+    clock, journal = ManualClock(), Journal()
+    journal.may_end.clear()
+    unkind = armed(Fault.DELIVERED_LATE, nth=2)
+    async with running(ScriptedEntities(journal.answer), clock=clock, unkind=unkind) as engine:
+        await engine.hub.signal(KEY, "first", None)
+        await asyncio.wait_for(journal.started.wait(), 5)
+        await engine.hub.signal(KEY, "late", None)
+        await engine.hub.signal(KEY, "next", None)
+        journal.may_end.set()
+        await engine.state_is(KEY, '["first", "next"]')
+        clock.advance(1)
+        await engine.state_is(KEY, '["first", "next", "late"]')
+
+
+async def test_a_clients_signal_may_come_twice() -> None:
+    """The queue promises at least once."""
+    clock, journal = ManualClock(), Journal()
+    unkind = armed(Fault.DELIVERED_TWICE)
+    async with running(ScriptedEntities(journal.answer), clock=clock, unkind=unkind) as engine:
+        await engine.hub.signal(KEY, "a", None)
+        await engine.state_is(KEY, '["a"]')
+        clock.advance(1)
+        await engine.state_is(KEY, '["a", "a"]')
+
+
+async def test_an_orchestrations_operation_comes_once_and_in_its_place() -> None:
+    """The real host's sorter sees to that."""
+    clock, calls = ManualClock(), list[tuple[str, float]]()
+    unkind = armed(Fault.DELIVERED_TWICE, "tally", nth=None)
+    unkind.arm(Fault.DELIVERED_LATE, "tally", nth=None)
+    async with running(SdkFunctions(build_app(clock, calls)), clock=clock, unkind=unkind) as engine:
+        await engine.hub.start("calls_entity", "i", None)
+        assert (await engine.store.until_ended("i")).status is Status.COMPLETED
+        assert not await engine.store.messages(None, 1)
+    assert len(calls) == 1
+
+
+async def test_two_workers_of_one_partition_run_a_batch_at_once_and_one_of_them_counts() -> None:
+    """As while a partition moves from one instance to another."""
+    running_now, have_met = list[str](), asyncio.Event()
+
+    async def meet(payload: dict[str, Any]) -> str:
+        running_now.append(payload["batch"][0]["name"])
+        if len(running_now) == 2:
+            have_met.set()
+        await have_met.wait()
+        return entity_answer([*json.loads(payload["state"] or "[]"), "a"])
+
+    async with running(ScriptedEntities(meet), unkind=armed(Fault.MOVED_PARTITION)) as engine:
+        await engine.hub.signal(KEY, "a", None)
+        await engine.state_is(KEY, '["a"]')
+        assert not await engine.store.messages(None, 1)
+    assert running_now == ["a", "a"]
+
+
+@pytest.mark.parametrize("nth", [None, 9])
+async def test_what_a_dead_process_had_taken_is_hidden_from_the_next(tmp_path: Path, nth: int | None) -> None:
+    """Until the visibility timeout is over; where that was not asked for, it is seen at once."""
+    clock, journal = ManualClock(), Journal()
+    journal.may_end.clear()
+
+    def engine() -> DurableTask:
+        unkind = armed(Fault.HIDDEN_AFTER_DEATH, nth=nth)
+        functions = ScriptedEntities(journal.answer)
+        return DurableTask(functions, SqliteStore(tmp_path), MINUTE, clock, folder=tmp_path, unkind=unkind)
+
+    first = engine()
+    await first.start()
+    await first.hub.signal(KEY, "a", None)
+    await asyncio.wait_for(journal.started.wait(), 5)
+    await first.stop(0)
+    journal.started.clear()
+    second = engine()
+    await second.start()
+    if nth is None:
+        assert await clock.next_alarm() > 0
+        assert not journal.started.is_set()
+        clock.advance(60)
+    await asyncio.wait_for(journal.started.wait(), 5)
+    journal.may_end.set()
+    await second.stop(5)
+    assert journal.batches == [["a"], ["a"]]
+
+
+async def test_the_same_seed_has_the_same_faults(seed: int) -> None:
+    """A run that failed can be had again."""
+    of_seeds = []
+    for number in (seed, seed, seed + 1):
+        unkind = Seeded(number)
+        of_seeds.append([unkind.strikes(Fault.DELIVERED_LATE, "i") for _ in range(200)])
+    assert of_seeds[0] == of_seeds[1] != of_seeds[2]
+
+
 @pytest.mark.slow
 def test_a_process_dies_between_sending_and_committing(tmp_path: Path) -> None:
     """Armed by the environment, with the crash point that only such an episode passes; the activity runs twice."""
@@ -247,6 +360,23 @@ def test_a_process_dies_between_sending_and_committing(tmp_path: Path) -> None:
     assert first.returncode == -signal.SIGKILL
     assert printed == 'ended [["one","two"],1,111] tally 111\n'
     assert (tmp_path / "effects.txt").read_text().splitlines().count("act one") >= 2
+
+
+@pytest.mark.slow
+def test_a_host_says_that_its_engine_is_unkind(tmp_path: Path) -> None:
+    """Whoever finds a fault sees that it was asked for."""
+    folder = shutil.copytree(APPS / "durable", tmp_path / "app", ignore=shutil.ignore_patterns(".devhost"))
+    with RunningHost(folder, environ={"DEVHOST_UNKIND": "7; faster 60"}) as host:
+        host.wait_for("DEVHOST_UNKIND=7; faster 60: the durable engine does what Azure's may do.")
+
+
+@pytest.mark.slow
+def test_a_host_with_an_unknown_fault_does_not_start(tmp_path: Path) -> None:
+    """It says which there are."""
+    folder = shutil.copytree(APPS / "durable", tmp_path / "app", ignore=shutil.ignore_patterns(".devhost"))
+    ended = run_command(folder, "start", "--port", "0", environ={"DEVHOST_UNKIND": "storm"})
+    assert ended.returncode == 1
+    assert "Error: DEVHOST_UNKIND has 'storm'; give FAULT, FAULT TARGET or FAULT TARGET N." in (ended.stderr or "")
 
 
 def test_nothing_is_armed_without_the_variable() -> None:
@@ -266,8 +396,23 @@ def test_the_variable_arms_faults_for_targets() -> None:
     assert [unkind.strikes(Fault.DIED_AFTER_ACTIVITY, "a") for _ in range(2)] == [True, True]
 
 
+async def test_the_variable_may_give_a_seed_and_shorter_times() -> None:
+    """Everything by chance, and an armed fault beside it."""
+    unkind = read_unkind("7; faster 60; lost-operation @a@b")
+    assert isinstance(unkind, Seeded)
+    assert unkind.lasts(300) == 5.0
+    assert [unkind.strikes(Fault.LOST_OPERATION, key) for key in ("@a@c", "@a@b")] == [False, True]
+
+
 @pytest.mark.parametrize("text", ["purge", "lost-operation * x", "lost-operation a 1 more"])
 def test_a_fault_that_is_none_is_refused(text: str) -> None:
     """A misspelt one would make a test that shows nothing."""
     with pytest.raises(SettingsError, match=r"DEVHOST_UNKIND has '.*'; give FAULT, FAULT TARGET or FAULT TARGET N"):
+        read_unkind(text)
+
+
+@pytest.mark.parametrize("text", ["7; 8", "faster", "faster 0", "faster x", "7; faster 2; faster 3"])
+def test_two_seeds_or_a_pace_that_is_none_are_refused(text: str) -> None:
+    """So is what nobody could repeat."""
+    with pytest.raises(SettingsError, match=r"DEVHOST_UNKIND is '.*'; give at most one seed and one 'faster N', N fr"):
         read_unkind(text)
