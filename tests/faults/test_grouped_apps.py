@@ -13,6 +13,7 @@ from typing import Any
 import httpx
 import pytest
 
+from devhost.durable.unkind import VARIABLE
 from tests.support.azurite import Azurite
 from tests.support.carriers import APP
 from tests.support.grouped_app import GroupedApp, grouped_app
@@ -25,6 +26,12 @@ GUARD_SECONDS = 30.0
 MIB = 1024 * 1024
 RUN = "/api/agents/timed/run"
 START = "/runtime/webhooks/durabletask/orchestrators/greet_all/{}"
+
+
+@pytest.fixture
+def unkind(monkeypatch: pytest.MonkeyPatch, seed: int) -> None:
+    """Have the hosts' engine do by chance what the real one may do."""
+    monkeypatch.setenv(VARIABLE, f"{seed}; faster 60")
 
 
 @pytest.fixture
@@ -56,6 +63,7 @@ def until(status: str, accepted: httpx.Response, origin: str) -> None:
         time.sleep(0.02)
 
 
+@pytest.mark.usefixtures("unkind")
 @pytest.mark.behaviour("groups.durable-absent")
 @over("log_settings", "tables")
 def test_what_is_accepted_while_the_durable_host_is_absent_is_done_when_it_comes(
@@ -74,6 +82,7 @@ def test_what_is_accepted_while_the_durable_host_is_absent_is_done_when_it_comes
                 until("success", answer, host.origin)
 
 
+@pytest.mark.usefixtures("unkind")
 @pytest.mark.behaviour("groups.durable-killed")
 @over("log_settings", "redis")
 def test_a_durable_host_that_is_killed_in_the_middle_of_a_run_is_not_noticed_by_http_hosts(
@@ -194,6 +203,7 @@ def starters(tmp_path: Path) -> Iterator[GroupedApp]:
         yield app
 
 
+@pytest.mark.usefixtures("unkind")
 @pytest.mark.behaviour("groups.one-start")
 async def test_one_instance_id_started_at_two_hosts_at_once_is_one_instance(starters: GroupedApp) -> None:
     """One is told 202 and one 409, whichever was first; it runs once when the durable host comes."""
