@@ -41,7 +41,6 @@ from tests.support.grouped_app import GroupedApp, grouped_app
 from tests.support.kept_in import HUB, over, settings_of
 from tests.support.running_host import ROOT
 from tests.support.seeds import repeated
-from tests.support.unkind_faults import not_yet
 
 pytestmark = [
     pytest.mark.slow(seconds=20),
@@ -205,7 +204,6 @@ async def test_callers_get_their_answers_while_the_durable_process_is_absent(
     assert {turn.kind for turn in stormed.turns if away[0] < turn.ended_at < away[1]} >= WAITED_FOR
 
 
-@not_yet("calls twice")
 @pytest.mark.behaviour("storm.two-durable")
 @over("made", "sqlite")
 async def test_nothing_is_lost_or_doubled_while_two_durable_processes_follow_each_other(
