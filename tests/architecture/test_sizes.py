@@ -8,21 +8,15 @@ MOST_FILE_LINES = 400
 MOST_FUNCTION_LINES = 50
 ENGINE = sorted(path for path in (ROOT / "devhost" / "durable").rglob("*.py") if "management" not in path.parts)
 LOCAL_HOST = sorted((ROOT / "devhost").rglob("*.py"))
-MOST_LOCAL_HOST_FILES = 78
-MOST_LOCAL_HOST_LINES = 12_000
+MOST_LOCAL_HOST_FILES = 80
+MOST_LOCAL_HOST_LINES = 12_200
 HOUSE = sorted(path for package in ("hosting", "state") for path in (ROOT / package).rglob("*.py"))
 MOST_HOUSE_FILES = 229
 MOST_HOUSE_LINES = 41_841
-MOST_LOCAL_HOST_LINES = 11_775
-MOST_LOCAL_HOST_FILES = 80
-MOST_LOCAL_HOST_LINES = 12_080
 HOUSE = sorted(path for package in ("hosting", "state") for path in (ROOT / package).rglob("*.py"))
 LEAST_HOUSE_FILE_LINES = 40
-MOST_ENGINE_FILES = 31
-MOST_ENGINE_LINES = 5_530
-MOST_ENGINE_LINES = 5_500
 MOST_ENGINE_FILES = 33
-MOST_ENGINE_LINES = 5_800
+MOST_ENGINE_LINES = 5_820
 LEAST_ENGINE_FILE_LINES = 40
 
 
