@@ -31,7 +31,7 @@ from devhost.settings import (
     read_host_settings,
     read_local_settings,
 )
-from devhost.watching import end_with, keep_running
+from devhost.watching import NOT_BY_EDITS, end_with, keep_running
 
 DEFAULT_PORT = 7071
 _ALWAYS_DONE = ("PYTHON_ENABLE_INIT_INDEXING", "PYTHON_ISOLATE_WORKER_DEPENDENCIES")
@@ -46,8 +46,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except HostError as error:
         if not (isinstance(error, AppLoadError) and error.is_printed):
             print(f"Error: {error}", file=sys.stderr)
-        return error.exit_code
+        return _exit_code(error, options)
     return 0
+
+
+def _exit_code(error: HostError, options: argparse.Namespace) -> int:
+    """Return the refusal's own, and to a host that watches this one what no change of a file mends as such."""
+    is_watched = options.command == "start" and options.watched_by is not None
+    return NOT_BY_EDITS if is_watched and not error.is_mended_by_edits else error.exit_code
 
 
 def command_line() -> argparse.ArgumentParser:
@@ -79,7 +85,8 @@ def command_line() -> argparse.ArgumentParser:
     commands.add_parser("functions", help="list the app's functions without running them")
     inspect = commands.add_parser("inspect", help="show what the durable engine holds, also while a host runs")
     inspect.add_argument("instance", nargs="?", help="an instance's id or an entity's, @name@key (default: all)")
-    commands.add_parser("keys", help="print the keys that --auth asks for")
+    keys = commands.add_parser("keys", help="print the keys that --auth asks for")
+    keys.add_argument("--all", action="store_true", help="also those of single functions")
     commands.add_parser("reset", help="delete the durable state of the app, .devhost/")
     return parser
 
@@ -155,9 +162,9 @@ def _start(options: argparse.Namespace) -> None:
         principal=options.principal,
     )
     try:
-        _run(host.run(sockets, lambda: _announce(app, address, options)))
+        _run(host.run(sockets, lambda: _announce(app, address, keys, options)))
     except HostError as error:
-        end_process_soon(error.exit_code)
+        end_process_soon(_exit_code(error, options))
         raise
     print("Stopped.", flush=True)
     app_log.is_stopped = True
@@ -185,7 +192,8 @@ def _start_watching(options: argparse.Namespace) -> None:
         signal.signal(number, ask)
     flags += ["--watched-by", str(os.getpid())]
     command = ["-m", str(__package__), "start", "--host", options.host, "--port", str(port), *flags]
-    keep_running(command, folder, stop, lambda: asked[:1] == [signal.SIGINT])
+    if not keep_running(command, folder, stop, lambda: asked[:1] == [signal.SIGINT]):
+        raise SystemExit(HostError.exit_code)
 
 
 def _first(*values: int | None) -> int:
@@ -209,17 +217,18 @@ def _describe_host_to_app(address: Address) -> None:
         os.environ[name] = os.environ.get(name) or "1"
 
 
-def _announce(app: HostedApp, address: Address, options: argparse.Namespace) -> None:
+def _announce(app: HostedApp, address: Address, keys: Keys | None, options: argparse.Namespace) -> None:
     principal, unkind = options.principal, os.environ.get(UNKIND_VARIABLE)
     part = f" (group {app.group.name})" if app.group.name else ""
     lines = [
         f"Local Functions host, for development only: {address.origin}{part}",
         *([f"Each request is signed in as {principal}, or by X-Local-Principal: NAME."] if principal else []),
+        *(["Keys are asked for; the command keys prints them."] if keys else []),
         *([f"{UNKIND_VARIABLE}={unkind}: the durable engine does what Azure's may do."] if unkind else []),
         "",
         *(f"{line}\n" for line in app.introduction.lines),
         *describe_functions(app, address.origin, is_whole=options.verbose),
-        *describe_doors(app, address.origin),
+        *describe_doors(app, address.origin, keys),
     ]
     print("\n".join(lines), flush=True)
 
@@ -246,7 +255,7 @@ def _functions(options: argparse.Namespace) -> None:
 
 
 def _keys(options: argparse.Namespace) -> None:
-    print("\n".join(describe_keys(_keys_of(_load_here()))))
+    print("\n".join(describe_keys(_keys_of(_load_here()), is_whole=options.all)))
 
 
 def _keys_of(app: HostedApp) -> Keys:

@@ -15,6 +15,8 @@ class HostError(Exception):
     """The host cannot go on; the message says what is wrong, with the value, and what to do."""
 
     exit_code: ClassVar[int] = 1
+    is_mended_by_edits: ClassVar[bool] = True
+    """Whether a change of the app's files may be all that is missing: a host that watches them waits for one."""
 
 
 class SettingsError(HostError):
@@ -47,6 +49,7 @@ class AddressError(HostError):
     """The address to listen on is taken or is not of this machine."""
 
     exit_code: ClassVar[int] = 2
+    is_mended_by_edits = False
 
 
 class DurableError(HostError):
@@ -56,9 +59,13 @@ class DurableError(HostError):
 class StoreInUseError(DurableError):
     """Another process has the engine's folder open."""
 
+    is_mended_by_edits = False
+
 
 class StoreUnwritableError(DurableError):
     """The engine's folder or file cannot be made or written."""
+
+    is_mended_by_edits = False
 
     def __init__(self, path: Path, reason: object) -> None:
         super().__init__(
@@ -70,9 +77,13 @@ class StoreUnwritableError(DurableError):
 class StoreVersionError(DurableError):
     """The stored file was written by a newer version of the local host."""
 
+    is_mended_by_edits = False
+
 
 class StoreUnreadableError(DurableError):
     """The stored file is not a file of the durable engine, or is damaged."""
+
+    is_mended_by_edits = False
 
     def __init__(self, path: Path, reason: object) -> None:
         super().__init__(

@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from devhost.bindings import HttpTrigger
+from devhost.bindings import AuthLevel, HttpTrigger
 from devhost.http.app import WEBHOOKS
+from devhost.http.keys import Keys
 from devhost.http.routes import displayed_route
 from devhost.index import Function
 from devhost.loader import HostedApp
@@ -52,12 +53,15 @@ def path_of(app: HostedApp, name: str | None) -> str | None:
     return None
 
 
-def describe_doors(app: HostedApp, origin: str) -> Iterable[str]:
-    """Return the lines that name the MCP endpoint, the page and the first request to try, where the app has any."""
+def describe_doors(app: HostedApp, origin: str, keys: Keys | None = None) -> Iterable[str]:
+    """Return the lines that name the MCP endpoint, the page and the first request to try, where the app has any.
+
+    With `keys` that request has the one that it needs.
+    """
     if app.mcp:
         yield ""
         yield f"MCP: {origin}{WEBHOOKS}/mcp ({_offers(app.mcp)})"
-    request = _first_request(app, origin)
+    request = _first_request(app, origin, keys)
     page = path_of(app, app.introduction.page)
     if page or request:
         yield ""
@@ -77,8 +81,8 @@ def _offers(catalog: Catalog) -> str:
     return "; ".join(f"{kind}: {', '.join(names)}" for kind, names in kinds.items() if names)
 
 
-def _first_request(app: HostedApp, origin: str) -> str | None:
-    """Return a curl line for the function that the app names, else for the first HTTP function.
+def _first_request(app: HostedApp, origin: str, keys: Keys | None) -> str | None:
+    """Return a curl line for the function that the app names, else for the first HTTP function, with its key.
 
     The values of its parameters are their names.
     """
@@ -88,8 +92,15 @@ def _first_request(app: HostedApp, origin: str) -> str | None:
         if isinstance(function.trigger, HttpTrigger):
             path = _PARAMETER.sub(r"\1", displayed_route(function.trigger, app.settings.route_prefix))
             url = f"{origin}/{path}"
-            return f'curl {url} -d "{text}"' if function.name == named else _curl(url, function.trigger.methods)
+            request = f'curl {url} -d "{text}"' if function.name == named else _curl(url, function.trigger.methods)
+            return request + _key_option(function.trigger.auth_level, keys)
     return None
+
+
+def _key_option(level: AuthLevel, keys: Keys | None) -> str:
+    if keys is None or level == "anonymous":
+        return ""
+    return f' -H "x-functions-key: {keys.master if level == "admin" else keys.host}"'
 
 
 def _curl(url: str, methods: frozenset[str] | None) -> str:

@@ -22,6 +22,8 @@ from pathlib import Path
 
 _POLL_SECONDS = 0.3
 _KILLED_EXIT_CODE = 137
+NOT_BY_EDITS = 3
+"""How a watched host ends for what no change of its app's files mends; whoever started the watching one sees 1."""
 _DRAIN_SECONDS = 15.0
 _SKIPPED = frozenset({"__pycache__", "node_modules", "site-packages", "tests"})
 _SETTINGS = ("host.json", "local.settings.json")
@@ -97,10 +99,10 @@ def _files(folder: Path, watched: _Watched, below: str = "", *, takes_all: bool 
 
 def keep_running(
     command: Sequence[str], folder: Path, stop: threading.Event, was_typed: Callable[[], bool] = lambda: False
-) -> None:
+) -> bool:
     """Run the command in the folder, again after each change of a file, until `stop` is set; then let it drain.
 
-    `was_typed`: whether it was Ctrl-C that set `stop`.
+    `was_typed`: whether it was Ctrl-C that set `stop`. False where the command ended for what no file of the app mends.
     """
     gc.enable()  # this process starts no app, and stays
     seen = snapshot(folder)
@@ -109,6 +111,8 @@ def keep_running(
     try:
         while not stop.wait(_POLL_SECONDS):
             now = snapshot(folder)
+            if child.poll() == NOT_BY_EDITS:
+                return False
             if child.poll() is not None and not is_reported:
                 print("The app has ended. It is started again when one of its files changes; Ctrl-C stops.", flush=True)
                 is_reported = True
@@ -117,6 +121,7 @@ def keep_running(
                 print(f"Changed: {_name_of_change(now, folder)}. Starting again.", flush=True)
                 _end(child)
                 child, is_reported = _start(command, folder), False
+        return True
     finally:
         _end(child, is_asked=was_typed())
 

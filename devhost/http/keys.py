@@ -99,11 +99,13 @@ def _write(path: Path, keys: Keys) -> None:
         ) from error
 
 
-def describe_keys(keys: Keys) -> Iterable[str]:
-    """Return the lines that `python -m devhost keys` prints."""
+def describe_keys(keys: Keys, *, is_whole: bool) -> Iterable[str]:
+    """Return the lines that `python -m devhost keys` prints; those of single functions where all are wanted."""
     yield f"master: {keys.master}"
     yield f"host: {keys.host}"
-    for name, key in keys.functions.items():
-        yield f"function {name}: {key}"
     for name, key in keys.system.items():
         yield f"system {name}: {key}"
+    if is_whole:
+        yield from (f"function {name}: {key}" for name, key in keys.functions.items())
+    elif keys.functions:
+        yield f"{len(keys.functions)} more with --all, each for one function"

@@ -10,7 +10,7 @@ import pytest
 
 from devhost.watching import snapshot
 from tests.support.app_folder import make_app
-from tests.support.running_host import GUARD_SECONDS, START_GUARD_SECONDS, RunningHost
+from tests.support.running_host import GUARD_SECONDS, START_GUARD_SECONDS, RunningHost, run_command
 
 ANSWERS = """
 import azure.functions as func
@@ -69,6 +69,19 @@ def test_a_waiting_orchestration_goes_on_in_the_edited_app(tmp_path: Path) -> No
         host.stop()
 
     assert status["output"] == "ended in the second"
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("devhost.watch")
+def test_what_no_edit_mends_ends_the_watching_host(tmp_path: Path) -> None:
+    """Here another host that has the folder; an app that is wrong is waited for, as above."""
+    folder = make_app(tmp_path, WAITS.format(version="first"))
+    with RunningHost(folder, "--port", "0"):
+        second = run_command(folder, "start", "--port", "0", "--watch")
+
+    assert second.returncode == 1
+    assert "Another local host is using" in second.stderr
+    assert "It is started again" not in second.stdout
 
 
 def is_edit(folder: Path, name: str, text: str = "x") -> bool:
