@@ -61,6 +61,10 @@ def describe_doors(app: HostedApp, origin: str, keys: Keys | None = None) -> Ite
     if app.mcp:
         yield ""
         yield f"MCP: {origin}{WEBHOOKS}/mcp ({_offers(app.mcp)})"
+    doors = {title: path_of(app, function) for title, (function, _) in app.introduction.doors.items()}
+    if any(doors.values()) and not app.mcp:
+        yield ""
+    yield from (f"{title}: {origin}{path}{app.introduction.doors[title][1]}" for title, path in doors.items() if path)
     request = _first_request(app, origin, keys)
     page = path_of(app, app.introduction.page)
     if page or request:

@@ -13,7 +13,7 @@ import sys
 import traceback
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
 from typing import Any, TextIO
@@ -40,7 +40,8 @@ class Introduction:
 
     It is a mapping: `lines` to print at start-up, the functions to leave out of the list there (`details`), the
     `request` to try first, as the name of its function and the text to send, and the functions that answer with its
-    `openapi` document and with a `page` for a browser.
+    `openapi` document and with a `page` for a browser. `doors` are addresses for clients by their titles: of each the
+    function, and what follows in the path.
     """
 
     lines: tuple[str, ...] = ()
@@ -48,6 +49,7 @@ class Introduction:
     request: tuple[str, str] | None = None
     openapi: str | None = None
     page: str | None = None
+    doors: Mapping[str, tuple[str, str]] = field(default_factory=dict)
 
     @classmethod
     def of(cls, app: object) -> Introduction:
@@ -58,7 +60,7 @@ class Introduction:
         function, text = shown.get("request") or ("", "")
         request = (str(function), str(text)) if function else None
         lines, details = tuple(shown.get("lines", ())), frozenset(shown.get("details", ()))
-        return cls(lines, details, request, shown.get("openapi"), shown.get("page"))
+        return cls(lines, details, request, shown.get("openapi"), shown.get("page"), shown.get("doors", {}))
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ from hosting.functions.owner_triggers import register_grants, register_owners
 from hosting.functions.schedule_triggers import register_schedules
 from hosting.functions.shutdown import Shutdown
 from hosting.functions.user_routes import SHARED_FUNCTIONS, adapt_classic_handler, refuse_taken_routes
-from hosting.functions.wires import register_wires
+from hosting.functions.wires import doors_of, register_wires
 from hosting.host_settings import Safeguards, app_folder, report_missing, route_prefix, task_hub
 from hosting.http.page import FUNCTION as PAGE_FUNCTION
 from hosting.http.routes import OPENAPI
@@ -252,7 +252,8 @@ class AgentFunctionApp(df.DFApp):
         timers = (RETENTION_FUNCTION, PROMISE_FUNCTION, SWEEP_FUNCTION, WEBHOOK_FUNCTION)
         shared = (*SHARED_FUNCTIONS, *self._wire_functions, *timers, ENTITY, STORE_ENTITY)
         page = PAGE_FUNCTION if self._has_page else None
-        return {**introduction_of(self._plan, shared), "openapi": OPENAPI.function, "page": page}
+        doors = doors_of(self._served, self._wire_functions)
+        return {**introduction_of(self._plan, shared), "openapi": OPENAPI.function, "page": page, "doors": doors}
 
     async def principal_of(self, req: func.HttpRequest) -> Principal | None:
         """Return who sends a request to a route of your own; None for nobody, and in an app without `principal`."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
+from urllib.parse import quote
 
 import azure.functions as func
 from azurefunctions.extensions.http.fastapi import Request, Response
@@ -38,6 +39,7 @@ def _ag_ui(plan: Plan, services: Services) -> Wire:
 
 # Each is imported where an app names it: all three are a twentieth of what an app without them imports at its start.
 WIRES: Mapping[str, Callable[[Plan, Services], Wire]] = {"responses": _responses, "a2a": _a2a, "ag-ui": _ag_ui}
+TITLES = {"responses": "Responses", "a2a": "A2A", "ag-ui": "AG-UI"}
 METHODS = ("GET", "POST", "DELETE")
 
 
@@ -55,6 +57,17 @@ def register_wires(served: Served, names: Sequence[str], services: Services) -> 
             raise ConfigurationError(f"There is no wire {name!r:.80}. {advice}")
     served.wires.extend(dict.fromkeys(names))
     return [_register(served, WIRES[name](served.plan, services)) for name in served.wires]
+
+
+def doors_of(served: Served, functions: Sequence[str]) -> Mapping[str, tuple[str, str]]:
+    """Return where a client of each wire begins, by its title: the function, and what follows in the path.
+
+    Responses names the agent in the body, the others in the path: there it is the first.
+    """
+    agent = next((quote(each.name) for each in served.plan.served_of("agent")), None)
+    ends = {name: "v1" if name == "responses" else agent for name in served.wires}
+    named = zip(served.wires, functions, strict=True)
+    return {TITLES[name]: (function, end) for name, function in named if (end := ends[name]) is not None}
 
 
 def _register(served: Served, wire: Wire) -> str:
