@@ -200,6 +200,7 @@ WEBHOOK_SCHEDULE = "0 * * * * *"
 PROMISE_FUNCTION = "agents_promises"
 PROMISE_SCHEDULE = "30 */5 * * * *"
 """Every five minutes: one listing where no run was answered before anybody had it."""
+_FREQUENT = (WEBHOOK_SCHEDULE, PROMISE_SCHEDULE)
 
 
 def register_sweep(
@@ -211,8 +212,8 @@ def register_sweep(
     """Register a timer. One instance of the app runs it at a time; a missed moment of a seldom timer is made up for.
 
     A sweep that fails keeps no other one from its work. The host remembers a timer's moments in a container that it
-    wants to create each time, and its log has a warning of each 409: a timer of every minute, whose next moment makes
-    up for the one before, is not worth that.
+    wants to create each time, and its log has a warning of each 409: a frequent timer, whose next moment makes up for
+    the one before, is not worth that.
     """
 
     async def run(timer: func.TimerRequest, client: Any) -> None:
@@ -222,7 +223,7 @@ def register_sweep(
             if isinstance(error, BaseException):
                 raise error
 
-    timed = app.timer_trigger(arg_name="timer", schedule=schedule, use_monitor=schedule != WEBHOOK_SCHEDULE)
+    timed = app.timer_trigger(arg_name="timer", schedule=schedule, use_monitor=schedule not in _FREQUENT)
     app.function_name(name)(timed(app.durable_client_input(client_name="client")(run)))
 
 
