@@ -29,7 +29,7 @@ def test_a_timer_asks_for_expired_threads_once_an_agent_has_a_time_to_live() -> 
 
 
 def test_the_host_remembers_the_moments_of_seldom_timers_alone() -> None:
-    """It makes up for one that was missed; of a frequent timer the next one does, and its log has no warning for that."""
+    """It makes up for one that was missed. Of a frequent timer the next one does, and the log has no warning of it."""
     secret = f"whsec_{'a' * 32}"
     environ = {"AGENT_LOG": "memory", "AGENT_WEBHOOK_SECRET": secret, "AGENT_THREAD_TTL_SECONDS": "60"}
     app = AgentFunctionApp(agents=[scripted_agent("one")], environ=environ)
