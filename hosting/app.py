@@ -17,7 +17,7 @@ from hosting.entity.proxy import DurableAgent
 from hosting.entity.thread_entity import ThreadEntity
 from hosting.errors import ConfigurationError
 from hosting.functions.access import Access
-from hosting.functions.agent_calls import AgentTask, register_wait
+from hosting.functions.agent_calls import WAIT_FUNCTION, AgentTask, register_wait
 from hosting.functions.answering import Served
 from hosting.functions.app_triggers import register_health, register_openapi, register_page, register_unknown
 from hosting.functions.durable import (
@@ -250,7 +250,7 @@ class AgentFunctionApp(df.DFApp):
     def introduction(self) -> Mapping[str, Any]:
         """What a local host shows of the app when it starts: models, routes, its page, a first request."""
         timers = (RETENTION_FUNCTION, PROMISE_FUNCTION, SWEEP_FUNCTION, WEBHOOK_FUNCTION)
-        shared = (*SHARED_FUNCTIONS, *self._wire_functions, *timers, ENTITY, STORE_ENTITY)
+        shared = (*SHARED_FUNCTIONS, *self._wire_functions, *timers, ENTITY, STORE_ENTITY, WAIT_FUNCTION)
         page = PAGE_FUNCTION if self._has_page else None
         doors = doors_of(self._served, self._wire_functions)
         return {**introduction_of(self._plan, shared), "openapi": OPENAPI.function, "page": page, "doors": doors}
