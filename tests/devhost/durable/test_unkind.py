@@ -15,16 +15,19 @@ import azure.durable_functions as df
 import pytest
 
 from devhost.durable.engine import DurableTask
+from devhost.durable.events import ExecutionStarted
 from devhost.durable.hub import Purged
-from devhost.durable.records import EntityId, Status
+from devhost.durable.records import EntityId, EventMessage, Status, Step, TargetKind
 from devhost.durable.settings import DurableSettings
 from devhost.durable.store.sqlite import SqliteStore
 from devhost.durable.unkind import KIND, Armed, Fault, Seeded, read_unkind
 from devhost.errors import SettingsError
 from tests.devhost.durable.running_engine import RunningEngine, running
+from tests.devhost.durable.scenario_app import build_app as scenario_app
 from tests.devhost.durable.scripted_functions import Journal, ScriptedEntities, entity_answer
 from tests.devhost.durable.sdk_functions import SdkFunctions
 from tests.support.engine_clocks import START, ManualClock
+from tests.support.memory_store import MemoryStore
 from tests.support.running_host import APPS, RunningHost, run_command
 from tests.support.warm_python import start_python
 
@@ -94,6 +97,8 @@ async def test_an_episode_whose_history_is_not_written_is_made_again_at_another_
     assert calls[0][0] != calls[1][0]
     assert ended.status is Status.COMPLETED
     assert json.loads(ended.output or "") in {calls[number][0] for number in answers}
+    requests = [json.loads(payload)["batch"][0]["id"] for kind, payload in functions.payloads if kind == "entity"]
+    assert len(set(requests)) == len(requests)
 
 
 async def holds(condition: bool) -> bool:
@@ -253,6 +258,57 @@ async def test_a_batch_whose_host_died_is_done_again_and_its_signals_come_twice(
     assert received == [["k", "go"], ["target", "relayed"], ["k", "go"], ["target", "relayed"]]
 
 
+class SentStarts(MemoryStore):
+    """A store that notes the executions whose starts were sent."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.executions: list[str] = []
+
+    def commit(self, step: Step) -> asyncio.Future[None]:
+        events = [sent.body.event for sent in step.produced if isinstance(sent.body, EventMessage)]
+        self.executions += [event.execution_id for event in events if isinstance(event, ExecutionStarted)]
+        return super().commit(step)
+
+
+async def test_what_continues_as_new_twice_is_another_execution() -> None:
+    """So nothing that the first of the two sent is taken for the second's."""
+    clock, store = ManualClock(), SentStarts()
+    unkind = armed(Fault.SENT_NOT_COMMITTED, "eternal", nth=2)
+    async with running(
+        SdkFunctions(scenario_app()), clock=clock, settings=MINUTE, inner=store, unkind=unkind
+    ) as engine:
+        await engine.hub.start("eternal", "i", json.dumps(json.dumps(2)))
+        await asyncio.wait_for(unkind.until_struck(Fault.SENT_NOT_COMMITTED), 5)
+        await clock.next_alarm()
+        clock.advance(60)
+        await engine.store.until_ended("i")
+    assert len(store.executions) == len(set(store.executions)) == 3
+
+
+async def test_a_start_that_comes_twice_begins_once() -> None:
+    """The history has one."""
+    clock, calls = ManualClock(), list[tuple[str, float]]()
+    unkind = armed(Fault.DELIVERED_TWICE, "i")
+    unkind.arm(Fault.DIED_BEFORE_ACTIVITY)
+    async with running(SdkFunctions(build_app(clock, calls)), clock=clock, unkind=unkind) as engine:
+        await engine.hub.start("once", "i", None)
+        await asyncio.wait_for(unkind.until_struck(Fault.DIED_BEFORE_ACTIVITY), 5)
+        clock.advance(1)
+        await engine.store.until(lambda: has_only_activities(engine))
+        clock.advance(300)
+        await engine.store.until_ended("i")
+        stored = await engine.store.orchestration("i")
+    assert stored is not None
+    assert [type(event) for event in stored.history].count(ExecutionStarted) == 1
+
+
+async def has_only_activities(engine: RunningEngine) -> bool:
+    """Return whether what is under way is for activities."""
+    messages = await engine.store.messages(None, 9)
+    return bool(messages) and all(message.target.kind is TargetKind.ACTIVITY for message in messages)
+
+
 async def test_a_message_that_is_late_is_overtaken() -> None:
     """Up to a second, as a queue is polled."""
     clock, journal = ManualClock(), Journal()
@@ -308,6 +364,23 @@ async def test_two_workers_of_one_partition_run_a_batch_at_once_and_one_of_them_
         await engine.state_is(KEY, '["a"]')
         assert not await engine.store.messages(None, 1)
     assert running_now == ["a", "a"]
+
+
+async def test_what_both_workers_of_a_partition_send_is_delivered() -> None:
+    """Messages go out before a record is written."""
+    received: list[str] = []
+
+    async def relay(payload: dict[str, Any]) -> str:
+        received.append(payload["self"]["key"])
+        signal = {"target": {"name": "counter", "key": "target"}, "name": "relayed", "input": None}
+        return entity_answer("done", len(payload["batch"]), signals=[signal] if payload["self"]["key"] == "k" else [])
+
+    settings = DurableSettings(max_entity_operation_batch_size=1)
+    async with running(ScriptedEntities(relay), settings=settings, unkind=armed(Fault.MOVED_PARTITION)) as engine:
+        await engine.hub.signal(KEY, "go", None)
+        await engine.state_is(KEY, '"done"')
+        await engine.store.until(lambda: is_empty(engine))
+    assert received == ["k", "k", "target", "target"]
 
 
 @pytest.mark.parametrize("nth", [None, 9])
