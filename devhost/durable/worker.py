@@ -179,9 +179,8 @@ class Worker:
                         self._back_off.succeeded(target.kind)
                     case Abandoned(reason):
                         self._hinted.add(target)
-                        await self._pause(
-                            target, min(_FIRST_RETRY_SECONDS * 2**failures, _LONGEST_RETRY_SECONDS), reason
-                        )
+                        seconds = min(_FIRST_RETRY_SECONDS * 2**failures, _LONGEST_RETRY_SECONDS)
+                        await self._pause(target, self._unkind.lasts(seconds), reason)
                         failures += 1
                     case Held(reason):
                         logger.error("Messages for %s wait: %s", target.id, reason)

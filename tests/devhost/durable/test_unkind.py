@@ -22,6 +22,7 @@ from devhost.durable.settings import DurableSettings
 from devhost.durable.store.sqlite import SqliteStore
 from devhost.durable.unkind import KIND, Armed, Fault, Seeded, read_unkind
 from devhost.errors import SettingsError
+from devhost.ports import FunctionFailedError
 from tests.devhost.durable.running_engine import RunningEngine, running
 from tests.devhost.durable.scenario_app import build_app as scenario_app
 from tests.devhost.durable.scripted_functions import Journal, ScriptedEntities, entity_answer
@@ -166,6 +167,18 @@ async def test_a_purge_under_a_running_entity_has_the_host_take_one_item_in_ten_
 async def have_run(journal: Journal, count: int) -> bool:
     """Return whether so many batches ran."""
     return len(journal.batches) >= count
+
+
+async def test_what_failed_is_tried_again_as_much_sooner_as_all_else() -> None:
+    """`faster` is for every time that the engine waits."""
+    clock = ManualClock()
+
+    async def fail(_payload: dict[str, Any]) -> str:
+        raise FunctionFailedError("RuntimeError: no")
+
+    async with running(ScriptedEntities(fail), clock=clock, unkind=Armed(faster=60)) as engine:
+        await engine.hub.signal(KEY, "a", None)
+        assert await clock.next_alarm() == 3.0 / 60
 
 
 async def test_a_purge_leaves_the_operations_that_wait(caplog: pytest.LogCaptureFixture) -> None:
