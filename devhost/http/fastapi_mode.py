@@ -59,7 +59,7 @@ async def answer_request(match: Match, invoker: Invoker, scope: Scope, receive: 
     invocation_id = str(uuid.uuid4())
     scope["headers"] = _forwarded_headers(scope, invocation_id)
     scope["path_params"] = dict(match.values)
-    send = _logged(scope, send)
+    receive, send = _logged(scope, receive, send)
     try:
         result = await invoker.call(match.function, Request(scope, receive), invocation_id)
         response = _to_response(result)
@@ -71,15 +71,24 @@ async def answer_request(match: Match, invoker: Invoker, scope: Scope, receive: 
     await _send_response(match.function.name, response, scope, receive, send)
 
 
-def _logged(scope: Scope, send: Send) -> Send:
+def _logged(scope: Scope, receive: Receive, send: Send) -> tuple[Receive, Send]:
+    """Have the answer printed when it begins, unless its client has left by then: the worker's server does so."""
+    has_left = False
+
+    async def receive_noted() -> Message:
+        nonlocal has_left
+        message = await receive()
+        has_left = has_left or message["type"] == "http.disconnect"
+        return message
+
     async def send_logged(message: Message) -> None:
-        if message["type"] == "http.response.start":
+        if message["type"] == "http.response.start" and not has_left:
             path = "?".join(filter(None, [quote(scope["path"]), scope["query_string"].decode("latin-1")]))
             client = ":".join(map(str, scope.get("client") or ()))
             access.info('%s - "%s %s HTTP/%s" %d', client, scope["method"], path, "1.1", message["status"])
         await send(message)
 
-    return send_logged
+    return receive_noted, send_logged
 
 
 def _refusal(scope: Scope) -> Response | None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -23,6 +23,7 @@ from agents.offline import answer_contents
 from hosting.bearer import bearer_token
 from hosting.entity.batch import parse_batch
 from hosting.errors import HostingError
+from hosting.exchange import MOST_HEAD_BYTES, UnreadableAnswerError, _chunks, _head
 from hosting.functions.answering import HttpRequest
 from hosting.functions.mcp import parse_call
 from hosting.http.routes import RUN
@@ -68,7 +69,7 @@ OF_WORKFLOW = replace(LIMITS, workflow=WorkflowInput(takes_messages=True, takes_
 CHARACTERS = " \t\n/;,.:=&%+-_\"'\\[]{}()<>@?*0aZ\x00\u00e9\u2028"
 NUMBERS = count()
 NO_CLIENT: Any = None
-REFUSALS = (HostingError, UnreadableDocumentError, BadSchemaError)
+REFUSALS = (HostingError, UnreadableDocumentError, BadSchemaError, UnreadableAnswerError, EOFError)
 
 Inputs = Mapping[str, Callable[[int], Any]]
 
@@ -133,6 +134,18 @@ def http_request(query: str = "", **headers: str) -> HttpRequest:
     raw = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
     scope = {"type": "http", "method": "POST", "path": "/api/x", "scheme": "http", "server": ("a", 80), "headers": raw}
     return HttpRequest(Request({**scope, "query_string": query.encode()}), NO_CLIENT, RUN, Plan())
+
+
+def answered(text: str, read: Callable[[asyncio.StreamReader], Awaitable[object]]) -> None:
+    """Read a receiver's answer, of which a connection hands on no longer line than this."""
+
+    async def read_all() -> None:
+        reader = asyncio.StreamReader(limit=MOST_HEAD_BYTES)
+        reader.feed_data(text.encode()[: MOST_HEAD_BYTES - 1] + b"\n")
+        reader.feed_eof()
+        await read(reader)
+
+    asyncio.run(read_all())
 
 
 def content(kind: str, name: str, **more: str) -> Callable[[str], object]:
@@ -239,6 +252,14 @@ PARSERS: Mapping[str, Parser] = {
         ("hosting.request.strict_json._LONE_SURROGATE",),
     ),
     "a message": Parser(lambda text: run(call(text.encode())), runs()),
+    "the head of a receiver's answer": Parser(
+        lambda text: answered(text, _head), runs("HTTP/1.1 200", "HTTP/1.1 200 "), ("hosting.exchange._STATUS",)
+    ),
+    "the chunks of a receiver's answer": Parser(
+        lambda text: answered(text, lambda reader: _chunks(reader, LARGEST)),
+        runs("0", "0;", "0 "),
+        ("hosting.exchange._CHUNK",),
+    ),
     "an approval's body": Parser(
         lambda text: parse_decision(call(text.encode(), "application/json"), "a", LARGEST, WORKFLOW_ANSWER), BODIES
     ),
@@ -408,6 +429,11 @@ UNREACHED: Mapping[str, str] = {
     "hosting.tail._COMMENT": "a settings file of the app's own",
     "hosting.workflows._RANDOM": "executors are named in the app's code, or by the framework",
     "hosting.plan._TOOL_NAME": "MCP tools are named in the app's code",
+    "hosting.commands._PRINTABLE": "what is typed behind a command",
+    "hosting.commands._TOKEN": "what is typed behind a command",
+    "hosting.commands._VALUE": "what is typed behind a command",
+    "hosting.functions.agent_calls._LACKS_ENTITY": "the engine's words",
+    "hosting.start_up.line 92": "errors of the app's own start",
     "hosting.host_settings._HUB": "hubName stands in host.json or in a setting",
     "hosting.host_settings._NOT_OF_A_HUB": "the app's name on Azure",
     "hosting.host_settings._VARIABLE": "hubName stands in host.json or in a setting",
