@@ -233,7 +233,9 @@ def register_threads(served: Served, services: Services, settings: Settings) -> 
     async def export(request: HttpRequest) -> Reply:
         agent, thread_id = request.agent, request.thread_id
         export = await threads.export(request.address, request.client)
-        return json_reply(200, export_fields(agent.name, export, services.clocks.wall()), thread_headers(thread_id))
+        reader = None if request.shared is None else request.caller
+        fields = export_fields(agent.name, export, services.clocks.wall(), reader)
+        return json_reply(200, fields, thread_headers(thread_id))
 
     @serves(served, routes.ERASURE)
     async def erasure(request: HttpRequest) -> Reply:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from typing import Literal
+from dataclasses import replace
+from typing import Any, Literal
 
 from hosting.budgets import BudgetState, cost_text
 from hosting.http.bodies import (
@@ -26,12 +27,14 @@ from hosting.http.replies import Reply, json_reply, thread_headers, thread_ids
 from hosting.names import Address
 from hosting.plan import AgentPlan
 from hosting.ports import iso
+from hosting.principal import Caller
 from hosting.service.deletion import Receipt
 from hosting.service.forking import Forked
 from hosting.service.outcome import Usage
 from hosting.service.owners import ErasedOwner
 from hosting.service.sharing import grant_id
 from hosting.service.threads import MessagesPage, ThreadExport, ThreadView
+from hosting.thread.events import Accepted
 from hosting.thread.forks import fork_source
 from hosting.thread.head import Grant
 from state.codec import entry_value, write
@@ -138,8 +141,11 @@ def grant_fields(address: Address, grant: Grant, base_url: str) -> ShownGrant:
     }
 
 
-def export_fields(agent: str, export: ThreadExport, now: float) -> Export:
-    """Return everything that is kept about the thread, as JSON values."""
+def export_fields(agent: str, export: ThreadExport, now: float, reader: Caller | None = None) -> Export:
+    """Return everything that is kept about the thread, as JSON values.
+
+    A `reader` with whom the thread is shared is not told who else is notified of it, nor what is for others alone.
+    """
     return {
         "agent": agent,
         **thread_ids(export.view.address.thread_id),
@@ -152,7 +158,7 @@ def export_fields(agent: str, export: ThreadExport, now: float) -> Export:
         ],
         "runs": [
             {
-                "accepted": run.accepted.model_dump(mode="json"),
+                "accepted": _accepted_fields(run.accepted, reader),
                 "attempts": run.attempts,
                 "steps": [step.model_dump(mode="json") for step in run.steps],
                 "outcome": None if run.terminal is None else run.terminal.model_dump(mode="json"),
@@ -160,9 +166,22 @@ def export_fields(agent: str, export: ThreadExport, now: float) -> Export:
             }
             for run in reversed(export.view.runs)
         ],
-        "webhooks": [delivery_fields(export.view.address, delivery) for delivery in export.webhooks],
-        "receivers": [{"id": one.id, "url": one.url} for one in export.receivers],
+        "webhooks": [delivery_fields(export.view.address, delivery) for delivery in export.webhooks if reader is None],
+        "receivers": [{"id": one.id, "url": one.url} for one in export.receivers if reader is None],
     }
+
+
+def _accepted_fields(accepted: Accepted, reader: Caller | None) -> dict[str, Any]:
+    """Return how a run began: to a reader without where its sender is notified, what a wire kept for the sender's
+    answers, the sender's roles, and a grant that is another's."""
+    if reader is not None:
+        principal = accepted.principal and replace(accepted.principal, roles=())
+        grant = accepted.grant if accepted.grant == reader.grant else None
+        request = accepted.request.model_copy(update={"webhook": None})
+        accepted = accepted.model_copy(
+            update={"request": request, "wire": None, "principal": principal, "grant": grant}
+        )
+    return accepted.model_dump(mode="json")
 
 
 def done_reply(thread_id: str) -> Reply:

@@ -48,6 +48,8 @@ class OwnedApp:
         default_callback: Any = None,
         agent: Any = None,
         workflows: Sequence[Any] = (),
+        *,
+        webhook: str | None = None,
         **environ: str,
     ) -> None:
         self.app = AgentFunctionApp(
@@ -56,6 +58,7 @@ class OwnedApp:
             enable_mcp_tool_trigger=True,
             principal=principal,
             default_callback=default_callback,
+            webhook=webhook,
             environ={"AGENT_LOG": "memory", **environ},
         )
         self.host = DirectHost(self.app)

@@ -14,7 +14,8 @@ from hosting.http.owner_routes import SHARED_ROUTES
 from hosting.http.route import Route
 from hosting.http.routes import ROUTES
 from hosting.service.sharing import SharedThread, Sharing
-from tests.hosting.functions.owned_app import ISSUER, THREADS, OwnedApp, owner, with_roles
+from tests.hosting.functions.owned_app import ISSUER, RUN, THREADS, OwnedApp, owner, with_roles
+from tests.support.receiver import WEBHOOKS, receiving
 
 BOB = {"issuer": ISSUER, "id": "bob", "access": "read"}
 NEVER = "clerk~abcdefghij234567~0123456789abcdef~t"
@@ -75,6 +76,36 @@ async def test_a_thread_is_shared_to_be_read(owned: OwnedApp) -> None:
     events = await owned.ask("bob", "GET", f"/api/shared/{grant}/runs/{run_id}/events")
     assert (events.status_code, "completed" in events.text) == (200, True)
     assert events.headers["content-location"].endswith(f"/api/shared/{grant}/runs/{run_id}/events")
+
+
+@pytest.mark.behaviour("owners.grants")
+@pytest.mark.parametrize("access", ["read", "run"])
+async def test_who_is_notified_of_a_thread_is_its_owners_alone(access: str) -> None:
+    """Whoever else reads it finds no address, no host and no role, in no answer; its owner finds them all."""
+    owned = OwnedApp(with_roles, AGENT_ADMIN_ROLE="operators", **WEBHOOKS)
+    async with owned.http, receiving() as receiver:
+        receiver.statuses = [410, 204]
+        hook = f"{receiver.url}/services/SECRET"
+        body = {"message": "hi", "thread_id": "t", "webhook": hook}
+        run_id = (await owned.ask("root", "POST", RUN, json=body)).json()["run_id"]
+        await receiver.next()
+        await owned.host.entities.idle()
+        given = {"issuer": ISSUER, "id": "bob", "access": access}
+        grant = (await owned.ask("root", "POST", f"{THREADS}/t/grants", json=given)).json()["grant"]
+        await owned.ask("root", "POST", f"{THREADS}/t/grants", json={**given, "id": "eve", "access": "run"})
+        eves = (await owned.ask("root", "GET", f"{THREADS}/t/grants")).json()["grants"][1]["grant"]
+        await owned.ask("eve", "POST", f"/api/shared/{eves}/run", json={"message": "I am Eve", "webhook": hook})
+        await receiver.next()
+        await owned.host.entities.idle()
+        reading = [path_of(route, grant, run_id) for route in SHARED_ROUTES if route.method == "GET"]
+        read = {path: (await owned.ask("bob", "GET", path)).text for path in reading}
+        own = (await owned.ask("root", "GET", f"{THREADS}/t/export")).json()
+
+    told = (receiver.url.removeprefix("http://"), "SECRET", "operators", eves)
+    assert {path: word for path, text in read.items() for word in told if word in text} == {}
+    assert [run["accepted"]["request"]["webhook"] for run in own["runs"]] == [hook, hook]
+    assert len(own["webhooks"]) == 2
+    assert len(json.loads(read[f"/api/shared/{grant}/export"])["runs"]) == 2
 
 
 @pytest.mark.behaviour("owners.grants")
