@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import logging
 import zlib
+from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 
@@ -57,9 +58,17 @@ class WebhookSweep:
         self._webhooks = webhooks
 
     async def run(self, client: EntityClient) -> None:
-        """Signal once. Raises `EngineUnavailableError` and `AttachmentsUnavailableError`."""
-        for order in await self._webhooks.notes.due():
-            await order.signal(client)
+        """Signal once. Raises `EngineUnavailableError` and `AttachmentsUnavailableError`.
+
+        What was not signalled for is found by the next look.
+        """
+        left = deque(await self._webhooks.notes.due())
+        try:
+            while left:
+                await left[0].signal(client)
+                left.popleft()
+        finally:
+            self._webhooks.notes.unsent(left)
 
 
 class CallbackEntity:

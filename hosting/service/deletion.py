@@ -35,8 +35,9 @@ from hosting.runner.hosted_agent import HostedAgent
 from hosting.runner.thread_log import Decided, ThreadLog, epoch_store_key, store_key
 from hosting.service.archiving import ConversationReader, size_bytes
 from hosting.service.copies import drop_unused, is_mark
-from hosting.service.deliveries import KEPT, RECORD, not_taken_key
+from hosting.service.deliveries import KEPT, RECORD, Deliveries, not_taken_key
 from hosting.service.lending import Lending
+from hosting.service.webhook_notes import keys_of
 from hosting.stores.choice import Stores
 from hosting.thread.commands import DeleteThread, FinishDelete, RecordInstances
 from hosting.thread.conversation import DocumentAhead, DocumentBehind, Snapshot, resume
@@ -178,7 +179,7 @@ class ThreadDeletion:
             if (agent := self._agents.get(address.agent)) is not None:
                 await agent.clear(address, head.epoch)
             if receipt.webhooks:
-                await self._stores.attachments.erase(not_taken_key(self._stores.hub, address, head.epoch))
+                await self._erase_deliveries(address, head.epoch)
             if fork_source(head) is not None:
                 await self._give_back(address, head, stored)
             head = (
@@ -262,6 +263,13 @@ class ThreadDeletion:
         for epoch in await self._stores.attachments.epochs(thread):
             if epoch < head.epoch:
                 await self._stores.attachments.erase(epoch_store_key(self._stores.hub, address, epoch))
+
+    async def _erase_deliveries(self, address: Address, epoch: int) -> None:
+        """Erase by what the deliveries of one life of the thread are found; their records go with its attachments."""
+        deliveries = await Deliveries(self._stores.attachments, self._stores.hub).all_of(address, epoch)
+        for note in keys_of(self._stores.hub, address, deliveries):
+            await self._stores.attachments.erase(note)
+        await self._stores.attachments.erase(not_taken_key(self._stores.hub, address, epoch))
 
     async def _erase_archive(self, store_key: StoreKey) -> None:
         """Erase one life of the thread from the archive, once its forks have what they need of it."""

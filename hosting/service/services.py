@@ -158,7 +158,6 @@ class Services:
             documents=self.documents,
             purging=self.purging,
             ttls=self.ttls,
-            webhooks=self.webhooks,
         )
         self.approvals = Approvals(self.log, self.runs, self.holders, self._agents)
         self.forking = Forking(self.log, self.threads, archiver, attachments, stores, publish=self.holders.publish)

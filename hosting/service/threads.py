@@ -27,15 +27,14 @@ from hosting.runner.thread_log import Decided, ThreadLog, epoch_store_key
 from hosting.service.archiving import ConversationReader, lent_to, size_bytes
 from hosting.service.conversations import Conversations
 from hosting.service.deletion import Receipt, read_receipt
-from hosting.service.deliveries import Delivery
+from hosting.service.deliveries import Deliveries, Delivery
 from hosting.service.document_writer import DocumentWriter, following
 from hosting.service.held_runs import HeldRuns
 from hosting.service.purging import Purging
-from hosting.service.push_configs import PushConfig
+from hosting.service.push_configs import PushConfig, PushConfigs
 from hosting.service.runs import FIRST_POLL_SECONDS, next_pause
 from hosting.service.signals import Signals
 from hosting.service.thread_operations import OperationOutcome
-from hosting.service.webhooks import Webhooks
 from hosting.stores.choice import Stores
 from hosting.thread.commands import DeleteThread, DescribeThread, Refused, ResetThread
 from hosting.thread.conversation import Snapshot
@@ -86,15 +85,15 @@ class MessagesPage:
 @dataclass(frozen=True)
 class ThreadExport:
     """Everything that is kept about a thread: its view, its document with the archived entries in their place, or None
-    where it has none, the large contents that it refers to, by their hashes, its metadata, and where the app sends
-    webhooks what came of those of its runs, and the receivers of its tasks."""
+    where it has none, the large contents that it refers to, by their hashes, its metadata, what came of the webhooks of
+    its runs, and the receivers of its tasks: what is stored of these, whether the app sends any now or not."""
 
     view: ThreadView
     conversation: Conversation | None
     attachments: Mapping[str, bytes]
     metadata: Mapping[str, str]
-    webhooks: tuple[Delivery, ...] = ()
-    receivers: tuple[PushConfig, ...] = ()
+    webhooks: tuple[Delivery, ...]
+    receivers: tuple[PushConfig, ...]
 
 
 class Threads:
@@ -110,13 +109,13 @@ class Threads:
         documents: DocumentWriter,
         purging: Purging,
         ttls: Mapping[str, float] = _NO_ENDS,
-        webhooks: Webhooks | None = None,
     ) -> None:
         """`ttls` are agents' times to live in seconds, by their names in lower case."""
         self._documents = documents
         self._purging = purging
         self._ttls = ttls
-        self._webhooks = webhooks
+        self._deliveries = Deliveries(stores.attachments, stores.hub)
+        self._pushes = PushConfigs(stores.attachments, stores.hub)
         self._holders = holders
         self._log = log
         self._conversations = conversations
@@ -198,12 +197,10 @@ class Threads:
             named = frozenset().union(*map(references, exchanges(whole))) - apart.attachments.keys()
             attachments = {**await self._attachments_of(store_key, apart.conversation, named), **apart.attachments}
             conversation = whole if view.has_document else None
-            export = ThreadExport(view, conversation, attachments, await self._log.metadata(address, view.head))
-            if self._webhooks is None:
-                return export
-            deliveries = await self._webhooks.deliveries.all_of(address, view.head.epoch)
-            receivers = await self._webhooks.pushes.of_thread(address, view.head.epoch)
-            return replace(export, webhooks=deliveries, receivers=receivers)
+            metadata = await self._log.metadata(address, view.head)
+            deliveries = await self._deliveries.all_of(address, view.head.epoch)
+            receivers = await self._pushes.of_thread(address, view.head.epoch)
+            return ThreadExport(view, conversation, attachments, metadata, deliveries, receivers)
 
         return await self._read_twice(address, client, read_all)
 

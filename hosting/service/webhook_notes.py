@@ -12,7 +12,7 @@ import hashlib
 import json
 import zlib
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from hosting.names import Address, StoreKey
@@ -50,7 +50,7 @@ class WebhookNotes:
 
     def __init__(self, attachments: ObjectStore, hub: str, wall: Clock, is_prompt: Callable[[str], bool]) -> None:
         self._attachments = attachments
-        self._notes = f"{hub}.webhooks"
+        self._notes = _notes(hub)
         self._wall = wall
         self._is_prompt = is_prompt
         self._signalled: dict[tuple[str, float], float] = {}
@@ -92,6 +92,23 @@ class WebhookNotes:
                 orders.append(replace(order, note=key))
         return orders
 
+    def unsent(self, orders: Iterable[WebhookOrder]) -> None:
+        """Have these be due again at the next look: they were found, and nobody was signalled to."""
+        notes = {order.note for order in orders}
+        self._signalled = {note: at for note, at in self._signalled.items() if note[0] not in notes}
+
+
+def keys_of(hub: str, address: Address, deliveries: Iterable[Delivery]) -> list[StoreKey]:
+    """Return where the notes of a thread's deliveries stand, of those that are to be tried again."""
+    keys = list[StoreKey]()
+    for delivery in deliveries:
+        order = WebhookOrder(address, delivery.run_id, delivery.target, len(delivery.tries))
+        if delivery.state == "waiting":
+            keys += [
+                StoreKey(_notes(hub), _note_key(order, delivery.url, is_behind=behind)) for behind in (False, True)
+            ]
+    return keys
+
 
 def next_try(address: Address, delivery: Delivery) -> float | None:
     """Return from when on a delivery is due for its next try (seconds since 1970); None where it has none."""
@@ -109,6 +126,10 @@ def pause_seconds(tries: int, delivery: str) -> float:
     """Return how long a delivery waits after so many tries."""
     pause = PAUSES[min(max(tries, 1), len(PAUSES)) - 1]
     return pause * (1 + JITTER * (zlib.crc32(delivery.encode()) % 1000) / 1000)
+
+
+def _notes(hub: str) -> str:
+    return f"{hub}.webhooks"
 
 
 def _note_key(order: WebhookOrder, url: str, *, is_behind: bool = False) -> str:

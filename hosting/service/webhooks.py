@@ -21,14 +21,14 @@ import contextvars
 import json
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 from urllib.parse import quote
 
 from hosting.errors import HostingError
 from hosting.invocation import current_invocation, mark_task
-from hosting.names import Address
+from hosting.names import APP, Address
 from hosting.plan import AgentPlan
 from hosting.ports import ObjectStore, utc
 from hosting.runner.held_run import read_run
@@ -40,13 +40,25 @@ from hosting.service.push_configs import PushConfig, PushConfigs
 from hosting.service.webhook_client import INSIDE, Posted, post
 from hosting.service.webhook_notes import KEPT_SECONDS, PAUSES, WebhookNotes
 from hosting.thread.commands import Refused, SetReceiver
-from hosting.thread.events import Completed, Terminal
+from hosting.thread.events import Accepted, Completed, Terminal
+from hosting.thread.head import Head
 from hosting.thread.run import Run
 from hosting.webhooks import WebhookRules, begun_by
 
 logger = logging.getLogger(__name__)
 
 GONE = 410
+
+
+@dataclass(frozen=True)
+class _End:
+    """A run's end, of which messages are made. `owner` is whose thread it is on: for an agent's own receiver alone."""
+
+    run: Run
+    terminal: Terminal
+    owner: dict[str, str] | None = None
+
+
 Poster = Callable[[str, dict[str, str], bytes, Sequence[str]], Awaitable[Posted]]
 
 
@@ -119,7 +131,9 @@ class Webhooks:
             return
         begun = begun_by(run.accepted.request.webhook, run.run_id)
         if begun is None or order.target == "agent":
-            await self._deliver(order, head.epoch, (run, run.terminal), self._receiver(order, run), place)
+            owner = await self._owner(run, head) if order.target == "agent" else None
+            end = _End(run, run.terminal, owner)
+            await self._deliver(order, head.epoch, end, self._receiver(order, run), place)
             return
         configs = await self.pushes.of_task(order.address, head.epoch, begun)
         targets = [PUSH + one for one in configs] if order.target == "request" else [order.target]
@@ -127,13 +141,13 @@ class Webhooks:
         for target in targets:
             config = configs.get(target.removeprefix(PUSH)) if self.task_update is not None else None
             one = replace(order, target=target)
-            deliveries.append(self._deliver(one, head.epoch, (run, run.terminal), config, place))
+            deliveries.append(self._deliver(one, head.epoch, _End(run, run.terminal), config, place))
         for came in await asyncio.gather(*deliveries, return_exceptions=True):
             if came is not None:
                 raise came
 
     async def _deliver(
-        self, order: WebhookOrder, epoch: int, end: tuple[Run, Terminal], to: PushConfig | None, place: Place | None
+        self, order: WebhookOrder, epoch: int, end: _End, to: PushConfig | None, place: Place | None
     ) -> None:
         mark_task(current_invocation())
         record = await self.deliveries.read(order, epoch)
@@ -143,7 +157,7 @@ class Webhooks:
             await self.notes.erase(order, record)
             return
         if record is None:
-            run_id, event = order.run_id, event_of(end[1])
+            run_id, event = order.run_id, event_of(end.terminal)
             record = Delivery(run_id=run_id, target=order.target, event=event, url=to.url, state="waiting")
         if not (order.again or record.state == "waiting") or len(record.tries) != order.tries:
             await self._keep(order, epoch, record, record)
@@ -153,7 +167,7 @@ class Webhooks:
             return  # somebody has it, and it has a note
         elif (place := self._places.take(order, to.url)) is not None:
             await self._deliver_in_a_moment(order, epoch, record, self._begin_try(end, to, record, place))
-        elif self._places.keeps(order, to.url) or not order.note:
+        else:  # also where none may wait here any more: who has found its note does not look for it again soon
             await self._put_behind(order, epoch, record)
             self._places.wait(order, to.url)
 
@@ -172,10 +186,8 @@ class Webhooks:
             raise
         await self._keep(order, epoch, record, trying.result())
 
-    def _begin_try(
-        self, end: tuple[Run, Terminal], to: PushConfig, record: Delivery, place: Place
-    ) -> asyncio.Task[Delivery]:
-        trying = asyncio.ensure_future(self._tried(*end, to, record))
+    def _begin_try(self, end: _End, to: PushConfig, record: Delivery, place: Place) -> asyncio.Task[Delivery]:
+        trying = asyncio.ensure_future(self._tried(end, to, record))
         places = self._places
         timer = asyncio.get_running_loop().call_later(places.prompt_seconds, places.overdue, place)
 
@@ -268,14 +280,14 @@ class Webhooks:
             url = None if run.accepted.request.webhook == agents else run.accepted.request.webhook
         return None if url is None else PushConfig(id=order.target, url=url)
 
-    async def _tried(self, run: Run, terminal: Terminal, receiver: PushConfig, before: Delivery) -> Delivery:
+    async def _tried(self, end: _End, receiver: PushConfig, before: Delivery) -> Delivery:
         now, url = self._now(), receiver.url
         posted = Posted(problem="not_allowed")
         if self.rules.refusal(url) is None:
             is_push = before.target.startswith(PUSH)
-            message = (self.task_update if self.task_update and is_push else self._message)(run, terminal)
+            message = self.task_update(end.run, end.terminal) if self.task_update and is_push else self._message(end)
             body = json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode()
-            message_id = f"{run.run_id}-{before.event.replace('.', '-')}"
+            message_id = f"{end.run.run_id}-{before.event.replace('.', '-')}"
             headers = {
                 "content-type": "application/json",
                 "user-agent": "durable-agent-host",
@@ -294,23 +306,46 @@ class Webhooks:
             state = "dead"
         return before.model_copy(update={"url": url, "state": state, "tries": tries, "behind_since": None})
 
-    def _message(self, run: Run, terminal: Terminal) -> dict[str, Any]:
-        """Return ids, how the run ended, and where more is found by who may read it; no text of the thread."""
-        accepted, agent = run.accepted, self._agents[run.address.agent]
-        thread = f"/{self._route_prefix}/{agent.kind}s/{quote(agent.name)}/threads/{quote(accepted.thread_id)}"
+    def _message(self, end: _End) -> dict[str, Any]:
+        """Return ids, how the run ended, and where more is found by who may read it; no text of the thread.
+
+        An agent that the app does not have any more has the name that the request gave it.
+        """
+        run, terminal, accepted = end.run, end.terminal, end.run.accepted
+        planned = self._agents.get(run.address.agent)
+        kind, name = ("agent", accepted.agent) if planned is None else (planned.kind, planned.name)
+        thread = f"/{self._route_prefix}/{kind}s/{quote(name)}/threads/{quote(accepted.thread_id)}"
         shown: dict[str, Any] = {
-            "agent": agent.name,
+            "agent": name,
             "thread_id": accepted.thread_id,
             "run_id": run.run_id,
             "status": status_of(run),
             "run_url": f"{thread}/runs/{quote(run.run_id)}",
         }
+        if end.owner is not None:
+            shown["owner"] = end.owner
         if isinstance(terminal, Completed) and terminal.approvals:
             shown["approvals"] = [approval.id for approval in terminal.approvals]
             shown["approvals_url"] = f"{thread}/approvals"
         elif not isinstance(terminal, Completed):
             shown["code"] = terminal.code
         return {"type": event_of(terminal), "timestamp": utc(terminal.at), "data": shown}
+
+    async def _owner(self, run: Run, head: Head) -> dict[str, str] | None:
+        """Return whose thread the run is on, None for one of the app's own.
+
+        Where somebody else began the run, by a grant, its owner is who began another one.
+        """
+        owner = run.address.owner
+        if owner == APP:
+            return None
+        principal = run.accepted.principal
+        if principal is None or principal.owner != owner:
+            events = await self._log.events(run.address, head.trimmed)
+            senders = (event.principal for _, event in events if isinstance(event, Accepted) and event.principal)
+            principal = next((sender for sender in senders if sender.owner == owner), None)
+        known = {} if principal is None else {"issuer": principal.issuer, "id": principal.id}
+        return {"owner": owner, **known}
 
     def _now(self) -> float:
         return self._log.clocks.wall()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.hosting.functions.owned_app import OwnedApp, owner, with_roles
+from tests.hosting.functions.owned_app import ISSUER, OwnedApp, owner, with_roles
 from tests.support.app.scripted import scripted_agent
 from tests.support.made_app import app_of, ask, served
 from tests.support.receiver import WEBHOOKS, Receiver, receiving
@@ -160,3 +161,62 @@ async def test_an_app_that_sends_none_has_no_such_routes() -> None:
         assert [agent["webhooks_url"] for agent in (await http.get("/api/agents")).json()["agents"]] == [None]
 
     assert not any("webhook" in name for name in host.functions)
+
+
+async def test_what_is_stored_of_deliveries_is_exported_and_erased_whatever_the_app_sends_now(
+    receiver: Receiver, tmp_path: Path
+) -> None:
+    """An app from which the secret was taken has its deliveries of before, and the notes by which they would go on."""
+    receiver.statuses = [503]
+    stores = {"AGENT_LOG": f"sqlite:{tmp_path / 'log.sqlite'}"}
+    async with served(app_of(scripted_agent("Joker"), environ={**WEBHOOKS, **stores})) as (host, http):
+        run_id = (await ask(http, "say hello", thread_id="t", webhook=receiver.url)).json()["run_id"]
+        await receiver.next()
+        await host.entities.idle()
+        states = host.entities.states
+        before = (await http.get(f"{THREAD}/export")).json()["webhooks"]
+    app = app_of(scripted_agent("Joker"), environ=stores)
+    async with served(app) as (host, http):
+        host.entities.states |= states
+        export = (await http.get(f"{THREAD}/export")).json()
+        deleted = await http.delete(THREAD)
+        receipt = (await http.get(f"{THREAD}/erasure")).json()
+        attachments = app._services.stores.attachments
+        hub = app._services.stores.hub
+        left = [await attachments.put_between(f"{hub}.{kind}", 0, 1e12) for kind in ("webhooks", "not-taken")]
+
+    assert [_came(one) for one in before] == [("request", "waiting", [503])]
+    assert export["webhooks"] == before
+    assert [run["accepted"]["request"]["webhook"] for run in export["runs"]] == [receiver.url]
+    assert (deleted.status_code, receipt["webhooks"], run_id in str(left)) == (204, 1, False)
+
+
+@pytest.mark.behaviour("webhooks.told")
+async def test_an_agents_own_receiver_is_told_whose_run_it_was_and_a_callers_is_not(receiver: Receiver) -> None:
+    """Also of a run that somebody else began, with whom the thread is shared: its owner is who finds it."""
+    told = dict[tuple[str, str], Any]()
+    owned = OwnedApp(with_roles, webhook=f"{receiver.url}/agents", AGENT_ADMIN_ROLE="operators", **WEBHOOKS)
+    async with owned.http:
+        body = {"message": "hi", "thread_id": "t", "webhook": f"{receiver.url}/callers"}
+        await owned.ask("ada", "POST", "/api/agents/Clerk/run", json=body)
+        first = [await receiver.next(), await receiver.next()]
+        given = {"issuer": ISSUER, "id": "bob", "access": "run"}
+        grant = (await owned.ask("ada", "POST", "/api/agents/Clerk/threads/t/grants", json=given)).json()["grant"]
+        shared = {"message": "I am Bob", "webhook": f"{receiver.url}/callers"}
+        await owned.ask("bob", "POST", f"/api/shared/{grant}/run", json=shared)
+        second = [await receiver.next(), await receiver.next()]
+        told = {
+            (user, one.path): one.message["data"] for user, ones in (("ada", first), ("bob", second)) for one in ones
+        }
+        data = told["bob", "/agents"]
+        found = await owned.ask("root", "GET", f"{data['run_url']}?owner={data['owner']['owner']}")
+
+    ada = {"owner": owner("ada"), "issuer": ISSUER, "id": "ada"}
+    assert {who: data.get("owner") for who, data in told.items()} == {
+        ("ada", "/agents"): ada,
+        ("ada", "/callers"): None,
+        ("bob", "/agents"): ada,
+        ("bob", "/callers"): None,
+    }
+    assert (found.status_code, found.json()["run_id"]) == (200, data["run_id"])
+    assert not any(text in str(told["bob", "/callers"]) for text in (ISSUER, owner("ada"), "ada"))

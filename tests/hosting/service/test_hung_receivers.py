@@ -273,6 +273,28 @@ async def test_a_slow_receiver_that_answers_gets_all_of_it_once_a_few_at_a_time(
     assert sorted(yard.posts) == sorted(f"{order.run_id}-run-completed" for order in orders)
 
 
+async def test_what_has_no_room_to_wait_at_a_slow_receiver_is_late_by_minutes_and_no_more(yard: Yard) -> None:
+    """More of it is due at one look than a process keeps: whoever looks finds the others again soon."""
+    orders = [await yard.end() for _ in range(bounds.MOST_OF_HOST + bounds.MOST_WAITING_OF_HOST + 8)]
+    looking, sending = yard.webhooks(), yard.webhooks()
+    for order in orders:
+        await looking.notes.put(order, HANGS, is_behind=True)
+    due_at = yard.now = yard.now + BEHIND_SECONDS
+    for _ in range(2):  # as many as a look takes of one host, and then the rest
+        for order in await looking.notes.due():
+            await sending.deliver(order)
+    yard.gate.set()
+    await yard.settle()
+    while await yard.left() and yard.now < due_at + DAY:
+        for order in await looking.notes.due():
+            await sending.deliver(order)
+        await yard.settle()
+        yard.now += 60
+
+    assert sorted(yard.posts) == sorted(f"{order.run_id}-run-completed" for order in orders)
+    assert yard.now - due_at <= BEHIND_SECONDS + 2 * 60
+
+
 @pytest.mark.slow
 @pytest.mark.behaviour("service.leave")
 async def test_an_app_that_is_to_end_waits_for_a_receiver_that_is_being_tried() -> None:

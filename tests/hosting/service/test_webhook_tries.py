@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from hosting.errors import AttachmentsUnavailableError
+from hosting.entity.callback_entity import WebhookSweep
+from hosting.errors import AttachmentsUnavailableError, EngineUnavailableError
 from hosting.plan import AgentPlan
 from hosting.runner.thread_log import ThreadLog
 from hosting.service.deletion import ThreadDeletion
@@ -233,6 +234,23 @@ async def test_a_process_does_not_signal_again_what_it_has_just_signalled(desk: 
 
     assert (len(first), second, other) == (1, [], first)
     assert len(desk.posts) == 2
+
+
+async def test_a_look_that_could_not_signal_leaves_what_is_due_to_the_next_one(desk: Desk) -> None:
+    """The engine was away for a moment: that is no reason to be ten minutes late."""
+    webhooks, engine = desk.webhooks(), desk.process.engine
+    await webhooks.deliver(desk.order)
+    desk.now += PAUSES[0] * (1 + JITTER)
+    engine.is_away = True
+    with pytest.raises(EngineUnavailableError):
+        await WebhookSweep(webhooks).run(engine)
+    engine.is_away = False
+    desk.now += 60
+    signals = len(engine.signals)
+    await WebhookSweep(webhooks).run(engine)
+    await WebhookSweep(webhooks).run(engine)
+
+    assert [signal for signal, _ in engine.signals[signals:]] == ["post"]
 
 
 async def test_a_record_is_no_upload_that_nothing_refers_to_and_is_kept_for_a_month(desk: Desk) -> None:
