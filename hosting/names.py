@@ -95,6 +95,11 @@ def agent_of_key(part: str) -> str:
     return part.partition(".")[0].replace(_BLANK_IN_KEYS, " ")
 
 
+def behind_agent(agent: str) -> str:
+    """Return what sorts behind every key of an agent, in lower case, and before those of every later one."""
+    return f"{agent_in_key(agent)}/"
+
+
 def id_pattern(most: int = MAX_ID_LENGTH) -> str:
     """Return the alphabet, at most so many characters of it, as a regular expression that JSON Schema reads too."""
     return rf"[A-Za-z0-9._~-]{{0,{most - 1}}}[A-Za-z0-9_~-]"

@@ -58,8 +58,10 @@ def register_owners(served: Served, services: Services, wait_seconds: float) -> 
     owners, memories = services.owners, services.memories
 
     async def memories_of(owner: str) -> dict[str, list[ShownFact]]:
-        found = {agent: await memories.facts(agent, owner) for agent in memories.agents}
-        return {served.plan.names[agent]: [*map(fact_fields, facts)] for agent, facts in found.items() if facts}
+        found = {agent: await memories.facts(agent, owner) for agent in await services.log.agents()}
+        return {
+            served.plan.names.get(agent, agent): [*map(fact_fields, facts)] for agent, facts in found.items() if facts
+        }
 
     @serves(served, owner_routes.ME)
     async def me(request: HttpRequest) -> Reply:
@@ -73,7 +75,7 @@ def register_owners(served: Served, services: Services, wait_seconds: float) -> 
         agent, _, thread_id = (read_cursor(request.query) or "").partition("~")
         found, last = await owners.export(owner, (agent, thread_id), limit, request.client)
         now, names = services.clocks.wall(), served.plan.names
-        threads = [export_fields(names.get(one.view.address.agent, ""), one, now) for one in found]
+        threads = [export_fields(names.get(one.view.address.agent, one.view.address.agent), one, now) for one in found]
         cursor = None if last is None else "~".join(last)
         schedules = (
             [] if agent else [schedule_fields(*one) for one in await services.schedules.of_owner(owner, request.client)]
@@ -98,6 +100,7 @@ def register_owners(served: Served, services: Services, wait_seconds: float) -> 
             erased = await owners.erase(owner, client, wait_seconds)
             is_left = erased.is_complete and bool(await services.schedules.of_owner(owner, client))
         if erased.is_complete:
-            await services.overview.erase(served.plan.by_name(), request.caller.owner)
-            await memories.erase(memories.agents, request.caller.owner)  # last: no run can learn anything more
+            agents = await services.log.agents()
+            await services.overview.erase(agents, request.caller.owner)
+            await memories.erase(agents, request.caller.owner)  # last: no run can learn anything more
         return owner_erasure_reply(request.caller.owner, erased, served.plan.names)

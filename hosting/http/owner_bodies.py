@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from typing_extensions import TypedDict
+from typing_extensions import NotRequired, TypedDict
 
 from hosting.http.bodies import Erasure, Export
 from hosting.http.schedule_routes import ShownSchedule
@@ -53,8 +53,13 @@ class OwnerExport(TypedDict):
 
 
 class OwnerErasure(TypedDict):
-    """The receipts of an owner's threads that are gone; while the status is "accepted", some are not yet."""
+    """The receipts of an owner's threads that are gone; while the status is "accepted", some are not yet.
+
+    `unreached` are the agents of these that the app does not have now: what their own context providers keep elsewhere
+    was not erased.
+    """
 
     owner: str
     status: Literal["deleted", "accepted"]
     threads: list[Erasure]
+    unreached: NotRequired[list[str]]

@@ -215,6 +215,8 @@ def owner_erasure_reply(owner: str, erased: ErasedOwner, agents: Mapping[str, st
     """Return what is gone of an owner's, and whether all of it is; `agents` has names as they are written."""
     threads = [erasure_fields(agents.get(one.agent, one.agent), one, receipt) for one, receipt in erased.threads]
     body: OwnerErasure = {"owner": owner, "status": "deleted" if erased.is_complete else "accepted", "threads": threads}
+    if erased.unreached:
+        body["unreached"] = list(erased.unreached)
     return (
         json_reply(200, body)
         if erased.is_complete

@@ -210,6 +210,13 @@ class ThreadLog:
         found = await self.retried("read", agent, lambda: self._store.heads(agent.lower(), owner, after, limit))
         return [(Address.of(agent, thread_id, owner), head.decode(one.payload)) for thread_id, one in found]
 
+    async def agents(self) -> list[str]:
+        """Return the agents of which anything is stored, whether the app has them now or not; see `ThreadStore.agents`.
+
+        By their names in lower case, in order. Raises `LogUnavailableError`.
+        """
+        return await self.retried("read", "", self._store.agents)
+
     async def events(
         self, address: Address, after: int, head: Head | None = None, *, through: int = MOST_POSITION
     ) -> list[tuple[int, Event]]:

@@ -15,6 +15,10 @@ that the entity is there (its instance is pending), one that may take long befor
 position of its last such event with the engine, in place of a state (`EntityEnd`). Whoever reads that position from the
 engine, and no later one in the log, knows that the operation is committed. The receipt says that the entity is gone
 only if nothing was appended since.
+
+An entity whose agent the app does not have takes no signal. Its thread is erased by whoever deletes it (`delete_here`):
+all but the document is in the stores, and an entity that another version of the app still has at that moment meets the
+tombstone, as any late operation does. The document goes with the instance, which is purged as it is.
 """
 
 from __future__ import annotations
@@ -30,7 +34,7 @@ from pydantic import BaseModel, ConfigDict
 
 from hosting.errors import ArchiveIncompleteError
 from hosting.names import Address, StoreKey
-from hosting.ports import EntityEnd
+from hosting.ports import EntityClient, EntityEnd
 from hosting.runner.hosted_agent import HostedAgent
 from hosting.runner.thread_log import Decided, ThreadLog, epoch_store_key, store_key
 from hosting.service.archiving import ConversationReader, size_bytes
@@ -198,6 +202,18 @@ class ThreadDeletion:
                 await self._stores.attachments.erase(epoch_store_key(self._stores.hub, address, epoch))
         await self._log.erase(address, head.trimmed)
         return head.state == "deleted" or (mark is not None and mark.epoch < head.epoch)
+
+    def has_entity(self, agent: str) -> bool:
+        """Return whether the app has the agent, in whichever letter case, and so an entity that takes signals."""
+        return agent.lower() in self._agents
+
+    async def delete_here(self, address: Address, client: EntityClient) -> None:
+        """Erase a thread whose entity the app does not have, but for its instance; raises as `delete` and `end` do.
+
+        What the agent's own context providers keep of it is not reached.
+        """
+        await self.delete(address, await client.read(*address.entity))
+        await self.end(address)
 
     async def end(self, address: Address) -> EntityEnd | None:
         """Return what the thread's entity is to leave with the engine, where it has no document; None while it lives.

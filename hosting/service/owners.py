@@ -1,6 +1,10 @@
-"""All that one owner has with an app's agents: exported page by page, deleted, or assigned to them.
+"""All that one owner has in an app: exported page by page, deleted, or assigned to them.
 
-Theory. A deletion of everything is the deletions of each thread, which are durable by themselves: what was begun is
+Theory. What is stored decides, and not which agents the app has now: an agent may be left out for a while, or have
+another name since, and what was said to it is the owner's still. Only what an agent's own context providers keep
+elsewhere is reached by that agent alone, so an erasure names those that the app does not have.
+
+A deletion of everything is the deletions of each thread, which are durable by themselves: what was begun is
 finished whatever dies, and the caller again continues with what is left. It ends when a list has nothing alive any
 more, so a thread that was begun meanwhile goes too. Receipts stand in the tombstones.
 
@@ -14,7 +18,7 @@ conversation is what moves.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -39,14 +43,19 @@ _PAGE = 100
 
 @dataclass(frozen=True)
 class ErasedOwner:
-    """The owner's threads that are gone, with their receipts; `is_complete` where none is left."""
+    """The owner's threads that are gone, with their receipts; `is_complete` where none is left.
+
+    `unreached` are the agents of these that the app does not have, by their names in lower case: what their own context
+    providers keep is where it was.
+    """
 
     threads: tuple[tuple[Address, Receipt], ...]
     is_complete: bool
+    unreached: tuple[str, ...]
 
 
 class Owners:
-    """Owners' threads with the agents whose names `agents` gives, in the app whose task hub is `hub`."""
+    """Owners' threads with whichever agents; `has_agent` says of a name whether the app has it now."""
 
     def __init__(
         self,
@@ -54,14 +63,14 @@ class Owners:
         threads: Threads,
         purging: Purging,
         stores: Stores,
-        agents: Callable[[], Iterable[str]],
+        has_agent: Callable[[str], bool],
     ) -> None:
         self._log = log
         self._threads = threads
         self._purging = purging
         self._stores = stores
         self._signals = Signals(log)
-        self._agents = agents
+        self._has_agent = has_agent
 
     async def export(
         self, owner: str, after: tuple[str, str], limit: int, client: EntityClient
@@ -114,7 +123,8 @@ class Owners:
         )
         deleted = tuple((address, receipt) for address, receipt in receipts if receipt is not None)
         is_complete &= not any(one.outcome == "pending" for _, receipt in deleted for one in receipt.instances)
-        return ErasedOwner(deleted, is_complete)
+        unreached = {address.agent for address, _ in deleted if not self._has_agent(address.agent)}
+        return ErasedOwner(deleted, is_complete, tuple(sorted(unreached)))
 
     async def assign(self, address: Address, principal: Principal, client: EntityClient, seconds: float) -> bool:
         """Make the thread one of the principal's, under the same id; return whether the old one is gone by now.
@@ -161,7 +171,7 @@ class Owners:
 
     async def _listed(self, owner: str, after: tuple[str, str] = ("", "")) -> AsyncIterator[tuple[Address, str]]:
         """Iterate over the owner's threads that the log knows after that agent and id, each with its state."""
-        for agent in sorted(name.lower() for name in self._agents()):
+        for agent in await self._log.agents():
             thread_id = after[1] if agent == after[0] else ""
             page = [] if agent < after[0] else await self._log.threads(agent, owner, thread_id, _PAGE)
             while page:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -50,9 +50,15 @@ class Purging:
     """Purges the instances that the receipts of one app's deleted threads name."""
 
     def __init__(
-        self, log: ThreadLog, draining: asyncio.Event, *, quiet_seconds: Mapping[EntityState, float] = QUIET_SECONDS
+        self,
+        log: ThreadLog,
+        draining: asyncio.Event,
+        *,
+        quiet_seconds: Mapping[EntityState, float] = QUIET_SECONDS,
+        has_entity: Callable[[str], bool] = lambda agent: True,
     ) -> None:
-        """While the process is `draining` nothing is waited for."""
+        """While the process is `draining` nothing is waited for. `has_entity` says whether the app has an agent's."""
+        self._has_entity = has_entity
         self._log = log
         self._draining = draining
         self._quiet_seconds = quiet_seconds
@@ -90,28 +96,29 @@ class Purging:
         """Purge the thread's entity once it has ended and nothing comes behind that; return how it stands then.
 
         An engine that keeps nothing of an entity without a state shows no instance, as one does that has not stored its
-        first operation: that of the first stays away.
+        first operation: that of the first stays away. One that the app has no more is signalled nothing, and is purged
+        as it is, with its document: nobody brings it to its end.
         """
         clock = asyncio.get_running_loop().time
         end, pause, seen, since = clock() + seconds, FIRST_POLL_SECONDS, ("", 0), clock()
         has_asked = has_purged = False
+        is_left = not self._has_entity(address.agent)
         while (look := await self._look(address)) is not None and look.own.outcome in _OWED:
             found = await client.ended(*address.entity)
             state: EntityState = "missing" if found == "missing" else "ended" if found == look.end else "at work"
             if seen != (state, look.end.position):
                 seen, since, pause = (state, look.end.position), clock(), FIRST_POLL_SECONDS
             is_quiet = clock() - since >= self._quiet_seconds[state]
-            if is_quiet and state == "at work" and not has_asked:
+            if is_quiet and state == "at work" and not has_asked and not is_left:
                 has_asked = True  # whoever was to signal it died, or its signal is lost
                 await client.signal(*address.entity, "delete", {"logged": True})
-            elif is_quiet and state != "at work":
-                if state == "ended":
-                    await client.purge(look.own.id)
-                    has_purged = True
+            elif is_quiet and (is_left or state != "at work"):
+                if is_left or state == "ended":
+                    has_purged |= await client.purge(look.own.id) == "deleted" or state == "ended"
                 own = Instance(id=look.own.id, outcome="deleted" if has_purged else "missing")
                 await self._record(address, look.end.epoch, [own], look.position)
                 continue
-            patience = self._quiet_seconds[state] if state == "ended" else 0.0  # an end is seen out
+            patience = self._quiet_seconds[state] if is_left or state == "ended" else 0.0  # an end is seen out
             if clock() >= end + patience or self._draining.is_set():
                 break
             await asyncio.sleep(pause)

@@ -26,6 +26,7 @@ from hosting.errors import (
     IdempotencyKeyReusedError,
     InvalidFieldError,
     LimitExceededError,
+    UnknownAgentError,
     UnknownScheduleError,
 )
 from hosting.names import APP, Address, keyed_thread_id, new_id
@@ -233,11 +234,14 @@ class Schedules:
         await self._store.scrub()  # a call before this one may have removed it, and was broken off
 
     async def of_owner(self, owner: str, client: ClockClient) -> list[tuple[ScheduleName, Schedule]]:
-        """Return an owner's schedules with all agents of the app; raises as `of_agent` does."""
-        return [one for agent in sorted(self._agents) for one in await self.of_agent(agent, owner, client)]
+        """Return an owner's schedules with all agents, also those that the app does not have now.
+
+        Raises as `of_agent` does.
+        """
+        return [one for agent in await self._store.agents() for one in await self.of_agent(agent, owner, client)]
 
     async def erase(self, owner: str, client: ClockClient) -> None:
-        """Delete all schedules of an owner, with whichever agent of the app, until there are none; raises as `delete`.
+        """Delete all schedules of an owner, with whichever agent, until there are none; raises as `delete`.
 
         Those that are made meanwhile go too.
         """
@@ -249,7 +253,7 @@ class Schedules:
 
         while schedules := await self.of_owner(owner, client):
             await asyncio.gather(*(delete(name) for name, _ in schedules))
-        for agent in self._agents:
+        for agent in await self._store.agents():
             await self._places.erase(ScheduleName(agent, owner, "").address)
         await self._store.scrub()
 
@@ -295,20 +299,24 @@ class Schedules:
     async def _finish(self, name: ScheduleName, tick: float, client: ClockClient, *, waits: bool = False) -> Schedule:
         """Start the run of a tick that is begun, or find it, and record what came of it; return the schedule.
 
-        A limit of its maker's requests holds for it too: where it `waits`, that is raised, else the tick has no run.
+        A limit of its maker's requests holds for it too: where it `waits`, that is raised, else the tick has no run. It
+        has none where the app does not have its agent.
         Raises what may be tried again: a store, or the engine, that is away.
         """
         schedule = decode((await self._read(name)).payload)
         if schedule.begun != tick:
             return schedule
         planned = self._agents.get(name.agent)
+        if planned is None:
+            gone = LastRun(tick=tick, thread_id=schedule.thread_id, code=UnknownAgentError.code)
+            return await self._changed(name, lambda one: one.ended(gone))
         call = StartRun(
             schedule.run_request,
             schedule.thread_id,
             Wait(answer=False),
             "json",
             f"schedule/{name.id}/{tick:.0f}",
-            busy=schedule.busy or ("queue" if planned is None else planned.busy),
+            busy=schedule.busy or planned.busy,
         )
         try:
             caller = Caller(schedule.maker, name.owner)

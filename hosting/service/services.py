@@ -136,7 +136,12 @@ class Services:
             margin_seconds=self.margin_seconds,
         )
         self.deletion = ThreadDeletion(self.log, stores, self._agents)
-        self.purging = Purging(self.log, self.holders.draining, quiet_seconds=self.quiet_seconds)
+        self.purging = Purging(
+            self.log,
+            self.holders.draining,
+            quiet_seconds=self.quiet_seconds,
+            has_entity=self.deletion.has_entity,
+        )
         self.webhooks = self._webhooks()
         self.promised = PromisedRuns(self.log, stores.attachments, stores.hub, look_seconds=self.look_seconds)
         self.runs = Runs(
@@ -157,6 +162,7 @@ class Services:
             self.holders,
             documents=self.documents,
             purging=self.purging,
+            deletion=self.deletion,
             ttls=self.ttls,
         )
         self.approvals = Approvals(self.log, self.runs, self.holders, self._agents)
@@ -181,7 +187,7 @@ class Services:
         self._planned: dict[str, AgentPlan] = {}
         most = self.settings.schedules
         self.schedules = Schedules(stores.threads, self.runs, self._planned, self.log.clocks, most)
-        self.owners = Owners(self.log, self.threads, self.purging, stores, lambda: self._agents)
+        self.owners = Owners(self.log, self.threads, self.purging, stores, self.deletion.has_entity)
 
     def hold(
         self,

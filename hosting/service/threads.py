@@ -26,7 +26,7 @@ from hosting.request.parameters import Window
 from hosting.runner.thread_log import Decided, ThreadLog, epoch_store_key
 from hosting.service.archiving import ConversationReader, lent_to, size_bytes
 from hosting.service.conversations import Conversations
-from hosting.service.deletion import Receipt, read_receipt
+from hosting.service.deletion import Receipt, ThreadDeletion, read_receipt
 from hosting.service.deliveries import Deliveries, Delivery
 from hosting.service.document_writer import DocumentWriter, following
 from hosting.service.held_runs import HeldRuns
@@ -108,11 +108,13 @@ class Threads:
         *,
         documents: DocumentWriter,
         purging: Purging,
+        deletion: ThreadDeletion,
         ttls: Mapping[str, float] = _NO_ENDS,
     ) -> None:
         """`ttls` are agents' times to live in seconds, by their names in lower case."""
         self._documents = documents
         self._purging = purging
+        self._deletion = deletion
         self._ttls = ttls
         self._deliveries = Deliveries(stores.attachments, stores.hub)
         self._pushes = PushConfigs(stores.attachments, stores.hub)
@@ -224,7 +226,7 @@ class Threads:
         decided = await self._log.execute(address, ResetThread(self._log.clocks.wall()))
         self._holders.publish(address, decided)
         if isinstance(decided.outcome, Refused):
-            await self._signals.delete(address, client)
+            await self._carry_out(address, client)
             raise decided.outcome.error
         await self._signals.reset(address, decided.head.reset_at, client)
 
@@ -257,7 +259,7 @@ class Threads:
             if decided.head.state != "deleted" and not await self._tombstone(address, decided, client, seconds):
                 return False
         elif await self._has_returned(address, client):
-            await self._signal_delete(address, client)
+            await self._carry_out(address, client)
             await self._until(lambda: self._purging.is_owed(address), min(seconds, _COMMIT_SECONDS))
         await self._purging.purge(address, client, min(seconds, _COMMIT_SECONDS))
         return True
@@ -275,8 +277,15 @@ class Threads:
         patience = 0.0 if decided.events else min(seconds, _PATIENCE_SECONDS)
         if patience and await self._until(is_deleted, patience):
             return True
-        await self._signals.delete(address, client)
+        await self._carry_out(address, client)
         return await self._until(is_deleted, seconds - patience)
+
+    async def _carry_out(self, address: Address, client: EntityClient) -> None:
+        """Have a deletion come to its end: by the thread's entity, or here where the app has no such entity."""
+        if self._deletion.has_entity(address.agent):
+            await self._signals.delete(address, client)
+        else:
+            await self._deletion.delete_here(address, client)
 
     async def _has_returned(self, address: Address, client: EntityClient) -> bool:
         """Return whether the engine has an entity that is purged by the receipt, or a document of a deleted thread."""
@@ -313,7 +322,7 @@ class Threads:
         """Return the thread's head and its document as it is stored; raises as `view` does."""
         head = await self._log.head(address)
         if head.state == "deleting":
-            await self._signals.delete(address, client)  # whoever began it may have died before
+            await self._carry_out(address, client)  # whoever began it may have died before
             raise _deleting(address.thread_id)
         text = None if head.state == "deleted" else await client.read(*address.entity)
         if head.state == "deleted" or (head.position == 0 and text is None):
@@ -333,9 +342,6 @@ class Threads:
 
     def _store_key(self, view: ThreadView) -> StoreKey:
         return epoch_store_key(self._stores.hub, view.address, view.head.epoch)
-
-    async def _signal_delete(self, address: Address, client: EntityClient) -> None:
-        await client.signal(*address.entity, "delete", {"logged": True})
 
 
 def _folded(address: Address, events: Sequence[tuple[int, Event]]) -> list[Run]:

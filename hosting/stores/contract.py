@@ -185,6 +185,13 @@ class ThreadStore(Protocol):
         are. Not for the owner `app`, whose thread ids may be such that no key holds them.
         """
 
+    async def agents(self) -> list[str]:
+        """Return the agents of which anything is stored, by their names in lower case, in the order of names.
+
+        Whoever serves them now, if anybody does. One whose threads are all forgotten may be among them; what is kept
+        under a name with a dot is of the agent before that. Few are named, however much is stored of each.
+        """
+
     async def events(self, address: Address, after: int, through: int = MOST_POSITION) -> list[StoredEvent]:
         """Return the events after position `after` that are not trimmed or erased, oldest first, all of them.
 

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
 
-from hosting.names import Address, StoreKey, key_prefix
+from hosting.names import Address, StoreKey, agent_of_key, key_prefix
 from hosting.ports import Clock
 from hosting.stores.contract import (
     MOST_POSITION,
@@ -79,6 +79,11 @@ class MemoryThreadStore:
             if hub == self._hub and key.startswith(prefix) and thread.head is not None
         )
         return sorted((one for one in found if one[0] > after), key=lambda one: one[0])[:limit]
+
+    async def agents(self) -> list[str]:
+        return sorted(
+            {agent_of_key(key) for (hub, key), one in self._shared.threads.items() if hub == self._hub and one.head}
+        )
 
     async def events(self, address: Address, after: int, through: int = MOST_POSITION) -> list[StoredEvent]:
         events = self._thread(address).events

@@ -5,7 +5,7 @@ round trip. A thread's events are a stream whose entry ids are their positions, 
 plain XREAD, and so does a watch. Keys begin with the hub, and those of one thread are in one hash slot of a cluster:
 `{<hub>/<address key>}:head`, `:events`, `:rows`, `:row-positions`. All threads of a person
 with an agent are in one slot: `{<hub>/<agent>.<owner>}~<thread id>:head` and so on, next to
-`{<hub>/<agent>.<owner>}:threads` with their ids.
+`{<hub>/<agent>.<owner>}:threads` with their ids. `{<hub>/}:agents` has the agents of which anything is, or was, stored.
 
 What the server's configuration decides, and this module cannot promise:
 - What was written survives the server's own end as `appendonly` and `appendfsync` say (`always` before the answer,
@@ -266,6 +266,7 @@ class RedisThreadStore:
         self._outage = Outage(log, LogUnavailableError, RedisError, OSError, asyncio.TimeoutError)
         self._redis: Any = Redis.from_pool(connection_pool(url, patience_seconds))
         self._watches = RedisWatches(url, patience_seconds, self._outage, most_watched)
+        self._agents = f"{{{hub}/}}:agents"
         self._under_way: set[asyncio.Future[Any]] = set()
         self._append = self._redis.register_script(APPEND)
         self._trim = self._redis.register_script(TRIM)
@@ -273,13 +274,15 @@ class RedisThreadStore:
         self._forget = self._redis.register_script(FORGET)
 
     async def append(self, address: Address, known: StoredHead | None, append: Append) -> AppendOutcome:
-        """One script."""
+        """One script; before the first one of a thread, a round trip more."""
         first, head = append.first_position(known), append.head
         arguments: list[str | bytes | float] = [known.tag if known else "", head.append_id, first, len(append.events)]
         arguments += [head.payload, _listed(address), *append.events]
         for row in append.rows:
             arguments += [row.name, row.position, int(row.is_new), row.payload]
         try:
+            if known is None:  # first, so that nothing is stored of an agent that nobody finds
+                await self._reached(self._redis.zadd(self._agents, {address.agent.partition(".")[0]: 0}))
             answer = await self._run(self._append, address, *arguments)
         except LogUnavailableError:
             return Unknown()
@@ -305,6 +308,10 @@ class RedisThreadStore:
             pipeline.hmget(f"{slot}~{thread_id}:head", "append", "position", "payload")
         heads = [_head(found) for found in await self._reached(pipeline.execute())] if ids else []
         return [(thread_id, head) for thread_id, head in zip(ids, heads, strict=True) if head is not None]
+
+    async def agents(self) -> list[str]:
+        """One round trip."""
+        return [one.decode() for one in await self._reached(self._redis.zrange(self._agents, 0, -1))]
 
     async def events(self, address: Address, after: int, through: int = MOST_POSITION) -> list[StoredEvent]:
         """A round trip for each page.

@@ -16,7 +16,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from hosting.errors import LogUnavailableError
-from hosting.names import Address, key_prefix
+from hosting.names import Address, agent_of_key, behind_agent, key_prefix
 from hosting.stores.contract import (
     MOST_POSITION,
     Append,
@@ -55,6 +55,7 @@ _HEADS = (
     "SELECT substr(address, ?), position, append_id, bytes, append_id FROM head "
     "JOIN payload ON payload.id = head.payload WHERE hub = ? AND address > ? AND address < ? ORDER BY address LIMIT ?"
 )
+_NEXT = "SELECT address FROM head WHERE hub = ? AND address > ? ORDER BY address LIMIT 1"
 _POSITION = f"SELECT position FROM head WHERE {_THREAD}"
 _EVENTS = (
     "SELECT position, bytes FROM event JOIN payload ON payload.id = event.payload "
@@ -216,6 +217,18 @@ class SqliteThreadStore:
         values = (len(prefix) + 1, self._hub, prefix + after, f"{prefix[:-1]}{chr(ord(prefix[-1]) + 1)}", limit)
         rows = await self._file.do(lambda connection: connection.execute(_HEADS, values).fetchall())
         return [(thread_id, StoredHead(*head)) for thread_id, *head in rows]
+
+    async def agents(self) -> list[str]:
+        """A seek of the primary key for each."""
+
+        def found(connection: sqlite3.Connection) -> list[str]:
+            names, after = list[str](), ""
+            while (row := connection.execute(_NEXT, (self._hub, after)).fetchone()) is not None:
+                names.append(agent_of_key(row[0]))
+                after = behind_agent(names[-1])
+            return names
+
+        return sorted(await self._file.do(found))
 
     async def events(self, address: Address, after: int, through: int = MOST_POSITION) -> list[StoredEvent]:
         values = (self._hub, address.key, after, through)

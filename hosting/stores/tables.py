@@ -27,7 +27,7 @@ from azure.data.tables.aio import TableClient
 
 from hosting.errors import ConfigurationError, LogUnavailableError
 from hosting.listing import Cursors
-from hosting.names import MAX_ID_LENGTH, Address, key_prefix
+from hosting.names import MAX_ID_LENGTH, Address, agent_of_key, behind_agent, key_prefix
 from hosting.stores import table_entities as entities
 from hosting.stores.connection import ENDLESS, Connection, Outage
 from hosting.stores.contract import (
@@ -127,6 +127,15 @@ class TablesThreadStore:
         async with self._reaching():
             found = await self._find(f"{among} and RowKey eq '{HEAD}'", most=limit)
         return [(one["PartitionKey"].removeprefix(prefix), entities.read_head(one)) for one in found[:limit]]
+
+    async def agents(self) -> list[str]:
+        """A call for each, and one more."""
+        names, after = list[str](), ""
+        async with self._reaching():
+            while found := await self._find(f"PartitionKey gt '{after}'", ["PartitionKey"], most=1):
+                names.append(agent_of_key(found[0]["PartitionKey"]))
+                after = behind_agent(names[-1])
+        return sorted(names)
 
     async def events(self, address: Address, after: int, through: int = MOST_POSITION) -> list[StoredEvent]:
         """One call for each 1,000 appends or 4 MiB."""

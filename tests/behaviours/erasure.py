@@ -12,6 +12,8 @@ BEHAVIOURS = {
     "erasure, and not while the thread lives again.",
     "erasure.message-wins": "A thread whose time is up is not deleted while a run of it waits or runs; whoever is "
     "refused or erased at that moment is told so.",
+    "erasure.stored": "What is stored of a person is exported and erased, whichever agents, memories and settings the "
+    "app has at that moment; the answer names the agents whose own providers were not reached (docs/security.md).",
     "erasure.attachments": "Large pictures and files are kept beside their thread, once by hash, before the document "
     "refers to them; the model and an export get them back, and they go with the thread.",
     "erasure.unused-uploads": "What was uploaded and is referred to by no event, document or archived entry goes "

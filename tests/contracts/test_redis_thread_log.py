@@ -79,11 +79,15 @@ async def test_another_program_follows_a_thread_with_plain_commands(store: Redis
 
 @pytest.mark.behaviour("log.apart")
 async def test_every_key_begins_with_its_hub_and_its_thread(store: RedisThreadStore, server: Any) -> None:
-    """So hubs share nothing, and one pattern finds a thread, or an app, for whoever operates the server."""
+    """So hubs share nothing, and one pattern finds a thread, or an app, for whoever operates the server.
+
+    The names of the agents are the whole app's.
+    """
     await write(store, None, b"one", rows=ROWS)
 
     keys = {f"{THREAD}:{name}".encode() for name in ("head", "events", "rows", "row-positions")}
-    assert set(await server.keys("*")) == keys
+    assert set(await server.keys("*")) == {*keys, b"{hub/}:agents"}
+    assert set(await server.keys("{hub/*")) == {*keys, b"{hub/}:agents"}
 
 
 async def test_an_append_is_one_command_to_the_server(store: RedisThreadStore, server: Any) -> None:

@@ -765,6 +765,22 @@ async def test_an_owners_threads_are_listed_with_their_heads(threads: Threads) -
     assert await store.heads("joke", owner, "", 100) == []
 
 
+@pytest.mark.behaviour("erasure.stored")
+async def test_the_agents_of_which_anything_is_stored_are_named(threads: Threads) -> None:
+    """Whoever's it is, also what is kept of owners beside their threads, and with names that begin alike."""
+    store, owner = threads.open(), "abcdefghij234567"
+    nothing = await store.agents()
+    for agent in ("joker", "joker2", "joker-b", "joker b", "jo", "a.memory", "z_", "joker.schedules"):
+        for other in (owner, "zzzzzzzzzzzzzzzz"):
+            await write(store, None, payload=b"{}", address=Address(agent, "t", other))
+    await write(store, None, b"one", address=Address("only app", "t"))
+    await store.head(Address("asked", "t", owner))
+
+    assert nothing == []
+    assert await store.agents() == ["a", "jo", "joker", "joker b", "joker-b", "joker2", "only app", "z_"]
+    assert await threads.open("Elsewhere").agents() == []
+
+
 @pytest.mark.behaviour("owners.lists")
 async def test_a_thread_is_listed_as_it_stands_until_it_is_forgotten(threads: Threads) -> None:
     """Once, however often it was appended to, and again where it begins anew."""

@@ -46,12 +46,22 @@ class Entities:
         self.gate = asyncio.Event()
         self.gate.set()
 
+    def has(self, name: str) -> bool:
+        """Return whether the app has such an entity."""
+        return name.lower() in self._functions
+
     def deliver(self, name: str, key: str, operation: str, value: object) -> asyncio.Task[Any]:
         """Queue one signal and return its delivery."""
         task = asyncio.ensure_future(self._deliver(name.lower(), key, operation, value))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
+
+    def lose(self) -> None:
+        """Lose what is to be delivered, as an engine does that is restored to a moment before."""
+        for task in self._tasks:
+            task.cancel()
+        self._tasks.clear()
 
     async def idle(self) -> None:
         """Return once nothing is delivered any more."""
@@ -95,14 +105,17 @@ class SignalClient:
         self._entities = entities
 
     async def signal_entity(self, entity_id: df.EntityId, operation: str, value: object) -> None:
-        """Send a signal, or fail as a lost connection would."""
+        """Send a signal, or fail as a lost connection would; the engine takes none for an entity without a function."""
         if self._entities.refuse_signals:
             raise ConnectionError("the signal may or may not have been sent")
-        self._entities.deliver(entity_id.name, unquote(entity_id.key), operation, value)
+        name = unquote(entity_id.name)
+        if not self._entities.has(name):
+            raise ValueError(f"400: The function {name!r} doesn't exist, is disabled, or is not an entity function.")
+        self._entities.deliver(name, unquote(entity_id.key), operation, value)
 
     async def read_entity_state(self, entity_id: df.EntityId) -> EntityStateResponse:
         """Return the state as a value, as the engine does, also what an entity that has none answered last."""
-        place = f"@{entity_id.name.lower()}@{unquote(entity_id.key)}"
+        place = f"@{unquote(entity_id.name).lower()}@{unquote(entity_id.key)}"
         text = self._entities.states.get(place) or self._entities.ends.get(place)
         return EntityStateResponse(False) if text is None else EntityStateResponse(True, json.loads(text))
 
@@ -121,8 +134,10 @@ class SignalClient:
         del self._entities.clocks[instance_id]
 
     async def purge_instance_history(self, instance_id: str) -> PurgeHistoryResult:
-        """Remove an entity; there is nothing else here."""
-        self._entities.ends.pop(unquote(instance_id), None)
+        """Remove an entity, whether it has a state or not, or the clock of a schedule; there is nothing else here."""
+        kept = (self._entities.states, self._entities.ends)
+        for instances in kept:
+            instances.pop(unquote(instance_id), None)
         return PurgeHistoryResult(1)
 
 

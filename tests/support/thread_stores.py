@@ -83,6 +83,11 @@ class ArmedStore:
         self._count("heads")
         return await self._store.heads(agent, owner, after, limit)
 
+    async def agents(self) -> list[str]:
+        """List agents."""
+        self._count("agents")
+        return await self._store.agents()
+
     async def events(self, address: Address, after: int, through: int = MOST_POSITION) -> list[StoredEvent]:
         """Read events."""
         self._count("events")

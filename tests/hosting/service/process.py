@@ -249,10 +249,23 @@ class Process:
             Archiver(engine.archive, read.document_bytes),
             Attachments(attachments, read.attachment_bytes),
         )
-        self.purging = Purging(self.log, self.holders.draining, quiet_seconds=QUIET_SECONDS)
-        self.threads = Threads(self.log, documents, stores, self.holders, documents=writer, purging=self.purging)
+        self.stores, self.deletion = stores, ThreadDeletion(self.log, stores, agents)
+        self.purging = Purging(
+            self.log,
+            self.holders.draining,
+            quiet_seconds=QUIET_SECONDS,
+            has_entity=self.deletion.has_entity,
+        )
+        self.threads = Threads(
+            self.log,
+            documents,
+            stores,
+            self.holders,
+            documents=writer,
+            purging=self.purging,
+            deletion=self.deletion,
+        )
         self.attachments, self.archive = attachments, engine.archive
-        self.stores, self.deletion = stores, ThreadDeletion(self.log, stores)
 
     async def start(self, call: StartRun) -> Run:
         """Start a run of the agent as a caller asks, and return it."""

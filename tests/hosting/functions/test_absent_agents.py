@@ -1,0 +1,252 @@
+"""What is stored of agents that the app does not have now: exported and erased as all that is a person's."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from agent_framework import Agent
+
+from agents.offline import OfflineChatClient
+from hosting.app import AgentFunctionApp
+from hosting.memory import OwnerMemory
+from hosting.names import Address
+from hosting.service.deliveries import WebhookOrder
+from hosting.service.lone_heads import replace_head
+from hosting.service.schedule import decode, encode
+from hosting.service.schedules import ScheduleName
+from tests.hosting.functions.owned_app import ISSUER, owner, signed_in
+from tests.support.canary import holds
+from tests.support.carriers import GUARD_SECONDS
+from tests.support.direct import DirectHost, Entities
+from tests.support.receiver import WEBHOOKS, receiving
+
+CANARY = "canary-8c21"
+YEARLY = {"cron": "0 0 1 1 *", "message": CANARY}
+ME = "/api/owners/me"
+
+pytestmark = pytest.mark.behaviour("erasure.stored")
+
+
+def agent(name: str, *, remembers: bool = True) -> Any:
+    """Return an agent of that name."""
+    providers = [OwnerMemory()] if remembers else []
+    return Agent(client=OfflineChatClient(), name=name, context_providers=providers)
+
+
+@dataclass
+class Deployments:
+    """Versions of an app, one after the other, each with agents of its own over the same stores and engine."""
+
+    folder: Path
+    entities: Entities | None = None
+    app: AgentFunctionApp = field(init=False)
+
+    @asynccontextmanager
+    async def serving(self, *agents: Any, user: str = "ada", **environ: str) -> AsyncIterator[httpx.AsyncClient]:
+        """One of them, for that user."""
+        names = {name: f"sqlite:{self.folder / name}" for name in ("AGENT_LOG", "AGENT_ARCHIVE", "AGENT_ATTACHMENTS")}
+        app = AgentFunctionApp(agents=agents, principal=signed_in, environ={**environ, **names})
+        self.app, host = app, DirectHost(app)
+        if self.entities is not None:
+            for kept in ("states", "ends", "clocks"):
+                getattr(host.entities, kept).update(getattr(self.entities, kept))
+        self.entities = host.entities
+        transport = httpx.ASGITransport(host.asgi, raise_app_exceptions=False)
+        headers = {"x-user": user}
+        async with httpx.AsyncClient(
+            transport=transport, base_url="http://app.example", timeout=GUARD_SECONDS, headers=headers
+        ) as http:
+            yield http
+            await asyncio.wait_for(host.entities.idle(), GUARD_SECONDS)
+        await app._services.close()
+
+    async def fill(self, http: httpx.AsyncClient, name: str) -> None:
+        """Have the user say, store and order something with an agent."""
+        path = f"/api/agents/{name}"
+        body = {"message": f"I am {CANARY}", "thread_id": "t"}
+        made = [
+            await http.post(f"{path}/run", json=body),
+            await http.post(f"{path}/memory", json={"text": CANARY}),
+            await http.post(f"{path}/schedules", json=YEARLY),
+        ]
+        assert [one.status_code for one in made] == [200, 201, 201]
+        await http.get(f"{path}/threads?sort=-updated_at")  # has the overview written
+
+    def traces(self) -> tuple[list[str], list[str], bool]:
+        """Return what of anybody is in the engine, and whether the files hold the canary."""
+        assert self.entities is not None
+        of_threads = [name for name in (*self.entities.states, *self.entities.ends) if name.startswith("@dafx-")]
+        return of_threads, list(self.entities.clocks), holds(self.folder, CANARY.encode())
+
+
+@pytest.fixture
+def deployments(tmp_path: Path) -> Deployments:
+    """An app before its first deployment."""
+    return Deployments(tmp_path)
+
+
+@pytest.mark.parametrize("back", ["Extra", "EXTRA"])
+async def test_a_person_is_erased_while_an_agent_is_out_of_the_app(deployments: Deployments, back: str) -> None:
+    """Nothing comes back with it, in whichever letter case; the receipt says whose own providers were not reached."""
+    async with deployments.serving(agent("Clerk"), agent("Extra")) as http:
+        await deployments.fill(http, "Extra")
+        await deployments.fill(http, "Clerk")
+    async with deployments.serving(agent("Clerk")) as http:
+        before = (await http.get(f"{ME}/export")).json()
+        erased = await http.delete(ME)
+        after = (await http.get(f"{ME}/export")).json()
+        again = (await http.delete(ME)).json()
+        traces = deployments.traces()
+    async with deployments.serving(agent("Clerk"), agent(back)) as http:
+        returned = (await http.get(f"{ME}/export")).json()
+        lists = [(await http.get(f"/api/agents/{back}/{what}")).json() for what in ("threads", "memory", "schedules")]
+
+    assert [(one["agent"], one["thread_id"], len(one["runs"])) for one in before["threads"]] == [
+        ("Clerk", "t", 1),
+        ("extra", "t", 1),
+    ]
+    assert sorted(before["memories"]) == ["Clerk", "extra"]
+    assert sorted(one["agent"] for one in before["schedules"]) == ["Clerk", "Extra"]
+    assert (erased.status_code, erased.json()["status"], erased.json()["unreached"]) == (200, "deleted", ["extra"])
+    assert [(one["agent"], one["runs"]) for one in erased.json()["threads"]] == [("Clerk", 1), ("extra", 1)]
+    assert {one["outcome"] for thread in erased.json()["threads"] for one in thread["instances"]} == {"deleted"}
+    assert again == erased.json()
+    for export in (after, returned):
+        assert (export["threads"], export["memories"], export["schedules"]) == ([], {}, [])
+    assert traces == ([], [], False)
+    assert [len(listed.get("threads", listed.get("facts", listed.get("schedules")))) for listed in lists] == [0, 0, 0]
+
+
+async def test_what_others_have_with_an_absent_agent_stays(deployments: Deployments) -> None:
+    """An erasure is one person's."""
+    async with deployments.serving(agent("Extra"), user="bob") as http:
+        await deployments.fill(http, "Extra")
+    async with deployments.serving(agent("Clerk")) as http:
+        nothing = (await http.delete(ME)).json()
+    async with deployments.serving(agent("Extra"), user="bob") as http:
+        export = (await http.get(f"{ME}/export")).json()
+
+    assert nothing == {"owner": owner("ada"), "status": "deleted", "threads": []}
+    assert (len(export["threads"]), list(export["memories"]), len(export["schedules"])) == (1, ["Extra"], 1)
+
+
+async def test_an_export_has_one_page_after_the_other_whoever_is_served(deployments: Deployments) -> None:
+    """Names with blanks and lines sort as they are stored."""
+    names = ["A b", "A-b", "Ab", "B"]
+    async with deployments.serving(*map(agent, names)) as http:
+        for name in names:
+            body = {"message": "hi", "thread_id": "t"}
+            assert (await http.post(f"/api/agents/{name}/run", json=body)).status_code == 200
+    found, cursor = list[str](), ""
+    async with deployments.serving(agent("B")) as http:
+        while cursor is not None:
+            page = (await http.get(f"{ME}/export", params={"limit": 1, "cursor": cursor})).json()
+            found, cursor = found + [one["agent"] for one in page["threads"]], page["next_cursor"]
+
+    assert sorted(found) == sorted(["a b", "a-b", "ab", "B"])
+
+
+async def test_what_an_agent_remembers_no_more_is_exported_and_erased(deployments: Deployments) -> None:
+    """Its memory was taken from it, and what it had learnt is stored still."""
+    async with deployments.serving(agent("Clerk")) as http:
+        await http.post("/api/agents/Clerk/memory", json={"text": CANARY})
+    async with deployments.serving(agent("Clerk", remembers=False), AGENT_SCHEDULES="0") as http:
+        export = (await http.get(f"{ME}/export")).json()
+        erased = await http.delete(ME)
+
+    assert [fact["text"] for fact in export["memories"]["Clerk"]] == [CANARY]
+    assert (erased.status_code, deployments.traces()[2]) == (200, False)
+
+
+async def test_an_open_run_of_an_absent_agent_ends_with_its_thread(deployments: Deployments) -> None:
+    """It was accepted, and the process that had it died; nobody else has the agent."""
+    async with deployments.serving(agent("Extra")) as http:
+        assert deployments.entities is not None
+        deployments.entities.gate.clear()
+        body = {"message": CANARY, "thread_id": "t", "wait_for_response": False}
+        accepted = await http.post("/api/agents/Extra/run", json=body)
+        deployments.entities.lose()  # the engine lost the signal with that process
+    async with deployments.serving(agent("Clerk")) as http:
+        erased = await http.delete(ME)
+    async with deployments.serving(agent("Extra")) as http:
+        run = await http.get(accepted.headers["location"])
+
+    assert (accepted.status_code, erased.status_code, erased.json()["threads"][0]["runs"]) == (202, 200, 1)
+    assert (run.status_code, deployments.traces()[2]) == (410, False)
+
+
+async def test_a_grant_on_a_thread_of_an_absent_agent_opens_nothing_once_that_is_erased(
+    deployments: Deployments,
+) -> None:
+    """It goes with the thread."""
+    async with deployments.serving(agent("Extra")) as http:
+        await deployments.fill(http, "Extra")
+        given = {"issuer": ISSUER, "id": "bob", "access": "read"}
+        grant = (await http.post("/api/agents/Extra/threads/t/grants", json=given)).json()["grant"]
+    async with deployments.serving(agent("Clerk")) as http:
+        await http.delete(ME)
+    async with deployments.serving(agent("Extra"), user="bob") as http:
+        shared = await http.get(f"/api/shared/{grant}")
+
+    assert (shared.status_code, shared.json()["code"]) == (404, "unknown_grant")
+
+
+async def test_a_deletion_that_was_begun_ends_while_its_agent_is_out_of_the_app(deployments: Deployments) -> None:
+    """Whoever began it died before its entity had it."""
+    async with deployments.serving(agent("Extra")) as http:
+        await deployments.fill(http, "Extra")
+    async with deployments.serving(agent("Extra"), AGENT_WAIT_SECONDS="0.01") as http:
+        assert deployments.entities is not None
+        deployments.entities.gate.clear()
+        begun = await http.delete("/api/agents/Extra/threads/t")
+        deployments.entities.lose()
+    async with deployments.serving(agent("Clerk")) as http:
+        export = await http.get(f"{ME}/export")
+        erased = await http.delete(ME)
+        traces = deployments.traces()
+
+    assert (begun.status_code, export.status_code, export.json()["threads"]) == (202, 200, [])
+    assert (erased.status_code, erased.json()["unreached"], traces) == (200, ["extra"], ([], [], False))
+
+
+async def test_a_tick_that_is_begun_keeps_no_schedule_of_an_absent_agent(deployments: Deployments) -> None:
+    """Its process died before the run; nobody has the agent that would have it."""
+    async with deployments.serving(agent("Extra")) as http:
+        place = (await http.post("/api/agents/Extra/schedules", json=YEARLY)).headers["location"]
+        store = deployments.app._services.stores.threads
+        name = ScheduleName("extra", owner("ada"), place.rpartition("/")[2])
+        stored = await store.head(name.address)
+        assert stored is not None
+        begun = decode(stored.payload).model_copy(update={"begun": 1_000_000.0})
+        await replace_head(store, name.address, stored, encode(begun))
+    async with deployments.serving(agent("Clerk")) as http:
+        erased = await http.delete(ME)
+
+    assert (erased.status_code, erased.json()["threads"], deployments.traces()) == (200, [], ([], [], False))
+
+
+async def test_a_webhook_of_an_absent_agent_is_sent_all_the_same(deployments: Deployments) -> None:
+    """Its caller was promised one; it names the agent as the request did."""
+    async with receiving() as receiver:
+        receiver.statuses = [503]
+        async with deployments.serving(agent("Extra"), **WEBHOOKS) as http:
+            body = {"message": "hi", "thread_id": "t", "webhook": receiver.url}
+            assert (await http.post("/api/agents/Extra/run", json=body)).status_code == 200
+            first = await receiver.next()
+            assert deployments.entities is not None
+            await deployments.entities.idle()
+        async with deployments.serving(agent("Clerk"), **WEBHOOKS):
+            webhooks = deployments.app._services.webhooks
+            assert webhooks is not None
+            order = WebhookOrder(Address.of("extra", "t", owner("ada")), first.message["data"]["run_id"], "request", 1)
+            await webhooks.deliver(order)
+            second = await receiver.next()
+
+    assert (second.id, second.body) == (first.id, first.body)
