@@ -75,22 +75,15 @@ def register_owners(served: Served, services: Services, wait_seconds: float) -> 
         agent, _, thread_id = (read_cursor(request.query) or "").partition("~")
         found, last = await owners.export(owner, (agent, thread_id), limit, request.client)
         now, names = services.clocks.wall(), served.plan.names
-        threads = [export_fields(names.get(one.view.address.agent, one.view.address.agent), one, now) for one in found]
+        agents = [one.view.address.agent for one in found]
+        threads = [export_fields(names.get(name, name), one, now) for name, one in zip(agents, found, strict=True)]
         cursor = None if last is None else "~".join(last)
         schedules = (
             [] if agent else [schedule_fields(*one) for one in await services.schedules.of_owner(owner, request.client)]
         )
         remembered = {} if agent else await memories_of(owner)
-        return json_reply(
-            200,
-            {
-                "owner": owner,
-                "schedules": schedules,
-                "memories": remembered,
-                "threads": threads,
-                "next_cursor": cursor,
-            },
-        )
+        parts = {"schedules": schedules, "memories": remembered, "threads": threads}
+        return json_reply(200, {"owner": owner, **parts, "next_cursor": cursor})
 
     @serves(served, owner_routes.ERASE_ME)
     async def erase(request: HttpRequest) -> Reply:

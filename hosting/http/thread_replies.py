@@ -144,7 +144,7 @@ def grant_fields(address: Address, grant: Grant, base_url: str) -> ShownGrant:
 def export_fields(agent: str, export: ThreadExport, now: float, reader: Caller | None = None) -> Export:
     """Return everything that is kept about the thread, as JSON values.
 
-    A `reader` with whom the thread is shared is not told who else is notified of it, nor what is for others alone.
+    A `reader` with whom the thread is shared does not see who is notified of it, nor what is for others alone.
     """
     return {
         "agent": agent,

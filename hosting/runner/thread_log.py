@@ -211,10 +211,7 @@ class ThreadLog:
         return [(Address.of(agent, thread_id, owner), head.decode(one.payload)) for thread_id, one in found]
 
     async def agents(self) -> list[str]:
-        """Return the agents of which anything is stored, whether the app has them now or not; see `ThreadStore.agents`.
-
-        By their names in lower case, in order. Raises `LogUnavailableError`.
-        """
+        """Return the agents of which anything is stored, whoever the app has now; see `ThreadStore.agents`."""
         return await self.retried("read", "", self._store.agents)
 
     async def events(

@@ -15,10 +15,6 @@ that the entity is there (its instance is pending), one that may take long befor
 position of its last such event with the engine, in place of a state (`EntityEnd`). Whoever reads that position from the
 engine, and no later one in the log, knows that the operation is committed. The receipt says that the entity is gone
 only if nothing was appended since.
-
-An entity whose agent the app does not have takes no signal. Its thread is erased by whoever deletes it (`delete_here`):
-all but the document is in the stores, and an entity that another version of the app still has at that moment meets the
-tombstone, as any late operation does. The document goes with the instance, which is purged as it is.
 """
 
 from __future__ import annotations
@@ -34,14 +30,14 @@ from pydantic import BaseModel, ConfigDict
 
 from hosting.errors import ArchiveIncompleteError
 from hosting.names import Address, StoreKey
-from hosting.ports import EntityClient, EntityEnd
+from hosting.ports import EntityEnd
 from hosting.runner.hosted_agent import HostedAgent
 from hosting.runner.thread_log import Decided, ThreadLog, epoch_store_key, store_key
 from hosting.service.archiving import ConversationReader, size_bytes
 from hosting.service.copies import drop_unused, is_mark
-from hosting.service.deliveries import KEPT, RECORD, Deliveries, not_taken_key
+from hosting.service.deliveries import KEPT, RECORD
 from hosting.service.lending import Lending
-from hosting.service.webhook_notes import keys_of
+from hosting.service.webhook_notes import erase_marks
 from hosting.stores.choice import Stores
 from hosting.thread.commands import DeleteThread, FinishDelete, RecordInstances
 from hosting.thread.conversation import DocumentAhead, DocumentBehind, Snapshot, resume
@@ -183,7 +179,7 @@ class ThreadDeletion:
             if (agent := self._agents.get(address.agent)) is not None:
                 await agent.clear(address, head.epoch)
             if receipt.webhooks:
-                await self._erase_deliveries(address, head.epoch)
+                await erase_marks(self._stores.attachments, self._stores.hub, address, head.epoch)
             if fork_source(head) is not None:
                 await self._give_back(address, head, stored)
             head = (
@@ -203,17 +199,11 @@ class ThreadDeletion:
         await self._log.erase(address, head.trimmed)
         return head.state == "deleted" or (mark is not None and mark.epoch < head.epoch)
 
-    def has_entity(self, agent: str) -> bool:
-        """Return whether the app has the agent, in whichever letter case, and so an entity that takes signals."""
-        return agent.lower() in self._agents
-
-    async def delete_here(self, address: Address, client: EntityClient) -> None:
-        """Erase a thread whose entity the app does not have, but for its instance; raises as `delete` and `end` do.
-
-        What the agent's own context providers keep of it is not reached.
-        """
-        await self.delete(address, await client.read(*address.entity))
-        await self.end(address)
+    async def mark(self, address: Address) -> None:
+        """Put the thread's address where sweeps find it. Raises `AttachmentsUnavailableError`."""
+        await self._stores.attachments.put(
+            StoreKey(tombstones(self._stores.hub), address.key), {TOMBSTONE: json.dumps(astuple(address)).encode()}
+        )
 
     async def end(self, address: Address) -> EntityEnd | None:
         """Return what the thread's entity is to leave with the engine, where it has no document; None while it lives.
@@ -224,9 +214,7 @@ class ThreadDeletion:
         head = await self._log.head(address)
         if head.state != "deleted":
             return None
-        await self._stores.attachments.put(
-            StoreKey(tombstones(self._stores.hub), address.key), {TOMBSTONE: json.dumps(astuple(address)).encode()}
-        )
+        await self.mark(address)
         decided = await self._record_entity(address, head.epoch)
         return EntityEnd(decided.head.epoch, decided.head.position) if decided.events else None
 
@@ -279,13 +267,6 @@ class ThreadDeletion:
         for epoch in await self._stores.attachments.epochs(thread):
             if epoch < head.epoch:
                 await self._stores.attachments.erase(epoch_store_key(self._stores.hub, address, epoch))
-
-    async def _erase_deliveries(self, address: Address, epoch: int) -> None:
-        """Erase by what the deliveries of one life of the thread are found; their records go with its attachments."""
-        deliveries = await Deliveries(self._stores.attachments, self._stores.hub).all_of(address, epoch)
-        for note in keys_of(self._stores.hub, address, deliveries):
-            await self._stores.attachments.erase(note)
-        await self._stores.attachments.erase(not_taken_key(self._stores.hub, address, epoch))
 
     async def _erase_archive(self, store_key: StoreKey) -> None:
         """Erase one life of the thread from the archive, once its forks have what they need of it."""

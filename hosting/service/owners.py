@@ -1,7 +1,7 @@
 """All that one owner has in an app: exported page by page, deleted, or assigned to them.
 
 Theory. What is stored decides, and not which agents the app has now: an agent may be left out for a while, or have
-another name since, and what was said to it is the owner's still. Only what an agent's own context providers keep
+another name since, and the threads with it are the owner's still. Only what an agent's own context providers keep
 elsewhere is reached by that agent alone, so an erasure names those that the app does not have.
 
 A deletion of everything is the deletions of each thread, which are durable by themselves: what was begun is
@@ -55,7 +55,7 @@ class ErasedOwner:
 
 
 class Owners:
-    """Owners' threads with whichever agents; `has_agent` says of a name whether the app has it now."""
+    """Owners' threads with whichever agents; `is_absent` says of a name that the app does not have it now."""
 
     def __init__(
         self,
@@ -63,14 +63,14 @@ class Owners:
         threads: Threads,
         purging: Purging,
         stores: Stores,
-        has_agent: Callable[[str], bool],
+        is_absent: Callable[[str], bool],
     ) -> None:
         self._log = log
         self._threads = threads
         self._purging = purging
         self._stores = stores
         self._signals = Signals(log)
-        self._has_agent = has_agent
+        self._is_absent = is_absent
 
     async def export(
         self, owner: str, after: tuple[str, str], limit: int, client: EntityClient
@@ -123,7 +123,7 @@ class Owners:
         )
         deleted = tuple((address, receipt) for address, receipt in receipts if receipt is not None)
         is_complete &= not any(one.outcome == "pending" for _, receipt in deleted for one in receipt.instances)
-        unreached = {address.agent for address, _ in deleted if not self._has_agent(address.agent)}
+        unreached = {address.agent for address, _ in deleted if self._is_absent(address.agent)}
         return ErasedOwner(deleted, is_complete, tuple(sorted(unreached)))
 
     async def assign(self, address: Address, principal: Principal, client: EntityClient, seconds: float) -> bool:

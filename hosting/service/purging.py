@@ -55,10 +55,10 @@ class Purging:
         draining: asyncio.Event,
         *,
         quiet_seconds: Mapping[EntityState, float] = QUIET_SECONDS,
-        has_entity: Callable[[str], bool] = lambda agent: True,
+        is_absent: Callable[[str], bool] = lambda agent: False,
     ) -> None:
-        """While the process is `draining` nothing is waited for. `has_entity` says whether the app has an agent's."""
-        self._has_entity = has_entity
+        """While the process is `draining` nothing is waited for; an agent `is_absent` that the app does not have."""
+        self._is_absent = is_absent
         self._log = log
         self._draining = draining
         self._quiet_seconds = quiet_seconds
@@ -102,7 +102,7 @@ class Purging:
         clock = asyncio.get_running_loop().time
         end, pause, seen, since = clock() + seconds, FIRST_POLL_SECONDS, ("", 0), clock()
         has_asked = has_purged = False
-        is_left = not self._has_entity(address.agent)
+        is_left = self._is_absent(address.agent)
         while (look := await self._look(address)) is not None and look.own.outcome in _OWED:
             found = await client.ended(*address.entity)
             state: EntityState = "missing" if found == "missing" else "ended" if found == look.end else "at work"

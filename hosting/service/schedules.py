@@ -234,10 +234,7 @@ class Schedules:
         await self._store.scrub()  # a call before this one may have removed it, and was broken off
 
     async def of_owner(self, owner: str, client: ClockClient) -> list[tuple[ScheduleName, Schedule]]:
-        """Return an owner's schedules with all agents, also those that the app does not have now.
-
-        Raises as `of_agent` does.
-        """
+        """Return an owner's schedules, also with agents that the app does not have now; raises as `of_agent` does."""
         return [one for agent in await self._store.agents() for one in await self.of_agent(agent, owner, client)]
 
     async def erase(self, owner: str, client: ClockClient) -> None:
@@ -308,8 +305,7 @@ class Schedules:
             return schedule
         planned = self._agents.get(name.agent)
         if planned is None:
-            gone = LastRun(tick=tick, thread_id=schedule.thread_id, code=UnknownAgentError.code)
-            return await self._changed(name, lambda one: one.ended(gone))
+            return await self._changed(name, lambda one: one.ended(LastRun(tick=tick, code=UnknownAgentError.code)))
         call = StartRun(
             schedule.run_request,
             schedule.thread_id,

@@ -26,6 +26,7 @@ from hosting.runner.owner_minutes import OwnerMinutes
 from hosting.runner.spending import Spending, check_prices
 from hosting.runner.thread_log import PATIENCE_SECONDS, ThreadLog, epoch_store_key
 from hosting.runner.workflow_runner import WorkflowRunner
+from hosting.service.absent_agents import AbsentAgents
 from hosting.service.approvals import Approvals
 from hosting.service.archiving import Archiver, Capacity
 from hosting.service.broadcast import Broadcast
@@ -136,12 +137,6 @@ class Services:
             margin_seconds=self.margin_seconds,
         )
         self.deletion = ThreadDeletion(self.log, stores, self._agents)
-        self.purging = Purging(
-            self.log,
-            self.holders.draining,
-            quiet_seconds=self.quiet_seconds,
-            has_entity=self.deletion.has_entity,
-        )
         self.webhooks = self._webhooks()
         self.promised = PromisedRuns(self.log, stores.attachments, stores.hub, look_seconds=self.look_seconds)
         self.runs = Runs(
@@ -154,7 +149,9 @@ class Services:
         self._add_what_spans_threads()
 
     def _add_threads(self, conversations: Conversations, archiver: Archiver, attachments: Attachments) -> None:
-        stores = self.stores
+        stores, quiet = self.stores, self.quiet_seconds
+        self.absent = AbsentAgents(self.deletion, self._agents)
+        self.purging = Purging(self.log, self.holders.draining, quiet_seconds=quiet, is_absent=self.absent.has)
         self.threads = Threads(
             self.log,
             conversations,
@@ -162,7 +159,7 @@ class Services:
             self.holders,
             documents=self.documents,
             purging=self.purging,
-            deletion=self.deletion,
+            absent=self.absent,
             ttls=self.ttls,
         )
         self.approvals = Approvals(self.log, self.runs, self.holders, self._agents)
@@ -187,7 +184,7 @@ class Services:
         self._planned: dict[str, AgentPlan] = {}
         most = self.settings.schedules
         self.schedules = Schedules(stores.threads, self.runs, self._planned, self.log.clocks, most)
-        self.owners = Owners(self.log, self.threads, self.purging, stores, self.deletion.has_entity)
+        self.owners = Owners(self.log, self.threads, self.purging, stores, self.absent.has)
 
     def hold(
         self,
@@ -263,7 +260,7 @@ class Services:
         attachments, hub = self.stores.attachments, self.stores.hub
         return (
             UploadSweep(attachments, hub, agents),
-            InstanceSweep(self.log, self.purging, attachments, hub),
+            InstanceSweep(self.log, self.purging, attachments, hub, absent=self.absent),
             TombstoneSweep(self.log, attachments, hub, self.settings.receipt_days),
         )
 

@@ -7,7 +7,8 @@ or run twice. One that is cut off, or whose list of an agent fails, has the next
 client can purge the instances that they name. What it does not see by then stays pending for another sweep.
 
 That one goes over the tombstones since the first of which something was left. An entity puts the address of its thread
-among them whenever it leaves its end with the engine, so one that a late signal made anew is found too.
+among them whenever it leaves its end with the engine, so one that a late signal made anew is found too. A thread whose
+agent the app does not have is put there before its deletion begins, and this sweep goes on with that.
 
 Tombstones go when nothing can come late any more: after AGENT_RECEIPT_DAYS no lease, signal or repeated request of that
 life is left. A log cannot be listed by time, attachments can: an erasure first puts the thread's address there, so no
@@ -35,6 +36,7 @@ from hosting.listing import entity_pages
 from hosting.names import Address, StoreKey, agent_of_key, entity_name
 from hosting.ports import SYSTEM_CLOCKS, Clocks, EntityClient, ObjectStore
 from hosting.runner.thread_log import ThreadLog
+from hosting.service.absent_agents import AbsentAgents
 from hosting.service.deletion import TOMBSTONE, UNUSED_SECONDS, tombstones
 from hosting.service.purging import Purging
 from hosting.service.retention import DAY_SECONDS
@@ -161,9 +163,11 @@ class InstanceSweep:
         hub: str,
         *,
         ending_seconds: float = ENDING_SECONDS,
+        absent: AbsentAgents | None = None,
     ) -> None:
         self._log = log
         self._purging = purging
+        self._absent = absent
         self._attachments = attachments
         self._tombstones = tombstones(hub)
         self._marks = StoreKey(f"{hub}.swept", "instances")
@@ -191,7 +195,13 @@ class InstanceSweep:
 
     async def _purged(self, address: Address | None, client: EntityClient) -> bool:
         """Return whether nothing of the thread is left to be purged, or it lives again."""
-        if address is None or (await self._log.head(address)).state != "deleted":
+        if address is None:
+            return True
+        state = (await self._log.head(address)).state
+        if state != "open" and self._absent is not None and self._absent.has(address.agent):
+            if state == "deleting" or await self._purging.is_owed(address):  # whoever erased it may have died
+                await self._absent.erase(address, client)
+        elif state != "deleted":
             return True
         return await self._purging.purge(address, client, self._ending_seconds)
 

@@ -24,9 +24,10 @@ from hosting.names import APP, Address, StoreKey, entity_name
 from hosting.ports import EntityClient, EntityPage, iso
 from hosting.request.parameters import Window
 from hosting.runner.thread_log import Decided, ThreadLog, epoch_store_key
+from hosting.service.absent_agents import AbsentAgents
 from hosting.service.archiving import ConversationReader, lent_to, size_bytes
 from hosting.service.conversations import Conversations
-from hosting.service.deletion import Receipt, ThreadDeletion, read_receipt
+from hosting.service.deletion import Receipt, read_receipt
 from hosting.service.deliveries import Deliveries, Delivery
 from hosting.service.document_writer import DocumentWriter, following
 from hosting.service.held_runs import HeldRuns
@@ -108,13 +109,13 @@ class Threads:
         *,
         documents: DocumentWriter,
         purging: Purging,
-        deletion: ThreadDeletion,
+        absent: AbsentAgents,
         ttls: Mapping[str, float] = _NO_ENDS,
     ) -> None:
         """`ttls` are agents' times to live in seconds, by their names in lower case."""
         self._documents = documents
         self._purging = purging
-        self._deletion = deletion
+        self._absent = absent
         self._ttls = ttls
         self._deliveries = Deliveries(stores.attachments, stores.hub)
         self._pushes = PushConfigs(stores.attachments, stores.hub)
@@ -254,6 +255,7 @@ class Threads:
         if head.position == 0 and await client.read(*address.entity) is None:
             return True
         if head.state != "deleted":
+            await self._absent.prepare(address)
             decided = await self._log.execute(address, DeleteThread(self._log.clocks.wall()))
             self._holders.publish(address, decided)
             if decided.head.state != "deleted" and not await self._tombstone(address, decided, client, seconds):
@@ -282,10 +284,10 @@ class Threads:
 
     async def _carry_out(self, address: Address, client: EntityClient) -> None:
         """Have a deletion come to its end: by the thread's entity, or here where the app has no such entity."""
-        if self._deletion.has_entity(address.agent):
-            await self._signals.delete(address, client)
+        if self._absent.has(address.agent):
+            await self._absent.erase(address, client)
         else:
-            await self._deletion.delete_here(address, client)
+            await self._signals.delete(address, client)
 
     async def _has_returned(self, address: Address, client: EntityClient) -> bool:
         """Return whether the engine has an entity that is purged by the receipt, or a document of a deleted thread."""

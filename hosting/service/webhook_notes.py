@@ -17,7 +17,7 @@ from dataclasses import replace
 
 from hosting.names import Address, StoreKey
 from hosting.ports import Clock, ObjectStore
-from hosting.service.deliveries import Delivery, WebhookOrder
+from hosting.service.deliveries import Deliveries, Delivery, WebhookOrder, not_taken_key
 from hosting.service.places import WAITING_SECONDS, host_digest
 from hosting.service.webhook_client import SECONDS
 
@@ -98,16 +98,16 @@ class WebhookNotes:
         self._signalled = {note: at for note, at in self._signalled.items() if note[0] not in notes}
 
 
-def keys_of(hub: str, address: Address, deliveries: Iterable[Delivery]) -> list[StoreKey]:
-    """Return where the notes of a thread's deliveries stand, of those that are to be tried again."""
-    keys = list[StoreKey]()
-    for delivery in deliveries:
+async def erase_marks(attachments: ObjectStore, hub: str, address: Address, epoch: int) -> None:
+    """Erase by what the deliveries of one life of a thread are found: their notes, and the names of those not taken.
+
+    The records themselves go with the thread's attachments.
+    """
+    for delivery in await Deliveries(attachments, hub).all_of(address, epoch):
         order = WebhookOrder(address, delivery.run_id, delivery.target, len(delivery.tries))
-        if delivery.state == "waiting":
-            keys += [
-                StoreKey(_notes(hub), _note_key(order, delivery.url, is_behind=behind)) for behind in (False, True)
-            ]
-    return keys
+        for is_behind in (False, True) if delivery.state == "waiting" else ():
+            await attachments.erase(StoreKey(_notes(hub), _note_key(order, delivery.url, is_behind=is_behind)))
+    await attachments.erase(not_taken_key(hub, address, epoch))
 
 
 def next_try(address: Address, delivery: Delivery) -> float | None:

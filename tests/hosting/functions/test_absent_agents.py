@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -15,21 +16,30 @@ from agent_framework import Agent
 
 from agents.offline import OfflineChatClient
 from hosting.app import AgentFunctionApp
+from hosting.functions.durable import DurableClient
 from hosting.memory import OwnerMemory
 from hosting.names import Address
+from hosting.ports import Clocks
+from hosting.runner.thread_log import ThreadLog
+from hosting.service.absent_agents import AbsentAgents
+from hosting.service.deletion import ThreadDeletion
 from hosting.service.deliveries import WebhookOrder
 from hosting.service.lone_heads import replace_head
+from hosting.service.purging import Purging
 from hosting.service.schedule import decode, encode
 from hosting.service.schedules import ScheduleName
+from hosting.service.sweeps import InstanceSweep
+from hosting.thread.commands import DeleteThread
 from tests.hosting.functions.owned_app import ISSUER, owner, signed_in
 from tests.support.canary import holds
 from tests.support.carriers import GUARD_SECONDS
-from tests.support.direct import DirectHost, Entities
+from tests.support.direct import DirectHost, Entities, SignalClient
 from tests.support.receiver import WEBHOOKS, receiving
 
 CANARY = "canary-8c21"
 YEARLY = {"cron": "0 0 1 1 *", "message": CANARY}
 ME = "/api/owners/me"
+QUIET: Any = {"ended": 0.0, "missing": 0.0, "at work": 0.0}
 
 pytestmark = pytest.mark.behaviour("erasure.stored")
 
@@ -214,6 +224,36 @@ async def test_a_deletion_that_was_begun_ends_while_its_agent_is_out_of_the_app(
 
     assert (begun.status_code, export.status_code, export.json()["threads"]) == (202, 200, [])
     assert (erased.status_code, erased.json()["unreached"], traces) == (200, ["extra"], ([], [], False))
+
+
+@pytest.mark.parametrize("kept", ["document", "instance"])
+async def test_an_erasure_that_died_is_gone_on_with_by_a_sweep(deployments: Deployments, kept: str) -> None:
+    """Before the tombstone or behind it; the sweep's clock is an hour later, and a second look finds nothing owed."""
+    async with deployments.serving(agent("Extra")) as http:
+        await deployments.fill(http, "Extra")
+        await http.delete("/api/agents/Extra/memory")
+        for schedule in (await http.get("/api/agents/Extra/schedules")).json()["schedules"]:
+            await http.delete(f"/api/agents/Extra/schedules/{schedule['schedule_id']}")
+    address = Address.of("extra", "t", owner("ada"))
+    async with deployments.serving(agent("Clerk")):
+        services, entities = deployments.app._services, deployments.entities
+        assert entities is not None
+        client: Any = DurableClient(SignalClient(entities))  # type: ignore[arg-type]
+        await services.absent.prepare(address)
+        await services.log.execute(address, DeleteThread(services.log.clocks.wall()))
+        if kept == "instance":
+            await services.absent.erase(address, client)
+        stores = services.stores
+        log = ThreadLog(stores.threads, stores.attachments, stores.hub, clocks=Clocks(lambda: time.time() + 3600))
+        absent = AbsentAgents(ThreadDeletion(log, stores, {}), {})
+        purging = Purging(log, asyncio.Event(), quiet_seconds=QUIET, is_absent=absent.has)
+        sweep = InstanceSweep(log, purging, stores.attachments, stores.hub, absent=absent)
+        swept = [(await sweep.run(client)).is_complete for _ in range(2)]
+        events = len(await log.events(address, 0))
+        await sweep.run(client)
+
+        assert (swept, deployments.traces()) == ([True, True], ([], [], False))
+        assert len(await log.events(address, 0)) == events
 
 
 async def test_a_tick_that_is_begun_keeps_no_schedule_of_an_absent_agent(deployments: Deployments) -> None:

@@ -23,6 +23,7 @@ from hosting.runner.callbacks import Listener
 from hosting.runner.deltas import BatchPace
 from hosting.runner.hosted_agent import HostedAgent
 from hosting.runner.thread_log import ThreadLog, epoch_store_key
+from hosting.service.absent_agents import AbsentAgents
 from hosting.service.approvals import Approvals
 from hosting.service.archiving import Archiver, Capacity
 from hosting.service.broadcast import Broadcast
@@ -250,11 +251,12 @@ class Process:
             Attachments(attachments, read.attachment_bytes),
         )
         self.stores, self.deletion = stores, ThreadDeletion(self.log, stores, agents)
+        absent = AbsentAgents(self.deletion, agents)
         self.purging = Purging(
             self.log,
             self.holders.draining,
             quiet_seconds=QUIET_SECONDS,
-            has_entity=self.deletion.has_entity,
+            is_absent=absent.has,
         )
         self.threads = Threads(
             self.log,
@@ -263,7 +265,7 @@ class Process:
             self.holders,
             documents=writer,
             purging=self.purging,
-            deletion=self.deletion,
+            absent=absent,
         )
         self.attachments, self.archive = attachments, engine.archive
 
