@@ -182,6 +182,9 @@ def tool_outcome(event: ToolResult) -> dict[str, str]:
     return {"result": "".join(texts)}
 
 
+_CUT_SHORT = "The attempt ended while the tool ran. Whether it did its work is unknown."
+
+
 class _Timeline:
     """The fold: its steps so far, what they `used`, and what the next event may belong to."""
 
@@ -267,6 +270,9 @@ class _Timeline:
         if code is not None:
             self._attempt["code"] = code
         self._attempt = None
+        for call in self._tools.values():
+            if call["ended_at"] is None:
+                call["ended_at"], call["error"] = iso(at), _CUT_SHORT
 
     def _use(self, unrecorded: Mapping[str, int]) -> None:
         """Say what the attempt that goes on used besides its steps, by the head's names: its answers were dropped."""
@@ -301,9 +307,6 @@ class _Timeline:
         self._ready_at[event.within] = event.at
 
     def _tool_call(self, key: str, name: str, at: float) -> TimelineStep:
-        known = self._tools.get(key)
-        if known is not None and known["ended_at"] is None:
-            known["ended_at"] = iso(at)
         arguments = self._calls.get(key, (name, {}))[1]
         step = self._step("tool_call", at, id=key, tool=name, arguments=arguments)
         self._tools[key] = step
@@ -313,10 +316,10 @@ class _Timeline:
     def _tool_result(self, event: ToolResult) -> None:
         within = event.key.rpartition("/")[0]
         step = self._tools.get(event.key)
-        if step is None:
-            name = self._calls.get(event.key, ("", {}))[0]
+        if step is None or (step["ended_at"] is not None and not event.interrupted):  # its begin was not recorded
+            name = self._calls.get(event.key, ("", {}))[0] if step is None else step["tool"]
             step = self._tool_call(event.key, name, self._ready_at.get(within, event.at))
-        step["ended_at"] = iso(event.at)
+        step["ended_at"] = step["ended_at"] or iso(event.at)
         step.update(tool_outcome(event))  # type: ignore[typeddict-item]
         self._ready_at[within] = event.at
 

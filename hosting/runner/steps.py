@@ -325,11 +325,9 @@ class _ToolCalls(_Calls, FunctionMiddleware):
             else:
                 await call_next()  # the framework refuses those arguments again
             return
-        if started is None:
-            at, run_id = held.clocks.wall(), held.run_id
-            await recorder.start(ToolStarted(at=at, run_id=run_id, key=key, name=name, digest=arguments))
-        else:  # it began in an earlier attempt: it is called again only while the lease is held
-            await recorder.append()
+        # A call that began in an earlier attempt begins again, and who reads the run sees both.
+        at, run_id = held.clocks.wall(), held.run_id
+        await recorder.start(ToolStarted(at=at, run_id=run_id, key=key, name=name, digest=arguments))
         if recorder.cause is not None:  # another call of the same moment ended the attempt
             raise recorder.ended(recorder.cause)
         await _call(context, call_next, key, recorder, inner)

@@ -142,7 +142,10 @@ def model_call_key(within: str, number: int) -> str:
 
 
 class ToolStarted(RunEvent):
-    """A tool that may be called once is about to be called. `key` is the call's, `digest` of its arguments."""
+    """A tool is about to be called. `key` is the call's, `digest` of its arguments.
+
+    Each attempt that makes the call records that: an idempotent tool, or an agent that is one, may begin several times.
+    """
 
     kind: Literal["tool_started"] = "tool_started"
     key: str

@@ -14,7 +14,7 @@ from hosting.names import Address
 from hosting.request.run_request import RunRequest
 from hosting.stores.contract import Append, Appended, AppendOutcome, StoredHead
 from hosting.stores.memory import MemoryThreadStore
-from hosting.thread.events import Event, ToolResult, decode, encode
+from hosting.thread.events import Event, ToolResult, ToolStarted, decode, encode
 from hosting.thread.head import NEW, fold
 from hosting.thread.head import encode as encode_head
 from tests.support.bench import ADDRESS, HUB, Bench
@@ -106,8 +106,12 @@ async def killed_and_finished(
     environ: dict[str, str] | None = None,
     changed: Callable[[Event], Event] = lambda event: event,
     streamed: bool = False,
+    begun: list[str] | None = None,
 ) -> Ended:
-    """Kill the run once it has appended so often, and let another attempt end it, on events `changed` meanwhile."""
+    """Kill the run once it has appended so often, and let another attempt end it, on events `changed` meanwhile.
+
+    `begun` gets the tools whose begin was recorded, in their order.
+    """
     bench = Bench(agent, environ)
     bench.store = store = HaltingStore()
     bench.restart()
@@ -123,6 +127,8 @@ async def killed_and_finished(
     await asyncio.wait_for(bench.signal("r-1"), GUARD_SECONDS)
     await asyncio.to_thread(bench.loop.close)
     stored = [decode(one.payload) for one in await store.events(ADDRESS, 0)]
+    if begun is not None:
+        begun += [event.name for event in stored if isinstance(event, ToolStarted)]
     interrupted = [event.key for event in stored if isinstance(event, ToolResult) and event.interrupted]
     return Ended((await bench.terminal("r-1")).model_dump(mode="json"), counted - before, interrupted)
 

@@ -78,8 +78,19 @@ LOST_BEHIND_A_TOOL = (
     *(ToolResult(**R, key="1.a", text="x"), words(4, "\n\nTw"), claimed(2), claimed(3)),
     *(words(4, "\n\nThree"), delta(4, "\n\nThree"), completed("One.", "Three")),
 )
+CALLED_AGAIN = (
+    *(accepted(), claimed(), words(0, "One."), delta(0, "One."), asks("a"), started("1.a"), claimed(2), started("1.a")),
+    *(ToolResult(**R, key="1.a", text="x"), words(4, "\n\nTwo"), delta(4, "\n\nTwo"), completed("One.", "Two")),
+)
 CHANGED = (accepted(), claimed(), words(0, "One two"), delta(0, "One two"), delta(4, "three"), completed("One three"))
-RUNS = {"tools": TOOLS, "lost": LOST, "unlogged": LOST_UNLOGGED, "behind": LOST_BEHIND_A_TOOL, "changed": CHANGED}
+RUNS = {
+    "tools": TOOLS,
+    "lost": LOST,
+    "unlogged": LOST_UNLOGGED,
+    "behind": LOST_BEHIND_A_TOOL,
+    "again": CALLED_AGAIN,
+    "changed": CHANGED,
+}
 
 
 def updates(run: Iterable[Event | DeltaText]) -> list[Update]:

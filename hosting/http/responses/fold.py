@@ -259,6 +259,8 @@ class ResponseFold:
         """A call that waited for a person was asked for by the run before, which its caller's `wire` has."""
         self._end_message()
         self._anchor = str(position)
+        if event.key in self._calls:  # made again by a later attempt: it is still the same item
+            return
         assert self.run is not None
         wire, approved = self.run.accepted.wire or {}, None
         arguments = self._arguments.get(event.key)

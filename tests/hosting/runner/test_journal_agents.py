@@ -69,6 +69,17 @@ async def test_another_answer_than_before_inside_of_it_ends_the_run() -> None:
     assert "model call 1.call-0-0/1:" in ended.terminal["detail"]
 
 
+async def test_a_call_of_it_that_was_cut_short_begins_again() -> None:
+    """As that of any tool which a later attempt calls again."""
+    counted, note = counting()
+    begun = list[str]()
+
+    ended = await killed_and_finished(asks_a_helper(note), counted, appends=LOOK_ENDED, begun=begun)
+
+    assert ended.terminal["kind"] == "completed"
+    assert begun == ["helper", "add", "look", "helper"]
+
+
 async def test_every_call_inside_has_a_key_of_its_own() -> None:
     """Also where an agent is called twice at once, and by an agent that is a tool itself."""
     noted: list[str] = []

@@ -21,6 +21,7 @@ SAID = {
     "lost": ["Another"],
     "unlogged": ["Two"],
     "behind": ["One.", "Three"],
+    "again": ["One.", "Two"],
     "changed": ["One three"],
 }
 

@@ -133,6 +133,16 @@ def test_the_agents_tool_calls_are_calls_that_the_server_made() -> None:
     assert final.output_text == "One moment.Done."
 
 
+@pytest.mark.behaviour("responses.tools")
+def test_a_call_that_a_later_attempt_makes_again_is_one_item() -> None:
+    """It stays in progress until it has a result."""
+    events = folded(updates(RUNS["again"]))
+
+    calls = [one for one in events[-1].fields["response"]["output"] if one["type"] == "mcp_call"]
+    assert [(call["output"], call["status"]) for call in calls] == [("x", "completed")]
+    assert [one.type for one in events].count("response.mcp_call.in_progress") == 1
+
+
 @pytest.mark.behaviour("responses.same")
 def test_a_run_that_nobody_streamed_has_the_same_items() -> None:
     """Its words are in the model's recorded answers and in its end."""
