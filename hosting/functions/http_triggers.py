@@ -304,7 +304,7 @@ def register_approvals(served: Served, services: Services, settings: Settings) -
             streamed=streams_it,
         )
         if recorded.resumed is None:
-            return answered_reply(recorded.requested, wanted.decision, wanted.form)
+            return answered_reply(recorded.requested, wanted.decision, wanted.form, url)
         if streams_it:
             return streams.reply(recorded.resumed, request.client, url)
         run = await runs.wait_as(wanted.wait, recorded.resumed, request.client)

@@ -90,9 +90,13 @@ def json_reply(status: int, fields: Mapping[str, object], headers: Mapping[str, 
 def problem_reply(
     error: HostingError, form: Form, headers: Mapping[str, str] | None = None, known: ThreadIds | None = None
 ) -> Reply:
-    """Return the refusal of a request, as problem+json (RFC 9457) or as its sentence."""
+    """Return the refusal of a request, as problem+json (RFC 9457) or as its sentence, with the run that is in the way.
+
+    Who reads text mostly reads no headers.
+    """
     if form == "text":
-        return Reply(error.status, error.detail, "text/plain", headers or {})
+        text = error.detail if error.run_url is None else f"{error.detail}\n\nThat run: GET {error.run_url}"
+        return Reply(error.status, text, "text/plain", headers or {})
     body = json.dumps(problem(error, known), ensure_ascii=False)
     return Reply(error.status, body, "application/problem+json", headers or {})
 
@@ -126,10 +130,11 @@ def run_reply(
 def _pending_reply(
     run: Run, form: Form, thread_url: str, headers: Mapping[str, str], budget: BudgetState | None = None
 ) -> Reply:
-    sent = {**headers, "location": run_url(run.run_id, thread_url), "retry-after": str(RETRY_AFTER_SECONDS)}
-    response = "Agent request accepted"
+    url, response = run_url(run.run_id, thread_url), "Agent request accepted"
+    sent = {**headers, "location": url, "retry-after": str(RETRY_AFTER_SECONDS)}
     if form == "text":
-        return Reply(202, response, "text/plain", sent)
+        how = f"The run goes on. GET {url} until it answers 200; its `response` is the answer then."
+        return Reply(202, f"{response}. {how}", "text/plain", sent)
     body: PendingRun = {
         "status": open_status(run),
         "response": response,
@@ -167,11 +172,13 @@ def approvals_reply(thread_id: str, paused: Run | None) -> Reply:
     return json_reply(200, body, thread_headers(thread_id))
 
 
-def answered_reply(paused: Run, decision: Decision, form: Form) -> Reply:
+def answered_reply(paused: Run, decision: Decision, form: Form, thread_url: str) -> Reply:
     """Return that an answer was recorded, and what the thread still waits for."""
     thread_id, waiting = paused.accepted.thread_id, paused.undecided
     if form == "text":
-        sentence = f"Answered. {len(waiting)} more to answer before the thread goes on."
+        sentence = (
+            f"Answered. {len(waiting)} more to answer before the thread goes on. GET {thread_url}/approvals lists them."
+        )
         return Reply(200, sentence, "text/plain", thread_headers(thread_id))
     body: AnsweredApproval = {
         "status": "answered",

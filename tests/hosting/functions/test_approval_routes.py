@@ -279,6 +279,21 @@ async def test_an_answer_in_text_names_what_waits_and_how_to_answer(desk: Desk) 
     assert answered.json()["response"] == "told: refunded 5"
 
 
+@pytest.mark.behaviour("approvals.form")
+async def test_an_answer_in_text_before_the_last_one_says_where_the_others_are(desk: Desk) -> None:
+    """The address lists them."""
+    approval, other = await desk.approvals_of("call refund 5, refund 6")
+    thread = "http://app.example/api/agents/Clerk/threads/t"
+
+    answer = await desk.http.post(
+        f"{thread}/approvals/{approval}", json={"approved": True}, headers={"accept": "text/plain"}
+    )
+
+    place = f"{thread}/approvals"
+    assert answer.text == f"Answered. 1 more to answer before the thread goes on. GET {place} lists them."
+    assert [one["id"] for one in (await desk.http.get(place)).json()["approvals"]] == [other]
+
+
 @pytest.mark.behaviour("approvals.not-waited")
 async def test_the_run_that_goes_on_need_not_be_waited_for(desk: Desk) -> None:
     """202 with its address, as for any run."""

@@ -31,6 +31,12 @@ async def test_a_rejected_request_is_told_where_the_run_in_the_way_is(api: Api) 
     thread_id, running = await busy_thread(api)
 
     refused = await api.ask("now", thread_id=thread_id, busy="reject")
+    text = await api.http.post(
+        RUN,
+        params={"thread_id": thread_id, "busy": "reject"},
+        content="now",
+        headers={"content-type": "text/plain"},
+    )
     there = await api.http.get(refused.headers["location"])
     await api.http.post(f"{refused.headers['location']}/cancel")
     await api.ended(refused.headers["location"])
@@ -38,6 +44,7 @@ async def test_a_rejected_request_is_told_where_the_run_in_the_way_is(api: Api) 
 
     assert (refused.status_code, refused.json()["code"]) == (409, "thread_busy")
     assert refused.headers["location"] == running.headers["location"]
+    assert text.text == f"{refused.json()['detail']}\n\nThat run: GET {refused.headers['location']}"
     assert refused.headers["x-ms-run-id"] == refused.json()["run_id"] == running.json()["run_id"]
     assert (refused.headers["x-ms-thread-id"], refused.headers["retry-after"]) == (thread_id, "1")
     assert (there.status_code, there.json()["run_id"]) == (202, running.json()["run_id"])

@@ -147,15 +147,18 @@ async def test_the_status_of_a_run_under_way_answers_202_with_where_and_when_to_
     await api.ended(accepted.headers["location"])
 
 
-async def test_a_text_caller_that_does_not_wait_gets_the_ids_in_headers(api: Api) -> None:
-    """A text answer can hold ids in its headers only."""
+@pytest.mark.behaviour("http.answers-202")
+async def test_a_text_caller_that_does_not_wait_reads_where_the_answer_will_be(api: Api) -> None:
+    """Curl shows no headers: the text has the address, as `Location` has it, and what to do there."""
     headers = {"content-type": "text/plain", "x-ms-wait-for-response": "no"}
 
     answer = await api.http.post(RUN, content="hi", headers=headers)
 
-    assert (answer.status_code, answer.text) == (202, "Agent request accepted")
-    assert answer.headers["location"].endswith(answer.headers["x-ms-run-id"])
-    assert (await api.ended(answer.headers["location"]))["response"] == "echo: hi"
+    place = answer.headers["location"]
+    assert place.endswith(answer.headers["x-ms-run-id"])
+    how = f"The run goes on. GET {place} until it answers 200; its `response` is the answer then."
+    assert (answer.status_code, answer.text) == (202, f"Agent request accepted. {how}")
+    assert (await api.ended(place))["response"] == "echo: hi"
 
 
 @pytest.mark.behaviour("http.failed-run")
