@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
-from agent_framework import Message, SupportsChatGetResponse
+from agent_framework import FunctionInvocationConfiguration, Message, SupportsChatGetResponse
 
 from agents.offline import OfflineChatClient
 from hosting.settings import report_misspelt
@@ -15,6 +15,9 @@ Settings: TypeAlias = Mapping[str, str]
 
 ADDRESS = re.compile(r"https?://[^/\s]+", re.IGNORECASE)
 OPENAI_URL = "https://api.openai.com/v1"
+
+# The model reads what an exception of a tool says, and may tell the caller; without this only that the tool failed.
+TOOLS: FunctionInvocationConfiguration = {"include_detailed_errors": True}
 
 
 class ModelSettingsError(ValueError):
@@ -45,7 +48,7 @@ def create_chat_client(environ: Mapping[str, str]) -> ChatClient:
     settings = {name: environ[name].strip() for name in SETTINGS if environ.get(name, "").strip()}
     named = [provider for provider in PROVIDERS if any(name in settings for name in provider.all_settings())]
     if not named:
-        return OfflineChatClient()
+        return OfflineChatClient(function_invocation_configuration=TOOLS)
     provider = the_only(named, settings)
     refuse_half_set(provider, settings)
     refuse_address(provider, settings)
@@ -101,6 +104,7 @@ def create_openai_client(settings: Settings) -> ChatClient:
         # Given even when it is the default: the library takes a blank OPENAI_BASE_URL for an address.
         base_url=settings.get("OPENAI_BASE_URL", OPENAI_URL),
         message_preparer=with_content,
+        function_invocation_configuration=TOOLS,
     )
 
 
@@ -117,6 +121,7 @@ def create_azure_client(settings: Settings) -> ChatClient:
         model=settings["AZURE_OPENAI_MODEL"],
         azure_endpoint=settings["AZURE_OPENAI_ENDPOINT"],
         api_version=settings.get("AZURE_OPENAI_API_VERSION"),
+        function_invocation_configuration=TOOLS,
         **azure_credentials(settings.get("AZURE_OPENAI_API_KEY")),
     )
 

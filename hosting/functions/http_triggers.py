@@ -76,7 +76,7 @@ class Starting:
 
     def __init__(self, services: Services, settings: Settings) -> None:
         self._runs, self._budgets = services.runs, services.budgets
-        self._streams = Streams(services.following)
+        self._streams = Streams(services.following, names_causes=services.loop.names_causes)
         self._settings = settings
 
     async def reply(self, request: HttpRequest, agent: AgentPlan, limits: Limits) -> Reply | Streamed:
@@ -122,7 +122,7 @@ def register_agent(served: Served, agent: AgentPlan, services: Services, setting
 
 def register_runs(served: Served, services: Services) -> None:
     """Register the run's status, event and cancel routes."""
-    runs, streams = services.runs, Streams(services.following)
+    runs, streams = services.runs, Streams(services.following, names_causes=services.loop.names_causes)
 
     @serves(served, routes.STATUS)
     async def read(request: HttpRequest) -> Reply:
@@ -136,7 +136,8 @@ def register_runs(served: Served, services: Services) -> None:
         events = await services.log.events(request.address, run.first - 1, through=run.last)
         held = services.holders.held.get(run.run_id)
         superstep, notifies = None if held is None else held.superstep, request.agent.webhook is not None
-        return timeline_reply(run, events, superstep, notifies=notifies)
+        causes = services.loop.names_causes
+        return timeline_reply(run, events, superstep, notifies=notifies, names_causes=causes)
 
     @serves(served, routes.EVENTS)
     async def follow(request: HttpRequest) -> Reply | Streamed:
@@ -273,7 +274,11 @@ def _register_changes(served: Served, services: Services, settings: Settings) ->
 
 def register_approvals(served: Served, services: Services, settings: Settings) -> None:
     """Register the routes of approvals, for all agents' threads."""
-    approvals, runs, streams = services.approvals, services.runs, Streams(services.following)
+    approvals, runs, streams = (
+        services.approvals,
+        services.runs,
+        Streams(services.following, names_causes=services.loop.names_causes),
+    )
 
     @serves(served, routes.APPROVALS)
     async def waiting(request: HttpRequest) -> Reply:

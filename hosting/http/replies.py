@@ -215,7 +215,13 @@ def _listed_run(run: Run) -> ListedRun:
 
 
 def timeline_reply(
-    run: Run, events: Iterable[tuple[int, Event]], superstep: Superstep | None, *, notifies: bool
+    run: Run,
+    events: Iterable[tuple[int, Event]],
+    superstep: Superstep | None,
+    *,
+    notifies: bool,
+    names_causes: bool,
 ) -> Reply:
-    """Return what the run did, step by step, and what is under way of it; `notifies`: the agent has a webhook."""
-    return json_reply(200, timeline_fields(run, events, superstep, notifies=notifies), run_headers(run))
+    """Return what the run did, step by step, and what is under way of it; see `timeline_fields`."""
+    told = timeline_fields(run, events, superstep, notifies=notifies, names_causes=names_causes)
+    return json_reply(200, told, run_headers(run))

@@ -85,7 +85,9 @@ class Frame:
 class Frames:
     """Folds what follows one run into the frames after position `after`; what is before has none."""
 
-    def __init__(self, address: Address, after: int, clock: Clock) -> None:
+    def __init__(self, address: Address, after: int, clock: Clock, *, names_causes: bool = False) -> None:
+        """`names_causes`: the app's developer reads them, and is told what a tool raised."""
+        self._names_causes = names_causes
         self._address = address
         self._after = after
         self._clock = clock
@@ -170,7 +172,8 @@ class Frames:
                 arguments = self._arguments.get(event.key, {})
                 return "tool_call", {"id": event.key, "tool": event.name, "arguments": arguments}
             case ToolResult():
-                return "tool_result", {"id": event.key, "tool": self._tools.get(event.key), **tool_outcome(event)}
+                outcome = tool_outcome(event, names_causes=self._names_causes)
+                return "tool_result", {"id": event.key, "tool": self._tools.get(event.key), **outcome}
             case Checkpointed() if event.calls:
                 calls = [{"executor": call.executor, **executor_fields(call)} for call in event.calls]
                 return "superstep", {"superstep": event.superstep, "executors": calls}
@@ -213,7 +216,8 @@ class FrameBatch:
 class Streams:
     """Makes the streams of an app's runs, and answers reads of them by the Durable Streams protocol."""
 
-    def __init__(self, following: Following, clock: Clock = time.time) -> None:
+    def __init__(self, following: Following, clock: Clock = time.time, *, names_causes: bool = False) -> None:
+        self._names_causes = names_causes
         self._following = following
         self._clock = clock
 
@@ -260,7 +264,7 @@ class Streams:
 
         What is before is folded and not sent. The follower is let go when the generator is closed.
         """
-        frames = Frames(run.address, after, self._clock)
+        frames = Frames(run.address, after, self._clock, names_causes=self._names_causes)
         following = self._following.follow(run, client, logged_only=logged_only, with_executors=True)
         async with aclosing(following) as update_lists:
             async for updates in update_lists:

@@ -16,6 +16,7 @@ from typing_extensions import NotRequired, TypedDict
 from hosting.budgets import cost_text
 from hosting.ports import iso
 from hosting.request.run_request import ExecutorCall, Superstep
+from hosting.runner.causes import cause_sentence
 from hosting.service.outcome import USAGE_NAMES, RunIds, RunStatus, Usage, shown_usage, status_of, usage_of
 from hosting.thread.events import (
     Accepted,
@@ -105,13 +106,19 @@ class RunTimeline(RunIds):
 
 
 def timeline_fields(
-    run: Run, events: Iterable[tuple[int, Event]], superstep: Superstep | None = None, *, notifies: bool = False
+    run: Run,
+    events: Iterable[tuple[int, Event]],
+    superstep: Superstep | None = None,
+    *,
+    notifies: bool = False,
+    names_causes: bool = False,
 ) -> RunTimeline:
     """Return the run's timeline; `events` are those of its thread from the run's first on.
 
-    `superstep` is that of a workflow, while it is under way. `notifies`: its agent has a webhook.
+    `superstep` is that of a workflow, while it is under way. `notifies`: its agent has a webhook. `names_causes`: it
+    is read by the app's developer.
     """
-    timeline = _Timeline()
+    timeline = _Timeline(names_causes=names_causes)
     for _, event in events:
         if isinstance(event, RunEvent) and event.run_id == run.run_id:
             timeline.add(event)
@@ -170,12 +177,18 @@ def executor_fields(call: ExecutorCall) -> dict[str, Any]:
     }
 
 
-def tool_outcome(event: ToolResult) -> dict[str, str]:
-    """Return what a tool call came to: its `result` as text, or an `error`."""
+def tool_outcome(event: ToolResult, *, names_causes: bool = False) -> dict[str, str]:
+    """Return what a tool call came to: its `result` as text, or an `error`; `names_causes`: what the tool raised too.
+
+    That is foreign text, which is for the developer of the tool alone.
+    """
     if event.interrupted:
         return {"error": "The process ended while the tool ran. Whether it did its work is unknown."}
     if event.error is not None:
-        return {"error": "The tool failed."}
+        cause = f"{event.raised}{event.error}".strip() if names_causes else ""
+        return {
+            "error": f"The tool failed: {cause_sentence(event.raised, event.error)}" if cause else "The tool failed."
+        }
     if event.contents is None:
         return {"result": event.text or ""}
     texts = (content.get("text") or "" for content in event.contents if content.get("type") == "text")
@@ -188,8 +201,9 @@ _CUT_SHORT = "The attempt ended while the tool ran. Whether it did its work is u
 class _Timeline:
     """The fold: its steps so far, what they `used`, and what the next event may belong to."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, names_causes: bool) -> None:
         self.steps: list[TimelineStep] = []
+        self._names_causes = names_causes
         self._attempt: TimelineStep | None = None
         self._calls: dict[str, tuple[str, Any]] = {}
         self._tools: dict[str, TimelineStep] = {}
@@ -320,7 +334,7 @@ class _Timeline:
             name = self._calls.get(event.key, ("", {}))[0] if step is None else step["tool"]
             step = self._tool_call(event.key, name, self._ready_at.get(within, event.at))
         step["ended_at"] = step["ended_at"] or iso(event.at)
-        step.update(tool_outcome(event))  # type: ignore[typeddict-item]
+        step.update(tool_outcome(event, names_causes=self._names_causes))  # type: ignore[typeddict-item]
         self._ready_at[within] = event.at
 
     def _answer(self, event: Completed) -> None:

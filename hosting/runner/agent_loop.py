@@ -126,7 +126,7 @@ class AgentLoop:
     """An event loop in a daemon thread, started by the first run.
 
     It admits no run once it is blocked for `most_blocked_seconds`; `names_code`: callers learn by which line, and
-    `names_causes`: what a failed run's agent raised.
+    `names_causes`: what a failed run's agent raised, or a tool.
     """
 
     def __init__(

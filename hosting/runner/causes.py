@@ -27,10 +27,15 @@ def _chain_of(error: BaseException) -> list[BaseException]:
 def named_cause(error: BaseException) -> str:
     """Return what was raised, in one line that ends as a sentence; foreign code may fail at that too."""
     with suppress(Exception):
-        cause = ": ".join(filter(None, [type(error).__name__, " ".join(str(error).split())]))
-        shown = cause if len(cause) <= LONGEST_CAUSE else f"{cause[:LONGEST_CAUSE]}…"
-        return shown if shown.endswith((".", "!", "?", "…")) else f"{shown}."
+        return cause_sentence(type(error).__name__, str(error))
     return f"{type(error).__name__}."
+
+
+def cause_sentence(raised: str, text: str) -> str:
+    """Return the class and the text of an error in one line that ends as a sentence."""
+    cause = ": ".join(filter(None, [raised, " ".join(text.split())]))
+    shown = cause if len(cause) <= LONGEST_CAUSE else f"{cause[:LONGEST_CAUSE]}…"
+    return shown if shown.endswith((".", "!", "?", "…")) else f"{shown}."
 
 
 def unreached_address(error: BaseException) -> str:

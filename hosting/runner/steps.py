@@ -381,8 +381,9 @@ async def _call(
         called = not refuses_arguments(error)
         if called:  # the model gets it from the framework, and the log no more than the error's class
             logger.warning("Tool %s of run %s raised.", context.function.name, held.run_id, exc_info=error)
-        text = portable_text(str(error))
-        await recorder.append(ToolResult(at=held.clocks.wall(), run_id=held.run_id, key=key, error=text, called=called))
+        text, raised = portable_text(str(error)), type(error).__name__ if called else ""
+        at, run_id = held.clocks.wall(), held.run_id
+        await recorder.append(ToolResult(at=at, run_id=run_id, key=key, error=text, raised=raised, called=called))
         raise
     finally:
         WITHIN.reset(token)

@@ -156,8 +156,8 @@ class ToolStarted(RunEvent):
 class ToolResult(RunEvent):
     """The call `key` ended: with `contents` in the framework's own form, a `text`, or an `error` in the tool's own.
 
-    Not `called`: the error is the framework's, which refused the arguments. `interrupted`: the process ended while the
-    tool ran; what came of it is unknown, and it is not called again.
+    `raised` is the class of that error. Not `called`: the error is the framework's, which refused the arguments.
+    `interrupted`: the process ended while the tool ran; what came of it is unknown, and it is not called again.
     """
 
     kind: Literal["tool_result"] = "tool_result"
@@ -165,6 +165,7 @@ class ToolResult(RunEvent):
     contents: list[dict[str, Any]] | None = None
     text: str | None = None
     error: str | None = None
+    raised: str = Field(default="", exclude_if=not_)
     called: bool = True
     interrupted: bool = False
 

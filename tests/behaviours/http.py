@@ -62,7 +62,8 @@ BEHAVIOURS = {
     "http.unknown-places": "What is not there is 404, what cannot be asked for 400, by a problem.",
     "http.full-disk": "On a full disk a turn is answered within 20 s, the process is not ready, and what was promised "
     "is done when there is room (Readiness).",
-    "http.local-cause": "On the local host a failed run's answer has its cause, on Azure never (http-api.md).",
+    "http.local-cause": "On the local host a failed run's answer has its cause, and a failed tool call in the stream "
+    "and the timeline; on Azure never (http-api.md, tools.md).",
     "http.negotiates": "The answer is JSON or text as Accept prefers, else as the request was.",
     "http.json-without-its-type": "A JSON object with a request's fields and without a JSON content type is refused, "
     "and the header is named.",

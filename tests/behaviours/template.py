@@ -10,6 +10,7 @@ BEHAVIOURS = {
     "template.offline-remembers-by-the-conversation": "What the offline model recalls comes from the conversation it "
     "is sent, and from nowhere else.",
     "template.offline-is-deterministic": "The same conversation always gets the same answer, streamed or whole.",
+    "template.tools-explain": "The model reads what a tool's exception says, hosted as plain (tools.md).",
     "template.offline-values-bounded": "A response_format for which the offline model would make more than so many "
     "values or characters fails its run at once, by a sentence in the log.",
     "template.no-settings-no-network": "With no model settings the agents talk to the offline model.",
