@@ -138,6 +138,7 @@ class ThreadLog:
         self._names = names
         self._queued = QueuedRuns(clocks, names)
         self._store = store
+        self.processes = store.processes
         self._attachments = attachments
         self._hub = hub
         self._patience_seconds = patience_seconds

@@ -137,7 +137,7 @@ class HeldRuns:
     def claim_terms(self, agent: str, holder: Holder = "caller") -> ClaimTerms:
         """Return the terms of a claim by this process, with a new token."""
         deadline = self._log.clocks.wall() + self.longest_seconds(agent)
-        return ClaimTerms(new_id(), holder, self.lease_seconds, deadline)
+        return ClaimTerms(new_id(), holder, self.lease_seconds, deadline, self._log.processes.name)
 
     @contextmanager
     def watched(self, address: Address, run_id: str, client: EntityClient) -> Iterator[None]:

@@ -197,8 +197,8 @@ class PromiseSweep:
                 await client.signal(*run.address.entity, "run", {"run_id": run.run_id, "logged": True})
 
     def _stands_still(self, head: Head, seen: tuple[str, float] | None, key: str) -> bool:
-        """Return whether nobody has the run, or its holder appended nothing for longer than its lease, as seen here."""
-        if head.claim is None:
+        """Return whether nobody has the run, or its holder is gone or appended nothing for longer than its lease."""
+        if head.claim is None or self._log.processes.is_gone(head.claim.process):
             return True
         now = self._log.clocks.awake()
         append_id, since = seen if seen is not None and seen[0] == head.append_id else (head.append_id, now)

@@ -222,8 +222,10 @@ class ThreadOperations:
 
     def _seen(self, address: Address, watch: _Watch, head: Head) -> _Seen:
         """Return what the operation can do on this head."""
-        lease_seconds = head.claim.lease_seconds if head.claim is not None else 0.0
-        idle_append = watch.idle.of(head, lease_seconds + self._margin_seconds)
+        patience_seconds = 0.0
+        if head.claim is not None and not self._log.processes.is_gone(head.claim.process):
+            patience_seconds = head.claim.lease_seconds + self._margin_seconds
+        idle_append = watch.idle.of(head, patience_seconds)
         has_time = watch.has_time(self._holders.longest_seconds(address.agent))
         is_spent = not has_time and (head.claim is None or idle_append is not None)
         is_spent |= self._holders.draining.is_set()

@@ -156,15 +156,33 @@ class Unknown:
 AppendOutcome = Appended | Conflict | Unknown
 
 
+class Processes:
+    """Which of the processes that use a store live, as far as the store can tell: this one cannot tell of any.
+
+    `name` is this process's, and empty where nobody could be told.
+    """
+
+    @property
+    def name(self) -> str:
+        return ""
+
+    def is_gone(self, name: str) -> bool:
+        """Return whether the process of that name is dead for certain: nothing will be appended by it any more."""
+        return False
+
+
 class ThreadStore(Protocol):
     """Where the logs of threads are kept, shared by all processes of one app.
 
     Every method but `append` raises `errors.LogUnavailableError` when the store cannot be reached or throttles; calling
     again with the same arguments is safe. `batch_seconds` is how long streamed text may well wait for more, by
-    what an append costs here.
+    what an append costs here. `processes` are those that use it.
     """
 
     batch_seconds: float
+
+    @property
+    def processes(self) -> Processes: ...
 
     async def append(self, address: Address, known: StoredHead | None, append: Append) -> AppendOutcome:
         """Write the append if the thread's head is still the known one; all of it in one step, or none.

@@ -16,6 +16,7 @@ from hosting.stores.contract import (
     Appended,
     AppendOutcome,
     Conflict,
+    Processes,
     Row,
     StoredEvent,
     StoredHead,
@@ -45,6 +46,7 @@ class MemoryThreadStore:
     """A `ThreadStore` that ends with its process. Each method is atomic because it awaits nothing."""
 
     batch_seconds = 0.1
+    processes = Processes()
 
     def __init__(self, hub: str, shared: SharedMemory | None = None) -> None:
         self._hub = hub

@@ -44,6 +44,7 @@ from hosting.stores.contract import (
     Appended,
     AppendOutcome,
     Conflict,
+    Processes,
     Row,
     StoredEvent,
     StoredHead,
@@ -256,6 +257,7 @@ class RedisThreadStore:
     """
 
     batch_seconds = 0.035
+    processes = Processes()
 
     def __init__(
         self, url: str, hub: str, patience_seconds: float = PATIENCE_SECONDS, most_watched: int = MOST_WATCHED

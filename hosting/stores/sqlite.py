@@ -30,6 +30,7 @@ from hosting.stores.contract import (
     Unknown,
     Watchers,
 )
+from hosting.stores.processes import MachineProcesses
 from hosting.stores.sqlite_file import LEAST_RECLAIMED_BYTES, PAYLOADS, FileKind, drop, empty, keep
 from hosting.stores.sqlite_writer import StoreFile
 
@@ -185,6 +186,7 @@ class SqliteThreadStore:
         busy_seconds: float = BUSY_SECONDS,
         reclaimed_bytes: int = LEAST_RECLAIMED_BYTES,
     ) -> None:
+        self.processes = MachineProcesses(path)
         self._hub = hub
         self._file = StoreFile(
             THREADS, path, LogUnavailableError, synchronous, busy_seconds, reclaimed_bytes=reclaimed_bytes
@@ -297,3 +299,4 @@ class SqliteThreadStore:
         self._watchers.release()
         self._poller.stop()
         await self._file.close()
+        self.processes.close()

@@ -37,6 +37,7 @@ from hosting.stores.contract import (
     Appended,
     AppendOutcome,
     Conflict,
+    Processes,
     Row,
     StoredEvent,
     StoredHead,
@@ -79,6 +80,7 @@ class TablesThreadStore:
     """
 
     batch_seconds = 0.5
+    processes = Processes()
 
     def __init__(self, connect: ConnectTables, hub: str, call_seconds: float = CALL_SECONDS) -> None:
         name = table_name(hub)

@@ -32,12 +32,13 @@ from hosting.thread.rows import ApprovalRow, DeletedRow, KeyRow, RowChange, RunR
 
 @dataclass(frozen=True)
 class ClaimTerms:
-    """What a claim records of its holder; `deadline` is in seconds since 1970."""
+    """What a claim records of its holder; `deadline` is in seconds since 1970, `process` as in `events.Claimed`."""
 
     token: str
     holder: Holder
     lease_seconds: float
     deadline: float
+    process: str = ""
 
 
 class Command:
@@ -76,8 +77,8 @@ class ClaimRun(Command):
     """Claim the next run; if a `run_id` is given, only that one.
 
     `idle_append`: the newest append, if the claimer saw none by the claim's holder (`open_runs.Claim.renewals`) for the
-    lease plus 5 s by its own clock. The holder is then lost. `since`: the head's position when an entity's
-    operation began. An entity's claim that is not newer is taken over at once.
+    lease plus 5 s by its own clock, or knows that its process is gone. The holder is then lost. `since`: the head's
+    position when an entity's operation began. An entity's claim that is not newer is taken over at once.
     """
 
     at: float

@@ -152,6 +152,7 @@ def _retry(head: Head, command: commands.RetryRun) -> commands.Outcome:
         holder=claim.holder,
         lease_seconds=claim.lease_seconds,
         deadline=claim.deadline,
+        process=claim.process,
         void_after=head.runs[0].settled,
         failed=command.failed,
         unrecorded=command.unrecorded,

@@ -96,6 +96,7 @@ class Draft:
                 holder=terms.holder,
                 lease_seconds=terms.lease_seconds,
                 deadline=terms.deadline,
+                process=terms.process,
                 void_after=run.settled,
             )
         )

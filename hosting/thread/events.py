@@ -77,9 +77,10 @@ class Attached(RunEvent):
 class Claimed(RunEvent):
     """One holder, known by its fencing `token`, runs the agent until `deadline`; `attempt` counts from 1.
 
-    Its lease is renewed by each of its appends. Text after position `void_after` is void: it came from a model
-    call that had not ended. `failed` is the code of the attempt before, where that ended so and is tried again, and
-    `unrecorded` what model calls of it used that no event has: tokens, and their `cost`, by the head's names.
+    `process` is the holder's, by the name that the store gives it, if any. Its lease is renewed by each of its appends.
+    Text after position `void_after` is void: it came from a model call that had not ended. `failed` is the code of the
+    attempt before, where that ended so and is tried again, and `unrecorded` what model calls of it used that no event
+    has: tokens, and their `cost`, by the head's names.
     """
 
     kind: Literal["claimed"] = "claimed"
@@ -88,6 +89,7 @@ class Claimed(RunEvent):
     holder: Holder
     lease_seconds: float
     deadline: float
+    process: str = Field(default="", exclude_if=not_)
     void_after: int = 0
     failed: str | None = None
     unrecorded: dict[str, int] = Field(default_factory=dict, exclude_if=not_)

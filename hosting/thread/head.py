@@ -229,6 +229,7 @@ def _claimed(head: Head, event: events.Claimed) -> Head:
         holder=event.holder,
         lease_seconds=event.lease_seconds,
         deadline=event.deadline,
+        process=event.process,
         void_after=event.void_after,
         position=head.position,
     )

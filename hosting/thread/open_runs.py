@@ -49,10 +49,10 @@ class OpenRun(HeadPart):
 
 
 class Claim(HeadPart):
-    """Who runs the first of the open runs. `position` is that of its `claimed`; `renewals` counts its holder's appends.
+    """Who runs the first of the open runs. `position` is that of its `claimed`, `process` as there.
 
-    An append of anybody else leaves that number: it is no sign that the holder lives. As the `append_id` it is
-    of appends and not of events: one that renews a lease alone has none.
+    `renewals` counts its holder's appends. An append of anybody else leaves that number: it is no sign that the holder
+    lives. As the `append_id` it is of appends and not of events: one that renews a lease alone has none.
     """
 
     run_id: str
@@ -63,6 +63,7 @@ class Claim(HeadPart):
     deadline: float
     void_after: int
     position: int
+    process: str = Field(default="", exclude_if=not_)
     renewals: int = 0
 
 

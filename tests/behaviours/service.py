@@ -53,6 +53,8 @@ BEHAVIOURS = {
     "what is held elsewhere and sends itself on; delivered twice or overlapping it changes nothing twice.",
     "service.temporary": "The thread of a temporary run is deleted by its entity once whoever answers has had a lease "
     "for it.",
+    "service.dead-processes": "On one machine a run whose process is dead is taken over at once; one that is stopped "
+    "is not dead (durability.md).",
     "service.lost-processes": "A run whose process died is taken over by the entity's own clock, a live one never.",
     "service.versions": "A process that meets a thread on which a newer version works decides nothing there: its "
     "delivery is given back (Rules).",

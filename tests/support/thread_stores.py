@@ -14,6 +14,7 @@ from hosting.stores.contract import (
     MOST_POSITION,
     Append,
     AppendOutcome,
+    Processes,
     Row,
     StoredEvent,
     StoredHead,
@@ -34,6 +35,7 @@ class ArmedStore:
     """
 
     batch_seconds = 0.1
+    processes = Processes()
 
     def __init__(self, store: ThreadStore) -> None:
         self._store = store

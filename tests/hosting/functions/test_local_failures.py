@@ -171,14 +171,13 @@ def test_a_restarted_host_says_which_runs_it_took_up_and_nothing_of_our_loggers(
 @pytest.mark.slow
 @pytest.mark.behaviour("service.taken-up-told")
 def test_a_host_that_starts_after_a_kill_says_which_run_was_interrupted_and_when_it_goes_on(tmp_path: Path) -> None:
-    """At once, though it is taken up only when its claim has run out; a run of its own is told by no such line."""
-    folder = make_app(tmp_path, APP, host=HOST_JSON)
+    """At once, though it is taken up only when its claim has run out, because nothing says that its process is dead.
+
+    A run of its own is told by no such line.
+    """
+    folder = killed_in_a_tool(tmp_path)
+    (folder / ".agents" / "log.sqlite-processes").unlink()
     run, call = "/api/agents/Joker/run?thread_id=", "Call wait with {}"
-    with ThreadPoolExecutor() as pool:
-        with RunningHost(folder) as first:
-            broken = pool.submit(httpx.post, f"{first.origin}{run}t", content=call, timeout=START_GUARD_SECONDS)
-            first.wait_for("the tool waits", GUARD_SECONDS)
-        assert isinstance(broken.exception(GUARD_SECONDS), httpx.TransportError)
     with RunningHost(folder) as second:
         line = second.wait_for("was interrupted", GUARD_SECONDS)
         later = {"x-ms-wait-for-response": "no"}
@@ -187,3 +186,29 @@ def test_a_host_that_starts_after_a_kill_says_which_run_was_interrupted_and_when
 
     assert "of agent joker was interrupted: it is taken up within 27 s, unless another process works on it." in line
     assert second.printed_so_far().count("was interrupted") == 1
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("service.dead-processes")
+def test_a_host_that_starts_after_a_kill_goes_on_at_once(tmp_path: Path) -> None:
+    """The first process is known to be dead: nothing is waited for, and nobody is told to wait."""
+    folder = killed_in_a_tool(tmp_path)
+    (folder / "go").touch()
+    with RunningHost(folder) as second:
+        second.wait_for("is taken up: attempt 2", GUARD_SECONDS)
+        second.wait_for("attempts 2", GUARD_SECONDS)
+
+    assert "was interrupted" not in second.printed_so_far()
+
+
+def killed_in_a_tool(tmp_path: Path) -> Path:
+    """Return the folder of an app whose host was killed while the tool waited, in thread t."""
+    folder = make_app(tmp_path, APP, host=HOST_JSON)
+    place = "/api/agents/Joker/run?thread_id=t"
+    with ThreadPoolExecutor() as pool:
+        with RunningHost(folder) as first:
+            sent = {"content": "Call wait with {}", "timeout": START_GUARD_SECONDS}
+            broken = pool.submit(httpx.post, f"{first.origin}{place}", **sent)
+            first.wait_for("the tool waits", GUARD_SECONDS)
+        assert isinstance(broken.exception(GUARD_SECONDS), httpx.TransportError)
+    return folder

@@ -230,6 +230,7 @@ class Process:
         stores = Stores("hub", self.store, engine.archive, attachments)
         documents = Conversations(self.log, cached_bytes, **(remembering or {}))
         bounds: dict[str, Any] = {"most": most, "poll_seconds": 0.05, "lease_seconds": LEASE_SECONDS}
+        self.conversations = documents
         self.holders = HeldRuns(self.log, documents, self.changes, agents, **{**bounds, **(holding or {})})
         self.operations = ThreadOperations(
             self.log,

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import math
 
 import pytest
 
 from hosting.names import Address
 from hosting.request.run_request import RunRequest
-from hosting.service.thread_operations import OutdatedDocumentError
+from hosting.service.thread_operations import OutdatedDocumentError, ThreadOperations
+from hosting.stores.contract import Processes as StoreProcesses
 from hosting.stores.memory import MemoryObjects, SharedMemory
 from hosting.thread.commands import Change, DeleteThread, FinishDelete, ResetThread, TrimThread, Unchanged
 from hosting.thread.events import Accepted, Completed, Failed
@@ -126,6 +128,46 @@ async def test_a_run_whose_process_died_is_taken_over_when_its_lease_is_out(proc
     assert isinstance(await durable.end_of(run.run_id), Completed)
     assert (await durable.kinds())[:3] == ["accepted", "claimed", "claimed"]
     assert output(durable) == ["hi", "echo: hi"]
+
+
+class KnownProcesses(StoreProcesses):
+    """A machine's processes by name; those that are `gone` are dead."""
+
+    gone: frozenset[str] = frozenset()
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    @property
+    def name(self) -> str:
+        return self._name
+
+    def is_gone(self, name: str) -> bool:
+        return name in self.gone
+
+
+@pytest.mark.behaviour("service.dead-processes")
+@pytest.mark.parametrize("gone", [{"caller"}, {"another", ""}])
+async def test_a_run_whose_process_is_known_to_be_dead_is_taken_over_at_once(
+    processes: Processes, gone: set[str]
+) -> None:
+    """The watchman's clock stands still, so no lease ever ends; of any other process it says nothing."""
+    caller, durable = processes
+    caller.log.processes, durable.log.processes = KnownProcesses("caller"), KnownProcesses("durable")
+    durable.log.processes.gone = frozenset(gone)
+    caller.agent.gate.clear()
+    run = await caller.start(call())
+    await until_asked(caller)
+    caller.die()
+    standing = ThreadOperations(
+        durable.log, durable.conversations, durable.holders, watched_seconds=0.05, margin_seconds=math.inf
+    )
+
+    outcome = await standing.run(ADDRESS, None, run.run_id)
+
+    is_taken_over = gone == {"caller"}
+    assert outcome.must_continue is not is_taken_over
+    assert (await durable.kinds()).count("claimed") == 1 + is_taken_over
 
 
 @pytest.mark.slow
