@@ -223,5 +223,5 @@ def timeline_reply(
     names_causes: bool,
 ) -> Reply:
     """Return what the run did, step by step, and what is under way of it; see `timeline_fields`."""
-    told = timeline_fields(run, events, superstep, notifies=notifies, names_causes=names_causes)
-    return json_reply(200, told, run_headers(run))
+    body = timeline_fields(run, events, superstep, notifies=notifies, names_causes=names_causes)
+    return json_reply(200, body, run_headers(run))

@@ -86,7 +86,7 @@ class Frames:
     """Folds what follows one run into the frames after position `after`; what is before has none."""
 
     def __init__(self, address: Address, after: int, clock: Clock, *, names_causes: bool = False) -> None:
-        """`names_causes`: the app's developer reads them, and is told what a tool raised."""
+        """`names_causes`: the app's developer reads them, and learns what a tool raised."""
         self._names_causes = names_causes
         self._address = address
         self._after = after

@@ -157,9 +157,9 @@ AppendOutcome = Appended | Conflict | Unknown
 
 
 class Processes:
-    """Which of the processes that use a store live, as far as the store can tell: this one cannot tell of any.
+    """Which of the processes that use a store live, as far as the store knows: this one knows nothing of any.
 
-    `name` is this process's, and empty where nobody could be told.
+    `name` is this process's, and empty where no other could know about it.
     """
 
     @property

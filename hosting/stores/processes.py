@@ -6,7 +6,7 @@ apart by locks of the same kind, so this is as true as its file is whole.
 
 All processes of a file lock bytes of one other file beside it, each a byte of its own, chosen at random and never used
 again. A process is named by that byte and by the file itself, so that of one which locks another file, or on another
-machine, nothing is said. Locks belong to a process, which loses all of them when it closes the file anywhere: so each
+machine, nothing is known. Locks belong to a process, which loses all of them when it closes the file anywhere: so each
 file is opened once in a process.
 """
 

@@ -48,10 +48,9 @@ class RunEvent(_Event):
 class Accepted(RunEvent):
     """The run exists. `fingerprint` is of the request and the thread that it named; `key` is its idempotency key's row.
 
-    `agent` and `thread_id` are as they were given, `principal` is the caller, None where nobody is signed in,
-    `grant` is what let them in where the thread is another's, and `traceparent` the W3C trace context. `wire` is what a
-    caller on a wire sent besides, for that wire's answers alone.
-    The text of a `streamed` run is logged as it comes. The thread of a `temporary` one goes once it is answered.
+    `agent` and `thread_id` are as they were given, `principal` is the caller, None where nobody is signed in, `grant`
+    what let them in where the thread is another's, `traceparent` the W3C trace context, and `wire` what a caller on a
+    wire sent besides. The text of a `streamed` run is logged as it comes; a `temporary` thread goes with the answer.
     """
 
     kind: Literal["accepted"] = "accepted"
@@ -77,10 +76,9 @@ class Attached(RunEvent):
 class Claimed(RunEvent):
     """One holder, known by its fencing `token`, runs the agent until `deadline`; `attempt` counts from 1.
 
-    `process` is the holder's, by the name that the store gives it, if any. Its lease is renewed by each of its appends.
-    Text after position `void_after` is void: it came from a model call that had not ended. `failed` is the code of the
-    attempt before, where that ended so and is tried again, and `unrecorded` what model calls of it used that no event
-    has: tokens, and their `cost`, by the head's names.
+    It is in `process`, as its store names that. Its lease is renewed by each of its appends. Text after position
+    `void_after` is void: it came from a model call that had not ended. `failed` is the code of the attempt before, if
+    that is tried again, and `unrecorded` what its model calls used that no event has, by the head's names.
     """
 
     kind: Literal["claimed"] = "claimed"
@@ -144,10 +142,7 @@ def model_call_key(within: str, number: int) -> str:
 
 
 class ToolStarted(RunEvent):
-    """A tool is about to be called. `key` is the call's, `digest` of its arguments.
-
-    Each attempt that makes the call records that: an idempotent tool, or an agent that is one, may begin several times.
-    """
+    """A tool is about to be called, in each attempt that does. `key` is the call's, `digest` of its arguments."""
 
     kind: Literal["tool_started"] = "tool_started"
     key: str
@@ -158,8 +153,8 @@ class ToolStarted(RunEvent):
 class ToolResult(RunEvent):
     """The call `key` ended: with `contents` in the framework's own form, a `text`, or an `error` in the tool's own.
 
-    `raised` is the class of that error. Not `called`: the error is the framework's, which refused the arguments.
-    `interrupted`: the process ended while the tool ran; what came of it is unknown, and it is not called again.
+    `raised` is that error's class. Not `called`: the framework refused the arguments. `interrupted`: the process ended
+    while the tool ran; what came of it is unknown, and it is not called again.
     """
 
     kind: Literal["tool_result"] = "tool_result"

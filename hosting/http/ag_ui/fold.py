@@ -78,10 +78,12 @@ class _Message:
 class RunFold:
     """One run, for the client that sent `wanted`: `start` returns its first events, `next` those of one more update.
 
-    `waited` has the ids of the calls for which the run before waited, by the model's own.
+    `waited` has the ids of the calls for which the run before waited, by the model's own. `names_causes`: the app's
+    developer reads it, and learns what a tool raised.
     """
 
-    def __init__(self, wanted: RunInput, run: Run, waited: Mapping[str, str]) -> None:
+    def __init__(self, wanted: RunInput, run: Run, waited: Mapping[str, str], *, names_causes: bool = False) -> None:
+        self._names_causes = names_causes
         self._wanted = wanted
         self._ids = {"threadId": wanted.thread_id, "runId": wanted.run_id}
         self._prefix = own_prefix((run.accepted.wire or {}).get("run_id") or run.run_id)
@@ -141,7 +143,7 @@ class RunFold:
             case ToolStarted():
                 self._start_call(position, event)
             case ToolResult() if event.key in self._calls:
-                content = "".join(tool_outcome(event).values())
+                content = "".join(tool_outcome(event, names_causes=self._names_causes).values())
                 self._show_result(str(position), self._calls[event.key], content)
             case Completed():
                 self._complete(event)

@@ -55,7 +55,7 @@ class AgUiWire:
             run, waited = await self._decide(request, agent, wanted)
         else:
             run = await self._start(request, agent, wanted)
-        fold = RunFold(wanted, run, waited)
+        fold = RunFold(wanted, run, waited, names_causes=self._services.loop.names_causes)
         headers = {**run_headers(run), "x-accel-buffering": "no"}
         return Streamed(self._events(fold, run, request.client), headers)
 

@@ -134,13 +134,13 @@ class ConversationVerbs:
         """Return the items of the runs that the log has, and that have an answer or may get one."""
         address, _, log = await self._log(request, names.read_conversation_id(parts["id"]))
         agent = find_agent(self._plan, address.agent).name
-        folds: dict[str, ResponseFold] = {}
+        folds, causes = dict[str, ResponseFold](), self._services.loop.names_causes
         for position, event in log:
             if isinstance(event, Reset):
                 folds.clear()
             elif isinstance(event, RunEvent):
                 if isinstance(event, Accepted):
-                    folds[event.run_id] = ResponseFold(agent, address)
+                    folds[event.run_id] = ResponseFold(agent, address, names_causes=causes)
                 if event.run_id in folds:
                     folds[event.run_id].next(LoggedEvent(position, event))
         items: list[dict[str, Any]] = []

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hosting.http.responses.objects import approval_item, response_object
-from hosting.http.timeline import arguments_text
+from hosting.http.timeline import arguments_text, tool_outcome
 from hosting.names import Address
 from hosting.runner.deltas import common_length
 from hosting.service.broadcast import DeltaText, Update
@@ -82,11 +82,15 @@ class _Item:
 
 @dataclass
 class ResponseFold:
-    """One run: `next` returns the events of one more update, `response` the object as it stands then."""
+    """One run: `next` returns the events of one more update, `response` the object as it stands then.
+
+    `names_causes`: the app's developer reads it, and learns what a tool raised.
+    """
 
     agent: str
     address: Address
     run: Run | None = None
+    names_causes: bool = False
     _items: list[_Item] = field(default_factory=list)
     _message: _Item | None = None
     _calls: dict[str, _Item] = field(default_factory=dict)
@@ -290,13 +294,9 @@ class ResponseFold:
     def _end_call(self, event: ToolResult) -> None:
         if (item := self._calls.get(event.key)) is None:
             return
-        fault = "The tool failed." if event.error is not None else None
-        if event.interrupted:
-            fault = "The process ended while the tool ran. Whether it did its work is unknown."
-        if fault is None:
-            contents = event.contents or ()
-            texts = (content.get("text") or "" for content in contents if content.get("type") == "text")
-            item.value["output"] = (event.text or "") if event.contents is None else "".join(texts)
+        outcome = tool_outcome(event, names_causes=self.names_causes)
+        if (fault := outcome.get("error")) is None:
+            item.value["output"] = outcome["result"]
         else:
             content = [{"type": "text", "text": fault}]
             item.value["error"] = {"type": "mcp_tool_execution_error", "content": content}

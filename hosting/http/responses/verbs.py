@@ -221,9 +221,13 @@ class ResponsesWire:
         except UnknownRunError as error:
             raise UnknownRunError("There is no such response, or it is older than the log.") from error
 
+    def _fold(self, run: Run) -> ResponseFold:
+        name, causes = find_agent(self._plan, run.accepted.agent).name, self._services.loop.names_causes
+        return ResponseFold(name, run.address, names_causes=causes)
+
     async def _shown(self, run: Run, client: EntityClient) -> Reply:
         """Return the response as its log has it; one that has ended and is not to be stored goes with that."""
-        fold = ResponseFold(find_agent(self._plan, run.accepted.agent).name, run.address)
+        fold = self._fold(run)
         through = run.end or MOST_POSITION
         for position, event in await self._services.log.events(run.address, run.first - 1, through=through):
             if isinstance(event, RunEvent) and event.run_id == run.run_id:
@@ -238,7 +242,7 @@ class ResponsesWire:
 
     async def _events(self, run: Run, client: EntityClient, after: int) -> AsyncGenerator[bytes, None]:
         """Yield the events after that number up to the run's end, deltas as they come."""
-        fold, number = ResponseFold(find_agent(self._plan, run.accepted.agent).name, run.address), after
+        fold, number = self._fold(run), after
         try:
             async with aclosing(self._services.following.follow(run, client)) as lists:
                 async for updates in lists:

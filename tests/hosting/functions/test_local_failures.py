@@ -107,6 +107,24 @@ async def test_what_a_tool_raised_is_in_stream_and_timeline_on_the_local_host_al
     assert [step["error"] for step in steps if step["kind"] == "tool_call"] == [told]
 
 
+@pytest.mark.behaviour("http.local-cause")
+@pytest.mark.parametrize(("environ", "told"), [(LOCAL, "The tool failed: LookupError: "), ({}, "The tool failed.")])
+async def test_what_a_tool_raised_is_on_the_wires_on_the_local_host_alone(environ: dict[str, str], told: str) -> None:
+    """In the protocols whose events have the results of tools."""
+    app = app_of(clerk(), environ={**MEMORY, **environ}, wires=["responses", "ag-ui"])
+    asked = {"threadId": "t", "runId": "r", "messages": [{"id": "m", "role": "user", "content": CALL}]}
+    async with served(app) as (_, http):
+        answer = (await http.post("/api/openai/v1/responses", json={"model": "Joker", "input": CALL})).json()
+        again = (await http.get(f"/api/openai/v1/responses/{answer['id']}")).json()
+        events = (await http.post("/api/ag-ui/Joker", json=asked)).text
+
+    for response in (answer, again):
+        (error,) = [item["error"] for item in response["output"] if item["type"] == "mcp_call"]
+        assert error["content"][0]["text"].startswith(told)
+    assert f'"content": "{told}' in events
+    assert ("There is no order" in events) is bool(environ)
+
+
 @pytest.mark.behaviour("template.tools-explain")
 @pytest.mark.parametrize("message", [CALL, SILENT])
 @pytest.mark.parametrize("configuration", [None, DETAILED])
