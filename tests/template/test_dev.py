@@ -401,3 +401,15 @@ def test_docs_makes_the_site_with_the_python_of_venv(checkout: Checkout) -> None
 
     assert "Installing requirements-docs.txt: done" in finished.stdout
     assert finished.stdout.splitlines()[-1] == str(checkout.folder / ".venv")
+
+
+@pytest.mark.behaviour("template.small-model")
+def test_model_serves_with_the_python_of_venv_and_passes_its_options_on(checkout: Checkout) -> None:
+    """Installed is only what that needs."""
+    checkout.write("requirements-model.txt", "")
+    checkout.write("tests/model/server.py", HOST)
+    finished = checkout.dev("model", "--port", "9000")
+
+    assert finished.returncode == 7, finished.stderr
+    assert "Installing requirements-model.txt: done" in finished.stdout
+    assert json.loads(finished.stdout.splitlines()[-1])["arguments"] == ["--port", "9000"]
