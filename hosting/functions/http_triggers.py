@@ -71,12 +71,17 @@ from hosting.service.services import Services
 from hosting.settings import Settings
 
 
+def _streams(services: Services) -> Streams:
+    """Return the streams of runs; where the app is its developer's, they have what tools raised."""
+    return Streams(services.following, names_causes=services.loop.names_causes)
+
+
 class Starting:
     """Answers requests that start a run."""
 
     def __init__(self, services: Services, settings: Settings) -> None:
         self._runs, self._budgets = services.runs, services.budgets
-        self._streams = Streams(services.following, names_causes=services.loop.names_causes)
+        self._streams = _streams(services)
         self._settings = settings
 
     async def reply(self, request: HttpRequest, agent: AgentPlan, limits: Limits) -> Reply | Streamed:
@@ -122,7 +127,7 @@ def register_agent(served: Served, agent: AgentPlan, services: Services, setting
 
 def register_runs(served: Served, services: Services) -> None:
     """Register the run's status, event and cancel routes."""
-    runs, streams = services.runs, Streams(services.following, names_causes=services.loop.names_causes)
+    runs, streams = services.runs, _streams(services)
 
     @serves(served, routes.STATUS)
     async def read(request: HttpRequest) -> Reply:
@@ -274,11 +279,7 @@ def _register_changes(served: Served, services: Services, settings: Settings) ->
 
 def register_approvals(served: Served, services: Services, settings: Settings) -> None:
     """Register the routes of approvals, for all agents' threads."""
-    approvals, runs, streams = (
-        services.approvals,
-        services.runs,
-        Streams(services.following, names_causes=services.loop.names_causes),
-    )
+    approvals, runs, streams = services.approvals, services.runs, _streams(services)
 
     @serves(served, routes.APPROVALS)
     async def waiting(request: HttpRequest) -> Reply:
