@@ -9,16 +9,15 @@ An append whose outcome was unknown may turn out to be behind others: a head say
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Callable
 from typing import Generic, TypeVar
-from weakref import WeakValueDictionary
 
 from pydantic import BaseModel, ConfigDict
 
 from hosting.names import Address, new_id
 from hosting.runner.recent import Recent
 from hosting.runner.thread_log import ThreadLog
+from hosting.runner.turns import Turns
 from hosting.stores.contract import Append, Appended, Conflict, StoredHead, ThreadStore
 
 _NEWEST = 32
@@ -61,7 +60,7 @@ class OwnerHeads(Generic[HeadT]):
         self._log = log
         self._store = store
         self._heads: Recent[str, StoredHead] = Recent(_CACHED_BYTES)
-        self._changing: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._turns = Turns()
 
     def known(self, owner: str) -> HeadT:
         """Return the owner's head as this process knows it, which may be older than the store's: a new one at first."""
@@ -76,7 +75,7 @@ class OwnerHeads(Generic[HeadT]):
 
         The first head that it is given is the one that this process knows, which may be older than the store's.
         """
-        async with self._changing.setdefault(owner, asyncio.Lock()):
+        async with self._turns.turn(self._address(owner)):
             known = self._heads.get(owner) or await self._read(owner)
             while (newer := changed(head := self._decoded(known))) is not None:
                 payload = newer.model_dump_json().encode()

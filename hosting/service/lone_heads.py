@@ -1,45 +1,54 @@
 """Logs that are a head alone, without events: what changes as a whole, and leaves nothing of what it was.
 
-Whoever changes one reads it, decides, and puts what it comes to in the place of what was read. If somebody else came
-first, they read again. What such a log says is in one place, so what is taken out of it is gone, once the store
-has left it in none of its files: whoever takes something out calls `ThreadStore.scrub` then.
+Theory. Whoever changes one reads it, decides, and puts what it comes to in the place of what was read. If somebody else
+came first, they decide again on what that one left. Each time one of them wins, so nobody gives up for it: only a store
+that gives no answer within the log's patience ends a change. Those of one process take turns, for each would cost the
+others a call of the store.
+
+What such a log says is in one place, so what is taken out of it is gone, once the store has left it in none of its
+files: whoever takes something out calls `ThreadStore.scrub` then.
 """
 
 from __future__ import annotations
 
-import asyncio
+from contextlib import AbstractAsyncContextManager
 
-from hosting.errors import LogUnavailableError
 from hosting.names import Address, new_id
+from hosting.runner.thread_log import ThreadLog
+from hosting.runner.turns import Turns
 from hosting.stores.contract import Append, Appended, Conflict, StoredHead, ThreadStore
 
-_TRIES = 5
-_PAUSE_SECONDS = 0.05
 
+class LoneHeads:
+    """The lone heads of one store, for one event loop; each method raises `LogUnavailableError`."""
 
-async def replace_head(
-    store: ThreadStore, address: Address, known: StoredHead | None, payload: bytes
-) -> Appended | Conflict:
-    """Return what came of putting a payload in the place of the known head's, None where there is none.
+    def __init__(self, store: ThreadStore, log: ThreadLog) -> None:
+        self._store = store
+        self._log = log
+        self._turns = Turns()
 
-    Raises `LogUnavailableError` where that is not known, and `ValueError` for a payload that no head takes.
-    """
-    append = Append(StoredHead(0 if known is None else known.position, new_id(), payload))
-    for _ in range(_TRIES):
-        outcome = await store.append(address, known, append)
-        if isinstance(outcome, Appended | Conflict):
-            return outcome
-        await asyncio.sleep(max(outcome.retry_after_seconds, _PAUSE_SECONDS))
-    raise LogUnavailableError()
+    def turn(self, address: Address) -> AbstractAsyncContextManager[None]:
+        """Return what is entered to change a head, as `Turns.turn` says."""
+        return self._turns.turn(address)
 
+    async def read(self, address: Address) -> StoredHead | None:
+        """Return the head as the store has it."""
+        return await self._log.retried("read", address.agent, lambda: self._store.head(address))
 
-async def remove_head(store: ThreadStore, address: Address) -> None:
-    """Remove a log with all that it holds. Raises `LogUnavailableError`, also where others change it each time."""
-    for _ in range(_TRIES):
-        known = await store.head(address)
-        if known is None:
-            await store.scrub()  # a call before this one may have removed it, and was broken off
-            return
-        if await store.forget(address, known):
-            return
-    raise LogUnavailableError("Many change this at once. Try again.")
+    async def replace(self, address: Address, known: StoredHead | None, payload: bytes) -> Appended | Conflict:
+        """Return what came of putting a payload in the place of the known head's, None where there is none.
+
+        Raises `ValueError` for a payload that no head takes.
+        """
+        append = Append(StoredHead(0 if known is None else known.position, new_id(), payload))
+        answer: Appended | Conflict = await self._log.retried(
+            "append", address.agent, lambda: self._store.append(address, known, append)
+        )
+        return answer
+
+    async def remove(self, address: Address) -> None:
+        """Remove a log with all that it holds."""
+        async with self.turn(address):
+            while (known := await self.read(address)) is not None:
+                await self._store.forget(address, known)
+            await self._store.scrub()  # a call before this one may have removed it, and was broken off

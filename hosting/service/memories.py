@@ -14,20 +14,19 @@ from functools import partial
 
 from pydantic import BaseModel, ConfigDict
 
-from hosting.errors import ConfigurationError, LogUnavailableError, MemoryFullError, NewerVersionError
+from hosting.errors import ConfigurationError, MemoryFullError, NewerVersionError
 from hosting.memory import Fact, OwnerMemory, RunMemory
 from hosting.names import Address
+from hosting.ports import Clocks
 from hosting.runner.agent_loop import RUN
 from hosting.runner.framework import agents_within
 from hosting.runner.held_run import HeldRun
-from hosting.runner.thread_log import ThreadLog
-from hosting.service.lone_heads import remove_head, replace_head
+from hosting.service.lone_heads import LoneHeads
 from hosting.stores.contract import MOST_HEAD_BYTES, Appended, StoredHead, ThreadStore
 
 VERSION = 1
 MOST_BYTES = MOST_HEAD_BYTES - 4096
 """What all facts of an owner may take, as JSON: some hundred sentences."""
-_TRIES = 8
 
 
 class _Memory(BaseModel):
@@ -48,9 +47,10 @@ class Memories:
     What reads or writes one raises `LogUnavailableError` and `NewerVersionError`.
     """
 
-    def __init__(self, store: ThreadStore, log: ThreadLog) -> None:
+    def __init__(self, store: ThreadStore, heads: LoneHeads, clocks: Clocks) -> None:
         self._store = store
-        self._log = log
+        self._heads = heads
+        self._clocks = clocks
         self._agents: set[str] = set()
         self._names: dict[OwnerMemory, str] = {}
 
@@ -93,7 +93,7 @@ class Memories:
 
     async def facts(self, agent: str, owner: str) -> tuple[Fact, ...]:
         """Return all that an agent knows of an owner, the oldest first."""
-        return (await self._read(_address(agent, owner)))[1].facts
+        return _as_read(await self._heads.read(_address(agent, owner))).facts
 
     async def remember(self, agent: str, owner: str, fact: Fact) -> Fact:
         """Return the fact, which is there from now on, or the one of its id or words that is there already.
@@ -144,40 +144,35 @@ class Memories:
     async def erase(self, agents: Iterable[str], owner: str) -> None:
         """Forget all that these agents know of an owner."""
         for agent in agents:
-            await remove_head(self._store, _address(agent, owner))
+            await self._heads.remove(_address(agent, owner))
 
     def now(self) -> float:
         """Return the time by which facts are dated."""
-        return self._log.clocks.wall()
-
-    async def _read(self, address: Address) -> tuple[StoredHead | None, _Memory]:
-        stored = await self._log.retried("read", address.agent, lambda: self._store.head(address))
-        if stored is None:
-            return None, _Memory()
-        memory = _Memory.model_validate_json(stored.payload)
-        if memory.v > VERSION:
-            raise NewerVersionError("A newer version of this app wrote this memory. Try again; the newer one answers.")
-        return stored, memory
+        return self._clocks.wall()
 
     async def _change(self, agent: str, owner: str, change: Change) -> tuple[Fact, ...]:
         """Return the facts after a change; one that changes nothing appends nothing."""
         address = _address(agent, owner)
-        for _ in range(_TRIES):
-            stored, memory = await self._read(address)
-            before = memory.facts
-            after = change(before)
-            if after == before:
-                return after
-            payload = _as_stored(memory.model_copy(update={"facts": after}))
-            if len(payload) > MOST_BYTES:
-                raise MemoryFullError(
-                    f"The memory has {len(before)} facts and takes no more ({MOST_BYTES:,} bytes). Forget some first."
-                )
-            if stored is not None and payload == stored.payload:
-                return after
-            if isinstance(await replace_head(self._store, address, stored, payload), Appended):
-                return after
-        raise LogUnavailableError("Many change the memory at once. Try again.")
+        async with self._heads.turn(address):
+            stored = await self._heads.read(address)
+            while True:
+                memory = _as_read(stored)
+                before = memory.facts
+                after = change(before)
+                if after == before:
+                    return after
+                payload = _as_stored(memory.model_copy(update={"facts": after}))
+                if len(payload) > MOST_BYTES:
+                    raise MemoryFullError(
+                        f"The memory has {len(before)} facts and takes no more ({MOST_BYTES:,} bytes). "
+                        "Forget some first."
+                    )
+                if stored is not None and payload == stored.payload:
+                    return after
+                outcome = await self._heads.replace(address, stored, payload)
+                if isinstance(outcome, Appended):
+                    return after
+                stored = outcome.head
 
 
 @dataclass(frozen=True)
@@ -205,6 +200,13 @@ class _HeldMemory:
 
 def _memories_of(agent: object) -> list[OwnerMemory]:
     return [one for one in getattr(agent, "context_providers", None) or () if isinstance(one, OwnerMemory)]
+
+
+def _as_read(stored: StoredHead | None) -> _Memory:
+    memory = _Memory() if stored is None else _Memory.model_validate_json(stored.payload)
+    if memory.v > VERSION:
+        raise NewerVersionError("A newer version of this app wrote this memory. Try again; the newer one answers.")
+    return memory
 
 
 def _as_stored(memory: _Memory) -> bytes:

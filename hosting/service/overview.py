@@ -55,7 +55,6 @@ _PAGE = 200
 _AT_ONCE = 16
 _UNWRITTEN_SECONDS = 600.0
 """How much longer ago than it is a process may have seen all changes by what is written."""
-_TRIES = 5
 
 
 @dataclass(frozen=True)
@@ -185,10 +184,9 @@ class Overview:
             await self._written.erase(agent.lower(), owner)
 
     async def _refresh(self, agent: str, owner: str, client: EntityClient) -> OverviewState:
-        for _ in range(_TRIES):
+        while True:  # who moved it has brought it on, and readers wait no longer than they do for any refresh
             with suppress(OverviewMovedError):
                 return await self._refresh_once(agent, owner, client)
-        raise LogUnavailableError("Many processes read the overview at once. Try again.")
 
     async def _refresh_once(self, agent: str, owner: str, client: EntityClient) -> OverviewState:
         state, now = await self._written.read((agent, owner)), self._clock()

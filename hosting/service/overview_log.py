@@ -28,7 +28,6 @@ _WRITTEN_BYTES = 120
 """All threads of one append, and about what one takes besides its id; the days take the rest."""
 _CACHED_BYTES = 16 * 1024 * 1024
 _THREAD_BYTES = 700
-_TRIES = 5
 
 
 class _Value(BaseModel):
@@ -106,7 +105,7 @@ class OverviewLog:
     async def read(self, key: tuple[str, str]) -> OverviewState:
         """Return the overview as the store has it."""
         address = _address(*key)
-        for _ in range(_TRIES):
+        while True:  # again where what is older went while it was read
             known, stored = self._states.get(key) or OverviewState(), await self._store.head(address)
             if stored is None:
                 return OverviewState()
@@ -125,13 +124,12 @@ class OverviewLog:
                 state.stored, state.head = stored, head
                 self._states.keep(key, state, state.memory_bytes)
                 return state
-        raise LogUnavailableError("The overview changes while it is read. Try again.")
 
     async def erase(self, agent: str, owner: str) -> None:
         """Remove all that is known, as if nobody had ever looked. Raises `LogUnavailableError`."""
         address = _address(agent, owner)
         self._states.forget((agent, owner))
-        if (stored := await self._store.head(address)) is not None:
+        while (stored := await self._store.head(address)) is not None:  # a look that goes on may append once more
             await self._store.erase(address, stored.position)
             await self._store.forget(address, stored)
 

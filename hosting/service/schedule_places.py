@@ -8,14 +8,12 @@ from then on; one that was taken long ago and is no schedule is nobody's, becaus
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Mapping
-from weakref import WeakValueDictionary
 
 from hosting.errors import TooManySchedulesError
 from hosting.names import Address
-from hosting.service.lone_heads import remove_head, replace_head
+from hosting.service.lone_heads import LoneHeads
 from hosting.stores.contract import Appended, StoredHead, ThreadStore
 
 MOST_SCHEDULES = 200
@@ -30,17 +28,17 @@ class SchedulePlaces:
     What reads or writes one raises `LogUnavailableError`.
     """
 
-    def __init__(self, store: ThreadStore, most: int) -> None:
+    def __init__(self, store: ThreadStore, heads: LoneHeads, most: int) -> None:
         self._store = store
+        self._heads = heads
         self._most = most
-        self._taking: WeakValueDictionary[Address, asyncio.Lock] = WeakValueDictionary()
 
     async def take(self, schedule: Address, now: float) -> None:
         """Take a place for a schedule that is about to be stored; raise `TooManySchedulesError` where none is left."""
         places = _places(schedule)
-        async with self._taking.setdefault(places, asyncio.Lock()):
+        async with self._heads.turn(places):
             while True:
-                stored = await self._store.head(places)
+                stored = await self._heads.read(places)
                 taken = {id_: at for id_, at in _read(stored).items() if at > now - NEW_SECONDS}
                 taken[schedule.thread_id] = now
                 listed = await self._store.heads(schedule.agent, schedule.owner, "", MOST_SCHEDULES)
@@ -55,18 +53,18 @@ class SchedulePlaces:
     async def leave(self, schedule: Address) -> None:
         """Give back the place of a schedule that is not there; nothing where it has none."""
         places = _places(schedule)
-        async with self._taking.setdefault(places, asyncio.Lock()):
-            while schedule.thread_id in (taken := _read(stored := await self._store.head(places))):
+        async with self._heads.turn(places):
+            while schedule.thread_id in (taken := _read(stored := await self._heads.read(places))):
                 del taken[schedule.thread_id]
                 if await self._wrote(places, stored, taken):
                     return
 
     async def erase(self, schedule: Address) -> None:
         """Remove the record of the owner who has, or had, such a schedule."""
-        await remove_head(self._store, _places(schedule))
+        await self._heads.remove(_places(schedule))
 
     async def _wrote(self, places: Address, known: StoredHead | None, taken: Mapping[str, float]) -> bool:
-        return isinstance(await replace_head(self._store, places, known, json.dumps(taken).encode()), Appended)
+        return isinstance(await self._heads.replace(places, known, json.dumps(taken).encode()), Appended)
 
 
 def _places(schedule: Address) -> Address:

@@ -36,7 +36,7 @@ from hosting.principal import Caller
 from hosting.request.run_call import StartRun, Wait
 from hosting.request.schedule_call import NewSchedule
 from hosting.schedules import LONGEST_AHEAD_SECONDS
-from hosting.service.lone_heads import replace_head
+from hosting.service.lone_heads import LoneHeads
 from hosting.service.promised_runs import DEPLOYING_SECONDS
 from hosting.service.runs import Runs
 from hosting.service.schedule import LastRun, Schedule, decode, encode
@@ -109,13 +109,21 @@ class Schedules:
     """The schedules of one app, whose agents are `agents`, by their names in lower case."""
 
     def __init__(
-        self, store: ThreadStore, runs: Runs, agents: Mapping[str, AgentPlan], clocks: Clocks, most: int
+        self,
+        store: ThreadStore,
+        heads: LoneHeads,
+        runs: Runs,
+        agents: Mapping[str, AgentPlan],
+        *,
+        clocks: Clocks,
+        most: int,
     ) -> None:
         self._store = store
+        self._heads = heads
         self._runs = runs
         self._agents = agents
         self._clocks = clocks
-        self._places = SchedulePlaces(store, most)
+        self._places = SchedulePlaces(store, heads, most)
 
     async def create(
         self, agent: str, wanted: NewSchedule, client: ClockClient, caller: Caller
@@ -353,7 +361,7 @@ class Schedules:
         return stored
 
     async def _appended(self, name: ScheduleName, known: StoredHead | None, schedule: Schedule) -> Appended | Conflict:
-        return await replace_head(self._store, name.address, known, encode(schedule))
+        return await self._heads.replace(name.address, known, encode(schedule))
 
     async def _start(self, clock: ScheduleClock, first: float, client: ClockClient) -> None:
         wake_at = utc(min(first, self._clocks.wall() + DAY_SECONDS))

@@ -39,6 +39,7 @@ from hosting.service.forking import Forking
 from hosting.service.held_runs import HeldRuns
 from hosting.service.lending import Lending
 from hosting.service.limiting import Limiter
+from hosting.service.lone_heads import LoneHeads
 from hosting.service.memories import Memories
 from hosting.service.operators_view import OperatorsView
 from hosting.service.overview import Overview
@@ -175,15 +176,17 @@ class Services:
         stores = self.stores
         self._pace = _batch_pace(self.settings, stores.threads)
         self.overview = Overview(stores.threads, self.log)
-        self.memories = Memories(stores.threads, self.log)
+        heads = LoneHeads(stores.threads, self.log)
+        self.memories = Memories(stores.threads, heads, self.log.clocks)
         self.budgets = Budgets(self.log)
         self.sharing = Sharing(self.log)
         self.shared_store = SharedStore(self.log, stores.threads)
         self.retention = Retention(self.log, self.settings.log_days)
         self.operators_view = OperatorsView(self.log, self.holders, self.overview, self.promised)
         self._planned: dict[str, AgentPlan] = {}
-        most = self.settings.schedules
-        self.schedules = Schedules(stores.threads, self.runs, self._planned, self.log.clocks, most)
+        self.schedules = Schedules(
+            stores.threads, heads, self.runs, self._planned, clocks=self.log.clocks, most=self.settings.schedules
+        )
         self.owners = Owners(self.log, self.threads, self.purging, stores, self.absent.has)
 
     def hold(

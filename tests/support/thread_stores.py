@@ -29,9 +29,9 @@ class ArmedStore:
     """A `ThreadStore` over another one. `fails` has what becomes of the next appends, in their order, and of the next
     reads so many as `failing_reads` says fail.
 
-    `before_append` is awaited once before the next append, and `before_events` before the next read of events, so that
-    somebody else comes first. One answer at a time can
-    be held back (`holding`). A store that does not `push` says so of each watch.
+    `before_append` is awaited once before the next append, `before_events` before the next read of events, and
+    `before_forget` before the next forgetting, so that somebody else comes first. One answer at a time can be held back
+    (`holding`). A store that does not `push` says so of each watch.
     """
 
     batch_seconds = 0.1
@@ -44,6 +44,7 @@ class ArmedStore:
         self.fails: list[Failure] = []
         self.before_append: Callable[[], Awaitable[object]] | None = None
         self.before_events: Callable[[], Awaitable[object]] | None = None
+        self.before_forget: Callable[[], Awaitable[object]] | None = None
         self.failing_reads = 0
         self.is_away = False
         self.fails_erasing = False
@@ -120,6 +121,9 @@ class ArmedStore:
     async def forget(self, address: Address, known: StoredHead) -> bool:
         """Forget."""
         self._count("forget")
+        before, self.before_forget = self.before_forget, None
+        if before is not None:
+            await before()
         return await self._store.forget(address, known)
 
     async def scrub(self) -> None:

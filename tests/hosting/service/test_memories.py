@@ -11,7 +11,8 @@ from hosting.embeddings import packed
 from hosting.errors import LogUnavailableError, NewerVersionError
 from hosting.memory import Fact, fact_id_of
 from hosting.names import Address, new_id
-from hosting.runner.thread_log import ThreadLog
+from hosting.runner.thread_log import PATIENCE_SECONDS, ThreadLog
+from hosting.service.lone_heads import LoneHeads
 from hosting.service.memories import Memories
 from hosting.stores.contract import Append, StoredHead
 from hosting.stores.memory import MemoryObjects, MemoryThreadStore, SharedMemory
@@ -31,9 +32,10 @@ def texts(facts: tuple[Fact, ...]) -> list[str]:
     return [one.text for one in facts]
 
 
-def memories_of(store: ArmedStore) -> Memories:
-    """Return the memories of one process, which waits for a store that is away for a moment."""
-    return Memories(store, ThreadLog(store, MemoryObjects(), "hub", patience_seconds=0.1))
+def memories_of(store: ArmedStore, patience_seconds: float = 0.1) -> Memories:
+    """Return the memories of one process, which waits so long for a store that is away."""
+    log = ThreadLog(store, MemoryObjects(), "hub", patience_seconds=patience_seconds)
+    return Memories(store, LoneHeads(store, log), log.clocks)
 
 
 @pytest.fixture
@@ -56,18 +58,71 @@ async def test_two_processes_that_remember_at_once_lose_nothing_of_each_other(st
 
 @pytest.mark.behaviour("memory.once")
 async def test_many_that_remember_at_once_are_all_remembered(store: ArmedStore) -> None:
-    """Each in its turn, whoever wins."""
-    both = memories_of(store), memories_of(store)
+    """Each in its turn, whoever wins: of one process, and of as many processes as there are facts."""
+    several = memories_of(store), memories_of(store)
+    each = [memories_of(store) for _ in range(40)]
+    facts = [f"{number:02}" for number in range(80)]
 
-    await asyncio.gather(*(both[number % 2].remember(AGENT, OWNER, fact(str(number))) for number in range(6)))
+    await asyncio.gather(
+        *(several[number % 2].remember(AGENT, OWNER, fact(text)) for number, text in enumerate(facts[:40])),
+        *(process.remember(AGENT, OWNER, fact(text)) for process, text in zip(each, facts[40:], strict=True)),
+    )
 
-    assert sorted(texts(await both[0].facts(AGENT, OWNER))) == [str(number) for number in range(6)]
+    assert sorted(texts(await each[0].facts(AGENT, OWNER))) == facts
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("memory.once")
+async def test_a_store_that_is_away_for_a_moment_is_waited_for(store: ArmedStore) -> None:
+    """As long as for any other append."""
+    memories = memories_of(store, PATIENCE_SECONDS)
+    store.fails = ["throttled"] * 5
+
+    await memories.remember(AGENT, OWNER, fact("first"))
+
+    assert texts(await memories.facts(AGENT, OWNER)) == ["first"]
+
+
+@pytest.mark.behaviour("memory.once")
+async def test_those_who_wait_for_their_turn_while_the_store_is_away_are_told_together(store: ArmedStore) -> None:
+    """The calls of the first one are the only ones."""
+    memories, store.is_away = memories_of(store), True
+    with pytest.raises(LogUnavailableError):
+        await memories.remember(AGENT, OWNER, fact("alone"))
+    calls = store.calls.total()
+
+    answers = await asyncio.gather(
+        *(memories.remember(AGENT, OWNER, fact(str(number))) for number in range(20)), return_exceptions=True
+    )
+
+    assert {type(answer) for answer in answers} == {LogUnavailableError}
+    assert store.calls.total() == 2 * calls
+
+
+@pytest.mark.behaviour("memory.owners")
+async def test_a_memory_that_others_change_at_each_moment_is_erased(store: ArmedStore) -> None:
+    """However often somebody comes first."""
+    one, other = memories_of(store), memories_of(store)
+    await one.remember(AGENT, OWNER, fact("first"))
+    left = 12
+
+    async def other_comes_first() -> None:
+        nonlocal left
+        if left:
+            left -= 1
+            await other.remember(AGENT, OWNER, fact(str(left)))
+            store.before_forget = other_comes_first
+
+    store.before_forget = other_comes_first
+    await one.erase([AGENT], OWNER)
+
+    assert (left, await store.head(ADDRESS)) == (0, None)
 
 
 @pytest.mark.behaviour("memory.once")
 async def test_a_call_that_is_made_again_after_a_lost_answer_remembers_once(store: ArmedStore) -> None:
     """Its fact has the id of the call, and one that says the same is the same."""
-    memories, call = memories_of(store), fact_id_of("run-1.call-1")
+    memories, call = memories_of(store, PATIENCE_SECONDS), fact_id_of("run-1.call-1")
     store.fails = ["answer lost", "answer lost"]
 
     known = [

@@ -31,6 +31,7 @@ from hosting.runner.held_run import read_run
 from hosting.runner.owner_minutes import OwnerMinutes
 from hosting.schedules import LATE_SECONDS, Missed, Times
 from hosting.service.limiting import Limiter
+from hosting.service.lone_heads import LoneHeads
 from hosting.service.schedule import Schedule, decode
 from hosting.service.schedule_places import NEW_SECONDS
 from hosting.service.schedules import ScheduleClock, ScheduleName, Schedules
@@ -96,7 +97,14 @@ class Scheduling:
     def __init__(self, process: Process, engine: ClockEngine, time: Time, most: int = 20) -> None:
         self.process, self.engine, self.time = process, engine, time
         self.agents = {AGENT.lower(): AgentPlan(AGENT, process.agent, http=True, tool=None)}
-        self.all = Schedules(process.store, process.runs, self.agents, Clocks(lambda: time.now), most)
+        self.all = Schedules(
+            process.store,
+            LoneHeads(process.store, process.log),
+            process.runs,
+            self.agents,
+            clocks=Clocks(lambda: time.now),
+            most=most,
+        )
 
     async def made(self, times: Times = HOURLY, caller: Caller = NOBODY, **members: Any) -> ScheduleName:
         """Return a new schedule that runs on the thread `t1`."""
