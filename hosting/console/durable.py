@@ -45,6 +45,8 @@ logger = logging.getLogger(__name__)
 
 PAUSES_SECONDS = (0.1, 0.5, 2.0, 5.0)
 LONGEST_PAUSE_SECONDS = 15.0
+CALL_SECONDS = 10.0
+"""The longest that the engine is waited for; the SDK waits without end."""
 _AGAIN = (StoreUnavailableError, NewerVersionError, OutdatedDocumentError, UnfinishedError)
 """For what an entity asks to be delivered again."""
 
@@ -143,11 +145,13 @@ class TaskHubClient:
 
 
 async def _reached(method: Callable[..., Any], *arguments: object, **named: object) -> Any:
+    if inspect.iscoroutinefunction(method):
+        asked = method(*arguments, **named)
+    else:
+        asked = asyncio.to_thread(method, *arguments, **named)
     try:
-        if inspect.iscoroutinefunction(method):
-            return await method(*arguments, **named)
-        return await asyncio.to_thread(method, *arguments, **named)
-    except grpc.RpcError as error:
+        return await asyncio.wait_for(asked, CALL_SECONDS)
+    except (grpc.RpcError, asyncio.TimeoutError) as error:
         raise EngineUnavailableError("The durable engine cannot be reached. Try again.") from error
 
 

@@ -12,7 +12,7 @@ import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 from urllib.parse import quote, urlencode
 
 import aiohttp
@@ -40,9 +40,10 @@ _ENDED = (
     OrchestrationRuntimeStatus.Canceled,
     OrchestrationRuntimeStatus.Terminated,
 )
-_TIMEOUT = aiohttp.ClientTimeout(total=30)
-SIGNAL_SECONDS = 10.0
-"""The longest that a signal is waited for, as an append is: the SDK waits for four minutes, and a caller with it."""
+CALL_SECONDS = 10.0
+"""The longest that the engine is waited for, as an append is: the SDK waits for four minutes, and a caller with it."""
+
+T = TypeVar("T")
 
 
 def enter_invocation(sdk: DurableOrchestrationClient, context: object = None) -> DurableClient:
@@ -55,29 +56,19 @@ def enter_invocation(sdk: DurableOrchestrationClient, context: object = None) ->
 
 @dataclass(frozen=True)
 class DurableClient:
-    """An `EntityClient` and `OrchestrationClient` over the durable client of one invocation."""
+    """An `EntityClient` and `OrchestrationClient` over the durable client of one invocation.
+
+    What the engine does not answer in `call_seconds` fails, and may be done all the same. It is asked once more where
+    this process slept meanwhile: the engine may have answered in time.
+    """
 
     sdk: DurableOrchestrationClient
-    signal_seconds: float = SIGNAL_SECONDS
+    call_seconds: float = CALL_SECONDS
 
     async def signal(self, entity: str, key: str, operation: str, value: object) -> None:
-        """Send a one-way operation. The SDK sends no body for falsy values, so `value` must be truthy.
-
-        One that is not taken in time fails, and may still arrive. It is sent once more where this process slept
-        meanwhile: the engine may have answered in time.
-        """
-        clock = asyncio.get_running_loop().time
-        began_at = clock()
-        try:
-            await self._signal_once(entity, key, operation, value)
-        except EngineUnavailableError:
-            if clock() - began_at < 2 * self.signal_seconds:
-                raise
-            await self._signal_once(entity, key, operation, value)
-
-    async def _signal_once(self, entity: str, key: str, operation: str, value: object) -> None:
-        sent = self.sdk.signal_entity(EntityId(quote(entity), quote(key, safe=_SAFE)), operation, value)
-        await _reached(asyncio.wait_for(sent, self.signal_seconds))
+        """Send a one-way operation. The SDK sends no body for falsy values, so `value` must be truthy."""
+        named = EntityId(quote(entity), quote(key, safe=_SAFE))
+        await self._reached(lambda: self.sdk.signal_entity(named, operation, value))
 
     async def read(self, entity: str, key: str) -> str | None:
         """Return the stored state as JSON text, or None.
@@ -96,7 +87,8 @@ class DurableClient:
         return EntityEnd.of(found.entity_state) if found.entity_exists else "missing"
 
     async def _state(self, entity: str, key: str) -> Any:
-        return await _reached(self.sdk.read_entity_state(EntityId(quote(entity), quote(key, safe=_SAFE))))
+        named = EntityId(quote(entity), quote(key, safe=_SAFE))
+        return await self._reached(lambda: self.sdk.read_entity_state(named))
 
     async def list(
         self,
@@ -116,13 +108,14 @@ class DurableClient:
         limits = {name: utc(at) for name, at in bounds.items() if at is not None}
         url = f"{base}entities/{quote(entity)}?{urlencode({'top': limit, **limits})}"
         headers = {_CURSOR_HEADER: cursor} if cursor else {}
-        try:
-            async with aiohttp.ClientSession(timeout=_TIMEOUT) as session, session.get(url, headers=headers) as answer:
+
+        async def page() -> tuple[list[dict[str, Any]], str | None]:
+            async with aiohttp.ClientSession() as session, session.get(url, headers=headers) as answer:
                 answer.raise_for_status()
                 items: list[dict[str, Any]] = await answer.json(content_type=None)
-                following = answer.headers.get(_CURSOR_HEADER) or None  # the real host's last page has an empty one
-        except (aiohttp.ClientError, OSError, TimeoutError, ValueError) as error:
-            raise _unavailable() from error
+                return items, answer.headers.get(_CURSOR_HEADER) or None  # the real host's last page has an empty one
+
+        items, following = await self._reached(page)
         return EntityPage(tuple((item["entityId"]["key"], item["lastOperationTime"]) for item in items), following)
 
     async def purge(self, instance_id: str) -> Purge:
@@ -131,37 +124,43 @@ class DurableClient:
         if named.strip(".") == "":
             return "missing"
         if not instance_id.startswith("@"):
-            status = (await _reached(self.sdk.get_status(named))).runtime_status
+            status = (await self._reached(lambda: self.sdk.get_status(named))).runtime_status
             if status not in _ENDED:
                 return "missing" if status is None else "running"
-        purged = await _reached(self.sdk.purge_instance_history(named))
+        purged = await self._reached(lambda: self.sdk.purge_instance_history(named))
         return "deleted" if purged.instances_deleted else "missing"
 
     async def start(self, name: str, instance_id: str, given: object) -> None:
         """Start an orchestration."""
-        await _reached(self.sdk.start_new(name, instance_id, given))
+        await self._reached(lambda: self.sdk.start_new(name, instance_id, given))
 
     async def status(self, instance_id: str) -> OrchestrationStatus | None:
         """Return the state of an orchestration, or None."""
-        found = await _reached(self.sdk.get_status(instance_id))
+        found = await self._reached(lambda: self.sdk.get_status(instance_id))
         if found.runtime_status is None:
             return None
         return OrchestrationStatus(instance_id, found.runtime_status.value, found.output, found.custom_status)
 
     async def send_event(self, instance_id: str, event: str, value: object) -> None:
-        """Send an event to an orchestration."""
-        await _reached(self.sdk.raise_event(instance_id, event, value))
+        """Send an event to an orchestration: once, for one that is sent again is a second event."""
+        await self._reached(lambda: self.sdk.raise_event(instance_id, event, value), again=False)
 
     async def terminate(self, instance_id: str) -> None:
         """End an orchestration."""
-        await _reached(self.sdk.terminate(instance_id, "it is needed no more"))
+        await self._reached(lambda: self.sdk.terminate(instance_id, "it is needed no more"))
 
-
-async def _reached(request: Awaitable[Any]) -> Any:
-    try:
-        return await request
-    except Exception as error:
-        raise _unavailable() from error
+    async def _reached(self, call: Callable[[], Awaitable[T]], *, again: bool = True) -> T:
+        clock = asyncio.get_running_loop().time
+        began_at = clock()
+        try:
+            return await asyncio.wait_for(call(), self.call_seconds)
+        except Exception as error:
+            if not again or clock() - began_at < 2 * self.call_seconds:
+                raise _unavailable() from error
+        try:
+            return await asyncio.wait_for(call(), self.call_seconds)
+        except Exception as error:
+            raise _unavailable() from error
 
 
 def _unavailable() -> EngineUnavailableError:

@@ -21,7 +21,7 @@ from typing import Literal
 
 from hosting.errors import EngineUnavailableError
 from hosting.names import Address
-from hosting.ports import EntityClient, EntityEnd
+from hosting.ports import EntityClient, EntityEnd, Purge
 from hosting.runner.thread_log import ThreadLog
 from hosting.service.deletion import Instance, Receipt, ended_at, own_instance, read_receipt
 from hosting.service.runs import FIRST_POLL_SECONDS, next_pause
@@ -89,7 +89,11 @@ class Purging:
     async def _purge_others(self, look: _Look, address: Address, client: EntityClient) -> None:
         """Purge the orchestrations that have ended, and record what became of each."""
         others = [one for one in look.receipt.instances if one is not look.own and one.outcome in _OWED]
-        purged = [await _purged(instance, client) for instance in others]
+        purged: list[Instance] = []
+        for instance in others:
+            if (outcome := await _purged(instance, client)) is None:
+                break  # each of the others would be waited for as long
+            purged.append(Instance(id=instance.id, outcome=outcome))
         await self._record(address, look.end.epoch, [one for one in purged if one not in others])
 
     async def _purge_own(self, address: Address, client: EntityClient, seconds: float) -> _Look | None:
@@ -146,13 +150,13 @@ class Purging:
             await self._log.execute(address, RecordInstances(self._log.clocks.wall(), epoch, outcomes, position))
 
 
-async def _purged(instance: Instance, client: EntityClient) -> Instance:
-    """Purge an orchestration; it is as it was where the engine cannot be reached."""
+async def _purged(instance: Instance, client: EntityClient) -> Purge | None:
+    """Purge an orchestration; None where the engine cannot be reached."""
     try:
-        return Instance(id=instance.id, outcome=await client.purge(instance.id))
+        return await client.purge(instance.id)
     except EngineUnavailableError:
         _warn(instance)
-        return instance
+        return None
 
 
 def _warn(instance: Instance) -> None:

@@ -16,6 +16,7 @@ import asyncio
 import hashlib
 import logging
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
@@ -388,7 +389,8 @@ class Schedules:
         instance = name.clock(schedule.generation, 0.0).instance
         status = await client.status(instance)
         if status is not None and not status.is_over:
-            await client.terminate(instance)
+            with suppress(EngineUnavailableError):  # it may have been told all the same: that shows below
+                await client.terminate(instance)
         for pause in (*_STOP_PAUSES, 0.0):
             if await client.purge(instance) != "running":
                 return

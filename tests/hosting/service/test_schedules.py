@@ -55,6 +55,7 @@ class ClockEngine(Engine):
     def __init__(self) -> None:
         super().__init__()
         self.ends_after_seconds = 0.0
+        self.loses_terminations = False
         self.clocks: dict[str, ScheduleClock] = {}
 
     async def start(self, name: str, instance_id: str, given: Any) -> None:
@@ -78,6 +79,8 @@ class ClockEngine(Engine):
             asyncio.get_running_loop().call_later(self.ends_after_seconds, self.clocks.pop, instance_id)
         else:
             del self.clocks[instance_id]
+        if self.loses_terminations:
+            raise EngineUnavailableError("The durable engine cannot be reached.")
 
     async def purge(self, instance_id: str) -> Purge:
         """Purge it."""
@@ -615,6 +618,17 @@ async def test_a_store_that_is_away_is_asked_again(one: Scheduling) -> None:
     assert await one.wake(name, int(NOW)) == NEXT + 30
     assert await one.wake(name) == NEXT + 3600
     assert len(await one.runs()) == 1
+
+
+@pytest.mark.behaviour("service.late-answers")
+async def test_a_schedule_whose_clock_ended_without_an_answer_is_gone(one: Scheduling) -> None:
+    """That shows when the clock is purged."""
+    name = await one.made()
+    one.engine.loses_terminations = True
+
+    await one.all.delete(name, one.engine)
+
+    assert (await one.process.store.head(name.address), one.engine.clocks) == (None, {})
 
 
 @pytest.mark.behaviour("schedules.clock-lost")
