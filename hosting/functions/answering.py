@@ -46,13 +46,13 @@ from hosting.names import Address, is_id, may_be_stored
 from hosting.plan import AgentPlan, Kind, Plan
 from hosting.principal import NOBODY, Caller
 from hosting.request.run_call import Form, RawRequest
+from hosting.request.slow_reads import read_aside
 from hosting.service.limiting import ADMITTED
 from hosting.service.outcome import RunIds
 from hosting.service.sharing import SharedThread
 
 logger = logging.getLogger(__name__)
 
-_MOST_BYTES_ON_THE_LOOP = 1024
 _HOST = re.compile(r"[A-Za-z0-9.:\[\]-]+\Z")
 NO_STORE = {"cache-control": "no-store"}
 """Answers hold messages of persons and states of the moment; no cache on the way knows the keys that open them."""
@@ -76,10 +76,10 @@ class HttpRequest:
     named: str | None = None
 
     async def parsed(self, parse: Callable[[RawRequest], T]) -> T:
-        """Return what `parse` makes of request and body; in a thread if it is large, so that others continue."""
+        """Return what `parse` makes of request and body, so that others continue meanwhile."""
         body = await self.req.body()
         raw = RawRequest(joined(self.req.headers.items()), joined(self.req.query_params.multi_items()), body)
-        return parse(raw) if len(body) <= _MOST_BYTES_ON_THE_LOOP else await asyncio.to_thread(parse, raw)
+        return await read_aside(len(body), lambda: parse(raw))
 
     @property
     def query(self) -> Mapping[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Sequence
 
 import azure.functions as func
@@ -13,7 +14,7 @@ from hosting.functions.answering import HttpRequest, Served, joined, respond, se
 from hosting.functions.durable import register_entity
 from hosting.http import memory_routes, routes, schedule_routes, workflow_routes
 from hosting.http.deliveries import NOT_TAKEN
-from hosting.http.openapi import ServedApp, openapi_document
+from hosting.http.openapi import OpenapiDocument, ServedApp
 from hosting.http.overview_replies import health_reply
 from hosting.http.page import FUNCTION as PAGE_FUNCTION
 from hosting.http.page import ROUTE as PAGE_ROUTE
@@ -105,6 +106,7 @@ def register_health(
 
 def register_openapi(served: Served, settings: Settings, *, has_health: bool) -> None:
     """Register `GET openapi.json`; agents that are added later are in the document too."""
+    document, making = OpenapiDocument(), asyncio.Lock()
 
     @serves(served, routes.OPENAPI)
     async def describe(request: HttpRequest) -> Reply:
@@ -121,7 +123,9 @@ def register_openapi(served: Served, settings: Settings, *, has_health: bool) ->
             has_webhooks=NOT_TAKEN in served.routes,
             limited=frozenset(each.name for each in served.plan.agents.values() if each.limit is not None),
         )
-        return json_reply(200, openapi_document(described, request.base_url))
+        async with making:  # the first one takes its time, in a thread
+            text = await asyncio.to_thread(document.text, described, request.base_url)
+        return Reply(200, text, "application/json")
 
 
 def register_page(served: Served) -> None:

@@ -21,6 +21,7 @@ from hosting.request.fields import check_message
 from hosting.request.response_format import agents_own_format
 from hosting.request.run_call import StartRun, Wait, one_thread_id
 from hosting.request.run_request import RunRequest
+from hosting.request.slow_reads import read_aside
 from hosting.request.strict_json import parse_text
 from hosting.service.outcome import (
     approval_fields,
@@ -117,12 +118,13 @@ class ServedTool:
         most = self.settings.max_body_bytes
         # JSON escapes a byte to six at most: a longer text holds too much, and is not even parsed.
         _check_size(len(context), _ESCAPED_BYTES * most + _HEADERS_BYTES)
-        given = parse_text(context)
+        given = await read_aside(len(context), lambda: parse_text(context))
         principal = None
         if self.resolver is not None:
             request = PrincipalRequest(_headers(given), f"MCP {self.plan.name}", self.plan.name, is_mcp=True)
             principal = await resolve(self.resolver, request)
-        call = parse_call(given.get("arguments") or {}, self.plan.name, owner_of(principal))
+        owner = owner_of(principal)
+        call = await read_aside(len(context), lambda: parse_call(given.get("arguments") or {}, self.plan.name, owner))
         _check_size(len(call.request.message.encode()), most)
         call = replace(call, busy=self.plan.busy)
         started = await self.runs.start(self.plan.name, call, client, Caller.of(principal))

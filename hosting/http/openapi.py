@@ -5,6 +5,7 @@ It is made from what the app itself goes by: the routes, the tables of parameter
 
 from __future__ import annotations
 
+import json
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -79,6 +80,8 @@ _KEYS: Schema = {
     "key": {"type": "apiKey", "in": "header", "name": "x-functions-key"},
     "code": {"type": "apiKey", "in": "query", "name": "code"},
 }
+_SERVER = "https://server.invalid"
+"""Stands where the server does, before anything that an app can say."""
 _WHO: Refusals = (UnauthorizedError, IdentityUnavailableError, ForbiddenError)
 _COUNTED = COUNTED.union(error.status for error in RUN_ERRORS) - {400}  # which comes before anything is counted
 _ANYBODY = "x" * OWNER_LENGTH
@@ -125,6 +128,22 @@ class ServedApp:
         """Return whether the route begins runs that a limit counts, those of this agent if it is its own."""
         named = self.named_by(route) if agent is None else (agent,)
         return LimitExceededError in route.refusals and not self.limited.isdisjoint(named)
+
+
+class OpenapiDocument:
+    """The document as text, which is made once for what the app serves: only its server differs by who asks."""
+
+    def __init__(self) -> None:
+        self._served: ServedApp | None = None
+        self._around = ("", "")
+
+    def text(self, app: ServedApp, base_url: str) -> str:
+        """Return the document in JSON, as `openapi_document` says."""
+        if app != self._served:
+            before, _, after = json.dumps(openapi_document(app, _SERVER), ensure_ascii=False).partition(f'"{_SERVER}"')
+            self._served, self._around = app, (before, after)
+        before, after = self._around
+        return f"{before}{json.dumps(base_url, ensure_ascii=False)}{after}"
 
 
 def openapi_document(app: ServedApp, base_url: str) -> Schema:

@@ -245,10 +245,19 @@ def check_schema(schema: Schema) -> None:
         text = dump(schema)
     except ValueError:
         raise BadSchemaError("holds a number that is out of range. Send a smaller one.") from None
-    _check_text(text)
+    if (fault := _fault_of(text)) is not None:
+        raise BadSchemaError(fault)
 
 
 @lru_cache(maxsize=64)
+def _fault_of(text: str) -> str | None:
+    try:
+        _check_text(text)
+    except BadSchemaError as error:
+        return str(error)
+    return None
+
+
 def _check_text(text: str) -> None:
     if len(text) > MAX_SCHEMA_CHARACTERS:
         raise BadSchemaError(

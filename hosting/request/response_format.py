@@ -15,6 +15,7 @@ from typing import Any
 from hosting.errors import HostingError, InvalidFieldError, InvalidOutputError
 from hosting.request.parameters import Schema
 from hosting.request.run_request import ResponseFormat
+from hosting.request.slow_reads import takes_long
 from hosting.request.strict_json import json_type, parse_text, refuse_lone_surrogates
 from state.json_values import portable_value
 
@@ -110,6 +111,7 @@ def read_response_format(value: object) -> ResponseFormat | None:
     members = _envelope_members(value) if form == "json_schema" else {"schema": value}
     refuse_lone_surrogates(members)
     schema = members.pop("schema")
+    takes_long()
     from hosting.request.json_schema import BadSchemaError, check_schema
 
     try:

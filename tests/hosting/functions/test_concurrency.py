@@ -1,16 +1,21 @@
 """Many requests at once: none lost, none twice, none waiting for another's sake."""
 
 import asyncio
+import json
 import threading
 import uuid
+from contextlib import suppress
 from typing import Any
 
 import pytest
 from starlette.requests import Request
 
+from hosting.errors import HostingError
 from hosting.functions.answering import HttpRequest
 from hosting.http.routes import RUN
 from hosting.plan import Plan
+from hosting.request.response_format import read_response_format
+from hosting.request.run_call import RawRequest
 from tests.support.carriers import Api
 
 NO_CLIENT: Any = None
@@ -65,13 +70,37 @@ async def test_a_blocked_agent_stops_no_request(api: Api) -> None:
 @pytest.mark.parametrize(("length", "is_beside"), [(100, False), (100_000, True)])
 async def test_a_large_body_is_parsed_beside_the_loop(length: int, is_beside: bool) -> None:
     """Where no other request waits for it; a small one is not worth a thread."""
-
-    async def receive() -> dict[str, object]:
-        return {"type": "http.request", "body": b"x" * length}
-
-    scope = {"type": "http", "method": "POST", "path": "/api/x", "headers": [], "query_string": b""}
-    request = HttpRequest(Request(scope, receive), NO_CLIENT, RUN, Plan())
-
-    thread = await request.parsed(lambda _: threading.get_ident())
+    thread = await _request(b"x" * length).parsed(lambda _: threading.get_ident())
 
     assert (thread != threading.get_ident()) is is_beside
+
+
+DOUBLING = {f"a{n}": {"allOf": [{"$ref": f"#/$defs/a{n + 1}"}] * 2} for n in range(12)}
+
+
+@pytest.mark.behaviour("http.bounded-parsing")
+@pytest.mark.parametrize(
+    "schema",
+    [{"$ref": "#/$defs/a0", "$defs": {**DOUBLING, "a12": {}}}, {"pattern": "(a{1,30}){1,30}"}, {"allOf": [{}] * 90}],
+)
+async def test_a_schema_is_checked_beside_the_loop_however_small_it_is(schema: object) -> None:
+    """What it costs is not said by its size; what comes before it is quick, and is done again."""
+    body = json.dumps(schema).encode()
+
+    def read(raw: RawRequest) -> int:
+        with suppress(HostingError):
+            read_response_format(json.loads(raw.body))
+        return threading.get_ident()
+
+    threads = [await _request(body).parsed(read) for _ in range(2)]
+
+    assert len(body) < 1024
+    assert threading.get_ident() not in threads
+
+
+def _request(body: bytes) -> HttpRequest:
+    async def receive() -> dict[str, object]:
+        return {"type": "http.request", "body": body}
+
+    scope = {"type": "http", "method": "POST", "path": "/api/x", "headers": [], "query_string": b""}
+    return HttpRequest(Request(scope, receive), NO_CLIENT, RUN, Plan())

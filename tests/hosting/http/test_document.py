@@ -22,6 +22,7 @@ from hosting.errors import (
     UnknownRouteError,
 )
 from hosting.functions.wires import WIRES
+from hosting.http import openapi
 from hosting.http.a2a.names import CARD, RPC
 from hosting.http.ag_ui.names import RUN
 from hosting.http.responses.names import NOT_SERVED, OPERATIONS
@@ -162,6 +163,33 @@ async def test_the_server_is_the_one_that_the_caller_reached() -> None:
 
     assert (await ask(host, "/v2/ai"))["servers"] == [{"url": "http://app.example/v2/ai"}]
     assert (await ask(host, "/v2/ai", **forwarded))["servers"] == [{"url": "https://example.org/v2/ai"}]
+
+
+@pytest.mark.behaviour("openapi.exact")
+async def test_an_agent_that_is_added_later_is_in_the_document_that_was_asked_for_before() -> None:
+    """It is made once for what the app serves, and again for more."""
+    app = make_app("Joker")
+    host = DirectHost(app)
+    before, again = await ask(host), await ask(host)
+    app.add_agent(scripted_agent("Later"))
+
+    after = await ask(host)
+
+    assert before == again
+    assert after["paths"].keys() - before["paths"].keys() == {"/agents/Later/run"}
+
+
+@pytest.mark.behaviour("openapi.exact")
+async def test_the_document_is_made_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever asks, and by whichever address: it changes with the app alone."""
+    made = list[str]()
+    make = openapi.openapi_document
+    monkeypatch.setattr(openapi, "openapi_document", lambda app, url: made.append(url) or make(app, url))
+    host = DirectHost(make_app("Joker"))
+
+    await asyncio.gather(*(ask(host, **{"x-forwarded-host": f"h{number}.example"}) for number in range(8)))
+
+    assert len(made) == 1
 
 
 @pytest.mark.behaviour("openapi.exact")
