@@ -33,6 +33,7 @@ from hosting.functions.durable import (
 )
 from hosting.functions.execution import name_executions
 from hosting.functions.http_triggers import (
+    exports_of,
     register_agent,
     register_approvals,
     register_lists,
@@ -199,14 +200,15 @@ class AgentFunctionApp(df.DFApp):
         served, plan, settings, services = self._served, self._plan, self._settings, self._services
         register_runs(served, services)
         register_lists(served, services)
-        register_threads(served, services, settings)
+        exports = exports_of(served, services)
+        register_threads(served, services, settings, exports)
         register_approvals(served, services, settings)
         register_schedules(served, services, settings)
         if workflows:
             register_instances(served, services, settings, workflows[0].name if len(workflows) == 1 else None)
         if plan.has_owners:
             register_grants(served, services, settings)
-            register_owners(served, services, settings.wait_seconds)
+            register_owners(served, services, settings.wait_seconds, exports)
         self._notices.add_webhooks(served, services)
         register_unknown(served)
         register_openapi(served, settings, has_health=self.enable_health_check)

@@ -252,7 +252,7 @@ async def respond(
     if limited := ADMITTED.get():
         headers = {**limit_headers(limited), **headers}
     if isinstance(reply, Streamed):
-        headers["content-type"] = "text/event-stream"
+        headers["content-type"] = reply.media_type
         return StreamingResponse(_sent(reply.frames, current_invocation()), 200, headers)
     return Response(reply.body, reply.status, headers, reply.media_type)
 

@@ -6,13 +6,15 @@ Each handler parses its request, calls one verb of the service, and replies; wha
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import replace
 from functools import partial
 
 from hosting.errors import ForkRefusedError, HostingError
 from hosting.functions.answering import HttpRequest, Served, serves
 from hosting.http import routes, workflow_routes
-from hosting.http.bodies import AgentBudget
+from hosting.http.bodies import AgentBudget, Export
+from hosting.http.exports import Exports
 from hosting.http.operations import OPERATIONS, operations_reply
 from hosting.http.overview_replies import (
     agents_reply,
@@ -47,7 +49,9 @@ from hosting.http.thread_replies import (
     messages_reply,
     thread_reply,
 )
+from hosting.names import Address
 from hosting.plan import AgentPlan
+from hosting.principal import Caller
 from hosting.request.contents import Limits, limits_of
 from hosting.request.fork_call import parse_fork
 from hosting.request.parameters import (
@@ -68,6 +72,7 @@ from hosting.service.budgeting import budget_of_run
 from hosting.service.overview import OverviewQuery
 from hosting.service.runs import SHORT_WAIT_SECONDS
 from hosting.service.services import Services
+from hosting.service.threads import ThreadExport
 from hosting.settings import Settings
 
 
@@ -215,7 +220,17 @@ def register_lists(served: Served, services: Services) -> None:
         return operations_reply(list(zip(plans, looks, strict=True)), now, hours, services.log.readiness.calls)
 
 
-def register_threads(served: Served, services: Services, settings: Settings) -> None:
+def exports_of(served: Served, services: Services) -> Exports:
+    """Return the exports of the app, whose callers take turns whatever they export."""
+
+    def fields_of(address: Address, export: ThreadExport, reader: Caller | None) -> Export:
+        name = served.plan.names.get(address.agent, address.agent)
+        return export_fields(name, export, services.clocks.wall(), reader)
+
+    return Exports(services.threads, services.owners, fields_of)
+
+
+def register_threads(served: Served, services: Services, settings: Settings, exports: Exports) -> None:
     """Register the routes of one thread."""
     threads = services.threads
 
@@ -228,7 +243,7 @@ def register_threads(served: Served, services: Services, settings: Settings) -> 
     @serves(served, routes.MESSAGES)
     async def messages(request: HttpRequest) -> Reply:
         page = await threads.messages(request.address, read_window(request.query), request.client)
-        return messages_reply(request.thread_id, page)
+        return await asyncio.to_thread(messages_reply, request.thread_id, page)
 
     @serves(served, routes.RUNS)
     async def runs(request: HttpRequest) -> Reply:
@@ -236,12 +251,9 @@ def register_threads(served: Served, services: Services, settings: Settings) -> 
         return runs_reply(request.thread_id, found)
 
     @serves(served, routes.EXPORT)
-    async def export(request: HttpRequest) -> Reply:
-        agent, thread_id = request.agent, request.thread_id
-        export = await threads.export(request.address, request.client)
+    async def export(request: HttpRequest) -> Streamed:
         reader = None if request.shared is None else request.caller
-        fields = export_fields(agent.name, export, services.clocks.wall(), reader)
-        return json_reply(200, fields, thread_headers(thread_id))
+        return await exports.thread(request.address, request.client, thread_headers(request.thread_id), reader)
 
     @serves(served, routes.ERASURE)
     async def erasure(request: HttpRequest) -> Reply:

@@ -7,11 +7,12 @@ from dataclasses import asdict, replace
 from hosting.functions.answering import HttpRequest, Served, serves
 from hosting.functions.http_triggers import Starting
 from hosting.http import owner_routes
+from hosting.http.exports import Exports
 from hosting.http.memory_routes import fact_fields
 from hosting.http.owner_bodies import ShownFact
 from hosting.http.replies import Reply, Streamed, json_reply, thread_headers
 from hosting.http.schedule_routes import schedule_fields
-from hosting.http.thread_replies import done_reply, export_fields, grant_fields, grants_reply, owner_erasure_reply
+from hosting.http.thread_replies import done_reply, grant_fields, grants_reply, owner_erasure_reply
 from hosting.request.contents import limits_of
 from hosting.request.owner_call import parse_grant, parse_owner
 from hosting.request.parameters import read_cursor, read_limit
@@ -53,7 +54,7 @@ def register_grants(served: Served, services: Services, settings: Settings) -> N
         return reply if is_deleted else replace(reply, status=202, headers={**reply.headers, "retry-after": "1"})
 
 
-def register_owners(served: Served, services: Services, wait_seconds: float) -> None:
+def register_owners(served: Served, services: Services, wait_seconds: float, exports: Exports) -> None:
     """Register the routes of everything that one owner has; a deletion is waited for as long as a run is."""
     owners, memories = services.owners, services.memories
 
@@ -70,20 +71,15 @@ def register_owners(served: Served, services: Services, wait_seconds: float) -> 
         return json_reply(200, {"owner": principal.owner, **asdict(principal)})
 
     @serves(served, owner_routes.MY_EXPORT)
-    async def export(request: HttpRequest) -> Reply:
+    async def export(request: HttpRequest) -> Streamed:
         owner, limit = request.caller.owner, read_limit(request.query)
         agent, _, thread_id = (read_cursor(request.query) or "").partition("~")
-        found, last = await owners.export(owner, (agent, thread_id), limit, request.client)
-        now, names = services.clocks.wall(), served.plan.names
-        agents = [one.view.address.agent for one in found]
-        threads = [export_fields(names.get(name, name), one, now) for name, one in zip(agents, found, strict=True)]
-        cursor = None if last is None else "~".join(last)
         schedules = (
             [] if agent else [schedule_fields(*one) for one in await services.schedules.of_owner(owner, request.client)]
         )
         remembered = {} if agent else await memories_of(owner)
-        parts = {"schedules": schedules, "memories": remembered, "threads": threads}
-        return json_reply(200, {"owner": owner, **parts, "next_cursor": cursor})
+        members = {"owner": owner, "schedules": schedules, "memories": remembered}
+        return await exports.owner(owner, (agent, thread_id), limit, request.client, members)
 
     @serves(served, owner_routes.ERASE_ME)
     async def erase(request: HttpRequest) -> Reply:

@@ -55,10 +55,11 @@ class Reply:
 
 @dataclass(frozen=True)
 class Streamed:
-    """An answer of 200 that is sent as it is made: frames of an event stream."""
+    """An answer of 200 that is sent as it is made: frames of an event stream, or pieces of another text."""
 
     frames: AsyncGenerator[bytes, None]
     headers: Mapping[str, str]
+    media_type: str = "text/event-stream"
 
 
 def thread_ids(thread_id: str) -> ThreadIds:

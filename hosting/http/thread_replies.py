@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-from base64 import b64encode
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
@@ -37,7 +35,7 @@ from hosting.service.threads import MessagesPage, ThreadExport, ThreadView
 from hosting.thread.events import Accepted
 from hosting.thread.forks import fork_source
 from hosting.thread.head import Grant
-from state.codec import entry_value, write
+from state.codec import entry_value
 from state.conversation import exchanges, message_count
 from state.extension import host_of
 from state.models import unsent_messages
@@ -142,7 +140,7 @@ def grant_fields(address: Address, grant: Grant, base_url: str) -> ShownGrant:
 
 
 def export_fields(agent: str, export: ThreadExport, now: float, reader: Caller | None = None) -> Export:
-    """Return everything that is kept about the thread, as JSON values.
+    """Return what is kept about the thread, as JSON values; conversation and attachments are put in their places.
 
     A `reader` with whom the thread is shared does not see who is notified of it, nor what is for others alone.
     """
@@ -151,11 +149,8 @@ def export_fields(agent: str, export: ThreadExport, now: float, reader: Caller |
         **thread_ids(export.view.address.thread_id),
         "exported_at": iso(now),
         "metadata": dict(export.metadata),
-        "conversation": None if export.conversation is None else json.loads(write(export.conversation)),
-        "attachments": [
-            {"sha256": name, "size_bytes": len(content), "base64": b64encode(content).decode()}
-            for name, content in sorted(export.attachments.items())
-        ],
+        "conversation": None,
+        "attachments": [],
         "runs": [
             {
                 "accepted": _accepted_fields(run.accepted, reader),

@@ -78,6 +78,10 @@ def size_bytes(text: str) -> int:
 
 
 _AT_ONCE = 1000
+PAGE_BYTES = 4 * 1024 * 1024
+"""After so many bytes a page ends, however many entries were asked for."""
+_FIRST_READ = 50
+"""So many entries are read of a page before it is known how large they are."""
 
 
 @dataclass(frozen=True)
@@ -93,17 +97,23 @@ class ConversationReader:
     archive: Archive
 
     async def page(self, window: Window) -> tuple[list[tuple[int, Exchange]], bool]:
-        """Return the window's entries with their positions, and whether there are more in its direction."""
+        """Return the window's entries with their positions, and whether there are more in its direction.
+
+        It ends after `PAGE_BYTES` too, with one entry at least; entries are read so many at once as may be shown.
+        """
         low, high = window.span(self.total)
         found: list[tuple[int, Exchange]] = []
+        size = read = 0
         while low <= high and len(found) < window.limit:
-            first, last = window.first_of(low, high, window.limit - len(found))
+            most = _FIRST_READ if not read else max(1, (PAGE_BYTES - size) * read // max(1, size))
+            first, last = window.first_of(low, high, min(most, window.limit - len(found)))
             numbered = list(enumerate(await self._entries(first, last), start=first))
-            found += [
-                (position, entry)
-                for position, entry in window.ordered(numbered)
-                if isinstance(entry, RequestEntry | ResponseEntry)
-            ]
+            for position, (entry, entry_bytes) in window.ordered(numbered):
+                if found and size + entry_bytes > PAGE_BYTES:
+                    return found, True
+                size, read = size + entry_bytes, read + 1
+                if isinstance(entry, RequestEntry | ResponseEntry):
+                    found.append((position, entry))
             low, high = (low, first - 1) if window.is_newest_first else (last + 1, high)
         return found, low <= high
 
@@ -139,11 +149,16 @@ class ConversationReader:
         lenders = lent_to(self.store_key, self.conversation)
         return await self.archive.read(Volume(self.store_key, host.generation), first, last, lenders)
 
-    async def _entries(self, first: int, last: int) -> list[Entry]:
+    async def _entries(self, first: int, last: int) -> list[tuple[Entry, int]]:
+        """Return the entries of these positions, each with the length of its text."""
         count = host_of(self.conversation).archived.entries
         older = [] if first > count else await self._archived(first, min(last, count))
-        recent = self.conversation.data.conversation_history[max(0, first - 1 - count) : max(0, last - count)]
-        return [*Entries(map(parse_entry, older)), *recent]
+        history, of_recent = (
+            self.conversation.data.conversation_history,
+            slice(max(0, first - 1 - count), max(0, last - count)),
+        )
+        sizes = [*map(len, older), *(len(entry_text(entry)) for entry in history.stored[of_recent])]
+        return list(zip([*Entries(map(parse_entry, older)), *history[of_recent]], sizes, strict=True))
 
 
 def lent_to(store_key: StoreKey, conversation: Conversation) -> list[Lent]:

@@ -30,7 +30,7 @@ from hosting.runner.thread_log import ThreadLog, epoch_store_key
 from hosting.service.deletion import Receipt
 from hosting.service.purging import Purging
 from hosting.service.signals import Signals
-from hosting.service.threads import ThreadExport, Threads
+from hosting.service.threads import Threads
 from hosting.stores.choice import Stores
 from hosting.thread.commands import DeleteThread, ImportThread, Refused
 from hosting.thread.head import Head
@@ -72,23 +72,6 @@ class Owners:
         self._signals = Signals(log)
         self._is_absent = is_absent
 
-    async def export(
-        self, owner: str, after: tuple[str, str], limit: int, client: EntityClient
-    ) -> tuple[list[ThreadExport], tuple[str, str] | None]:
-        """Return the owner's next threads after that agent and id, and the last one's where there are more.
-
-        Raises what `Threads.export` does; a thread that was deleted meanwhile is left out.
-        """
-        found: list[ThreadExport] = []
-        async for address, state in self._listed(owner, after):
-            if state == "open" and len(found) == limit:
-                last = found[-1].view.address
-                return found, (last.agent, last.thread_id)
-            if state == "open":
-                with suppress(UnknownThreadError, ThreadDeletingError):
-                    found.append(await self._threads.export(address, client))
-        return found, None
-
     async def erase(self, owner: str, client: EntityClient, seconds: float) -> ErasedOwner:
         """Delete all of the owner's threads, and return the receipts of those that are gone.
 
@@ -114,12 +97,12 @@ class Owners:
 
         is_complete = False
         while not is_complete and clock() < end:
-            alive = [address async for address, state in self._listed(owner) if state != "deleted"]
+            alive = [address async for address, state in self.listed(owner) if state != "deleted"]
             is_complete = not alive
             if not all(await asyncio.gather(*map(delete, alive))):
                 break
         receipts = await asyncio.gather(
-            *[purge(address) async for address, state in self._listed(owner) if state == "deleted"]
+            *[purge(address) async for address, state in self.listed(owner) if state == "deleted"]
         )
         deleted = tuple((address, receipt) for address, receipt in receipts if receipt is not None)
         is_complete &= not any(one.outcome == "pending" for _, receipt in deleted for one in receipt.instances)
@@ -159,8 +142,9 @@ class Owners:
         export = await self._threads.export(address, client)
         there = await self._log.head(target)
         epoch = there.epoch + 1 if there.state == "deleted" else there.epoch
-        if export.attachments:
-            await self._stores.attachments.put(epoch_store_key(self._stores.hub, target, epoch), export.attachments)
+        for name in export.attachments.names:
+            if (content := await export.attachments.read(name)) is not None:
+                await self._stores.attachments.put(epoch_store_key(self._stores.hub, target, epoch), {name: content})
         conversation = export.conversation or export.view.conversation
         text = write(owned_by(conversation, principal.issuer, principal.id))
         begin = ImportThread(self._log.clocks.wall(), text, source, epoch, export.metadata)
@@ -169,7 +153,7 @@ class Owners:
             raise decided.outcome.error
         return decided.head
 
-    async def _listed(self, owner: str, after: tuple[str, str] = ("", "")) -> AsyncIterator[tuple[Address, str]]:
+    async def listed(self, owner: str, after: tuple[str, str] = ("", "")) -> AsyncIterator[tuple[Address, str]]:
         """Iterate over the owner's threads that the log knows after that agent and id, each with its state."""
         for agent in await self._log.agents():
             thread_id = after[1] if agent == after[0] else ""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
@@ -21,7 +21,7 @@ from hosting.errors import (
     UnknownThreadError,
 )
 from hosting.names import APP, Address, StoreKey, entity_name
-from hosting.ports import EntityClient, EntityPage, iso
+from hosting.ports import EntityClient, EntityPage, ObjectStore, iso
 from hosting.request.parameters import Window
 from hosting.runner.thread_log import Decided, ThreadLog, epoch_store_key
 from hosting.service.absent_agents import AbsentAgents
@@ -84,14 +84,37 @@ class MessagesPage:
 
 
 @dataclass(frozen=True)
+class NamedAttachments:
+    """Large contents by the `names` that are their hashes, read one by one: together they may be any size.
+
+    Of a fork some lie with the threads that lend it their entries, as these do. `unstored` are those that no store has
+    yet, for the entity has still to come by.
+    """
+
+    names: frozenset[str]
+    unstored: Mapping[str, bytes]
+    attachments: ObjectStore
+    places: tuple[StoreKey, ...]
+
+    async def read(self, name: str) -> bytes | None:
+        """Return the content, None where it is nowhere. Raises `AttachmentsUnavailableError`."""
+        if name in self.unstored:
+            return self.unstored[name]
+        for place in self.places:
+            if (content := (await self.attachments.read(place, {name})).get(name)) is not None:
+                return content
+        return None
+
+
+@dataclass(frozen=True)
 class ThreadExport:
     """Everything that is kept about a thread: its view, its document with the archived entries in their place, or None
-    where it has none, the large contents that it refers to, by their hashes, its metadata, what came of the webhooks of
+    where it has none, the large contents that it refers to, its metadata, what came of the webhooks of
     its runs, and the receivers of its tasks: what is stored of these, whether the app sends any now or not."""
 
     view: ThreadView
     conversation: Conversation | None
-    attachments: Mapping[str, bytes]
+    attachments: NamedAttachments
     metadata: Mapping[str, str]
     webhooks: tuple[Delivery, ...]
     receivers: tuple[PushConfig, ...]
@@ -197,8 +220,11 @@ class Threads:
             apart, store_key = self._documents.apart(view.conversation, view.stored), self._store_key(view)
             older = await ConversationReader(store_key, apart.conversation, self._stores.archive).archived_texts()
             whole = with_older(apart.conversation, older)
-            named = frozenset().union(*map(references, exchanges(whole))) - apart.attachments.keys()
-            attachments = {**await self._attachments_of(store_key, apart.conversation, named), **apart.attachments}
+            named = frozenset().union(*map(references, exchanges(whole)))
+            lenders = [lent.volume.thread for lent in lent_to(store_key, apart.conversation)]
+            # A lender that ends a loan puts what it lent there first: so the thread's own is looked at once more.
+            places = (store_key, *lenders, store_key) if lenders else (store_key,)
+            attachments = NamedAttachments(named, apart.attachments, self._stores.attachments, places)
             conversation = whole if view.has_document else None
             metadata = await self._log.metadata(address, view.head)
             deliveries = await self._deliveries.all_of(address, view.head.epoch)
@@ -206,16 +232,6 @@ class Threads:
             return ThreadExport(view, conversation, attachments, metadata, deliveries, receivers)
 
         return await self._read_twice(address, client, read_all)
-
-    async def _attachments_of(
-        self, store_key: StoreKey, conversation: Conversation, named: Collection[str]
-    ) -> dict[str, bytes]:
-        """Return those attachments; of a fork some lie with the threads that lend it their entries, as these do."""
-        found = await self._stores.attachments.read(store_key, named)
-        lenders = [lent.volume.thread for lent in lent_to(store_key, conversation)]
-        for place in (*lenders, store_key) if len(found) < len(named) and lenders else ():
-            found |= await self._stores.attachments.read(place, set(named) - set(found))
-        return found
 
     async def reset(self, address: Address, client: EntityClient) -> None:
         """Have the conversation forgotten; returns once that holds in every process and its signal is taken.

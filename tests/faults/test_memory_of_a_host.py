@@ -13,6 +13,7 @@ import pytest
 
 from hosting.runner import thread_log
 from hosting.service import conversations
+from hosting.service.archiving import PAGE_BYTES
 from tests.faults.app_process import AppFolder
 from tests.support.running_host import RunningHost
 
@@ -194,3 +195,59 @@ async def test_ended_runs_with_a_mebibyte_each_leave_memory_within_its_bounds(
     assert answers == {status: times}
     assert grown < CACHED_MIB + MOST_OF_THE_ALLOCATOR_MIB
     assert logged < times * MOST_LOGGED_BYTES
+
+
+EXPORTED = 100
+"""Threads of an owner, of 400 kB each: ten pages."""
+SAID = "x" * 400_000
+
+
+def peak_mib(host: RunningHost) -> int:
+    """Return how much memory the process had at most, since it began or `forget_peak` was called."""
+    lines = Path(f"/proc/{host.process.pid}/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) // 1024 for line in lines if line.startswith("VmHWM:"))
+
+
+def forget_peak(host: RunningHost) -> None:
+    """Have the peak begin with what the process has now."""
+    Path(f"/proc/{host.process.pid}/clear_refs").write_text("5", encoding="ascii")
+
+
+@pytest.fixture
+def owned(app: AppFolder) -> Iterator[RunningHost]:
+    """A host of the app, which knows its callers."""
+    with app.host({"LEASE_SECONDS": "20", "OWNERS": "1"}) as host:
+        yield host
+
+
+@pytest.mark.behaviour("service.bounded")
+@pytest.mark.timeout(300)
+async def test_exports_and_pages_hold_a_part_of_what_they_send(owned: RunningHost) -> None:
+    """Several at once, of everything that an owner has: whole, page by page, and less in memory than one of them is."""
+    async with httpx.AsyncClient(base_url=owned.origin, timeout=120) as http:
+
+        async def say(number: int) -> httpx.Response:
+            return await http.post(RUN, json={"message": SAID, "thread_id": f"t{number % EXPORTED}"})
+
+        async def exported(_: int) -> httpx.Response:
+            threads, cursor = list[str](), "first"
+            while cursor:
+                query = {"limit": 200} if cursor == "first" else {"limit": 200, "cursor": cursor}
+                answer = await http.get("/api/owners/me/export", params=query)
+                page = answer.json()
+                assert len(answer.content) < PAGE_BYTES + 3 * len(SAID)
+                threads += [thread["thread_id"] for thread in page["threads"]]
+                cursor = page["next_cursor"]
+            assert sorted(threads) == sorted(f"t{number}" for number in range(EXPORTED))
+            return answer
+
+        assert await codes(EXPORTED, say) == {200: EXPORTED}
+        await codes(AT_ONCE, lambda number: http.get(f"/api/agents/Joker/threads/t{number}/export"))
+        before = resident_mib(owned)
+        forget_peak(owned)
+        answers = await codes(AT_ONCE, exported)
+        grown = peak_mib(owned) - before
+    print(f"{before} MiB at first, {grown} MiB more of {EXPORTED * len(SAID) // MIB}")
+
+    assert answers == {200: AT_ONCE}
+    assert grown < EXPORTED * len(SAID) // MIB

@@ -135,7 +135,8 @@ async def test_a_fork_and_its_origin_are_deleted_each_by_itself(world: World) ->
     assert (await world.kept(ORIGIN))[:2] == (0, 0)
     assert await process.entries(FORK) == before
     export = await process.services.threads.export(FORK, process.engine)
-    assert export.attachments.keys() == references(before[0][1])
+    read = {name for name in export.attachments.names if await export.attachments.read(name)}
+    assert read == references(before[0][1])
     assert "@dafx-joker@fork" not in str(await process.services.threads.receipt(ORIGIN))
     again = await process.fork("again", FORK)
     await process.delete(FORK)

@@ -12,6 +12,7 @@ from hosting.names import Address
 from hosting.request.parameters import Window
 from hosting.request.run_request import Decision
 from hosting.runner.references import MOST_INLINE_BYTES
+from hosting.service.archiving import PAGE_BYTES
 from hosting.service.threads import MessagesPage, ThreadView
 from hosting.stores.archive import Volume
 from hosting.tail import tail
@@ -162,6 +163,26 @@ async def test_messages_are_those_of_the_archive_the_document_and_the_log(proces
 
 
 @pytest.mark.behaviour("service.reading")
+@pytest.mark.parametrize("is_newest_first", [False, True])
+async def test_a_page_of_messages_ends_at_its_bytes(process: Process, is_newest_first: bool) -> None:
+    """However many entries it asks for: the next one goes on behind it, and none is left out or there twice."""
+    for number in range(16):
+        await answered(process, f"{number}".ljust(PAGE_BYTES // 20, "x"))
+    edge, pages, has_more = None, list[list[int]](), True
+
+    while has_more:
+        window = Window(200, *((None, edge) if is_newest_first else (edge, None)), is_newest_first)
+        page = await process.threads.messages(ADDRESS, window, process.engine)
+        assert sum(len(entry_text(entry)) for _, entry in page.entries) < PAGE_BYTES
+        pages.append([position for position, _ in page.entries])
+        edge, has_more = pages[-1][-1], page.has_more
+
+    positions = [position for page in pages for position in page]
+    assert positions == list(range(32, 0, -1) if is_newest_first else range(1, 33))
+    assert [len(page) for page in pages] == [19, 13]
+
+
+@pytest.mark.behaviour("service.reading")
 async def test_an_export_has_the_archive_and_no_event_as_an_attachment(process: Process) -> None:
     """A large event lies among the attachments for the log alone, and stands among the runs."""
     await answered(process, "x" * (MOST_INLINE_BYTES + 1))
@@ -169,7 +190,7 @@ async def test_an_export_has_the_archive_and_no_event_as_an_attachment(process: 
     exported = await process.threads.export(Address.of(AGENT, "t1"), process.engine)
 
     assert len(sorted(await process.attachments.names(process.place(0)))) > 0
-    assert exported.attachments == {}
+    assert exported.attachments.names == frozenset()
     assert exported.view.runs[0].accepted.request.message == "x" * (MOST_INLINE_BYTES + 1)
 
 

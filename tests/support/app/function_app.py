@@ -1,7 +1,7 @@
 """The app that the endpoint tests run, directly and on the local host.
 
-With LEASE_SECONDS a run whose process died is taken over that much sooner. WIRES are those that it serves. With
-WORKFLOWS it has one of a text, one of a value, and one that asks.
+With OWNERS each request is Ada's. With LEASE_SECONDS a run whose process died is taken over that much sooner. WIRES
+are those that it serves. With WORKFLOWS it has one of a text, one of a value, and one that asks.
 """
 
 import os
@@ -10,6 +10,7 @@ from functools import partial
 from scripted import scripted_agent
 
 import hosting.app
+from hosting.principal import Principal
 
 if lease := os.environ.get("LEASE_SECONDS"):
     hosting.app.Services = partial(hosting.app.Services, lease_seconds=float(lease), margin_seconds=float(lease) / 2)
@@ -20,6 +21,10 @@ if os.environ.get("WORKFLOWS"):
 
     flows = [text_flow, order_flow, asking_flow]
 app = hosting.app.AgentFunctionApp(
-    agents=[scripted_agent("Joker")], workflows=flows, enable_mcp_tool_trigger=True, wires=wires
+    agents=[scripted_agent("Joker")],
+    workflows=flows,
+    enable_mcp_tool_trigger=True,
+    wires=wires,
+    principal=(lambda _: Principal("https://issuer.example", "ada")) if os.environ.get("OWNERS") else None,
 )
 app.add_agent(scripted_agent("quiet"), enable_http_endpoint=False)
