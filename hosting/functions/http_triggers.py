@@ -227,7 +227,7 @@ def exports_of(served: Served, services: Services) -> Exports:
         name = served.plan.names.get(address.agent, address.agent)
         return export_fields(name, export, services.clocks.wall(), reader)
 
-    return Exports(services.threads, services.owners, fields_of)
+    return Exports(services.threads, services.owners, services.large_reads, fields_of)
 
 
 def register_threads(served: Served, services: Services, settings: Settings, exports: Exports) -> None:
@@ -242,13 +242,16 @@ def register_threads(served: Served, services: Services, settings: Settings, exp
 
     @serves(served, routes.MESSAGES)
     async def messages(request: HttpRequest) -> Reply:
-        page = await threads.messages(request.address, read_window(request.query), request.client)
-        return await asyncio.to_thread(messages_reply, request.thread_id, page)
+        address, window = request.address, read_window(request.query)
+        async with services.large_reads.turn(address.owner):
+            page = await threads.messages(address, window, request.client)
+            return await asyncio.to_thread(messages_reply, request.thread_id, page)
 
     @serves(served, routes.RUNS)
     async def runs(request: HttpRequest) -> Reply:
-        found = await threads.runs(request.address, read_limit(request.query), request.client)
-        return runs_reply(request.thread_id, found)
+        address, limit = request.address, read_limit(request.query)
+        async with services.large_reads.turn(address.owner):
+            return runs_reply(request.thread_id, await threads.runs(address, limit, request.client))
 
     @serves(served, routes.EXPORT)
     async def export(request: HttpRequest) -> Streamed:

@@ -1,9 +1,8 @@
 """Exports, which are as large as what is kept: made piece by piece, and sent as they are made.
 
 Theory. Of an export this process holds one thread's conversation, or one of its attachments, and never the answer. A
-piece is made in a turn of its caller's, and two are made at once in the process: so however many exports are asked for,
-what they hold is two threads, and for each what its reader has not taken of the newest piece. Sending takes no turn,
-for a reader may be slow.
+thread is read in a turn of the caller's (`LargeReads`): so however many exports are asked for, what they hold is a few
+threads, and for each export the text that its reader has not taken yet of one.
 
 A page ends after so many bytes, and where a thread cannot be read after others were sent. What fails before the first
 piece is refused as everywhere; what fails within a thread breaks the connection off, and no JSON is whole then.
@@ -14,10 +13,9 @@ from __future__ import annotations
 import asyncio
 import json
 from base64 import b64encode
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
+from contextlib import aclosing
 from typing import Any
-from weakref import WeakValueDictionary
 
 from hosting.errors import HostingError, ThreadDeletingError, UnknownThreadError
 from hosting.http.bodies import Export
@@ -26,12 +24,12 @@ from hosting.names import Address
 from hosting.ports import EntityClient
 from hosting.principal import Caller
 from hosting.service.archiving import PAGE_BYTES
+from hosting.service.large_reads import LargeReads
 from hosting.service.owners import Owners
 from hosting.service.threads import ThreadExport, Threads
 from state.codec import write
 
 _PIECE_BYTES = 256 * 1024
-_AT_ONCE = 2
 
 FieldsOf = Callable[[Address, ThreadExport, Caller | None], Export]
 """What is shown of a thread beside its conversation and its attachments, perhaps to a reader whom it is shared with."""
@@ -40,12 +38,11 @@ FieldsOf = Callable[[Address, ThreadExport, Caller | None], Export]
 class Exports:
     """The exports of one app, for one event loop."""
 
-    def __init__(self, threads: Threads, owners: Owners, fields_of: FieldsOf) -> None:
+    def __init__(self, threads: Threads, owners: Owners, reads: LargeReads, fields_of: FieldsOf) -> None:
         self._threads = threads
         self._owners = owners
+        self._reads = reads
         self._fields_of = fields_of
-        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
-        self._at_once = asyncio.Semaphore(_AT_ONCE)
 
     async def thread(
         self, address: Address, client: EntityClient, headers: Mapping[str, str], reader: Caller | None = None
@@ -98,7 +95,7 @@ class Exports:
     async def _thread(
         self, address: Address, client: EntityClient, reader: Caller | None = None
     ) -> AsyncGenerator[bytes, None]:
-        async with self._turn(address.owner):
+        async with self._reads.turn(address.owner):
             export = await self._threads.export(address, client)
             attachments = export.attachments
             before, after = await asyncio.to_thread(self._around_attachments, address, export, reader)
@@ -107,7 +104,7 @@ class Exports:
             yield piece
         separator = b""
         for name in sorted(attachments.names):
-            async with self._turn(address.owner):
+            async with self._reads.turn(address.owner):
                 content = await attachments.read(name)
                 item = None if content is None else await asyncio.to_thread(_attachment, name, content)
                 del content
@@ -133,11 +130,6 @@ class Exports:
             else:
                 parts[which] += member + _json(value)
         return parts[0], parts[1] + b"}"
-
-    @asynccontextmanager
-    async def _turn(self, owner: str) -> AsyncIterator[None]:
-        async with self._turns.setdefault(owner, asyncio.Lock()), self._at_once:
-            yield
 
 
 async def _begun(pieces: AsyncGenerator[bytes, None], headers: Mapping[str, str]) -> Streamed:

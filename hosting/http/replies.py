@@ -9,6 +9,7 @@ import json
 import string
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeVar
 from urllib.parse import quote
 
 from hosting.budgets import BudgetState, cost_text
@@ -26,6 +27,7 @@ from hosting.http.timeline import timeline_fields
 from hosting.ports import iso
 from hosting.request.run_call import Form
 from hosting.request.run_request import Decision, Superstep
+from hosting.service.archiving import PAGE_BYTES
 from hosting.service.outcome import (
     ThreadIds,
     approval_fields,
@@ -41,6 +43,8 @@ from hosting.service.outcome import (
 )
 from hosting.thread.events import Completed, Event
 from hosting.thread.run import Run
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -86,6 +90,16 @@ def run_url(run_id: str, thread_url: str) -> str:
 def json_reply(status: int, fields: Mapping[str, object], headers: Mapping[str, str] | None = None) -> Reply:
     """Return an answer in JSON."""
     return Reply(status, json.dumps(fields, ensure_ascii=False), "application/json", headers or {})
+
+
+def fitting(items: Sequence[T]) -> Sequence[T]:
+    """Return as many of the first of these JSON values as a page takes (`PAGE_BYTES`), one at least."""
+    size = 0
+    for count, item in enumerate(items):
+        size += len(json.dumps(item))
+        if count and size > PAGE_BYTES:
+            return items[:count]
+    return items
 
 
 def problem_reply(

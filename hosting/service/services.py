@@ -37,6 +37,7 @@ from hosting.service.document_writer import Attachments, DocumentWriter
 from hosting.service.following import Following
 from hosting.service.forking import Forking
 from hosting.service.held_runs import HeldRuns
+from hosting.service.large_reads import LargeReads
 from hosting.service.lending import Lending
 from hosting.service.limiting import Limiter
 from hosting.service.lone_heads import LoneHeads
@@ -175,6 +176,7 @@ class Services:
     def _add_what_spans_threads(self) -> None:
         stores = self.stores
         self._pace = _batch_pace(self.settings, stores.threads)
+        self.large_reads = LargeReads()
         self.overview = Overview(stores.threads, self.log)
         heads = LoneHeads(stores.threads, self.log)
         self.memories = Memories(stores.threads, heads, self.log.clocks)

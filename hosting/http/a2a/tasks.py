@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from hosting.errors import InvalidFieldError, UnknownRunError
 from hosting.http.a2a import names
 from hosting.http.a2a.fold import TaskFold, fold_tasks
 from hosting.http.a2a.requests import Listing
+from hosting.http.replies import fitting
 from hosting.http.wire import WireRequest
 from hosting.names import Address
 from hosting.plan import AgentPlan
@@ -62,7 +64,11 @@ class Tasks:
             newest = OverviewQuery(MOST_CONTEXTS)
             page = await self._services.overview.newest(agent.name, owner, newest, request.client)
             addresses = [address for address, _ in page.threads]
-        folds = [fold for address in addresses for fold in await self._of_thread(address)]
+        async with self._services.large_reads.turn(owner):
+            folds = [fold for address in addresses for fold in await self._of_thread(address)]
+            return self._page(folds, wanted, after)
+
+    def _page(self, folds: Sequence[TaskFold], wanted: Listing, after: tuple[float, str] | None) -> dict[str, Any]:
         found = [
             fold
             for fold in sorted(folds, key=_order)
@@ -70,8 +76,8 @@ class Tasks:
         ]
         rest = [fold for fold in found if after is None or _order(fold) > after]
         shown = rest[: wanted.page_size]
-        tasks = [fold.task(wanted.history_length, with_artifacts=wanted.with_artifacts) for fold in shown]
-        token = _page_token(shown[-1]) if len(shown) < len(rest) else ""
+        tasks = fitting([fold.task(wanted.history_length, with_artifacts=wanted.with_artifacts) for fold in shown])
+        token = _page_token(shown[len(tasks) - 1]) if len(tasks) < len(rest) else ""
         return {"tasks": tasks, "nextPageToken": token, "pageSize": wanted.page_size, "totalSize": len(found)}
 
     async def _of_thread(self, address: Address) -> list[TaskFold]:

@@ -122,12 +122,14 @@ class ConversationVerbs:
         return json_reply(200, {"id": parts["id"], "object": "conversation.deleted", "deleted": True})
 
     async def _list_items(self, request: WireRequest, parts: Mapping[str, str]) -> Reply:
-        return json_reply(200, page(await self._items(request, parts), request.query))
+        async with self._services.large_reads.turn(request.caller.owner):
+            return json_reply(200, page(await self._items(request, parts), request.query))
 
     async def _read_item(self, request: WireRequest, parts: Mapping[str, str]) -> Reply:
-        for item in await self._items(request, parts):
-            if item["id"] == parts["item"]:
-                return json_reply(200, item)
+        async with self._services.large_reads.turn(request.caller.owner):
+            for item in await self._items(request, parts):
+                if item["id"] == parts["item"]:
+                    return json_reply(200, item)
         raise UnknownThreadError(f"The conversation has no item {parts['item'][:80]!r}.")
 
     async def _items(self, request: WireRequest, parts: Mapping[str, str]) -> list[dict[str, Any]]:

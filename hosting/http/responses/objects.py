@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hosting.errors import InvalidFieldError
+from hosting.http.replies import fitting
 from hosting.http.responses.names import conversation_id, response_id
 from hosting.http.timeline import arguments_text
 from hosting.request.run_request import PendingApproval, ResponseFormat, UserMessage
@@ -143,7 +144,7 @@ def _part(content: Mapping[str, Any], role: str) -> dict[str, Any]:
 def page(items: Sequence[dict[str, Any]], query: Mapping[str, str]) -> dict[str, Any]:
     """Return the part of a list that a query wants: `order` (newest first without it), `after` an id, `limit`.
 
-    `items` are the oldest first. Raises `InvalidFieldError`.
+    `items` are the oldest first. A page ends at its bytes too. Raises `InvalidFieldError`.
     """
     order, after, limit = query.get("order", "desc"), query.get("after"), query.get("limit", str(_DEFAULT_ITEMS))
     if order not in ("asc", "desc"):
@@ -156,7 +157,7 @@ def page(items: Sequence[dict[str, Any]], query: Mapping[str, str]) -> dict[str,
         if after not in ids:
             raise InvalidFieldError(f"The query 'after' is {after[:80]!r}, which is no id of this list.")
         ordered = ordered[ids.index(after) + 1 :]
-    shown = ordered[: int(limit)]
+    shown = fitting(ordered[: int(limit)])
     return {
         "object": "list",
         "data": shown,

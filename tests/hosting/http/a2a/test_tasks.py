@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import pytest
 
 from hosting.bearer import bearer_token
 from hosting.http.a2a.requests import METHODS
+from hosting.service.archiving import PAGE_BYTES
 from tests.hosting.http.a2a.wired import URL, Wired
 from tests.support.a2a import answer_of, message
 from tests.support.app.scripted import scripted_agent
@@ -388,6 +390,20 @@ async def test_a_list_is_read_page_by_page(wired: Wired) -> None:
         found += [task["id"] for task in page["tasks"]]
 
     assert (token, found) == ("", [task["id"] for task in reversed(tasks)])
+
+
+@pytest.mark.behaviour("a2a.list")
+async def test_a_page_of_tasks_ends_at_its_bytes(wired: Wired) -> None:
+    """However many were asked for; the next one goes on behind it."""
+    tasks = [await wired.send(f"{number}".ljust(PAGE_BYTES // 18, "x"), contextId="mine") for number in range(12)]
+    found, token, pages = list[str](), "", 0
+    while token or not pages:
+        page = await wired.result("ListTasks", contextId="mine", includeArtifacts=True, pageToken=token)
+        assert len(json.dumps(page)) < PAGE_BYTES + 2000
+        token, pages = page["nextPageToken"], pages + 1
+        found += [task["id"] for task in page["tasks"]]
+
+    assert (pages, found) == (2, [task["id"] for task in reversed(tasks)])
 
 
 @pytest.mark.behaviour("a2a.list")

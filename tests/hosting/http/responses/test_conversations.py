@@ -9,6 +9,7 @@ import pytest
 from openai.types.conversations import Conversation, ConversationDeletedResource, ConversationItemList
 
 from hosting.app import Principal
+from hosting.service.archiving import PAGE_BYTES
 from tests.hosting.http.responses.strictly import strictly
 from tests.hosting.http.responses.wired import Wired, answer_to, asked, events_of
 from tests.support.app.scripted import scripted_agent
@@ -46,6 +47,22 @@ async def test_a_conversation_is_begun_used_read_and_deleted(wired: Wired) -> No
     assert deleted.deleted is True
     with pytest.raises(openai.NotFoundError):
         await conversations.retrieve(begun.id)
+
+
+@pytest.mark.behaviour("responses.conversations")
+async def test_a_page_of_items_ends_at_its_bytes(wired: Wired) -> None:
+    """However many were asked for; the official client reads on."""
+    conversations = wired.openai.conversations
+    begun = await conversations.create(metadata={"agent_id": "Joker"})
+    for number in range(12):
+        await wired.create(f"{number}".ljust(PAGE_BYTES // 18, "x"), conversation=begun.id)
+
+    first = await conversations.items.list(begun.id, order="asc", limit=100)
+    items = [item async for item in first]
+
+    assert (len(first.data), first.has_more) == (17, True)
+    assert [item.type for item in items] == ["message"] * 24
+    assert len({item.id for item in items}) == 24
 
 
 @pytest.mark.behaviour("responses.metadata")
