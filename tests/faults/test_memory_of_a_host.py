@@ -251,3 +251,31 @@ async def test_exports_and_pages_hold_a_part_of_what_they_send(owned: RunningHos
 
     assert answers == {200: AT_ONCE}
     assert grown < EXPORTED * len(SAID) // MIB
+
+
+TURNS_OF_ONE = 40
+
+
+@pytest.mark.behaviour("service.bounded")
+@pytest.mark.timeout(300)
+async def test_reading_one_long_thread_many_times_at_once_is_no_larger_than_reading_it_a_few_times(
+    owned: RunningHost,
+) -> None:
+    """Its messages, its runs, its export: eight times as many readers take turns."""
+    async with httpx.AsyncClient(base_url=owned.origin, timeout=120) as http:
+        thread = "/api/agents/Joker/threads/long"
+        for number in range(TURNS_OF_ONE):
+            await http.post(RUN, json={"message": f"{number}".ljust(150_000, "x"), "thread_id": "long"})
+        paths = [f"{thread}/messages?limit=200", f"{thread}/runs?limit=200", f"{thread}/export"]
+
+        async def grown_by(times: int) -> int:
+            before = resident_mib(owned)
+            forget_peak(owned)
+            answers = await asyncio.gather(*(http.get(path) for path in paths * times))
+            assert {answer.status_code for answer in answers} == {200}
+            return peak_mib(owned) - before
+
+        few, many = await grown_by(1), await grown_by(8)
+    print(f"{few} MiB more for one of each, {many} MiB for eight")
+
+    assert many < 2 * few

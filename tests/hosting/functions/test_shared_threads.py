@@ -288,6 +288,22 @@ async def test_a_person_exports_everything_page_by_page(owned: OwnedApp) -> None
 
 
 @pytest.mark.behaviour("owners.person")
+async def test_a_page_of_an_export_ends_before_a_thread_that_cannot_be_read(owned: OwnedApp) -> None:
+    """The next page says why, and what was read before it is whole."""
+    for name in ("a", "b", "c"):
+        await owned.say("ada", f"in {name}", name)
+    key = next(key for key in await owned.stored() if key.endswith("b"))
+    place = next(place for place in owned.host.entities.states if place.endswith(f"@{key}"))
+    owned.host.entities.states[place] = '{"schemaVersion": "9.0.0"}'
+
+    page = (await owned.ask("ada", "GET", "/api/owners/me/export")).json()
+    behind = await owned.ask("ada", "GET", "/api/owners/me/export", params={"cursor": page["next_cursor"]})
+
+    assert [thread["thread_id"] for thread in page["threads"]] == ["a"]
+    assert (behind.status_code, behind.json()["code"]) == (500, "unreadable_state")
+
+
+@pytest.mark.behaviour("owners.person")
 async def test_a_person_is_forgotten_with_receipts(owned: OwnedApp) -> None:
     """All of their threads, and nobody else's; again changes nothing and tells the same."""
     for name in ("a", "b"):
