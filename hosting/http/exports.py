@@ -23,8 +23,8 @@ from hosting.http.replies import Streamed
 from hosting.names import Address
 from hosting.ports import EntityClient
 from hosting.principal import Caller
+from hosting.runner.turns import LargeReads
 from hosting.service.archiving import PAGE_BYTES
-from hosting.service.large_reads import LargeReads
 from hosting.service.owners import Owners
 from hosting.service.threads import ThreadExport, Threads
 from state.codec import write

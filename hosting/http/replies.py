@@ -92,7 +92,7 @@ def json_reply(status: int, fields: Mapping[str, object], headers: Mapping[str, 
     return Reply(status, json.dumps(fields, ensure_ascii=False), "application/json", headers or {})
 
 
-def fitting(items: Sequence[T]) -> Sequence[T]:
+def first_page(items: Sequence[T]) -> Sequence[T]:
     """Return as many of the first of these JSON values as a page takes (`PAGE_BYTES`), one at least."""
     size = 0
     for count, item in enumerate(items):

@@ -1,4 +1,10 @@
-"""Turns of those who change one thing of a store: one after the other in a process, and none waits for each before."""
+"""Turns within a process: of those who change one thing of a store, and of those who read much of it.
+
+Theory. What each of a crowd may do, the crowd may not do at once. Of those who change one thing each would cost the
+others a call of the store, for it is compared. What a large read holds is a thread, its log, or everything of an
+owner: as large as what is stored, and many times as large as the text that is answered. Nobody is refused for it, and
+who waits holds next to nothing. Nothing is sent in a turn, for a reader may be slow.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +14,7 @@ from contextlib import asynccontextmanager
 from weakref import WeakValueDictionary
 
 from hosting.errors import LogUnavailableError
-from hosting.names import Address
+from hosting.names import APP, Address
 
 
 class _Line:
@@ -30,7 +36,7 @@ class Turns:
         """Wait for the turn.
 
         Raises `LogUnavailableError` for all who wait when one finds the store away: ten who came at once would else be
-        told one after the other, each after the patience of those before.
+        refused one after the other, each after the patience of those before.
         """
         line = self._lines.setdefault(address, _Line())
         times_away = line.times_away
@@ -42,3 +48,24 @@ class Turns:
             except LogUnavailableError:
                 line.times_away += 1
                 raise
+
+
+_LARGE_AT_ONCE = 4
+
+
+class LargeReads:
+    """The large reads of one process, for one event loop: a caller has one at a time, the process a few."""
+
+    def __init__(self) -> None:
+        self._turns: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._at_once = asyncio.Semaphore(_LARGE_AT_ONCE)
+
+    @asynccontextmanager
+    async def turn(self, owner: str) -> AsyncIterator[None]:
+        """Wait for a turn of the owner's; callers of an app that knows no owners have no turns of their own."""
+        if owner == APP:
+            async with self._at_once:
+                yield
+        else:
+            async with self._turns.setdefault(owner, asyncio.Lock()), self._at_once:
+                yield

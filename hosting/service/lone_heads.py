@@ -23,7 +23,7 @@ class LoneHeads:
     """The lone heads of one store, for one event loop; each method raises `LogUnavailableError`."""
 
     def __init__(self, store: ThreadStore, log: ThreadLog) -> None:
-        self._store = store
+        self.store = store
         self._log = log
         self._turns = Turns()
 
@@ -33,7 +33,7 @@ class LoneHeads:
 
     async def read(self, address: Address) -> StoredHead | None:
         """Return the head as the store has it."""
-        return await self._log.retried("read", address.agent, lambda: self._store.head(address))
+        return await self._log.retried("read", address.agent, lambda: self.store.head(address))
 
     async def replace(self, address: Address, known: StoredHead | None, payload: bytes) -> Appended | Conflict:
         """Return what came of putting a payload in the place of the known head's, None where there is none.
@@ -42,7 +42,7 @@ class LoneHeads:
         """
         append = Append(StoredHead(0 if known is None else known.position, new_id(), payload))
         answer: Appended | Conflict = await self._log.retried(
-            "append", address.agent, lambda: self._store.append(address, known, append)
+            "append", address.agent, lambda: self.store.append(address, known, append)
         )
         return answer
 
@@ -50,5 +50,5 @@ class LoneHeads:
         """Remove a log with all that it holds."""
         async with self.turn(address):
             while (known := await self.read(address)) is not None:
-                await self._store.forget(address, known)
-            await self._store.scrub()  # a call before this one may have removed it, and was broken off
+                await self.store.forget(address, known)
+            await self.store.scrub()  # a call before this one may have removed it, and was broken off

@@ -22,7 +22,7 @@ from hosting.runner.agent_loop import RUN
 from hosting.runner.framework import agents_within
 from hosting.runner.held_run import HeldRun
 from hosting.service.lone_heads import LoneHeads
-from hosting.stores.contract import MOST_HEAD_BYTES, Appended, StoredHead, ThreadStore
+from hosting.stores.contract import MOST_HEAD_BYTES, Appended, StoredHead
 
 VERSION = 1
 MOST_BYTES = MOST_HEAD_BYTES - 4096
@@ -47,8 +47,7 @@ class Memories:
     What reads or writes one raises `LogUnavailableError` and `NewerVersionError`.
     """
 
-    def __init__(self, store: ThreadStore, heads: LoneHeads, clocks: Clocks) -> None:
-        self._store = store
+    def __init__(self, heads: LoneHeads, clocks: Clocks) -> None:
         self._heads = heads
         self._clocks = clocks
         self._agents: set[str] = set()
@@ -115,7 +114,7 @@ class Memories:
         known = await self._change(
             agent, owner, lambda facts: tuple(fact if one.id == fact.id else one for one in facts)
         )
-        await self._store.scrub()
+        await self._heads.store.scrub()
         return any(one.id == fact.id for one in known)
 
     async def forget(self, agent: str, owner: str, fact_id: str) -> bool:
@@ -127,7 +126,7 @@ class Memories:
             return tuple(one for one in facts if one.id != fact_id)
 
         await self._change(agent, owner, without)
-        await self._store.scrub()  # also where nothing was removed: the call before may have been broken off
+        await self._heads.store.scrub()  # also where nothing was removed: the call before may have been broken off
         return bool(removed)
 
     async def keep_vectors(self, agent: str, owner: str, facts: Sequence[Fact]) -> None:

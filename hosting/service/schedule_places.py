@@ -14,7 +14,7 @@ from collections.abc import Mapping
 from hosting.errors import TooManySchedulesError
 from hosting.names import Address
 from hosting.service.lone_heads import LoneHeads
-from hosting.stores.contract import Appended, StoredHead, ThreadStore
+from hosting.stores.contract import Appended, StoredHead
 
 MOST_SCHEDULES = 200
 """As many as an owner may be allowed to have with an agent."""
@@ -28,8 +28,7 @@ class SchedulePlaces:
     What reads or writes one raises `LogUnavailableError`.
     """
 
-    def __init__(self, store: ThreadStore, heads: LoneHeads, most: int) -> None:
-        self._store = store
+    def __init__(self, heads: LoneHeads, most: int) -> None:
         self._heads = heads
         self._most = most
 
@@ -41,7 +40,7 @@ class SchedulePlaces:
                 stored = await self._heads.read(places)
                 taken = {id_: at for id_, at in _read(stored).items() if at > now - NEW_SECONDS}
                 taken[schedule.thread_id] = now
-                listed = await self._store.heads(schedule.agent, schedule.owner, "", MOST_SCHEDULES)
+                listed = await self._heads.store.heads(schedule.agent, schedule.owner, "", MOST_SCHEDULES)
                 if len({id_ for id_, _ in listed} | taken.keys()) > self._most:
                     agent = schedule.agent.rpartition(".")[0]
                     raise TooManySchedulesError(

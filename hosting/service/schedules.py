@@ -42,7 +42,7 @@ from hosting.service.promised_runs import DEPLOYING_SECONDS
 from hosting.service.runs import Runs
 from hosting.service.schedule import LastRun, Schedule, decode, encode
 from hosting.service.schedule_places import MOST_SCHEDULES, NEW_SECONDS, SchedulePlaces
-from hosting.stores.contract import MOST_HEAD_BYTES, Appended, Conflict, StoredHead, ThreadStore
+from hosting.stores.contract import MOST_HEAD_BYTES, Appended, Conflict, StoredHead
 
 logger = logging.getLogger(__name__)
 
@@ -110,21 +110,14 @@ class Schedules:
     """The schedules of one app, whose agents are `agents`, by their names in lower case."""
 
     def __init__(
-        self,
-        store: ThreadStore,
-        heads: LoneHeads,
-        runs: Runs,
-        agents: Mapping[str, AgentPlan],
-        *,
-        clocks: Clocks,
-        most: int,
+        self, heads: LoneHeads, runs: Runs, agents: Mapping[str, AgentPlan], *, clocks: Clocks, most: int
     ) -> None:
-        self._store = store
         self._heads = heads
+        self._store = heads.store
         self._runs = runs
         self._agents = agents
         self._clocks = clocks
-        self._places = SchedulePlaces(store, heads, most)
+        self._places = SchedulePlaces(heads, most)
 
     async def create(
         self, agent: str, wanted: NewSchedule, client: ClockClient, caller: Caller
@@ -389,7 +382,7 @@ class Schedules:
         instance = name.clock(schedule.generation, 0.0).instance
         status = await client.status(instance)
         if status is not None and not status.is_over:
-            with suppress(EngineUnavailableError):  # it may have been told all the same: that shows below
+            with suppress(EngineUnavailableError):  # it may have ended all the same: that shows below
                 await client.terminate(instance)
         for pause in (*_STOP_PAUSES, 0.0):
             if await client.purge(instance) != "running":

@@ -25,6 +25,7 @@ from hosting.runner.owner_days import OwnerDays
 from hosting.runner.owner_minutes import OwnerMinutes
 from hosting.runner.spending import Spending, check_prices
 from hosting.runner.thread_log import PATIENCE_SECONDS, ThreadLog, epoch_store_key
+from hosting.runner.turns import LargeReads
 from hosting.runner.workflow_runner import WorkflowRunner
 from hosting.service.absent_agents import AbsentAgents
 from hosting.service.approvals import Approvals
@@ -37,7 +38,6 @@ from hosting.service.document_writer import Attachments, DocumentWriter
 from hosting.service.following import Following
 from hosting.service.forking import Forking
 from hosting.service.held_runs import HeldRuns
-from hosting.service.large_reads import LargeReads
 from hosting.service.lending import Lending
 from hosting.service.limiting import Limiter
 from hosting.service.lone_heads import LoneHeads
@@ -179,16 +179,15 @@ class Services:
         self.large_reads = LargeReads()
         self.overview = Overview(stores.threads, self.log)
         heads = LoneHeads(stores.threads, self.log)
-        self.memories = Memories(stores.threads, heads, self.log.clocks)
+        self.memories = Memories(heads, self.log.clocks)
         self.budgets = Budgets(self.log)
         self.sharing = Sharing(self.log)
         self.shared_store = SharedStore(self.log, stores.threads)
         self.retention = Retention(self.log, self.settings.log_days)
         self.operators_view = OperatorsView(self.log, self.holders, self.overview, self.promised)
         self._planned: dict[str, AgentPlan] = {}
-        self.schedules = Schedules(
-            stores.threads, heads, self.runs, self._planned, clocks=self.log.clocks, most=self.settings.schedules
-        )
+        most = self.settings.schedules
+        self.schedules = Schedules(heads, self.runs, self._planned, clocks=self.log.clocks, most=most)
         self.owners = Owners(self.log, self.threads, self.purging, stores, self.absent.has)
 
     def hold(

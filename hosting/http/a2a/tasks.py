@@ -9,7 +9,7 @@ from hosting.errors import InvalidFieldError, UnknownRunError
 from hosting.http.a2a import names
 from hosting.http.a2a.fold import TaskFold, fold_tasks
 from hosting.http.a2a.requests import Listing
-from hosting.http.replies import fitting
+from hosting.http.replies import first_page
 from hosting.http.wire import WireRequest
 from hosting.names import Address
 from hosting.plan import AgentPlan
@@ -76,7 +76,7 @@ class Tasks:
         ]
         rest = [fold for fold in found if after is None or _order(fold) > after]
         shown = rest[: wanted.page_size]
-        tasks = fitting([fold.task(wanted.history_length, with_artifacts=wanted.with_artifacts) for fold in shown])
+        tasks = first_page([fold.task(wanted.history_length, with_artifacts=wanted.with_artifacts) for fold in shown])
         token = _page_token(shown[len(tasks) - 1]) if len(tasks) < len(rest) else ""
         return {"tasks": tasks, "nextPageToken": token, "pageSize": wanted.page_size, "totalSize": len(found)}
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from hosting.errors import InvalidFieldError
-from hosting.http.replies import fitting
+from hosting.http.replies import first_page
 from hosting.http.responses.names import conversation_id, response_id
 from hosting.http.timeline import arguments_text
 from hosting.request.run_request import PendingApproval, ResponseFormat, UserMessage
@@ -157,7 +157,7 @@ def page(items: Sequence[dict[str, Any]], query: Mapping[str, str]) -> dict[str,
         if after not in ids:
             raise InvalidFieldError(f"The query 'after' is {after[:80]!r}, which is no id of this list.")
         ordered = ordered[ids.index(after) + 1 :]
-    shown = fitting(ordered[: int(limit)])
+    shown = first_page(ordered[: int(limit)])
     return {
         "object": "list",
         "data": shown,

@@ -35,7 +35,7 @@ def texts(facts: tuple[Fact, ...]) -> list[str]:
 def memories_of(store: ArmedStore, patience_seconds: float = 0.1) -> Memories:
     """Return the memories of one process, which waits so long for a store that is away."""
     log = ThreadLog(store, MemoryObjects(), "hub", patience_seconds=patience_seconds)
-    return Memories(store, LoneHeads(store, log), log.clocks)
+    return Memories(LoneHeads(store, log), log.clocks)
 
 
 @pytest.fixture

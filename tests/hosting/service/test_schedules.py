@@ -101,7 +101,6 @@ class Scheduling:
         self.process, self.engine, self.time = process, engine, time
         self.agents = {AGENT.lower(): AgentPlan(AGENT, process.agent, http=True, tool=None)}
         self.all = Schedules(
-            process.store,
             LoneHeads(process.store, process.log),
             process.runs,
             self.agents,
