@@ -242,6 +242,10 @@ class ThreadLog:
             for one, reference in ((one, reference_in(one.payload)) for one in stored)
         ]
 
+    async def watch(self, address: Address, after: int, seconds: float) -> bool:
+        """Return True as soon as there are events after that position, False as `ThreadStore.watch` does."""
+        return await self._store.watch(address, after, seconds)
+
     async def metadata(self, address: Address, head: Head) -> dict[str, str]:
         """Return the thread's metadata, as the head has it. Raises `LogUnavailableError`."""
         found = await self.events(address, head.described - 1, through=head.described) if head.described else ()

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import asyncio
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 from hosting.errors import ThreadDeletedError
 from hosting.names import Address
@@ -94,6 +95,20 @@ class Follower:
             timer.cancel()
             if self._waiting is waiting:  # a wait that was cancelled ends after the next one's beginning
                 self._waiting = None
+
+    async def wait_beside(self, watch: Coroutine[Any, Any, bool], seconds: float) -> None:
+        """Return as `wait` does, or as soon as a store's `watch` for so long says that its log has more.
+
+        Raises what the watch raises.
+        """
+        arriving, watching = asyncio.ensure_future(self.wait(seconds)), asyncio.ensure_future(watch)
+        try:
+            await asyncio.wait((arriving, watching), return_when=asyncio.FIRST_COMPLETED)
+            if watching.done() and not watching.result():
+                await arriving
+        finally:
+            arriving.cancel()
+            watching.cancel()
 
     async def next(self, seconds: float) -> list[News]:
         """Return the queued updates as soon as there are any; none after so many seconds."""

@@ -18,11 +18,11 @@ from typing import Any, Literal, overload
 from hosting.errors import LogUnavailableError, ShuttingDownError, ThreadDeletedError
 from hosting.ports import EntityClient
 from hosting.runner.thread_log import ThreadLog
-from hosting.service.broadcast import Broadcast, DeltaText, Follower, LoggedEvent, News, UnderWay, Update, unbroken
+from hosting.service.broadcast import Broadcast, DeltaText, LoggedEvent, News, UnderWay, Update, unbroken
 from hosting.service.held_runs import HeldRuns
 from hosting.service.lost_runs import LostRunCheck
 from hosting.service.runs import FIRST_POLL_SECONDS, LONGEST_POLL_SECONDS, next_pause
-from hosting.stores.contract import MOST_POSITION, ThreadStore
+from hosting.stores.contract import MOST_POSITION
 from hosting.thread.events import Claimed, Delta, RunEvent
 from hosting.thread.run import Run, under_way
 
@@ -38,7 +38,6 @@ class Following:
     def __init__(
         self,
         log: ThreadLog,
-        store: ThreadStore,
         broadcast: Broadcast,
         holders: HeldRuns,
         *,
@@ -48,7 +47,6 @@ class Following:
         queue_seconds: float = math.inf,
     ) -> None:
         self._log = log
-        self._store = store
         self._broadcast = broadcast
         self._holders = holders
         self._first_poll_seconds = first_poll_seconds
@@ -105,7 +103,8 @@ class Following:
                     if not is_here and delivery.known is not None:
                         await check.run(delivery.known)
                     if not is_here and not has_gap:
-                        await self._watch(delivery, follower, pause)
+                        watch = self._log.watch(run.address, delivery.position, pause)
+                        await follower.wait_beside(watch, pause)
                         pause = next_pause(pause)
                     if not is_here or has_gap:
                         follower.has_missed = False
@@ -123,18 +122,6 @@ class Following:
         if not is_here and self._holders.draining.is_set():
             raise ShuttingDownError("The process that follows the run is about to end. Come back for the rest.")
         return is_here
-
-    async def _watch(self, delivery: _Delivery, follower: Follower, seconds: float) -> None:
-        """Return when there may be more: when the store or this process signals it, or after so many seconds."""
-        arriving = asyncio.ensure_future(follower.wait(seconds))
-        watching = asyncio.ensure_future(self._store.watch(delivery.run.address, delivery.position, seconds))
-        try:
-            await asyncio.wait((arriving, watching), return_when=asyncio.FIRST_COMPLETED)
-            if watching.done() and not watching.result():
-                await arriving
-        finally:
-            arriving.cancel()
-            watching.cancel()
 
     async def _read(self, delivery: _Delivery) -> list[News]:
         run, after = delivery.run, delivery.position

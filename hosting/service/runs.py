@@ -3,8 +3,8 @@
 Theory. A request begins with one append. It accepts the run and, if the caller waits and the run is the next, claims it
 for this process. Before we answer about a run (a 202, a wait, a cancel), the engine must hold a signal for its entity,
 unless the log proves that one was taken. So a process may die at any moment, and the entity finishes the run. A waiter
-of a run that is held here is woken by its end. For a run that is held elsewhere it watches the log, polled every 25 ms
-to 1 s where the store cannot push, and claims the run when it becomes the next.
+of a run that is held here is woken by its end. For a run that is held elsewhere it watches the log as a stream
+does, polled every 25 ms to 1 s where the store cannot push, and claims the run when it becomes the next.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from hosting.request.run_call import Form, StartRun, Wait
 from hosting.runner.held_run import read_run
 from hosting.runner.telemetry import carried_traceparent
 from hosting.runner.thread_log import Decided, ThreadLog
-from hosting.service.broadcast import Broadcast, LoggedEvent, unbroken, with_updates
+from hosting.service.broadcast import Broadcast, Follower, LoggedEvent, News, unbroken, with_updates
 from hosting.service.held_runs import HeldRuns
 from hosting.service.limiting import Limiter
 from hosting.service.lost_runs import LostRunCheck
@@ -129,6 +129,7 @@ class Runs:
         *,
         admits: Sequence[Callable[[], None]] = (),
         limiters: Mapping[str, Limiter] = MappingProxyType({}),
+        first_poll_seconds: float = FIRST_POLL_SECONDS,
     ) -> None:
         """Each of `admits` raises an error if no run may be started now; `limiters` are of agents in lower case."""
         self._log = log
@@ -138,6 +139,7 @@ class Runs:
         self._promises = promised
         self._admits = admits
         self._limiters = limiters
+        self._first_poll_seconds = first_poll_seconds
         self._starts = Starts()
         self._signals = Signals(log)
 
@@ -300,27 +302,31 @@ class Runs:
         process appends the end. Raises `ThreadDeletedError` once the thread is deleted.
         """
         clock = asyncio.get_running_loop().time
-        end, pause = clock() + seconds, FIRST_POLL_SECONDS
+        end, pause = clock() + seconds, self._first_poll_seconds
         most_queued = self._settings.queue_timeout_seconds
         check = LostRunCheck(self._log, run, most_queued, publish=self._holders.publish)
+        position = run.last
         with (
             self._holders.watched(run.address, run.run_id, client) if takes else nullcontext(),
             self._broadcast.subscribe(run.address) as follower,
         ):
             held = self._holders.held.get(run.run_id)
             if held is None and run.certain_end is None:
-                run = await self._refresh(run, client if takes else None, check)
+                run, position = await self._refresh(run, position, client if takes else None, check)
             while run.certain_end is None and not run.is_deleted and (left := end - clock()) > 0:
                 held = (here := self._holders.held.get(run.run_id)) or held
-                updates = await follower.next(min(left, LONGEST_POLL_SECONDS if here is not None else pause))
+                if here is not None:
+                    updates = await follower.next(min(left, LONGEST_POLL_SECONDS))
+                else:
+                    updates = await self._news(follower, run.address, position, min(left, pause))
                 known = with_updates(run, updates) if not follower.has_missed else run
                 if known is not run:
-                    run, pause = known, FIRST_POLL_SECONDS
+                    run, pause = known, self._first_poll_seconds
                 elif held is not None and isinstance(held.lost_by, LogUnavailableError):
                     break
                 elif follower.has_missed or self._holders.held.get(run.run_id) is None:
                     follower.has_missed = False
-                    run = await self._refresh(run, client if takes else None, check)
+                    run, position = await self._refresh(run, position, client if takes else None, check)
                     pause = next_pause(pause)
                     if self._holders.draining.is_set():  # who waited on would have its connection broken
                         break
@@ -358,23 +364,31 @@ class Runs:
             return await self._read(address, run_id, client)
         return with_updates(run, [LoggedEvent(position, event) for position, event in decided.events])
 
-    async def _refresh(self, run: Run, client: EntityClient | None, check: LostRunCheck) -> Run:
-        """Return the run as the log has it, unchanged if the log is away.
+    async def _news(self, follower: Follower, address: Address, position: int, seconds: float) -> list[News]:
+        """Return what the follower has, once the log may have more behind that position, or after so many seconds."""
+        try:
+            await follower.wait_beside(self._log.watch(address, position, seconds), seconds)
+        except LogUnavailableError:
+            await follower.wait(seconds)
+        return follower.drain()
+
+    async def _refresh(self, run: Run, after: int, client: EntityClient | None, check: LostRunCheck) -> tuple[Run, int]:
+        """Return the run with what the log has after that position, and up to where that is; the same if it is away.
 
         With a client, claim it if it is the next, and end it if it is lost.
         """
         try:
-            newest = run
-            for position, event in unbroken(run, run.last, await self._log.events(run.address, run.last)):
-                newest = newest.after(position, event)
+            newest, through = run, after
+            for through, event in unbroken(run, after, await self._log.events(run.address, after)):
+                newest = newest.after(through, event) if through > newest.last else newest
             if client is not None and not newest.is_over and newest.claim is None:
                 await self._holders.claim_next(run.address, run.run_id, client)
             if not newest.is_over:
                 await check.run(newest)
-            return newest
+            return newest, through
         except LogUnavailableError:
             logger.warning("The log cannot be reached to read run %s.", run.run_id)
-            return run
+            return run, after
 
     async def _read(self, address: Address, run_id: str, client: EntityClient) -> Run:
         """Return the run as the log has it; a deletion that is under way is signalled for first."""

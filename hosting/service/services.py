@@ -144,9 +144,7 @@ class Services:
         self.runs = Runs(
             self.log, self.holders, broadcast, settings, self.promised, admits=self.admits, limiters=self._limiters
         )
-        self.following = Following(
-            self.log, stores.threads, broadcast, self.holders, queue_seconds=settings.queue_timeout_seconds
-        )
+        self.following = Following(self.log, broadcast, self.holders, queue_seconds=settings.queue_timeout_seconds)
         self._add_threads(conversations, archiver, attachments)
         self._add_what_spans_threads()
 

@@ -5,6 +5,8 @@ BEHAVIOURS = {
     "loggers (observability.md).",
     "service.runs-here": "A run whose caller waits is executed by the process that has the caller, in its turn, and "
     "goes on when the caller leaves.",
+    "service.waits-elsewhere": "Whoever waits for a run of another process learns of its end as soon as its store "
+    "says so, as a stream does.",
     "service.callers-contexts": "A run has the invocation, the trace and the durable client of its own caller, also "
     "one that is claimed with the end of the run before it.",
     "service.short-waits": "A run whose caller waits for a second or less is not begun in that caller's process, "

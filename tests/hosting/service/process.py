@@ -240,7 +240,7 @@ class Process:
             first_pause_seconds=0.01,
             margin_seconds=0.05,
         )
-        self.following = Following(self.log, self.store, self.changes, self.holders, quiet_seconds=0.2)
+        self.following = Following(self.log, self.changes, self.holders, quiet_seconds=0.2)
         self.limiters: dict[str, Limiter] = {}
         self.promised = PromisedRuns(self.log, attachments, "hub", look_seconds=0.02)
         self.runs = Runs(self.log, self.holders, self.changes, read, self.promised, limiters=self.limiters)

@@ -275,7 +275,7 @@ async def test_a_thread_whose_log_is_gone_ends_those_who_follow_it_or_wait(proce
 async def test_a_follower_of_a_run_that_waits_hears_it_begin_in_its_process(process: Process) -> None:
     """At once, however long it would be until the next look at a store that cannot push."""
     process.store.pushes = False
-    patient = Following(process.log, process.store, process.changes, process.holders, first_poll_seconds=60.0)
+    patient = Following(process.log, process.changes, process.holders, first_poll_seconds=60.0)
     process.agent.gate.clear()
     await process.start(call("first"))
     run = await process.start(call("hi", streams=True))
@@ -368,7 +368,7 @@ async def test_a_follower_outlives_an_outage_of_the_log_but_not_one_without_end(
     one, other = processes
     one.agent.gate.clear()
     run = await one.start(call(streams=True))
-    short = Following(other.log, other.store, other.changes, other.holders, outage_seconds=0.05)
+    short = Following(other.log, other.changes, other.holders, outage_seconds=0.05)
     outliving, ending = asyncio.ensure_future(followed(other, run)), short.follow(run, other.engine)
     assert shown(await anext(ending))[0] == "accepted"
     await asyncio.sleep(0.02)

@@ -12,7 +12,8 @@ from hosting.errors import EngineUnavailableError, IdempotencyKeyReusedError, Sh
 from hosting.names import Address
 from hosting.request.run_call import Form, Wait
 from hosting.request.run_request import Retry, RunRequest
-from hosting.service.runs import STARTS_AT_ONCE, Starts
+from hosting.service.runs import STARTS_AT_ONCE, Runs, Starts
+from hosting.settings import read_settings
 from hosting.thread.commands import AcceptRun, CancelRun, ClaimRun, DeleteThread, FinishDelete
 from hosting.thread.events import Accepted, Claimed, Completed
 from hosting.thread.run import Run
@@ -29,6 +30,16 @@ def text_of(run: Run) -> str:
     assert isinstance(run.terminal, Completed)
     text: str = run.terminal.entry["messages"][-1]["contents"][0]["text"]
     return text
+
+
+async def until_watched(process: Process, times: int = 1) -> None:
+    """Return once the process's store was asked so often to say when there is more."""
+
+    async def watched() -> None:
+        while process.store.calls["watch"] < times:  # noqa: ASYNC110 - the waiter counts it
+            await asyncio.sleep(0)
+
+    await asyncio.wait_for(watched(), GUARD_SECONDS)
 
 
 async def answered(process: Process, message: str = "hi", **members: object) -> Run:
@@ -91,6 +102,79 @@ async def test_two_runs_of_one_thread_have_their_turns_in_two_processes(processe
     assert text_of(answer) == "echo: second"
     assert other.agent.turns == [["first", "echo: first", "second"]]
     assert len(one.agent.turns) == 1
+
+
+def patient(process: Process) -> Runs:
+    """Return the process's runs, whose waiters look at their store once a minute where it says nothing by itself."""
+    return Runs(
+        process.log,
+        process.holders,
+        process.changes,
+        read_settings({}),
+        process.promised,
+        first_poll_seconds=60.0,
+    )
+
+
+@pytest.mark.behaviour("service.waits-elsewhere")
+async def test_whoever_waits_for_another_processs_run_learns_of_its_end_from_the_store(processes: Processes) -> None:
+    """As a stream does, and not with the next look."""
+    one, other = processes
+    one.agent.gate.clear()
+    run = await one.start(call())
+    waiting = asyncio.ensure_future(patient(other).wait(run, other.engine, 60.0))
+    await until_watched(other)
+    one.agent.gate.set()
+
+    assert text_of(await asyncio.wait_for(waiting, GUARD_SECONDS)) == "echo: hi"
+
+
+@pytest.mark.behaviour("service.waits-elsewhere")
+async def test_whoever_waits_behind_another_processs_run_begins_when_that_has_ended(processes: Processes) -> None:
+    """The store says when, also for a run of its own that waits for its turn."""
+    one, other = processes
+    one.agent.gate.clear()
+    await one.start(call("first"))
+    run = await other.start(call("second"))
+    waiting = asyncio.ensure_future(patient(other).wait(run, other.engine, 60.0))
+    await until_watched(other)
+    one.agent.gate.set()
+
+    assert text_of(await asyncio.wait_for(waiting, GUARD_SECONDS)) == "echo: second"
+    assert [turn[-1] for turn in other.agent.turns] == ["second"]
+
+
+@pytest.mark.behaviour("service.waits-elsewhere")
+async def test_what_other_runs_append_is_read_once_by_whoever_waits(processes: Processes) -> None:
+    """Behind the run stands the acceptance of another one: that is no news for ever."""
+    one, other = processes
+    one.agent.gate.clear()
+    run = await one.start(call("first"))
+    await one.start(call("second", waits=False))
+    waiting = asyncio.ensure_future(patient(other).wait(run, other.engine, 60.0))
+    await until_watched(other)
+    for _ in range(100):
+        await asyncio.sleep(0)
+    watches = other.store.calls["watch"]
+    one.agent.gate.set()
+
+    assert text_of(await asyncio.wait_for(waiting, GUARD_SECONDS)) == "echo: first"
+    assert watches == 1
+
+
+@pytest.mark.behaviour("service.waits-elsewhere")
+async def test_a_wait_outlives_a_store_that_is_away_for_a_while(processes: Processes) -> None:
+    """Its watch fails then, and it looks again in its own time."""
+    one, other = processes
+    one.agent.gate.clear()
+    run = await one.start(call())
+    other.store.is_away = True
+    waiting = asyncio.ensure_future(other.runs.wait(run, other.engine, 60.0))
+    await until_watched(other, times=2)
+    one.agent.gate.set()
+    other.store.is_away = False
+
+    assert text_of(await asyncio.wait_for(waiting, GUARD_SECONDS)) == "echo: hi"
 
 
 @pytest.mark.behaviour("service.runs-here")
