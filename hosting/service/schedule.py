@@ -4,6 +4,9 @@ Theory. A tick passes through two changes: it is `begun`, and what came of it is
 head that it was decided on, so one process begins a tick, and it is begun once. Between the two the run is started
 under a key that is made of the schedule and the tick: whoever finds a tick that is begun starts it again, and finds
 the run. A schedule is paused or deleted only when no tick is begun, so nothing of it starts afterwards.
+
+Times are those of the process that decides, whose clock may have been ahead. What it dealt with lies ahead of a right
+clock, and takes no tick from it: `righted` deals with those again that were not begun.
 """
 
 from __future__ import annotations
@@ -21,6 +24,10 @@ from hosting.request.schedule_call import NewSchedule
 from hosting.schedules import Missed, Times, due
 
 VERSION = 1
+
+AHEAD_SECONDS = 60.0
+"""A schedule that is so far ahead of a clock was changed by another one. Clocks of machines differ by less."""
+_KEPT_SPANS = 8
 
 
 class _Stored(BaseModel):
@@ -41,8 +48,9 @@ class LastRun(_Stored):
 class Schedule(_Stored):
     """A schedule of an agent and an owner.
 
-    Ticks up to `done` were dealt with, and the run of the tick `begun` is being started. A schedule that was paused
-    goes on with a later `generation`, which has a clock of its own, as has another schedule of the same id.
+    Ticks up to `done` were dealt with, and the run of the tick `begun` is being started. Each of `spans` is from one
+    tick that was begun to another, and all between them were begun too; the newest is the last. A schedule that was
+    paused goes on with a later `generation`, which has a clock of its own, as has another schedule of the same id.
     """
 
     v: int = VERSION
@@ -61,6 +69,7 @@ class Schedule(_Stored):
     generation: int
     paused: bool = False
     begun: float | None = None
+    spans: tuple[tuple[float, float], ...] = ()
     last: LastRun | None = None
     last_missed: float | None = None
 
@@ -101,18 +110,55 @@ class Schedule(_Stored):
     @property
     def next_tick(self) -> float | None:
         """The first tick that was not dealt with; None for one that is paused, has no more, or whose are not known."""
-        return None if self.paused or self.times.problem is not None else self.times.after(self.done)
+        if self.paused or self.times.problem is not None:
+            return None
+        tick, span = self.times.after(self.done), self._span_after(self.done)
+        while span is not None and tick is not None and tick >= span[0]:
+            tick, span = self.times.after(span[1]), self._span_after(span[1])
+        return tick
+
+    def _span_after(self, moment: float) -> tuple[float, float] | None:
+        """Return the first span that ends after a moment."""
+        return min((span for span in self.spans if span[1] > moment), default=None)
+
+    def righted(self, now: float) -> Schedule:
+        """Return the schedule without what a clock that was ahead dealt with; the same where that silences no tick.
+
+        A tick that was begun stays so, however early it was.
+        """
+        if self.done <= now + AHEAD_SECONDS:
+            return self
+        moments = (self.created_at, self.generation, self.last_missed or 0.0, *(last for _, last in self.spans))
+        done = max((moment for moment in moments if 0.0 < moment <= now), default=now)
+        missed = None if self.last_missed is None or self.last_missed > now else self.last_missed
+        righted = self.model_copy(update={"done": done, "last_missed": missed})
+        return self if righted.next_tick == self.next_tick else righted
+
+    def renewed(self, now: float) -> Schedule:
+        """Return the schedule `righted`, of a later generation; the same where it is right."""
+        righted = self.righted(now)
+        return self if righted is self else righted.model_copy(update={"generation": self.generation + 1})
 
     def ticked(self, now: float) -> Schedule:
         """Return the schedule with what is due begun or missed; the same where nothing is, or another tick is begun."""
         if self.paused or self.begun is not None or self.times.problem is not None:
             return self
-        found = due(self.times, self.done, now, self.missed)
-        if found.tick is not None:
-            return self.model_copy(update={"begun": found.tick, "done": found.tick})
-        if found.missed is not None:
-            return self.model_copy(update={"last_missed": found.missed, "done": found.missed})
-        return self
+        schedule = self.righted(now)
+        newest = due(schedule.times, schedule.done, now, schedule.missed)
+        if newest.missed is not None:
+            return schedule.model_copy(update={"last_missed": newest.missed, "done": newest.missed})
+        if newest.tick is None:
+            return schedule
+        if any(first <= newest.tick <= last for first, last in schedule.spans):
+            return schedule.model_copy(update={"done": newest.tick})
+        spans = schedule._spans_with(newest.tick)
+        return schedule.model_copy(update={"begun": newest.tick, "done": newest.tick, "spans": spans})
+
+    def _spans_with(self, tick: float) -> tuple[tuple[float, float], ...]:
+        *others, newest = self.spans or ((tick, tick),)
+        if newest[1] == tick or self.times.after(newest[1]) == tick:
+            return (*others, (newest[0], tick))
+        return (*self.spans, (tick, tick))[-_KEPT_SPANS:]
 
     def ended(self, last: LastRun) -> Schedule:
         """Return the schedule with what came of the tick that is begun; the same where that is another."""
@@ -120,8 +166,8 @@ class Schedule(_Stored):
 
     def resumed(self, now: float) -> Schedule:
         """Return the schedule as it goes on: ticks of before do not count as missed."""
-        generation = max(self.generation + 1, int(now))
-        return self.model_copy(update={"paused": False, "generation": generation, "done": max(self.done, now)})
+        generation, done = max(self.generation + 1, int(now)), self.done if self.done <= now + AHEAD_SECONDS else now
+        return self.model_copy(update={"paused": False, "generation": generation, "done": max(done, now)})
 
 
 def decode(payload: bytes) -> Schedule:

@@ -161,8 +161,7 @@ class Schedules:
         schedule = decode(there.payload)
         if schedule.fingerprint != wanted.fingerprint:
             raise IdempotencyKeyReusedError("The Idempotency-Key made another schedule. Send another key.")
-        await self._mend(name, schedule, client)
-        return name, schedule, False
+        return name, await self._mended(name, schedule, client), False
 
     async def of_agent(self, agent: str, owner: str, client: ClockClient) -> list[tuple[ScheduleName, Schedule]]:
         """Return the owner's schedules with an agent, in the order in which they were made.
@@ -174,15 +173,13 @@ class Schedules:
         while page := await self._store.heads(of.agent, of.owner, after, MOST_SCHEDULES):
             after = page[-1][0]
             found += [(ScheduleName(agent.lower(), owner, id_), decode(head.payload)) for id_, head in page]
-        for name, schedule in found:
-            await self._mend(name, schedule, client)
+        mended = await asyncio.gather(*(self._mended(name, schedule, client) for name, schedule in found))
+        found = [(name, schedule) for (name, _), schedule in zip(found, mended, strict=True)]
         return sorted(found, key=lambda one: (one[1].created_at, one[0].id))
 
     async def find(self, name: ScheduleName, client: ClockClient) -> Schedule:
         """Return a schedule; raises `UnknownScheduleError`, `LogUnavailableError` and `NewerVersionError`."""
-        schedule = decode((await self._read(name)).payload)
-        await self._mend(name, schedule, client)
-        return schedule
+        return await self._mended(name, decode((await self._read(name)).payload), client)
 
     async def pause(self, name: ScheduleName, client: ClockClient) -> Schedule:
         """Have no run begin from now on; again changes nothing. A tick that is begun has its run first.
@@ -205,15 +202,22 @@ class Schedules:
             stored, now = await self._read(name), self._clocks.wall()
             schedule = decode(stored.payload)
             if not schedule.paused:
-                await self._mend(name, schedule, client)
-                return schedule
-            await self._stop(name, schedule, client)  # nobody knows the clock of an older generation
+                return await self._mended(name, schedule, client)
             resumed = schedule.resumed(now)
-            first = resumed.next_tick if resumed.times.problem is None else now
-            if first is not None:
-                await self._start(name.clock(resumed.generation, now), first, client)
-            if isinstance(await self._appended(name, stored, resumed), Appended):
+            if await self._began_anew(name, stored, resumed, client):
                 return resumed
+
+    async def _began_anew(self, name: ScheduleName, known: StoredHead, anew: Schedule, client: ClockClient) -> bool:
+        """Have a schedule go on with a clock of a later generation; return whether it did, on the head that is known.
+
+        The clock before it ends first, because nobody knows one of an older generation.
+        """
+        now = self._clocks.wall()
+        await self._stop(name, decode(known.payload), client)
+        first = anew.next_tick if anew.times.problem is None else now
+        if first is not None:
+            await self._start(name.clock(anew.generation, now), first, client)
+        return isinstance(await self._appended(name, known, anew), Appended)
 
     async def delete(self, name: ScheduleName, client: ClockClient) -> None:
         """Remove a schedule; nothing of it begins afterwards. Again changes nothing.
@@ -366,16 +370,30 @@ class Schedules:
             if status is None or status.is_over:
                 raise
 
-    async def _mend(self, name: ScheduleName, schedule: Schedule, client: ClockClient) -> None:
-        """Start the clock of a schedule again that should have woken it long ago, and is gone."""
-        now, tick = self._clocks.wall(), schedule.begun or schedule.next_tick
+    async def _mended(self, name: ScheduleName, schedule: Schedule, client: ClockClient) -> Schedule:
+        """Return the schedule, with a new clock where its own is gone, or sleeps as long as a clock ahead had it."""
+        now = self._clocks.wall()
+        if schedule.renewed(now) is not schedule:
+            return await self._renewed(name, schedule, client)
+        tick = schedule.begun or schedule.next_tick
         if tick is None or tick > now - OVERDUE_SECONDS:
-            return
+            return schedule
         clock = name.clock(schedule.generation, now)
         status = await client.status(clock.instance)
         if status is None or status.is_over:
             logger.warning("Schedule %s of agent %s had no clock; it is started again.", name.id, schedule.agent)
             await self._start(clock, now, client)
+        return schedule
+
+    async def _renewed(self, name: ScheduleName, schedule: Schedule, client: ClockClient) -> Schedule:
+        """Have a schedule go on by this process's clock, which shows an earlier time than what was dealt with."""
+        logger.warning("Schedule %s of agent %s was ahead of the clock; it goes on by it.", name.id, schedule.agent)
+        while (anew := schedule.renewed(self._clocks.wall())) is not schedule:
+            stored = await self._read(name)
+            if decode(stored.payload) == schedule and await self._began_anew(name, stored, anew, client):
+                return anew
+            schedule = decode((await self._read(name)).payload)
+        return schedule
 
     async def _stop(self, name: ScheduleName, schedule: Schedule, client: ClockClient) -> None:
         """End the clock and remove its instance, which holds ids. Raises `EngineUnavailableError` while it is there."""

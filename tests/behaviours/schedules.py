@@ -5,6 +5,8 @@ BEHAVIOURS = {
     "last and its next run (docs/schedules.md).",
     "schedules.times": "A tick comes when the expression says in its time zone, a fixed time once a day also when the "
     "clocks are set; a clock that is set back repeats none (docs/schedules.md).",
+    "schedules.clock-ahead": "What a clock that was ahead dealt with silences no tick once the clock is right, and no "
+    "tick has two runs (docs/schedules.md).",
     "schedules.one-run-per-tick": "A tick has one run, whichever process dies, and however many clocks wake "
     "(docs/schedules.md).",
     "schedules.lost-tick": "A tick whose host dies over it has its run half a minute later, however late its activity "

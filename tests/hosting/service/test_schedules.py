@@ -221,6 +221,133 @@ async def test_ticks_that_were_missed_run_once_or_never(one: Scheduling, missed:
     assert following == NEXT + 86_400 + 3600
 
 
+AHEAD = [3700.0, 86_400.0, 30 * 86_400.0, 5 * 365 * 86_400.0]
+
+
+@pytest.mark.behaviour("schedules.clock-ahead")
+@pytest.mark.parametrize("ahead_seconds", AHEAD, ids=["an hour", "a day", "a month", "years"])
+@pytest.mark.parametrize("missed", ["run_once", "skip"])
+@pytest.mark.parametrize("reads", ["find", "list", "resume", "wake"])
+async def test_a_clock_that_was_ahead_for_a_minute_silences_no_tick(
+    one: Scheduling, reads: str, missed: Missed, ahead_seconds: float
+) -> None:
+    """Whoever reads the schedule afterwards, or has it woken, has it go on, at its next tick."""
+    name = await one.made(thread_id=None, missed=missed)
+    one.time.now = NEXT + ahead_seconds - 30
+    await one.wake(name)
+    one.time.now = NEXT - 30
+    clocks = set(one.engine.clocks)
+
+    if reads == "find":
+        seen = await one.all.find(name, one.engine)
+    elif reads == "list":
+        [(_, seen)] = await one.all.of_agent(AGENT, APP, one.engine)
+    elif reads == "resume":
+        seen = await one.all.resume(name, one.engine)
+    else:
+        assert await one.wake(name) == NEXT
+        seen = await one.stored(name)
+
+    assert seen.next_tick == NEXT
+    assert reads == "wake" or (len(one.engine.clocks), set(one.engine.clocks) & clocks) == (1, set())
+    one.time.now = NEXT + 1
+    assert await one.wake(name) == NEXT + 3600 * (2 if seen.spans[-1:] == ((NEXT + 3600,) * 2,) else 1)
+    last = (await one.stored(name)).last
+    assert last is not None
+    assert (last.tick, last.run_id is not None) == (NEXT, True)
+
+
+@pytest.mark.behaviour("schedules.clock-ahead")
+async def test_a_tick_that_a_clock_ahead_began_is_not_begun_again_when_its_time_comes(one: Scheduling) -> None:
+    """Nor any of those that it began meanwhile; the tick that came while the clock was ahead has its run."""
+    name = await one.made()
+    for hour in (25, 26, 27):
+        one.time.now = NEXT + hour * 3600
+        await one.wake(name)
+    one.time.now = NEXT + 10
+    ticks = list[float | None]()
+    for _ in range(28):
+        wakes_at = await one.wake(name)
+        assert wakes_at is not None
+        ticks.append((await one.stored(name)).last.tick)  # type: ignore[union-attr]
+        one.time.now = wakes_at
+
+    shown = [tick for tick, before in zip(ticks, [None, *ticks], strict=False) if tick != before]
+    assert shown == [NEXT + hour * 3600 for hour in (*range(25), *range(28, 31))]
+    assert len(await one.runs()) == 3 + len(shown)
+
+
+@pytest.mark.behaviour("schedules.clock-ahead")
+async def test_a_late_clock_that_comes_to_a_tick_which_a_clock_ahead_began_begins_none(one: Scheduling) -> None:
+    """It is the newest of those that have come, and has its run."""
+    name = await one.made()
+    one.time.now = NEXT + 25 * 3600
+    await one.wake(name)
+    one.time.now = NEXT
+    await one.wake(name)
+    runs = await one.runs()
+    one.time.now = NEXT + 25 * 3600 + 60
+
+    wakes_at = await one.wake(name)
+
+    schedule = await one.stored(name)
+    assert schedule.last is not None
+    assert (wakes_at, schedule.last.tick, await one.runs()) == (NEXT + 26 * 3600, NEXT, runs)
+    assert len(runs) == 2
+
+
+@pytest.mark.behaviour("schedules.clock-ahead")
+async def test_a_schedule_that_was_made_or_resumed_by_a_clock_ahead_goes_on_by_a_right_one(one: Scheduling) -> None:
+    """Its first tick is that of the right clock."""
+    one.time.now = NEXT + 86_400 + 60
+    made, resumed = await one.made(), await one.made()
+    await one.all.pause(resumed, one.engine)
+    await one.all.resume(resumed, one.engine)
+    one.time.now = NEXT - 60
+
+    shown = await one.all.of_agent(AGENT, APP, one.engine)
+
+    assert [schedule.next_tick for _, schedule in shown] == [NEXT, NEXT]
+    assert len(one.engine.clocks) == 2
+    assert {made, resumed} == {name for name, _ in shown}
+
+
+@pytest.mark.behaviour("schedules.clock-ahead")
+async def test_one_time_that_a_clock_ahead_took_for_missed_has_its_run_when_it_comes(one: Scheduling) -> None:
+    """Its clock had ended: a reader starts another."""
+    name = await one.made(Times(at=NOW + 3600), missed="skip")
+    one.time.now = NOW + 86_400
+    assert await one.wake(name) is None
+    del one.engine.clocks[next(iter(one.engine.clocks))]
+    one.time.now = NOW + 30
+
+    seen = await one.all.find(name, one.engine)
+    one.time.now = NOW + 3601
+    await one.wake(name)
+
+    assert (seen.next_tick, seen.last_missed, len(one.engine.clocks)) == (NOW + 3600, None, 1)
+    assert len(await one.runs()) == 1
+
+
+@pytest.mark.behaviour("schedules.times")
+async def test_a_clock_that_is_set_back_repeats_no_tick(one: Scheduling) -> None:
+    """However often it is read or woken until its time comes again."""
+    name = await one.made(Times("*/10 * * * *"))
+    for minutes in range(-50, 60, 10):
+        one.time.now = NEXT + minutes * 60
+        await one.wake(name)
+    runs, clocks, last = await one.runs(), dict(one.engine.clocks), (await one.stored(name)).last
+    for minutes in range(-5, 59):
+        one.time.now = NEXT + minutes * 60
+        await one.wake(name)
+        assert (await one.all.find(name, one.engine)).last == last
+
+    assert (await one.runs(), one.engine.clocks) == (runs, clocks)
+    one.time.now = NEXT + 3600
+    await one.wake(name)
+    assert len(await one.runs()) == len(runs) + 1
+
+
 async def test_a_clock_that_wakes_early_waits_for_its_tick(one: Scheduling) -> None:
     """The engine's timers may come a moment early: nothing begins before its time, and the clock sleeps again."""
     name = await one.made()
