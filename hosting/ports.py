@@ -196,6 +196,12 @@ class Clocks:
 
 SYSTEM_CLOCKS = Clocks()
 
+AHEAD_SECONDS = 5400.0
+"""A stored moment that is so far ahead of one's own clock is of a clock that was wrong. Two machines' may be an hour
+apart."""
+AFTER_ALL = 1e11
+"""A moment after all that any clock has written, wrong ones too."""
+
 
 _UTC = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(?:\.(\d{1,6})\d*)?(?:Z|\+00:00)\Z")
 """RFC 3339 in UTC; .NET writes seven decimals, of which Python reads six."""

@@ -21,7 +21,7 @@ from dataclasses import astuple, dataclass
 
 from hosting.errors import HostingError
 from hosting.names import Address, StoreKey, agent_in_key, key_prefix
-from hosting.ports import EntityClient, ObjectStore
+from hosting.ports import AFTER_ALL, AHEAD_SECONDS, EntityClient, ObjectStore
 from hosting.runner.held_run import LEASE_MARGIN_SECONDS
 from hosting.runner.thread_log import ThreadLog
 from hosting.thread.head import Head
@@ -34,7 +34,7 @@ LOOK_SECONDS = 15.0
 """After so long this process looks whether a run that it answered about is at work, and after twice as long again."""
 LONGEST_LOOK_SECONDS = 60.0
 SWEPT_SECONDS = 45.0
-"""A sweep leaves marks alone that are younger: whoever left them looks himself."""
+"""A sweep leaves marks alone that are younger: whoever left them looks himself. One of a clock ahead may be older."""
 _MOST_WATCHED = 1000
 _MARK_SECONDS = 2.0
 _KEPT_SECONDS = 30 * 86_400.0
@@ -109,7 +109,7 @@ class PromisedRuns:
         prefix = "" if agent is None else f"{agent_in_key(agent.lower())}."
         if agent is not None and owner is not None:
             prefix = key_prefix(agent.lower(), owner)
-        found = await self._attachments.put_between(self._marks, 0.0, self._log.clocks.wall() + DEPLOYING_SECONDS)
+        found = await self._attachments.put_between(self._marks, 0.0, AFTER_ALL)
         runs = list[PromisedRun]()
         for marked_at, key in found:
             texts = await self._attachments.read(StoreKey(self._marks, key), [_MARK]) if key.startswith(prefix) else {}
@@ -183,7 +183,7 @@ class PromiseSweep:
         agents, now = {agent.lower() for agent in self._agents()}, self._log.clocks.wall()
         seen, self._seen = self._seen, {}
         for run in await self._promised.marked():
-            if run.marked_at > now - SWEPT_SECONDS:
+            if now - SWEPT_SECONDS < run.marked_at <= now + AHEAD_SECONDS:
                 continue
             if run.address.agent not in agents:
                 if run.marked_at < now - _KEPT_SECONDS:

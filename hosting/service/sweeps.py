@@ -178,7 +178,10 @@ class InstanceSweep:
         """Sweep once; no thread is signalled. Raises `LogUnavailableError` and `AttachmentsUnavailableError`."""
         end, until = self._clocks.awake() + MOST_SECONDS, self._clocks.wall() - PURGED_AFTER_SECONDS
         marks = await self._attachments.read(self._marks, [_MARK])  # none before the first sweep
-        erased = await self._attachments.put_between(self._tombstones, float(marks.get(_MARK, b"0")), until)
+        after = float(marks.get(_MARK, b"0"))
+        if after > until:  # a clock was set back, who knows from where
+            after = 0.0
+        erased = await self._attachments.put_between(self._tombstones, after, until)
         reached, owed_since = 0, list[float]()
         while reached < len(erased) and (not reached or self._clocks.awake() < end):
             page, reached = erased[reached : reached + PAGE_SIZE], reached + PAGE_SIZE

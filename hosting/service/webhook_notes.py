@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 
 from hosting.names import Address, StoreKey
-from hosting.ports import Clock, ObjectStore
+from hosting.ports import AFTER_ALL, AHEAD_SECONDS, Clock, ObjectStore
 from hosting.service.deliveries import Deliveries, Delivery, WebhookOrder, not_taken_key
 from hosting.service.places import WAITING_SECONDS, host_digest
 from hosting.service.webhook_client import SECONDS
@@ -71,14 +71,17 @@ class WebhookNotes:
             await self._attachments.erase(StoreKey(self._notes, key))
 
     async def due(self) -> list[WebhookOrder]:
-        """Return what is to be tried again by now, and was not returned lately; hosts take turns."""
+        """Return what is to be tried again by now, and was not returned lately; hosts take turns.
+
+        A note of a clock that was ahead is due: nobody knows since when it is there, and its record counts.
+        """
         now = self._wall()
-        self._signalled = {note: at for note, at in self._signalled.items() if now - at < REMEMBERED_SECONDS}
+        self._signalled = {note: at for note, at in self._signalled.items() if abs(now - at) < REMEMBERED_SECONDS}
         found, of_host = list[tuple[int, float, str]](), Counter[str]()
-        for put_at, key in await self._attachments.put_between(self._notes, 0.0, now):
+        for put_at, key in await self._attachments.put_between(self._notes, 0.0, AFTER_ALL):
             after, host, delivery = key.split("/", 2)
             pause = BEHIND_SECONDS if after.endswith(_BEHIND) else pause_seconds(int(after), delivery)
-            if (key, put_at) in self._signalled or put_at + pause > now:
+            if (key, put_at) in self._signalled or now < put_at + pause <= now + pause + AHEAD_SECONDS:
                 continue
             of_host[host] += 1
             if of_host[host] <= MOST_OF_HOST or self._is_prompt(host):

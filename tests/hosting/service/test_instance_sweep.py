@@ -74,6 +74,19 @@ async def test_an_entity_that_comes_back_behind_a_sweep_is_purged_by_a_later_one
 
 
 @pytest.mark.behaviour("erasure.entity")
+async def test_a_sweep_by_a_clock_that_was_ahead_hides_nothing_from_the_next(swept: SweptApp) -> None:
+    """It left its mark behind moments that were still to come."""
+    swept.now += 24 * HOUR
+    await swept.sweep.run(swept.engine)
+    swept.now -= 24 * HOUR
+    await swept.process.deliver_delete()
+    swept.now += PURGED_AFTER_SECONDS + 1
+    await swept.sweep.run(swept.engine)
+
+    assert (await swept.outcome(), len(swept.engine.purged)) == ("deleted", 2)
+
+
+@pytest.mark.behaviour("erasure.entity")
 async def test_an_entity_that_has_not_ended_is_signalled_and_purged_by_the_next_sweep(swept: SweptApp) -> None:
     """Whoever was to signal it died; the engine has its document still."""
     swept.engine.documents["t1"] = '{"schemaVersion": "1.1.0", "data": {"conversationHistory": []}}'

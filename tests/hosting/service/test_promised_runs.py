@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Callable
 
 import pytest
@@ -14,8 +15,9 @@ from hosting.request.run_request import Decision
 from hosting.service.operators_view import OperatorsView
 from hosting.service.overview import Overview
 from hosting.service.promised_runs import DEPLOYING_SECONDS, SWEPT_SECONDS, PromiseSweep
+from hosting.stores.memory import MemoryObjects, SharedMemory
 from hosting.thread.events import Completed
-from tests.hosting.service.process import ADDRESS, AGENT, Process, call
+from tests.hosting.service.process import ADDRESS, AGENT, Engine, Process, call
 
 pytestmark = pytest.mark.behaviour("service.promised")
 
@@ -131,6 +133,22 @@ async def test_the_sweep_finds_a_run_whose_process_died_behind_its_answer(proces
 
     assert await marked(other) == []
     assert len(other.engine.signals) == 1
+
+
+async def test_the_sweep_finds_a_run_that_was_marked_by_a_clock_ahead() -> None:
+    """Its mark is of a time that is still to come, and whoever left it has died."""
+    shared, attachments, engine = SharedMemory(), MemoryObjects(lambda: time.time() + 86_400.0), Engine()
+    one, other = (Process(shared, attachments, engine) for _ in range(2))
+    run = await one.start(call(waits=False))
+    one.die()
+    await one.promised.close()
+    engine.signals.clear()
+
+    await sweep(other)
+
+    assert engine.signals == [("run", {"run_id": run.run_id, "logged": True})]
+    for process in (one, other):
+        process.loop.close()
 
 
 async def test_the_sweep_leaves_a_run_of_an_agent_to_a_process_that_has_it(processes: Processes) -> None:

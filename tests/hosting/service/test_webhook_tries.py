@@ -118,6 +118,25 @@ async def test_it_is_tried_at_growing_pauses_for_a_day_and_then_given_up(desk: D
     assert await desk.notes() == 0
 
 
+@pytest.mark.parametrize("ahead_seconds", [DAY, 1000 * DAY], ids=["a day", "years"])
+async def test_a_clock_that_was_ahead_delays_no_further_try(desk: Desk, ahead_seconds: float) -> None:
+    """Its note lies among those of a time that is still to come; what it signalled for is signalled for again."""
+    desk.now += ahead_seconds
+    await desk.webhooks().deliver(desk.order)
+    noticed = desk.webhooks().notes
+    desk.now += PAUSES[0] * (1 + JITTER)
+    signalled = await noticed.due()
+    desk.now -= ahead_seconds
+
+    again = await noticed.due()
+    await desk.sweep()
+    desk.now += PAUSES[1] * (1 + JITTER)
+    await desk.sweep()
+
+    assert len(signalled) == len(again) == 1
+    assert len(desk.posts) == 3
+
+
 @pytest.mark.behaviour("thread.versions")
 async def test_what_a_newer_version_added_to_a_delivery_stays(desk: Desk) -> None:
     """An older one that tries it again writes it back."""
