@@ -19,7 +19,13 @@ from hosting.errors import ConfigurationError
 from hosting.functions.access import Access
 from hosting.functions.agent_calls import WAIT_FUNCTION, AgentTask, register_wait
 from hosting.functions.answering import Served
-from hosting.functions.app_triggers import register_health, register_openapi, register_page, register_unknown
+from hosting.functions.app_triggers import (
+    UNKNOWN_FUNCTIONS,
+    register_health,
+    register_openapi,
+    register_page,
+    register_unknown,
+)
 from hosting.functions.durable import (
     PROMISE_FUNCTION,
     PROMISE_SCHEDULE,
@@ -46,9 +52,9 @@ from hosting.functions.memory_triggers import register_memory
 from hosting.functions.notices import Notices
 from hosting.functions.orchestrations import OrchestrationRoutes, warn_of_management_urls
 from hosting.functions.owner_triggers import register_grants, register_owners
-from hosting.functions.schedule_triggers import register_schedules
+from hosting.functions.schedule_triggers import TICK, register_schedules
 from hosting.functions.shutdown import Shutdown
-from hosting.functions.user_routes import SHARED_FUNCTIONS, adapt_classic_handler, refuse_taken_routes
+from hosting.functions.user_routes import adapt_classic_handler, refuse_taken_names, refuse_taken_routes
 from hosting.functions.wires import doors_of, register_wires
 from hosting.host_settings import Safeguards, app_folder, report_missing, route_prefix, task_hub
 from hosting.http.page import FUNCTION as PAGE_FUNCTION
@@ -66,6 +72,7 @@ from hosting.runner.hosted_agent import TimeLimit, function_timeout_seconds
 from hosting.service.deliveries import ENTITY
 from hosting.service.overview import OverviewSweep
 from hosting.service.retention import DAY_SECONDS, checked_ttl
+from hosting.service.schedules import CLOCK
 from hosting.service.services import Services
 from hosting.service.shared_store import ENTITY as STORE_ENTITY
 from hosting.service.sweeps import Sweep
@@ -252,7 +259,8 @@ class AgentFunctionApp(df.DFApp):
     def introduction(self) -> Mapping[str, Any]:
         """What a local host shows of the app when it starts: models, routes, its page, a first request."""
         timers = (RETENTION_FUNCTION, PROMISE_FUNCTION, SWEEP_FUNCTION, WEBHOOK_FUNCTION)
-        shared = (*SHARED_FUNCTIONS, *self._wire_functions, *timers, ENTITY, STORE_ENTITY, WAIT_FUNCTION)
+        by_agent = {http_function(agent.name) for agent in self._plan.agents.values()}
+        shared = (*(self._own_functions - by_agent), *timers, ENTITY, STORE_ENTITY, WAIT_FUNCTION)
         page = PAGE_FUNCTION if self._has_page else None
         doors = doors_of(self._served, self._wire_functions)
         return {**introduction_of(self._plan, shared), "openapi": OPENAPI.function, "page": page, "doors": doors}
@@ -286,14 +294,26 @@ class AgentFunctionApp(df.DFApp):
         """
         return await self._orchestrations.run(req, client, name, given, principal=principal, wait_seconds=wait_seconds)
 
+    @property
+    def _own_functions(self) -> set[str]:
+        """The functions of this library that answer requests, and those of schedules, as far as the app has them."""
+        page = {PAGE_FUNCTION} if self._has_page else set[str]()
+        clocks = {CLOCK, TICK} if self._settings.schedules else set[str]()
+        routes = {route.function for route in self._served.routes}
+        return {*routes, *self._wire_functions, *UNKNOWN_FUNCTIONS.values(), *page, *clocks}
+
+    def validate_function_names(self, functions: list[Any]) -> None:
+        """Refuse two functions of one name: the SDK calls this, which tells names apart by their case."""
+        refuse_taken_names(functions)
+        super().validate_function_names(functions)
+
     def get_functions(self) -> list[Any]:
         """Return the functions for the worker to index, the user's own classic HTTP handlers adapted."""
         with reported():
             functions: list[Any] = super().get_functions()
             if not self._plan.agents:
                 warn("This app has no agents. Give agents=[...], or call add_agent(...). See docs/hosting.md.")
-            by_agent = {http_function(agent.name) for agent in self._plan.agents.values()}
-            names = by_agent | SHARED_FUNCTIONS | set(self._wire_functions)
+            names = self._own_functions
             ours = [function for function in functions if function.get_function_name() in names]
             theirs = [function for function in functions if function.get_function_name() not in names]
             refuse_taken_routes(ours, theirs)

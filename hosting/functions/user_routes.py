@@ -25,20 +25,7 @@ from azurefunctions.extensions.http.fastapi import Request, Response
 from hosting.errors import ConfigurationError
 from hosting.functions.answering import joined
 from hosting.functions.app_triggers import UNKNOWN_FUNCTIONS
-from hosting.functions.schedule_triggers import TICK
-from hosting.http.openapi import EVERY_ROUTE
-from hosting.http.page import FUNCTION as PAGE_FUNCTION
 from hosting.invocation import begin_invocation, carried
-from hosting.service.schedules import CLOCK
-
-SHARED_FUNCTIONS = {
-    *UNKNOWN_FUNCTIONS.values(),
-    PAGE_FUNCTION,
-    CLOCK,
-    TICK,
-    *(route.function for route in EVERY_ROUTE),
-}
-"""The functions of ours that all agents of an app share."""
 
 
 def adapt_classic_handler(function: Any) -> None:
@@ -144,6 +131,20 @@ class _IndexedRoute:
         )
 
 
+def refuse_taken_names(functions: Iterable[Any]) -> None:
+    """Raise `ConfigurationError` for two functions of one name, which a host compares without case."""
+    named = dict[str, Any]()
+    for function in functions:
+        name = function.get_function_name()
+        other = named.setdefault(name.lower(), function)
+        if other is not function:
+            first, second = (f"{each.get_function_name()!r} ({_defined_at(each)})" for each in (other, function))
+            raise ConfigurationError(
+                f"Two functions have one name, which a host compares without case: {first} and {second}. Give yours "
+                "another one, by @app.function_name(...) or by renaming it."
+            )
+
+
 def refuse_taken_routes(ours: Iterable[Any], of_the_user: Iterable[Any]) -> None:
     """Raise `ConfigurationError` for a function `of_the_user` that takes requests of ours, or would get none.
 
@@ -177,7 +178,16 @@ def _served(function: Any) -> _IndexedRoute | None:
     name = function.get_function_name()
     route = (trigger.get("route") or name).strip("/")
     methods = frozenset(method.upper() for method in trigger.get("methods") or ())
-    code = inspect.unwrap(function.get_user_function()).__code__
-    defined_at = f"{Path(code.co_filename).name}, line {code.co_firstlineno}"
     parts = (... if part.startswith("{*") else None if "{" in part else part.lower() for part in route.split("/"))
-    return _IndexedRoute(name, defined_at, route, methods, tuple(parts))
+    return _IndexedRoute(name, _defined_at(function), route, methods, tuple(parts))
+
+
+def _defined_at(function: Any) -> str:
+    """Return where a function is defined: its file and line, or that it is ours."""
+    handler = function.get_user_function()
+    for wrapped in ("orchestrator_function", "entity_function"):  # the SDK's name for what it wraps
+        handler = getattr(handler, wrapped, handler)
+    handler = inspect.unwrap(handler)
+    if str(handler.__module__).partition(".")[0] == __name__.partition(".")[0]:
+        return "this library's"
+    return f"{Path(handler.__code__.co_filename).name}, line {handler.__code__.co_firstlineno}"

@@ -6,6 +6,7 @@ It is made from what the app itself goes by: the routes, the tables of parameter
 from __future__ import annotations
 
 import json
+import re
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -53,17 +54,7 @@ from hosting.http.wire_document import wire_paths
 from hosting.http.workflow_routes import WORKFLOW_ROUTES, WORKFLOW_RUN, workflow_run_route
 from hosting.names import APP, OWNER_LENGTH
 from hosting.request.contents import Limits
-from hosting.request.parameters import (
-    APPROVAL_IN_PATH,
-    GRANT_ID_IN_PATH,
-    GRANT_IN_PATH,
-    OWNER,
-    RECEIVER_IN_PATH,
-    RUN_IN_PATH,
-    SCHEDULE_IN_PATH,
-    THREAD_IN_PATH,
-    Parameter,
-)
+from hosting.request.parameters import IN_PATH, OWNER, Parameter
 from hosting.request.response_format import FORMAT_COMPONENTS
 from hosting.request.run_call import (
     THREAD_ID_FIELDS,
@@ -85,15 +76,7 @@ _SERVER = "https://server.invalid"
 _WHO: Refusals = (UnauthorizedError, IdentityUnavailableError, ForbiddenError)
 _COUNTED = COUNTED.union(error.status for error in RUN_ERRORS) - {400}  # which comes before anything is counted
 _ANYBODY = "x" * OWNER_LENGTH
-_IN_PATH = (
-    THREAD_IN_PATH,
-    RUN_IN_PATH,
-    APPROVAL_IN_PATH,
-    SCHEDULE_IN_PATH,
-    GRANT_IN_PATH,
-    GRANT_ID_IN_PATH,
-    RECEIVER_IN_PATH,
-)
+_PART = re.compile(r"{(\w+)}")
 
 
 @dataclass(frozen=True)
@@ -277,8 +260,7 @@ def _parameters(route: Route, agent: str | None, app: ServedApp) -> list[Paramet
     name = Parameter(
         "name", "path", f"The {'workflow' if is_workflows else 'agent'}.", {"type": "string", "enum": list(named)}
     )
-    in_path = (name, *_IN_PATH)
-    parameters = [each for each in in_path if f"{{{each.name}}}" in route.path]
+    parameters = [name if part == "name" else IN_PATH[part] for part in _PART.findall(route.path)]
     if agent:
         thread_id, in_header = thread_id_schema(agent, app.owner), thread_id_schema(agent, app.owner, blank="")
         parameters += (Parameter(name, "query", THREAD_TEXT, thread_id) for name in THREAD_ID_FIELDS)

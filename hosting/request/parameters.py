@@ -79,6 +79,8 @@ THREAD_IN_PATH = Parameter(
 RUN_IN_PATH = Parameter("run_id", "path", "The run.", _PATH_ID)
 APPROVAL_IN_PATH = Parameter("approval_id", "path", "The approval.", _PATH_ID)
 SCHEDULE_IN_PATH = Parameter("schedule_id", "path", "The schedule.", _PATH_ID)
+FACT_IN_PATH = Parameter("fact_id", "path", "What the agent remembers.", {"type": "string"})
+INSTANCE_IN_PATH = Parameter("instance_id", "path", "The orchestration.", {"type": "string"})
 GRANT_IN_PATH = Parameter(
     "grant", "path", "What was shared with you: `grant` of the owner's answer.", {"type": "string"}
 )
@@ -89,6 +91,21 @@ RECEIVER_IN_PATH = Parameter(
     "Whose webhook it is: agent, request, or push- with the id of a task's receiver.",
     {"type": "string", "pattern": f"^(?:agent|request|push-{id_pattern()})$"},
 )
+IN_PATH = {
+    each.name: each
+    for each in (
+        THREAD_IN_PATH,
+        RUN_IN_PATH,
+        APPROVAL_IN_PATH,
+        SCHEDULE_IN_PATH,
+        FACT_IN_PATH,
+        INSTANCE_IN_PATH,
+        GRANT_IN_PATH,
+        GRANT_ID_IN_PATH,
+        RECEIVER_IN_PATH,
+    )
+}
+"""What the paths of routes name, but an agent, by its name there."""
 OWNER = Parameter(
     "owner",
     "query",

@@ -17,6 +17,8 @@ BEHAVIOURS = {
     "cause, once, without keys.",
     "hosting.taken-routes-refused": "A route of the user's own function that meets one of the library's is refused at "
     "start-up, naming both.",
+    "hosting.names-free": "A function of the user's own that has the name of one of the library's is refused at "
+    "start-up, and answers as any other where the app does not have that one.",
     "hosting.owners": "No two of issuer and id share an owner.",
     "hosting.easy-auth": "App Service Authentication is believed where the platform says that it is on, and where its "
     "headers are whole; two tenants' users are never the same.",

@@ -5,6 +5,8 @@ BEHAVIOURS = {
     "every other refused, every answer is as it says.",
     "openapi.exact": "The document has exactly the routes that the app serves, at the address by which it was asked, "
     "and says which of them ask for a key.",
+    "openapi.parameters": "Each part of a path that a caller chooses is a parameter of its operation, whatever the app "
+    "has.",
     "openapi.wires": "The wires that the app names are in the document, with their bodies and refusals, and "
     "schemathesis finds nothing there either.",
     "openapi.limit-headers": "The answers of routes that begin runs have the RateLimit headers where an agent has a "

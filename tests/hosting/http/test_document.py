@@ -108,6 +108,33 @@ def test_the_document_has_the_routes_that_are_registered(options: dict[str, Any]
     assert described == registered
 
 
+EVERYTHING: dict[str, Any] = {
+    "workflows": FLOWS,
+    "principal": lambda request: None,
+    "environ": WEBHOOKS,
+    "wires": [*WIRES],
+}
+
+
+@pytest.mark.behaviour("openapi.parameters")
+@pytest.mark.parametrize("options", [{}, {"workflow": text_flow}, EVERYTHING], ids=["an agent", "a workflow", "all"])
+def test_each_part_of_a_path_that_a_caller_chooses_is_a_parameter(options: dict[str, Any]) -> None:
+    """Whichever features the app has; none is described that its path lacks."""
+    app = make_app("Joker", **options)
+    if "principal" in options:
+        app.add_agent(rememberer())
+        app.orchestration_status_route()
+    document = asyncio.run(ask(DirectHost(app)))
+
+    described = {
+        place: {each["name"] for each in operation.get("parameters", []) if each["in"] == "path"}
+        for place, operation in operations(document).items()
+    }
+
+    assert described == {place: set(re.findall(r"\{(\w+)\}", place)) for place in described}
+    assert any(described.values())
+
+
 @pytest.mark.behaviour("openapi.wires")
 def test_the_wires_that_the_app_names_are_in_it() -> None:
     """With all that each serves: what the wire itself finds at that path, and no operation that it always refuses."""
