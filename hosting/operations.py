@@ -16,6 +16,7 @@ from typing import Any
 from urllib.parse import quote
 
 from hosting.commands import RefusedError, RunningApp, add_options, exit_code
+from hosting.visible import visible_line
 
 Found = dict[str, Any]
 _MOST_WATCHED_SECONDS = 3600
@@ -89,7 +90,8 @@ def _seen(one: Found) -> tuple[str, ...]:
 def _shown(app: RunningApp, one: Found, *, repairs: bool) -> int:
     """Say what is stuck, ask for it again if that is wanted, and return the exit code."""
     named = f"run {one['run_id']} of thread" if one["run_id"] else "thread"
-    print(f"{one['agent']}, {named} {one['thread_id']}, owner {one['owner']}, since {one['since']}: {one['reason']}")
+    thread_id = visible_line(one["thread_id"])
+    print(f"{one['agent']}, {named} {thread_id}, owner {one['owner']}, since {one['since']}: {one['reason']}")
     if not repairs:
         return 1
     thread = f"{one['kind']}s/{quote(one['agent'])}/threads/{quote(one['thread_id'], safe='')}"

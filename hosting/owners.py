@@ -12,6 +12,7 @@ from urllib.parse import quote
 
 from hosting.commands import RefusedError, RunningApp, add_options, exit_code
 from hosting.listing import Cursors
+from hosting.visible import visible_line
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -60,9 +61,9 @@ def _assign(app: RunningApp, path: str, thread: str, options: argparse.Namespace
     try:
         status, _ = app.sent(f"{path}/{quote(thread, safe='')}/assign", method="POST", body=owner)
     except RefusedError as error:
-        print(f"{thread}: {error}", file=sys.stderr)
+        print(f"{visible_line(thread)}: {error}", file=sys.stderr)
         return 1
-    print(f"{thread}: assigned" + (", the old thread still goes" if status == 202 else ""))
+    print(f"{visible_line(thread)}: assigned" + (", the old thread still goes" if status == 202 else ""))
     return 0
 
 

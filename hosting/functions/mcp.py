@@ -34,6 +34,7 @@ from hosting.service.runs import Runs
 from hosting.settings import Settings
 from hosting.thread.events import Completed
 from hosting.thread.run import Run
+from hosting.visible import visible_line
 
 logger = logging.getLogger(__name__)
 
@@ -199,7 +200,7 @@ def _how_to_answer(run: Run, plan: AgentPlan) -> str:
         "These calls are made only if a person approves them, over the app's HTTP interface: POST "
         f"{plan.kind}s/{quote(accepted.agent)}/threads/{quote(accepted.thread_id, safe='@:')}/approvals/<id> with "
         '{"approved": true} or {"approved": false, "reason": "..."}. '
-        f"The conversation then goes on on thread {accepted.thread_id}."
+        f"The conversation then goes on on thread {visible_line(accepted.thread_id)}."
     )
 
 

@@ -39,6 +39,7 @@ from hosting.thread.events import (
 from hosting.thread.head import NOTHING, RECORDED_COUNTS, TokenTotals
 from hosting.thread.open_runs import entry_counts
 from hosting.thread.run import Run, under_way
+from hosting.visible import visible
 from hosting.webhooks import is_of_task
 from state.json_values import portable_value
 
@@ -163,8 +164,11 @@ def _arguments_value(arguments: Any) -> Any:
 
 
 def arguments_text(arguments: Any) -> str:
-    """Return a call's arguments as JSON text, which most protocols have; some models' clients keep the text."""
-    return arguments if isinstance(arguments, str) else json.dumps(arguments or {}, ensure_ascii=False)
+    """Return a call's arguments as JSON text, which most protocols have; some models' clients keep the text.
+
+    Clients show it to the person who is asked, as it is: what is not seen is written out, and it is the same JSON.
+    """
+    return visible(arguments if isinstance(arguments, str) else json.dumps(arguments or {}, ensure_ascii=False))
 
 
 def executor_fields(call: ExecutorCall) -> dict[str, Any]:

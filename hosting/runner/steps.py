@@ -64,6 +64,7 @@ from hosting.runner.spending import Spending
 from hosting.thread.events import ModelResult, Step, ToolResult, ToolStarted, model_call_key
 from hosting.thread.versions import VERSION
 from hosting.tools import MCP_CALL_KEY, ToolCall, enter
+from hosting.visible import visible_line
 from state.portable import portable_text
 
 logger = logging.getLogger(__name__)
@@ -372,7 +373,8 @@ async def _call(
     if inner is not None:
         attach_steps(inner.agent)
     token = WITHIN.set(inner)
-    logger.info("Run %s calls tool %s.", accepted.run_id, context.function.name)
+    name = visible_line(context.function.name)
+    logger.info("Run %s calls tool %s.", accepted.run_id, name)
     try:
         await call_next()
     except _NO_RESULT:
@@ -380,7 +382,7 @@ async def _call(
     except Exception as error:
         called = not refuses_arguments(error)
         if called:  # the model gets it from the framework, and the log no more than the error's class
-            logger.warning("Tool %s of run %s raised.", context.function.name, held.run_id, exc_info=error)
+            logger.warning("Tool %s of run %s raised.", name, held.run_id, exc_info=error)
         text, raised = portable_text(str(error)), type(error).__name__ if called else ""
         at, run_id = held.clocks.wall(), held.run_id
         await recorder.append(ToolResult(at=at, run_id=run_id, key=key, error=text, raised=raised, called=called))

@@ -5,7 +5,6 @@ The types of these bodies are here, too; those that HTTP alone has are in `http.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 from typing import Any, Literal, cast
@@ -20,6 +19,7 @@ from hosting.request.run_request import PendingApproval
 from hosting.thread.events import Accepted, Completed, NoAnswer, Terminal
 from hosting.thread.open_runs import entry_counts
 from hosting.thread.run import Run
+from hosting.visible import visible, visible_json, visible_line
 from state.conversation import response_text, response_value
 from state.models import ResponseEntry
 
@@ -228,31 +228,32 @@ def text_with_decisions(run: Run, terminal: Completed, url: str = "") -> str:
         return completed_text(terminal)
     waits = [
         f"Waits for {'approval' if approval.answer_schema is None else 'an answer'} {approval.id}: "
-        f"{approval.tool}({json.dumps(approval.arguments, ensure_ascii=False)})"
+        f"{visible_line(approval.tool)}({visible_json(approval.arguments)})"
         for approval in asked
     ]
     decisions = ['{"approved": true} or {"approved": false, "reason": "..."}'] if _tools(asked, asks=False) else []
     choice = " or ".join([*decisions, *(['{"value": ...}'] if _tools(asked, asks=True) else [])])
     how = f"To answer, POST {choice} as application/json to {url}" if url else ""
-    return "\n\n".join(part for part in (completed_text(terminal), "\n".join(waits), how) if part)
+    return "\n\n".join(part for part in (visible(completed_text(terminal)), "\n".join(waits), how) if part)
 
 
 def text_with_approvals(terminal: Completed) -> str:
     """Return the answer for those who read one text and the approvals next to it: the agent's text, and its waits.
 
-    A model that calls a tool mostly writes no text, and an empty answer would look like one that went wrong.
+    A model that calls a tool mostly writes no text, and an empty answer would look like one that went wrong. Beside
+    what a person decides nothing is hidden: a terminal obeys what stands in a text.
     """
     if not terminal.approvals:
         return completed_text(terminal)
     approved, asks = _tools(terminal.approvals, asks=False), _tools(terminal.approvals, asks=True)
     waits = f"Waits for a person's approval of: {approved}." if approved else ""
     questions = f"Waits for a person's answer to: {asks}." if asks else ""
-    return "\n\n".join(part for part in (completed_text(terminal), waits, questions) if part)
+    return "\n\n".join(part for part in (visible(completed_text(terminal)), waits, questions) if part)
 
 
 def _tools(approvals: Sequence[PendingApproval], *, asks: bool) -> str:
     """Return the tools whose calls wait, or the executors that ask, each once."""
-    named = (one.tool for one in approvals if (one.answer_schema is not None) is asks)
+    named = (visible_line(one.tool) for one in approvals if (one.answer_schema is not None) is asks)
     return ", ".join(dict.fromkeys(named))
 
 

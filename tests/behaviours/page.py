@@ -19,6 +19,8 @@ BEHAVIOURS = {
     "and words that a later attempt voided struck through.",
     "page.graph": "A workflow's graph is drawn, and is a list too: which executors are at work, done, wait for a "
     "person or failed, while a run goes on and after a reload.",
+    "page.input-method": "Enter that confirms a word of an input method sends nothing, in each box and in "
+    "each browser.",
     "page.inbox": "What waits for approval on any thread is answered in one place, and who comes second is told what "
     "the first one decided.",
     "page.figures": "Latency, tokens and failures are drawn by day for an agent and by run for a thread, and are there "

@@ -20,6 +20,7 @@ from hosting.request.strict_json import parse_json
 from hosting.service.outcome import approval_fields, completed_value
 from hosting.thread.events import Accepted, Completed
 from hosting.thread.run import Run
+from hosting.visible import visible_json, visible_line
 
 JSON = "application/json"
 _CARD_SECONDS = 60
@@ -79,7 +80,7 @@ def approvals_message(run: Run, position: int, task_id: str) -> dict[str, Any]:
     approvals = approval_fields(run, run.undecided)
     tools, questions = (
         [
-            f"{one['tool']}({json.dumps(one['arguments'], ensure_ascii=False)})"
+            f"{visible_line(one['tool'])}({visible_json(one['arguments'])})"
             for one in approvals
             if ("answer_schema" in one) == asks
         ]

@@ -40,6 +40,7 @@ from hosting.thread.events import (
     ToolStarted,
 )
 from hosting.thread.run import Run
+from hosting.visible import visible_line
 
 VERSION = "1.0"
 ANSWER_SCHEMA = {
@@ -274,7 +275,7 @@ def _interrupt(approval: PendingApproval) -> dict[str, Any]:
     return {
         "id": approval.id,
         "reason": "tool_call",
-        "message": f"May {approval.tool} be called?",
+        "message": f"May {visible_line(approval.tool)} be called?",
         "toolCallId": approval.id,
         "responseSchema": ANSWER_SCHEMA,
     }

@@ -1,7 +1,7 @@
 // Tool calls that wait for a person: a card for each, with what is asked, by when, and both answers.
 
 import { paths, read } from "./api.js"
-import { button, el, valueNode } from "./dom.js"
+import { button, el, pressed, valueNode, visible } from "./dom.js"
 import { until } from "./times.js"
 
 /** Return the card of one approval, of an agent's thread; `answer(approval, { approved, reason })` sends a decision.
@@ -18,7 +18,7 @@ export function approvalCard(approval, answer) {
   })
   const approve = button("Approve", () => decide(true), "primary")
   const note = el("p", { class: "note", role: "status" })
-  reason.addEventListener("keydown", (event) => event.key === "Enter" && decide(false))
+  reason.addEventListener("keydown", (event) => pressed(event, "Enter") && decide(false))
 
   async function decide(approved) {
     approve.disabled = refuse.disabled = true
@@ -27,12 +27,12 @@ export function approvalCard(approval, answer) {
       card.remove()
     } catch (problem) {
       const first = problem.code === "approval_answered" ? await whoWasFirst(approval) : ""
-      note.textContent = problem.message + first
+      note.replaceChildren(...visible(problem.message + first))
       approve.disabled = refuse.disabled = ["approval_answered", "approval_expired"].includes(problem.code)
     }
   }
 
-  const title = el("h3", {}, "May the agent call ", el("code", {}, approval.tool), "?")
+  const title = el("h3", {}, "May the agent call ", el("code", {}, visible(approval.tool)), "?")
   const limit = approval.expires_at ? el("p", { class: "note" }, `Counts as refused ${until(approval.expires_at)}.`) : null
   const actions = el("div", { class: "actions" }, approve, refuse, reason)
   const card = el("section", { class: "card ask" }, title, valueNode("Arguments", approval.arguments), actions, limit, note)
@@ -49,12 +49,12 @@ function questionCard(approval, answer) {
       await answer(approval, { value: isText ? field.value : JSON.parse(field.value) })
       card.remove()
     } catch (problem) {
-      note.textContent = problem instanceof SyntaxError ? `This is no JSON: ${problem.message}` : problem.message
+      note.replaceChildren(...visible(problem instanceof SyntaxError ? `This is no JSON: ${problem.message}` : problem.message))
       send.disabled = ["approval_answered", "approval_expired"].includes(problem.code)
     }
   }, "primary")
   const limit = approval.expires_at ? el("p", { class: "note" }, `Expires ${until(approval.expires_at)}.`) : null
-  const title = el("h3", {}, el("code", {}, approval.tool), " asks")
+  const title = el("h3", {}, el("code", {}, visible(approval.tool)), " asks")
   const asked = [valueNode("Question", approval.arguments), isText ? null : valueNode("Schema of the answer", approval.answer_schema)]
   const card = el("section", { class: "card ask" }, title, ...asked, field, el("div", { class: "actions" }, send), limit, note)
   return card

@@ -1,6 +1,6 @@
 // Where a message is written: Enter sends it, Shift and Enter begin a new line, pictures and files are dropped or pasted.
 
-import { button, byId, el, icon, iconButton } from "./dom.js"
+import { button, byId, el, icon, iconButton, pressed } from "./dom.js"
 
 const MOST_CONTENTS = 30
 
@@ -93,7 +93,7 @@ export class Composer {
   }
 
   _pressed(event) {
-    if (event.key !== "Enter" || event.shiftKey || event.isComposing) return
+    if (!pressed(event, "Enter") || event.shiftKey) return
     event.preventDefault()
     if (!this.stops) this.form.requestSubmit()
   }

@@ -2,14 +2,14 @@
 
 import { asCurl, asPython } from "./commands.js"
 import { credentials, lastAction } from "./api.js"
-import { button, el } from "./dom.js"
+import { button, el, visible } from "./dom.js"
 import { inFull } from "./times.js"
 
 const COPIED_MS = 2500
 
 /** Show a dialog, and return how it was closed: the value of the button, "" for Escape. */
 function opened(title, ...children) {
-  const heading = el("h2", { id: "dialog-title" }, title)
+  const heading = el("h2", { id: "dialog-title" }, visible(title))
   const dialog = el("dialog", { "aria-labelledby": "dialog-title" }, el("form", { method: "dialog" }, heading, ...children))
   document.body.append(dialog)
   dialog.showModal()
@@ -52,7 +52,7 @@ export async function confirmed(title, text, says) {
   const keep = choice("Keep it", "")
   keep.autofocus = true // a key that is pressed too early deletes nothing
   const actions = el("div", { class: "actions" }, choice(says, "yes", "danger"), keep)
-  return (await opened(title, el("p", {}, text), actions)) === "yes"
+  return (await opened(title, el("p", {}, visible(text)), actions)) === "yes"
 }
 
 /** Show the receipt of a deletion. */

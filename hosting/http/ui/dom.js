@@ -1,6 +1,8 @@
 // Nodes are made here and nowhere else. Text is always text: nothing that a server or a model says is read as HTML.
 
 const SVG = "http://www.w3.org/2000/svg"
+const INPUT_METHOD = 229
+const UNSEEN = /((?![\t\n])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}\p{Default_Ignorable_Code_Point}])/u
 const ICONS = {
   approve: "M5 12.5l4.5 4.5L19 7.5",
   attach: "M19 11.5l-7.4 7.4a4.6 4.6 0 0 1-6.5-6.5l8-8a3.1 3.1 0 0 1 4.4 4.4l-8 8a1.5 1.5 0 0 1-2.2-2.2l7.4-7.3",
@@ -64,8 +66,19 @@ export const button = (says, click, kind = "") =>
 /** Return a value with its title, as a person reads it. */
 export function valueNode(title, value) {
   const text = typeof value === "string" ? value : JSON.stringify(value, null, 2)
-  return el("div", {}, el("h4", {}, title), el("pre", { tabIndex: 0 }, text ?? "none"))
+  return el("div", {}, el("h4", {}, title), el("pre", { tabIndex: 0 }, visible(text ?? "none")))
 }
+
+/** Return the nodes of a text by which a person decides: what would show nothing, or turn the words beside it, is
+ * written out, as JSON escapes it. */
+export function visible(text) {
+  const escaped = (unseen) => unseen.replace(/[^]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
+  return String(text ?? "").split(UNSEEN).map((part, at) => (at % 2 ? el("mark", { class: "unseen", title: "A character that is not seen" }, escaped(part)) : part))
+}
+
+/** Return whether that key was pressed, and not to choose a word of an input method. Safari ends the word before the
+ * key that confirms it: there only the old code says so. */
+export const pressed = (event, key) => event.key === key && !event.isComposing && event.keyCode !== INPUT_METHOD
 
 /** Return the element of the page that has this id. */
 export const byId = (id) => document.getElementById(id)

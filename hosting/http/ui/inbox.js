@@ -2,7 +2,7 @@
 
 import { approvalCard } from "./approvals.js"
 import { checked, paths, read, send } from "./api.js"
-import { button, el, lead } from "./dom.js"
+import { button, el, lead, visible } from "./dom.js"
 import { hrefOf } from "./threads.js"
 import { inFull, until } from "./times.js"
 
@@ -60,7 +60,7 @@ export class Inbox {
     const card = { isDecided: false }
     const href = hrefOf(approval.agent, approval.thread_id)
     const asked = el("time", { dateTime: approval.requested_at, title: inFull(approval.requested_at) }, until(approval.requested_at))
-    const from = el("h2", { class: "from" }, el("b", {}, approval.agent), " on ", el("a", { href }, approval.thread_id), " · ", asked)
+    const from = el("h2", { class: "from" }, el("b", {}, visible(approval.agent)), " on ", el("a", { href }, visible(approval.thread_id)), " · ", asked)
     const shown = approvalCard(approval, async (_, decision) => {
       const path = paths.thread(approval.agent, approval.thread_id, `/approvals/${encodeURIComponent(approval.id)}`, approval.kind)
       try {
@@ -72,7 +72,7 @@ export class Inbox {
       }
       card.isDecided = true
       const said = "value" in decision ? "Answered" : decision.approved ? "Approved" : `Refused${decision.reason ? `: ${decision.reason}` : ""}`
-      const done = el("p", { role: "status", tabIndex: -1 }, `${said}. `, el("code", {}, approval.tool), " of ", el("a", { href }, approval.thread_id))
+      const done = el("p", { role: "status", tabIndex: -1 }, visible(`${said}. `), el("code", {}, visible(approval.tool)), " of ", el("a", { href }, visible(approval.thread_id)))
       card.element.replaceChildren(from, el("div", { class: "card" }, done))
       lead(done)
       this._count()

@@ -7,7 +7,7 @@ import { Composer } from "./composer.js"
 import { Conversation } from "./conversation.js"
 import { Deliveries } from "./deliveries.js"
 import { askForKey, confirmed, copyButton, showCommands, showReceipt } from "./dialogs.js"
-import { button, byId, el, icon, iconButton, lead } from "./dom.js"
+import { button, byId, el, icon, iconButton, lead, pressed } from "./dom.js"
 import { Figures } from "./figures.js"
 import { Graph } from "./graph.js"
 import { Inbox, countWaiting } from "./inbox.js"
@@ -60,7 +60,7 @@ byId("tools").append(
 )
 addEventListener("hashchange", route)
 addEventListener("scroll", scrolled, { passive: true })
-addEventListener("keydown", (event) => event.key === "Escape" && openSide(false))
+addEventListener("keydown", (event) => pressed(event, "Escape") && openSide(false))
 setInterval(() => document.hidden || view instanceof Inbox || count(), COUNT_POLL_MS)
 others.addEventListener("message", ({ data }) => {
   if (data.agent !== conversation?.agent) return

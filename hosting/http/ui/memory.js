@@ -3,7 +3,7 @@
 import { paths, read, send } from "./api.js"
 import { Cards, nothing, time } from "./cards.js"
 import { confirmed } from "./dialogs.js"
-import { button, byId, el } from "./dom.js"
+import { button, byId, el, pressed, visible } from "./dom.js"
 import { hrefOf } from "./threads.js"
 
 /** The facts that one agent remembers, the oldest first. */
@@ -36,7 +36,7 @@ export class Memory extends Cards {
     if (id === this.editor?.id) return this.editor.element // with what was typed so far
     const from = thread ? ["Learnt ", time(at), " in ", el("a", { href: hrefOf(this.agent, thread) }, thread)] : ["Written ", time(at)]
     const actions = el("div", { class: "actions" }, button("Edit", () => this._edit(fact)), button("Forget", () => this._forget(id)))
-    return el("section", { class: "card" }, el("p", { class: "fact" }, text), el("p", { class: "note" }, from), actions)
+    return el("section", { class: "card" }, el("p", { class: "fact" }, visible(text)), el("p", { class: "note" }, from), actions)
   }
 
   async _add(text) {
@@ -49,7 +49,7 @@ export class Memory extends Cards {
     const { field, keep } = new Writing("The fact", "Save", (wanted) => this._replace(id, wanted))
     const close = () => this._close(id)
     field.value = text
-    field.addEventListener("keydown", (event) => event.key === "Escape" && close())
+    field.addEventListener("keydown", (event) => pressed(event, "Escape") && close())
     const actions = el("div", { class: "actions" }, keep, button("Cancel", close))
     this.editor = { id, field, element: el("section", { class: "card" }, field, actions) }
     this._draw()
@@ -93,7 +93,7 @@ class Writing {
     this.field = el("textarea", { rows: 2, "aria-label": label, placeholder: label })
     this.keep = button(says, () => this._send(kept), "primary")
     this.field.addEventListener("keydown", (event) => {
-      if (event.key !== "Enter" || event.shiftKey || event.isComposing) return
+      if (!pressed(event, "Enter") || event.shiftKey) return
       event.preventDefault()
       this._send(kept)
     })

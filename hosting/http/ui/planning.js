@@ -1,7 +1,7 @@
 // How a schedule is made on the page: when, what is asked, on which thread; what is refused stands with its field.
 
 import { checked, paths, randomKey, send } from "./api.js"
-import { announce, button, el } from "./dom.js"
+import { announce, button, el, pressed } from "./dom.js"
 
 const FIELD = /^The field '([a-z_]+)'/ // how a refusal begins that is about one of them; some are known by their codes
 const FIELDS = { missing_message: "message", invalid_input: "message", invalid_thread_id: "thread_id" }
@@ -65,8 +65,8 @@ export class Planning {
   }
 
   _pressed(event) {
-    if (event.key === "Escape") this._open(false)
-    if (event.key !== "Enter" || event.isComposing || event.target.tagName !== "INPUT") return
+    if (pressed(event, "Escape")) this._open(false)
+    if (!pressed(event, "Enter") || event.target.tagName !== "INPUT") return
     event.preventDefault()
     this._make()
   }

@@ -3,7 +3,7 @@
 import { Problem, paths, read, send } from "./api.js"
 import { Cards, nothing, time } from "./cards.js"
 import { confirmed } from "./dialogs.js"
-import { button, byId, el, lead } from "./dom.js"
+import { button, byId, el, lead, visible } from "./dom.js"
 import { Planning } from "./planning.js"
 import { hrefOf } from "./threads.js"
 import { inFull } from "./times.js"
@@ -50,8 +50,8 @@ export class Schedules extends Cards {
     const when = cron ? [el("code", {}, cron), ` in ${zone}`] : [`Once, on ${inFull(at)}`]
     const asked = request.message ?? JSON.stringify(request.input ?? request.contents ?? request)
     const rows = [
-      ["Asks", asked.length > ASKED_CHARACTERS ? `${asked.slice(0, ASKED_CHARACTERS)}…` : asked],
-      ["Thread", thread ? el("a", { href: hrefOf(this.agent, thread) }, thread) : "a new one for each run"],
+      ["Asks", visible(asked.length > ASKED_CHARACTERS ? `${asked.slice(0, ASKED_CHARACTERS)}…` : asked)],
+      ["Thread", thread ? el("a", { href: hrefOf(this.agent, thread) }, visible(thread)) : "a new one for each run"],
       ["Next run", next ? time(next) : `none (${status})`],
       problem && ["Problem", problem],
       last && ["Last run", [time(last.at), ", ", last.run_id ? el("a", { href: hrefOf(this.agent, last.thread_id) }, "its thread") : el("code", {}, last.code)]],

@@ -1,7 +1,7 @@
 // The list of an agent's threads: the newest change first, found by a part of their ids.
 
 import { paths, read } from "./api.js"
-import { byId, el } from "./dom.js"
+import { byId, el, pressed } from "./dom.js"
 import { inFull, until } from "./times.js"
 
 const PAGE = 100
@@ -31,7 +31,7 @@ export class ThreadList {
     })
     byId("search").addEventListener("keydown", (event) => {
       const found = byId("threads").querySelector("a")
-      if (event.key === "Enter" && found) location.hash = found.hash
+      if (pressed(event, "Enter") && found) location.hash = found.hash
     })
     byId("more-threads").addEventListener("click", () => this._load(this.cursor).catch(() => {}))
     setInterval(() => this._showTimes(), 30_000)

@@ -3,7 +3,7 @@
 
 import { randomKey } from "./api.js"
 import { copyButton } from "./dialogs.js"
-import { announce, button, el, icon, valueNode } from "./dom.js"
+import { announce, button, el, icon, valueNode, visible } from "./dom.js"
 import { show } from "./markdown.js"
 import { timelineButton } from "./timeline.js"
 
@@ -129,7 +129,7 @@ export class Turn {
   _on_tool_call({ id, tool, arguments: given }) {
     const took = el("span", { class: "outcome" }, "running")
     const body = el("div", { class: "step-body" }, valueNode("Arguments", given))
-    const summary = el("summary", {}, icon("tool"), el("b", {}, tool), el("code", {}, brief(given)), took)
+    const summary = el("summary", {}, icon("tool"), el("b", {}, visible(tool)), el("code", {}, visible(brief(given))), took)
     const step = el("li", {}, el("details", { class: "step busy" }, summary, body))
     if (this.steps.has(id)) this.steps.get(id).step.replaceWith(step)
     else this.stepList.append(step)
@@ -231,7 +231,7 @@ function shownContent(content) {
 
 function shownDecision({ approved, function_call: call, additional_properties: more }) {
   const reason = more?.reason ? `: ${more.reason}` : ""
-  return el("p", { class: "decision" }, icon(approved ? "approve" : "close"), `${approved ? "Approved" : "Refused"} ${call.name}${reason}`)
+  return el("p", { class: "decision" }, icon(approved ? "approve" : "close"), visible(`${approved ? "Approved" : "Refused"} ${call.name}${reason}`))
 }
 
 /** Return what a person decided, as the content that the conversation stores of it. */
