@@ -190,8 +190,9 @@ class Overview:
 
     async def _refresh_once(self, agent: str, owner: str, client: EntityClient) -> OverviewState:
         state, now = await self._written.read((agent, owner)), self._clock()
-        is_whole = owner != APP or now - state.head.whole_at >= WHOLE_SECONDS
         seen_until = max(state.seen_until, state.head.seen_until)
+        is_ahead = max(seen_until, state.head.whole_at) > now + CLOCKS_DIFFER_SECONDS  # nobody knows what was missed
+        is_whole = owner != APP or is_ahead or now - state.head.whole_at >= WHOLE_SECONDS
         since = None if is_whole else seen_until - CLOCKS_DIFFER_SECONDS
         listed = set[str]()
         async for page in self._changed(agent, owner, since, client):

@@ -21,7 +21,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 from hosting.errors import StoresDifferError
 from hosting.names import APP, new_id
-from hosting.ports import EntityClient
+from hosting.ports import AHEAD_SECONDS, EntityClient
 from hosting.runner.owner_heads import OwnerHead, OwnerHeads
 from hosting.runner.thread_log import ThreadLog
 from hosting.stores.contract import ThreadStore
@@ -51,6 +51,10 @@ class Use(BaseModel):
     since: float
     at: float
 
+    def is_fresh(self, now: float) -> bool:
+        """Return whether it is in use now; one that a clock ahead saw is not."""
+        return -AHEAD_SECONDS <= now - self.at < FRESH_SECONDS
+
 
 class Uses(BaseModel):
     """The state of the hub's entity: the stores that were seen of late, by their ids."""
@@ -69,19 +73,20 @@ class Uses(BaseModel):
 
     def seen(self, store: str, now: float) -> Uses:
         """Return the uses after one more, without those that are over."""
-        known = {name: use for name, use in self.stores.items() if now - use.at < FRESH_SECONDS}
-        known[store] = Use(since=known[store].since if store in known else now, at=now)
+        known = {name: use for name, use in self.stores.items() if use.is_fresh(now)}
+        known[store] = Use(since=min(known[store].since, now) if store in known else now, at=now)
         newest = sorted(known.items(), key=lambda item: item[1].at)[-_MOST_STORES:]
         return Uses(stores=dict(newest))
 
     def age(self, store: str, now: float) -> float:
         """Return how many seconds ago the store was seen."""
-        return now - self.stores[store].at if store in self.stores else math.inf
+        use = self.stores.get(store)
+        return math.inf if use is None or now < use.at - AHEAD_SECONDS else now - use.at
 
     def has_another(self, store: str, now: float) -> bool:
         """Return whether another store is in use beside this one."""
         mine = self.stores.get(store)
-        others = [use for name, use in self.stores.items() if name != store and now - use.at < FRESH_SECONDS]
+        others = [use for name, use in self.stores.items() if name != store and use.is_fresh(now)]
         return mine is not None and any(use.at >= mine.since for use in others)
 
 

@@ -109,6 +109,20 @@ async def test_a_deleted_thread_is_in_no_answer(app: App) -> None:
     assert all(b'"gone":{' not in event.payload for event in left)
 
 
+@pytest.mark.behaviour("overview.newest")
+async def test_what_a_look_by_a_clock_ahead_came_before_is_seen_by_the_next_one(app: App) -> None:
+    """Its look is of a time that is still to come: all threads are listed anew."""
+    await app.turn("before")
+    await app.overview(clock=lambda: time.time() + 86_400).refresh(AGENT, app.engine)
+    await app.turn("behind")
+    changed = time.time() - 3600
+    app.engine.changed["behind"] = iso(changed)
+
+    page = await app.overview().newest(AGENT, APP, ALL, app.engine)
+
+    assert {address.thread_id for address, _ in page.threads} == {"before", "behind"}
+
+
 @pytest.mark.behaviour("overview.figures")
 async def test_figures_count_each_run_once_on_the_day_of_its_end(app: App) -> None:
     """Failures by their codes, latencies and tokens, by whichever process looks, and by one that has just started."""

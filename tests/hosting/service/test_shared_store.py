@@ -26,7 +26,8 @@ class Hub:
 
     def __init__(self) -> None:
         self.now = 1_000_000.0
-        self.clocks = Clocks(wall=lambda: self.now, awake=lambda: self.now)
+        self.passed = 0.0
+        self.clocks = Clocks(wall=lambda: self.now, awake=lambda: self.passed)
         self.state: str | None = None
         self.runs: Instance | None = None
         self.signals = 0
@@ -34,6 +35,7 @@ class Hub:
     def pass_time(self, seconds: float) -> None:
         """Let time pass."""
         self.now += seconds
+        self.passed += seconds
 
     async def signal(self, entity: str, key: str, operation: str, value: object) -> None:
         """Carry the operation out at once; twice, as a hub may."""
@@ -97,6 +99,23 @@ async def test_two_stores_of_one_hub_are_found_by_either_instance(hub: Hub) -> N
 
     assert not await asked.is_ready()
     assert not await hub.runs.is_ready()
+
+
+async def test_what_a_clock_ahead_saw_keeps_nobody_from_being_ready_and_hides_no_other_store(hub: Hub) -> None:
+    """It was seen at a time that is still to come: of a store that is gone, and of one's own."""
+    gone, own, other = (Instance(hub, MemoryThreadStore("hub")) for _ in range(3))
+    hub.now += 86_400
+    for hub.runs in (gone, own):
+        await hub.runs.is_ready()
+    hub.now -= 86_400
+    hub.pass_time(MARK_SECONDS)
+
+    hub.runs = own
+    assert await own.is_ready()
+    hub.pass_time(MARK_SECONDS)
+    assert not await other.is_ready()
+    hub.pass_time(MARK_SECONDS)
+    assert not await own.is_ready()
 
 
 async def test_two_processes_with_one_store_are_ready(hub: Hub, tmp_path: Path) -> None:
