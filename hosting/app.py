@@ -19,13 +19,7 @@ from hosting.errors import ConfigurationError
 from hosting.functions.access import Access
 from hosting.functions.agent_calls import WAIT_FUNCTION, AgentTask, register_wait
 from hosting.functions.answering import Served
-from hosting.functions.app_triggers import (
-    UNKNOWN_FUNCTIONS,
-    register_health,
-    register_openapi,
-    register_page,
-    register_unknown,
-)
+from hosting.functions.app_triggers import register_health, register_openapi, register_page, register_unknown
 from hosting.functions.durable import (
     PROMISE_FUNCTION,
     PROMISE_SCHEDULE,
@@ -52,9 +46,9 @@ from hosting.functions.memory_triggers import register_memory
 from hosting.functions.notices import Notices
 from hosting.functions.orchestrations import OrchestrationRoutes, warn_of_management_urls
 from hosting.functions.owner_triggers import register_grants, register_owners
-from hosting.functions.schedule_triggers import TICK, register_schedules
+from hosting.functions.schedule_triggers import register_schedules
 from hosting.functions.shutdown import Shutdown
-from hosting.functions.user_routes import adapt_classic_handler, refuse_taken_names, refuse_taken_routes
+from hosting.functions.user_routes import adapt_classic_handler, own_functions, refuse_taken_names, refuse_taken_routes
 from hosting.functions.wires import doors_of, register_wires
 from hosting.host_settings import Safeguards, app_folder, report_missing, route_prefix, task_hub
 from hosting.http.page import FUNCTION as PAGE_FUNCTION
@@ -72,7 +66,6 @@ from hosting.runner.hosted_agent import TimeLimit, function_timeout_seconds
 from hosting.service.deliveries import ENTITY
 from hosting.service.overview import OverviewSweep
 from hosting.service.retention import DAY_SECONDS, checked_ttl
-from hosting.service.schedules import CLOCK
 from hosting.service.services import Services
 from hosting.service.shared_store import ENTITY as STORE_ENTITY
 from hosting.service.sweeps import Sweep
@@ -259,8 +252,8 @@ class AgentFunctionApp(df.DFApp):
     def introduction(self) -> Mapping[str, Any]:
         """What a local host shows of the app when it starts: models, routes, its page, a first request."""
         timers = (RETENTION_FUNCTION, PROMISE_FUNCTION, SWEEP_FUNCTION, WEBHOOK_FUNCTION)
-        by_agent = {http_function(agent.name) for agent in self._plan.agents.values()}
-        shared = (*(self._own_functions - by_agent), *timers, ENTITY, STORE_ENTITY, WAIT_FUNCTION)
+        of_agents = {http_function(agent.name) for agent in self._plan.agents.values()}
+        shared = (*(self._own_functions - of_agents), *timers, ENTITY, STORE_ENTITY, WAIT_FUNCTION)
         page = PAGE_FUNCTION if self._has_page else None
         doors = doors_of(self._served, self._wire_functions)
         return {**introduction_of(self._plan, shared), "openapi": OPENAPI.function, "page": page, "doors": doors}
@@ -297,13 +290,10 @@ class AgentFunctionApp(df.DFApp):
     @property
     def _own_functions(self) -> set[str]:
         """The functions of this library that answer requests, and those of schedules, as far as the app has them."""
-        page = {PAGE_FUNCTION} if self._has_page else set[str]()
-        clocks = {CLOCK, TICK} if self._settings.schedules else set[str]()
-        routes = {route.function for route in self._served.routes}
-        return {*routes, *self._wire_functions, *UNKNOWN_FUNCTIONS.values(), *page, *clocks}
+        return own_functions(self._served, self._wire_functions, self._settings, has_page=self._has_page)
 
     def validate_function_names(self, functions: list[Any]) -> None:
-        """Refuse two functions of one name: the SDK calls this, which tells names apart by their case."""
+        """Refuse two functions of one name, also in another case: the SDK calls this, for which case counts."""
         refuse_taken_names(functions)
         super().validate_function_names(functions)
 
@@ -313,9 +303,9 @@ class AgentFunctionApp(df.DFApp):
             functions: list[Any] = super().get_functions()
             if not self._plan.agents:
                 warn("This app has no agents. Give agents=[...], or call add_agent(...). See docs/hosting.md.")
-            names = self._own_functions
-            ours = [function for function in functions if function.get_function_name() in names]
-            theirs = [function for function in functions if function.get_function_name() not in names]
+            names, ours, theirs = self._own_functions, list[Any](), list[Any]()
+            for function in functions:
+                (ours if function.get_function_name() in names else theirs).append(function)
             refuse_taken_routes(ours, theirs)
             if self._plan.has_owners:
                 warn_of_management_urls(theirs)

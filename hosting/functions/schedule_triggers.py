@@ -24,7 +24,8 @@ from hosting.http.schedule_routes import schedule_reply, schedules_reply
 from hosting.ports import read_utc, utc
 from hosting.request.contents import limits_of
 from hosting.request.schedule_call import parse_schedule
-from hosting.service.schedules import AGAIN_SECONDS, CLOCK, ScheduleClock, ScheduleName
+from hosting.service.schedule import ScheduleClock, ScheduleName
+from hosting.service.schedules import AGAIN_SECONDS, CLOCK
 from hosting.service.services import Services
 from hosting.settings import Settings
 

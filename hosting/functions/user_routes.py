@@ -23,9 +23,23 @@ import azure.functions as func
 from azurefunctions.extensions.http.fastapi import Request, Response
 
 from hosting.errors import ConfigurationError
-from hosting.functions.answering import joined
+from hosting.functions.answering import Served, joined
 from hosting.functions.app_triggers import UNKNOWN_FUNCTIONS
+from hosting.functions.schedule_triggers import TICK
+from hosting.http.page import FUNCTION as PAGE_FUNCTION
 from hosting.invocation import begin_invocation, carried
+from hosting.service.schedules import CLOCK
+from hosting.settings import Settings
+
+
+def own_functions(served: Served, wires: Iterable[str], settings: Settings, *, has_page: bool) -> set[str]:
+    """Return the functions of ours that answer requests, `wires` among them, and those of schedules, if there are any.
+
+    A user's function may have the name of one that the app does not have.
+    """
+    page, clocks = (PAGE_FUNCTION,) if has_page else (), (CLOCK, TICK) if settings.schedules else ()
+    routes = (route.function for route in served.routes)
+    return {*routes, *wires, *UNKNOWN_FUNCTIONS.values(), *page, *clocks}
 
 
 def adapt_classic_handler(function: Any) -> None:

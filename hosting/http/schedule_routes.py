@@ -16,8 +16,7 @@ from hosting.names import Busy
 from hosting.ports import iso
 from hosting.request.schedule_call import SCHEDULE_PARAMETERS
 from hosting.schedules import Missed
-from hosting.service.schedule import Schedule
-from hosting.service.schedules import ScheduleName
+from hosting.service.schedule import Schedule, ScheduleName
 
 
 class ScheduledRun(TypedDict):

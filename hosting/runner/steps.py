@@ -373,16 +373,14 @@ async def _call(
     if inner is not None:
         attach_steps(inner.agent)
     token = WITHIN.set(inner)
-    name = visible_line(context.function.name)
-    logger.info("Run %s calls tool %s.", accepted.run_id, name)
+    logger.info("Run %s calls tool %s.", accepted.run_id, visible_line(context.function.name))
     try:
         await call_next()
     except _NO_RESULT:
         raise
     except Exception as error:
-        called = not refuses_arguments(error)
-        if called:  # the model gets it from the framework, and the log no more than the error's class
-            logger.warning("Tool %s of run %s raised.", name, held.run_id, exc_info=error)
+        if called := not refuses_arguments(error):  # the model gets its text, and the log no more than its class
+            logger.warning("Tool %s of run %s raised.", visible_line(context.function.name), held.run_id, exc_info=True)
         text, raised = portable_text(str(error)), type(error).__name__ if called else ""
         at, run_id = held.clocks.wall(), held.run_id
         await recorder.append(ToolResult(at=at, run_id=run_id, key=key, error=text, raised=raised, called=called))

@@ -103,8 +103,7 @@ class Following:
                     if not is_here and delivery.known is not None:
                         await check.run(delivery.known)
                     if not is_here and not has_gap:
-                        watch = self._log.watch(run.address, delivery.position, pause)
-                        await follower.wait_beside(watch, pause)
+                        await follower.wait_beside(self._log.watch(run.address, delivery.position, pause), pause)
                         pause = next_pause(pause)
                     if not is_here or has_gap:
                         follower.has_missed = False

@@ -11,13 +11,15 @@ clock, and takes no tick from it: `righted` deals with those again that were not
 
 from __future__ import annotations
 
-from dataclasses import asdict
+import hashlib
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from hosting.errors import NewerVersionError
-from hosting.names import Busy
+from hosting.names import APP, Address, Busy
 from hosting.principal import Principal
 from hosting.request.run_request import RunRequest
 from hosting.request.schedule_call import NewSchedule
@@ -28,6 +30,50 @@ VERSION = 1
 AHEAD_SECONDS = 60.0
 """A schedule that is so far ahead of a clock was changed by another one. Clocks of machines differ by less."""
 _KEPT_SPANS = 8
+
+
+_NOBODY = "nobody"
+"""The app itself, among owners: a store lists what an owner has, and does not list the app's own."""
+
+
+@dataclass(frozen=True)
+class ScheduleClock:
+    """Which schedule a clock is for, as its orchestration carries it. `since` is when it was started."""
+
+    agent: str
+    owner: str
+    schedule_id: str
+    generation: int
+    since: float
+
+    @classmethod
+    def read(cls, given: Mapping[str, Any]) -> ScheduleClock:
+        """Return the clock that an orchestration carries."""
+        return cls(*(given[one.name] for one in fields(cls)))
+
+    @property
+    def instance(self) -> str:
+        """The id of the orchestration, which no route shows: none of ours has this form."""
+        named = f"{self.agent}\n{self.owner}\n{self.schedule_id}".encode()
+        return f"schedule!{hashlib.sha256(named).hexdigest()[:32]}!{self.generation}"
+
+
+@dataclass(frozen=True)
+class ScheduleName:
+    """A schedule of an agent and an owner. `agent` is in lower case."""
+
+    agent: str
+    owner: str
+    id: str
+
+    @property
+    def address(self) -> Address:
+        """Where it is stored: no agent's name has a dot, so it is among no agent's threads."""
+        return Address(f"{self.agent}.schedules", self.id, _NOBODY if self.owner == APP else self.owner)
+
+    def clock(self, generation: int, since: float) -> ScheduleClock:
+        """Return its clock of that generation."""
+        return ScheduleClock(self.agent, self.owner, self.id, generation, since)
 
 
 class _Stored(BaseModel):

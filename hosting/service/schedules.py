@@ -13,12 +13,10 @@ it: whoever reads a schedule whose tick is overdue looks for its clock, and star
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass, fields
-from typing import Any
+from dataclasses import asdict
 
 from hosting.errors import (
     BodyTooLargeError,
@@ -30,7 +28,7 @@ from hosting.errors import (
     UnknownAgentError,
     UnknownScheduleError,
 )
-from hosting.names import APP, Address, keyed_thread_id, new_id
+from hosting.names import keyed_thread_id, new_id
 from hosting.plan import AgentPlan
 from hosting.ports import ClockClient, Clocks, utc
 from hosting.principal import Caller
@@ -40,7 +38,7 @@ from hosting.schedules import LONGEST_AHEAD_SECONDS
 from hosting.service.lone_heads import LoneHeads
 from hosting.service.promised_runs import DEPLOYING_SECONDS
 from hosting.service.runs import Runs
-from hosting.service.schedule import LastRun, Schedule, decode, encode
+from hosting.service.schedule import LastRun, Schedule, ScheduleClock, ScheduleName, decode, encode
 from hosting.service.schedule_places import MOST_SCHEDULES, NEW_SECONDS, SchedulePlaces
 from hosting.stores.contract import MOST_HEAD_BYTES, Appended, Conflict, StoredHead
 
@@ -60,50 +58,8 @@ UNKNOWN_SECONDS = 3600.0
 EARLY_SECONDS = 2.0
 """By so much the engine's timers may come early."""
 OVERDUE_SECONDS = 180.0
-_NOBODY = "nobody"
-"""The app itself, among owners: a store lists what an owner has, and does not list the app's own."""
 _STOP_PAUSES = (0.05, 0.2, 0.5, 1.0, 2.0)  # an idle engine looks into its queues once a second
 _AT_ONCE = 8
-
-
-@dataclass(frozen=True)
-class ScheduleClock:
-    """Which schedule a clock is for, as its orchestration carries it. `since` is when it was started."""
-
-    agent: str
-    owner: str
-    schedule_id: str
-    generation: int
-    since: float
-
-    @classmethod
-    def read(cls, given: Mapping[str, Any]) -> ScheduleClock:
-        """Return the clock that an orchestration carries."""
-        return cls(*(given[one.name] for one in fields(cls)))
-
-    @property
-    def instance(self) -> str:
-        """The id of the orchestration, which no route shows: none of ours has this form."""
-        named = f"{self.agent}\n{self.owner}\n{self.schedule_id}".encode()
-        return f"schedule!{hashlib.sha256(named).hexdigest()[:32]}!{self.generation}"
-
-
-@dataclass(frozen=True)
-class ScheduleName:
-    """A schedule of an agent and an owner. `agent` is in lower case."""
-
-    agent: str
-    owner: str
-    id: str
-
-    @property
-    def address(self) -> Address:
-        """Where it is stored: no agent's name has a dot, so it is among no agent's threads."""
-        return Address(f"{self.agent}.schedules", self.id, _NOBODY if self.owner == APP else self.owner)
-
-    def clock(self, generation: int, since: float) -> ScheduleClock:
-        """Return its clock of that generation."""
-        return ScheduleClock(self.agent, self.owner, self.id, generation, since)
 
 
 class Schedules:

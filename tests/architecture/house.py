@@ -22,6 +22,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "plan",
         "principal",
         "bearer",
+        "visible",
         "exchange",
         "budgets",
         "limits",

@@ -51,6 +51,7 @@ from hosting.request.run_request import ResponseFormat
 from hosting.runner.telemetry import carried_traceparent
 from hosting.schedules import read_times
 from hosting.service.sharing import grant_parts
+from hosting.visible import visible
 from hosting.webhooks import WebhookRules, read_webhook
 from hosting.workflows import WorkflowInput
 from state.attachments import references
@@ -408,6 +409,7 @@ PARSERS: Mapping[str, Parser] = {
         runs("0" * 64),
         ("state.attachments._SHA256",),
     ),
+    "a text by which a person decides": Parser(visible, runs("\u202e", "a\u200b"), ("hosting.visible._PATTERN",)),
     "a stored Python value": Parser(from_json_value, MARKED),
     "a stored number": Parser(
         lambda text: dump([WrittenNumber("1.10"), text]), runs("1.1"), ("state.json_values._STANDS_FOR_NUMBER",)
@@ -423,6 +425,7 @@ PARSERS: Mapping[str, Parser] = {
 }
 UNREACHED: Mapping[str, str] = {
     "hosting.http.wire_document._BETWEEN_WORDS": "routes are described in our code",
+    "hosting.http.openapi._PART": "routes are described in our code",
     "hosting.http.wire_document._IN_PATH": "routes are described in our code",
     "hosting.names._AGENT_NAME": "agents are named in the app's code",
     "hosting.names._KEY": "keys of stores are made of our addresses",

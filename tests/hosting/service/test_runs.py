@@ -12,7 +12,8 @@ from hosting.errors import EngineUnavailableError, IdempotencyKeyReusedError, Sh
 from hosting.names import Address
 from hosting.request.run_call import Form, Wait
 from hosting.request.run_request import Retry, RunRequest
-from hosting.service.runs import STARTS_AT_ONCE, Runs, Starts
+from hosting.service.runs import Runs
+from hosting.service.starts import STARTS_AT_ONCE, Starts
 from hosting.settings import read_settings
 from hosting.thread.commands import AcceptRun, CancelRun, ClaimRun, DeleteThread, FinishDelete
 from hosting.thread.events import Accepted, Claimed, Completed

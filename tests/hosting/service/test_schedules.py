@@ -32,9 +32,9 @@ from hosting.runner.owner_minutes import OwnerMinutes
 from hosting.schedules import LATE_SECONDS, Missed, Times
 from hosting.service.limiting import Limiter
 from hosting.service.lone_heads import LoneHeads
-from hosting.service.schedule import Schedule, decode
+from hosting.service.schedule import Schedule, ScheduleClock, ScheduleName, decode
 from hosting.service.schedule_places import NEW_SECONDS
-from hosting.service.schedules import ScheduleClock, ScheduleName, Schedules
+from hosting.service.schedules import Schedules
 from hosting.stores.contract import Append, StoredHead
 from hosting.thread.run import Run
 from tests.hosting.service.process import ADDRESS, AGENT, Engine, Process, call
