@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 
 import httpx
@@ -25,8 +26,9 @@ pytestmark = IN_A_BROWSER
 @pytest.fixture(scope="module")
 def payer(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHost]:
     """The app with an agent and a workflow that ask."""
-    log = tmp_path_factory.mktemp("unseen") / "log.sqlite"
-    with RunningHost(APP, environ={"UNSEEN_LOG": f"sqlite:{log}"}) as host:
+    folder = tmp_path_factory.mktemp("unseen") / "app"  # an engine and a log of its own
+    shutil.copytree(APP, folder)
+    with RunningHost(folder, environ={"UNSEEN_LOG": f"sqlite:{folder / 'log.sqlite'}"}) as host:
         yield host
 
 
