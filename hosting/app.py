@@ -384,8 +384,7 @@ class AgentFunctionApp(df.DFApp):
 
     def _add_time_to_live(self, agent: str, ttl_seconds: float) -> None:
         if not self._ttls:
-            services = self._services
-            expiring = Sweep("expire", lambda: self._ttls, services.purging, services.rotation("expire"))
+            expiring = Sweep("expire", lambda: self._ttls, self._services.purging, self._services.rotation("expire"))
             register_sweep(self, SWEEP_FUNCTION, self._settings.sweep_schedule, expiring)
         self._ttls[agent] = ttl_seconds
 

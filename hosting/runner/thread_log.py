@@ -60,8 +60,7 @@ _PARSED_BYTES = 7
 """What a remembered head takes in memory for each byte of its text, next to the text itself."""
 _TAIL_BYTES = 16 * 1024
 """Of the events that are remembered of one thread: those of a turn whose texts are not large."""
-_EMPTY_BYTES = 400
-"""The text of a head without runs, which stands for a thread that has none."""
+_EMPTY_BYTES = 400  # of the text of a head without runs, which stands for a thread that has none
 
 T = TypeVar("T")
 RowT = TypeVar("RowT", rows.KeyRow, rows.RunRow, rows.ApprovalRow)
@@ -118,9 +117,8 @@ class ThreadLog:
 
     Commands on one thread wait for each other here: those of this process then never conflict. A store that is away is
     waited for `patience_seconds` by an append, and by a read for some tries within them; its outage is logged by
-    the store itself. `readiness` notes every outcome. `clocks` are the times of all that is done with threads: whoever
-    dates an event or measures a lease takes them from here. (A wait ends by a timer of the event loop, and is counted
-    by the loop's own time.) `names` are those of the app's agents by the same in lower case, for what is measured.
+    the store itself. `readiness` notes every outcome. `clocks` date all that is done with threads and measure leases; a
+    wait is counted by the event loop's own time. `names` are those of the app's agents by the same in lower case.
     """
 
     def __init__(
@@ -365,9 +363,8 @@ class ThreadLog:
     async def retried(self, verb: Verb, agent: str, call: Callable[[], Awaitable[T | Unknown]]) -> T:
         """Return what the store says, and call it again where it fails, within the patience of this log.
 
-        Every try is counted as the agent's, also of what it keeps of owners. A read fails for good with its last try.
-        An append has as many tries as there is time for, and one more where this process slept through that time: the
-        store may have carried it out.
+        Every try is counted as the agent's. A read fails for good with its last try. An append has as many tries as
+        there is time for, and one more where this process slept through that time: the store may have carried it out.
         """
         name = self._names.get(agent.lower().partition(".")[0], "")
         clock = asyncio.get_running_loop().time

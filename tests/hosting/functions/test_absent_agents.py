@@ -24,7 +24,7 @@ from hosting.runner.thread_log import ThreadLog
 from hosting.service.absent_agents import AbsentAgents
 from hosting.service.deletion import ThreadDeletion
 from hosting.service.deliveries import WebhookOrder
-from hosting.service.lone_heads import replace_head
+from hosting.service.lone_heads import LoneHeads
 from hosting.service.purging import Purging
 from hosting.service.schedule import decode, encode
 from hosting.service.schedules import ScheduleName
@@ -260,12 +260,13 @@ async def test_a_tick_that_is_begun_keeps_no_schedule_of_an_absent_agent(deploym
     """Its process died before the run; nobody has the agent that would have it."""
     async with deployments.serving(agent("Extra")) as http:
         place = (await http.post("/api/agents/Extra/schedules", json=YEARLY)).headers["location"]
-        store = deployments.app._services.stores.threads
+        services = deployments.app._services
+        heads = LoneHeads(services.stores.threads, services.log)
         name = ScheduleName("extra", owner("ada"), place.rpartition("/")[2])
-        stored = await store.head(name.address)
+        stored = await heads.read(name.address)
         assert stored is not None
         begun = decode(stored.payload).model_copy(update={"begun": 1_000_000.0})
-        await replace_head(store, name.address, stored, encode(begun))
+        await heads.replace(name.address, stored, encode(begun))
     async with deployments.serving(agent("Clerk")) as http:
         erased = await http.delete(ME)
 
