@@ -13,6 +13,7 @@ from azure.storage.blob import BlobServiceClient
 from tests.faults.storm import Stormed
 
 _FILES = {"log.sqlite", "archive.sqlite", "attachments.sqlite"}
+_LOCKS = "log.sqlite-processes"
 _ENGINE = "durable.db"
 
 
@@ -21,7 +22,7 @@ def left_over(stormed: Stormed, folder: Path, environ: Mapping[str, str], hub: s
 
     The words of threads that are there must be found, or what was looked into is not where the app keeps them.
     """
-    known = {f"{name}{end}" for name in _FILES for end in ("", "-wal", "-shm")}
+    known = {f"{name}{end}" for name in _FILES for end in ("", "-wal", "-shm")} | {_LOCKS}
     files = [path for path in (folder / ".agents").rglob("*") if path.is_file()]
     wrong = [f"left over: {path}" for path in files if path.name not in known]
     deleted = {turn.name.encode(): turn for thread in stormed.threads for turn in thread.deleted}

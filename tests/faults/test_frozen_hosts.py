@@ -50,14 +50,23 @@ NOTES = Path(os.environ["NOTES"])
 class StoppedClient(durable.DurableClient):
     """Stops its process once behind a signal that was taken, where a file says so, and reads no answer any more."""
 
-    async def _signal_once(self, *given):
-        sent = super()._signal_once(*given)
-        if not STOPS.exists():
-            return await sent
-        await sent
-        STOPS.unlink(missing_ok=True)
-        os.kill(os.getpid(), signal.SIGSTOP)
-        raise durable.EngineUnavailableError("The durable engine cannot be reached. Try again.")
+    is_signal = False
+
+    async def signal(self, *order):
+        self.is_signal = True
+        await super().signal(*order)
+        self.is_signal = False
+
+    async def _reached(self, call, **options):
+        async def stopping():
+            answer = await call()
+            if self.is_signal and STOPS.exists():
+                STOPS.unlink(missing_ok=True)
+                os.kill(os.getpid(), signal.SIGSTOP)
+                raise OSError("nobody read the answer")
+            return answer
+
+        return await super()._reached(stopping, **options)
 
 
 def note(what):

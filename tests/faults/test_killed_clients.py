@@ -65,7 +65,8 @@ async def test_a_client_for_javascript_has_all_that_was_said(
     with planned.host() as host:
         after = await printed_by(script, host.origin, POINT, json.dumps(before), package)
 
-    assert ("said" in before, "broken" in before) == (False, True)
+    assert ("said" in before, "broken" in before) == (False, True), (before, after)
+    assert "said" in after, after
     assert "\n\n".join(after["said"]) == ALL_SAID
 
 
@@ -191,6 +192,6 @@ async def test_agent_frameworks_client_for_ag_ui_asks_again_in_its_thread(
         async with httpx.AsyncClient(base_url=host.origin) as http:
             runs = (await http.get("/api/agents/Speaker/threads/t/runs")).json()["runs"]
 
-    assert ("said" in before, "broken" in before) == (False, True)
+    assert ("said" in before, "broken" in before) == (False, True), (before, after)
     assert after["said"] == ALL_SAID.split()
     assert [run["status"] for run in runs] == ["success", "success"]

@@ -86,11 +86,12 @@ async def last_run(http: httpx.AsyncClient, asked: set[str]) -> dict[str, object
     await http.post("/api/workflows/Front/run", json=ASK, headers=KEY)
     while True:
         asked.update(await answer_what_waits(http))
-        for run in (await http.get(f"{THREAD}/runs")).json().get("runs", []):
-            ended = (await http.get(f"{THREAD}/runs/{run['run_id']}")).json()
-            asked.update(one["id"] for one in ended.get("pending_approvals", []))
-            if ended["status"] not in ("accepted", "running") and "pending_approvals" not in ended:
-                return dict(ended)
+        runs = (await http.get(f"{THREAD}/runs")).json().get("runs", [])
+        ends = [(await http.get(f"{THREAD}/runs/{run['run_id']}")).json() for run in runs]
+        asked.update(approval["id"] for end in ends for approval in end.get("pending_approvals", []))
+        for end in ends:
+            if end["status"] not in ("accepted", "running") and "pending_approvals" not in end:
+                return dict(end)
         await asyncio.sleep(0.02)
 
 

@@ -84,7 +84,7 @@ async def test_a_process_that_is_behind_reads_what_it_lacks(processes: Processes
 
     assert text_of(run) == "echo: three"
     assert one.agent.turns[-1] == ["one", "echo: one", "two", "echo: two", "three"]
-    assert sum(one.store.calls.values()) <= 4
+    assert one.store.calls["head"] + one.store.calls["events"] <= 2  # a slow machine renews its lease besides
 
 
 @pytest.mark.behaviour("service.runs-here")
@@ -286,7 +286,7 @@ async def test_a_repeated_key_finds_its_run_and_signals_for_it(processes: Proces
     again = await other.runs.start(AGENT, call(waits=False, key="k"), other.engine)
 
     assert (again.run.run_id, again.replayed) == (run.run_id, True)
-    assert other.engine.signals == [("run", {"run_id": run.run_id, "logged": True})]
+    assert set(map(str, other.engine.signals)) == {str(("run", {"run_id": run.run_id, "logged": True}))}
 
 
 @pytest.mark.behaviour("service.promises")

@@ -10,7 +10,12 @@ try {
   const stream = had
     ? client.resubscribeTask(SubscribeToTaskRequest.fromJSON({ id: got.id }))
     : client.sendMessageStream(SendMessageRequest.fromJSON({ message: { messageId: "m", role: "ROLE_USER", parts: [{ text }] } }));
-  for await (const { payload } of stream) if (payload.$case === "task") got.id ??= payload.value.id;
+  try {
+    for await (const { payload } of stream) if (payload.$case === "task") got.id ??= payload.value.id;
+  } catch (error) {
+    // The run may have ended before the client is back: then there is nothing to subscribe to.
+    if (!had || error.name !== "UnsupportedOperationError") throw error;
+  }
   const task = await client.getTask(GetTaskRequest.fromJSON({ id: got.id }));
   got.said = task.artifacts.map((artifact) => artifact.parts.map((part) => part.content.value).join(""));
 } catch (error) {
