@@ -31,6 +31,7 @@ from hosting.errors import (
 from hosting.functions.access import Access, refuse_forms_of_other_sites
 from hosting.functions.durable import DurableClient, enter_invocation
 from hosting.http.owner_routes import SHARED_ROUTES, shared
+from hosting.http.pings import PING_SECONDS, with_pings
 from hosting.http.refusals import TRY_AGAIN, later_headers, limit_headers
 from hosting.http.replies import (
     Reply,
@@ -253,7 +254,7 @@ async def respond(
         headers = {**limit_headers(limited), **headers}
     if isinstance(reply, Streamed):
         headers["content-type"] = reply.media_type
-        return StreamingResponse(_sent(reply.frames, current_invocation()), 200, headers)
+        return StreamingResponse(_sent(reply, current_invocation()), 200, headers)
     return Response(reply.body, reply.status, headers, reply.media_type)
 
 
@@ -283,9 +284,19 @@ async def _leave(req: Request) -> None:
             pass
 
 
-async def _sent(frames: AsyncGenerator[bytes, None], invocation: Invocation | None) -> AsyncIterator[bytes]:
-    """Yield the frames in the task that sends them, which the worker's web server made for no invocation."""
-    mark_task(invocation)
+async def _sent(reply: Streamed, invocation: Invocation | None) -> AsyncIterator[bytes]:
+    """Yield the frames, with pings where they are an event stream.
+
+    The tasks that make and send them are the worker's web server's, which makes tasks for no invocation.
+    """
+
+    async def made() -> AsyncGenerator[bytes, None]:
+        mark_task(invocation)
+        async with aclosing(reply.frames):
+            async for frame in reply.frames:
+                yield frame
+
+    frames = with_pings(made(), PING_SECONDS) if reply.is_event_stream else made()
     async with aclosing(frames):
         async for frame in frames:
             yield frame

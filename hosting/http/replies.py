@@ -45,6 +45,7 @@ from hosting.thread.events import Completed, Event
 from hosting.thread.run import Run
 
 T = TypeVar("T")
+EVENT_STREAM = "text/event-stream"
 
 
 @dataclass(frozen=True)
@@ -63,7 +64,12 @@ class Streamed:
 
     frames: AsyncGenerator[bytes, None]
     headers: Mapping[str, str]
-    media_type: str = "text/event-stream"
+    media_type: str = EVENT_STREAM
+
+    @property
+    def is_event_stream(self) -> bool:
+        """Whether comments may stand between the frames."""
+        return self.media_type == EVENT_STREAM
 
 
 def thread_ids(thread_id: str) -> ThreadIds:

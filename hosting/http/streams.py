@@ -52,7 +52,6 @@ from hosting.thread.run import Run
 
 logger = logging.getLogger(__name__)
 
-PING = b": still running\n\n"
 _UNBUFFERED = {"x-accel-buffering": "no"}
 """Nothing between us and the reader may hold frames back: nginx's header for it."""
 
@@ -275,8 +274,8 @@ class Streams:
         try:
             async with aclosing(self._batches(run, client, after, logged_only=False)) as batches:
                 async for batch in batches:
-                    if batch.frames or batch.is_quiet:
-                        yield b"".join(frame.encode() for frame in batch.frames) or PING
+                    if batch.frames:
+                        yield b"".join(frame.encode() for frame in batch.frames)
         except HostingError as error:
             yield broken(error, run, self._clock()).encode()
         except Exception:
@@ -309,8 +308,6 @@ class Streams:
                         # One piece, and no blanks after `data:`, as the protocol's own suite reads it.
                         messages = f"event: data\ndata:{batch.messages}\n\n" if batch.frames else ""
                         yield f"{messages}event: control\ndata:{json.dumps(control)}\n\n".encode()
-                    elif batch.is_quiet:
-                        yield PING
                     is_first = False
         except HostingError as error:
             logger.warning("A stream of run %s breaks off: %s", run.run_id, error.detail)

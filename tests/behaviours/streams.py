@@ -30,6 +30,8 @@ BEHAVIOURS = {
     "streams.tail": "HEAD tells where a run's events end, and whether for good (PROTOCOL.md, 5.5).",
     "streams.etag": "A read that brings nothing new answers 304; a run that ends brings something (PROTOCOL.md, 10.1).",
     "streams.cursor-grows": "A wait's cursor is larger than the one that was sent (PROTOCOL.md, 10.1).",
+    "streams.pings": "No event stream is silent for longer than 4 s, whatever its run waits for: over our own routes, "
+    "each wire and the Durable Streams protocol, and official clients leave out what fills the silence.",
     "streams.slow-readers": "A slow reader delays nobody.",
     "streams.browser": "A browser's EventSource reads an answer as it is made, with its key and from another origin.",
     "streams.starting-again": "Our own readers go on behind a 500 without a body, which a worker that starts again may "

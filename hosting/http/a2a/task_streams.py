@@ -13,11 +13,9 @@ from hosting.http.a2a.fold import Payload, TaskFold
 from hosting.http.a2a.requests import Call
 from hosting.http.a2a.tasks import Tasks
 from hosting.http.replies import Streamed
-from hosting.http.streams import PING
 from hosting.names import Address
 from hosting.ports import EntityClient
 from hosting.service.broadcast import LoggedEvent
-from hosting.service.following import QUIET_SECONDS
 from hosting.service.runs import FIRST_POLL_SECONDS, next_pause
 from hosting.service.services import Services
 from hosting.thread.events import Event
@@ -62,7 +60,7 @@ class TaskStreams:
                 yield _frame(call, [first])
             async with aclosing(self._payloads(fold, run, client, stays=stays)) as lists:
                 async for payloads in lists:
-                    yield _frame(call, payloads) or PING
+                    yield _frame(call, payloads)
         except HostingError as error:
             yield _broken(call, error)
         except Exception:
@@ -76,7 +74,7 @@ class TaskStreams:
             async with aclosing(self._services.following.follow(run, client)) as lists:
                 async for updates in lists:
                     payloads = [payload for update in updates for payload in fold.next(update)]
-                    if payloads or not updates:
+                    if payloads:
                         yield payloads
                     if fold.is_over:
                         return
@@ -90,9 +88,8 @@ class TaskStreams:
             run = await self._tasks.current_run(fold, client)
 
     async def _waited(self, fold: TaskFold, address: Address) -> AsyncGenerator[list[Payload], None]:
-        """Yield what comes until a person has answered or the time for that is over; an empty list per quiet time."""
-        clock = asyncio.get_running_loop().time
-        pause, sent_at = FIRST_POLL_SECONDS, clock()
+        """Yield what comes until a person has answered or the time for that is over."""
+        pause = FIRST_POLL_SECONDS
         while fold.waits:
             if self._services.holders.draining.is_set():
                 raise ShuttingDownError("The process that follows the task is about to end. Subscribe again.")
@@ -104,9 +101,8 @@ class TaskStreams:
             payloads += fold.expire(self._services.log.clocks.wall())
             if head.state != "open":
                 raise UnknownRunError("The task was deleted with its context.")
-            if payloads or clock() - sent_at >= QUIET_SECONDS:
+            if payloads:
                 yield payloads
-                sent_at = clock()
             elif fold.waits:
                 await asyncio.sleep(pause)
                 pause = next_pause(pause)

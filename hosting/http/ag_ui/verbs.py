@@ -13,7 +13,6 @@ from hosting.http.ag_ui.names import UnservedInputError
 from hosting.http.ag_ui.requests import RunInput, parse_input
 from hosting.http.replies import Reply, Streamed, run_headers
 from hosting.http.route import Route
-from hosting.http.streams import PING
 from hosting.http.wire import WireRequest
 from hosting.names import Address
 from hosting.plan import AgentPlan, Plan
@@ -105,8 +104,8 @@ class AgUiWire:
             async with aclosing(self._services.following.follow(run, client)) as lists:
                 async for updates in lists:
                     events = [event for update in updates for event in fold.next(update)]
-                    if events or not updates:
-                        yield encoded(events) or PING
+                    if events:
+                        yield encoded(events)
         except HostingError as error:
             yield encoded(fold.broken(error))
         except Exception:

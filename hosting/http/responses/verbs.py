@@ -29,7 +29,6 @@ from hosting.http.responses.names import Named, NotServedError
 from hosting.http.responses.objects import input_items, page
 from hosting.http.responses.requests import Create, parse_create
 from hosting.http.route import Route
-from hosting.http.streams import PING
 from hosting.http.wire import WireRequest
 from hosting.names import Address, check_thread_id
 from hosting.plan import Plan
@@ -249,8 +248,8 @@ class ResponsesWire:
                     events = [event.after(after) for update in updates for event in fold.next(update)]
                     sent = [event for event in events if event is not None]
                     number = sent[-1].number if sent else number
-                    if sent or not updates:
-                        yield b"".join(event.encode() for event in sent) or PING
+                    if sent:
+                        yield b"".join(event.encode() for event in sent)
         except HostingError as error:
             yield _broken(error, number)
         except Exception:

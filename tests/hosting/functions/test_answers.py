@@ -18,8 +18,8 @@ from hosting.errors import (
     UnknownThreadError,
 )
 from hosting.functions.answering import respond
+from hosting.http.pings import PING
 from hosting.http.replies import Reply, Streamed
-from hosting.http.streams import PING
 
 
 async def frames() -> AsyncGenerator[bytes, None]:

@@ -9,7 +9,7 @@ import pytest
 
 from hosting.errors import LogUnavailableError, ThreadDeletedError
 from hosting.http.replies import Streamed
-from hosting.http.streams import PING, Streams
+from hosting.http.streams import Streams
 from tests.hosting.http.scripted_following import BEGUN, DELTA, END, NO_CLIENT, ScriptedFollowing, run_after
 from tests.support.event_stream import parse
 from tests.support.threads import NOW
@@ -32,14 +32,13 @@ async def shown(following: ScriptedFollowing, after: int = 0) -> list[tuple[str 
 
 
 @pytest.mark.behaviour("streams.run")
-async def test_what_comes_together_is_sent_together_and_a_silence_as_a_ping() -> None:
-    """So that whoever stands between does not cut the stream."""
+async def test_what_comes_together_is_sent_together() -> None:
+    """And of a silence nothing: its pings are made where the stream is sent."""
     following = ScriptedFollowing(BEGUN, [], [DELTA], [END])
 
     sent = await pieces(stream(following).frames)
 
-    assert [len(parse(piece.decode())) for piece in sent] == [2, 0, 1, 1]
-    assert sent[1] == PING
+    assert [len(parse(piece.decode())) for piece in sent] == [2, 1, 1]
     assert following.logged_only == [False]
 
 
