@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import re
+import time
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
@@ -107,11 +108,16 @@ class RawRequest:
 
 @dataclass(frozen=True)
 class Wait:
-    """Whether and how long the caller waits; `applied` is the `Preference-Applied` header, if a preference decided."""
+    """Whether and how long the caller waits; `applied` is the `Preference-Applied` header, if a preference decided.
+
+    A wait counts `since` the request was read (by `time.monotonic`), as the caller's own does: what it takes to begin
+    the run is part of it.
+    """
 
     seconds: float | None = None
     answer: bool = True
     applied: str | None = None
+    since: float = field(default_factory=time.monotonic, compare=False, repr=False)
 
 
 @dataclass(frozen=True)

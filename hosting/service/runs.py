@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, nullcontext
 from copy import copy
@@ -57,6 +58,10 @@ FIRST_POLL_SECONDS = 0.025
 LONGEST_POLL_SECONDS = 1.0
 SHORT_WAIT_SECONDS = 1.0
 """A caller that waits no longer leaves before an agent is done, and the run would be released in the middle."""
+
+PROTOCOL_WAIT_SECONDS = 50.0
+"""How long a caller by a protocol waits at most whose official clients give up after 60 s, as those of MCP and A2A do:
+they have the ids of a run that goes on before that (docs/waits.md)."""
 
 
 @dataclass(frozen=True)
@@ -231,8 +236,11 @@ class Runs:
     async def wait_as(self, wanted: Wait, run: Run, client: EntityClient) -> Run:
         """Return the run once it has ended, or as it stands when the wait is over."""
         seconds = self.wait_seconds(wanted)
-        run = await self.wait(run, client, seconds, takes=seconds > SHORT_WAIT_SECONDS) if seconds else run
-        if seconds and run.certain_end is None:
+        if not seconds:
+            return run
+        left = max(0.0, seconds - (time.monotonic() - wanted.since))
+        run = await self.wait(run, client, left, takes=seconds > SHORT_WAIT_SECONDS)
+        if run.certain_end is None:
             await self._promises.keep(run.address, run.run_id, client)
         return run
 

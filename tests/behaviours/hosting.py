@@ -15,6 +15,8 @@ BEHAVIOURS = {
     "stops the app at start-up, by its path and the cause.",
     "hosting.stores-outages-named": "A store that fails later is a line in the log with its path or address and the "
     "cause, once, without keys.",
+    "hosting.waits-that-fit": "A request is answered before common clients and gateways give up, with the ids of a run "
+    "that goes on (docs/waits.md).",
     "hosting.taken-routes-refused": "A route of the user's own function that meets one of the library's is refused at "
     "start-up, naming both.",
     "hosting.names-free": "A function of the user's own that has the name of one of the library's is refused at "

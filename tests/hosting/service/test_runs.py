@@ -232,6 +232,19 @@ async def test_a_run_is_claimed_for_a_caller_who_stays(
     assert [len(each.agent.turns) for each in processes] == ([0, 1] if holder == "entity" else [1, 0])
 
 
+@pytest.mark.behaviour("hosting.waits-that-fit")
+async def test_a_wait_counts_from_when_the_request_was_read(process: Process) -> None:
+    """Its caller's own does: what it took to begin the run is not waited for once more."""
+    process.agent.gate.clear()
+    asked = replace(call(), wait=Wait(30.0, since=time.monotonic() - 30.0))
+    run = await process.start(asked)
+
+    waited = await asyncio.wait_for(process.runs.wait_as(asked.wait, run, process.engine), GUARD_SECONDS)
+
+    assert (waited.run_id, waited.certain_end) == (run.run_id, None)
+    process.agent.gate.set()
+
+
 @pytest.mark.behaviour("service.short-waits")
 async def test_the_end_before_it_claims_no_run_whose_caller_hardly_waits(process: Process) -> None:
     """It would be handed on at the first step, by a caller who has left."""
