@@ -102,7 +102,7 @@ class Settings(BaseModel):
     log_synchronous: str = Field("NORMAL", pattern=r"^(NORMAL|FULL)$")
     """SQLite's synchronous level: NORMAL survives a killed process, FULL a power cut too."""
 
-    wait_seconds: float = Field(100.0, ge=0, le=220)
+    wait_seconds: float = Field(50.0, ge=0, le=220)
     """The longest a request waits for its run before it answers 202; the platform cuts at 230."""
 
     run_timeout_seconds: float = Field(300.0, gt=0, le=86_400)

@@ -30,7 +30,7 @@ from hosting.service.outcome import (
     text_with_approvals,
     text_with_decisions,
 )
-from hosting.service.runs import Runs
+from hosting.service.runs import PROTOCOL_WAIT_SECONDS, Runs
 from hosting.settings import Settings
 from hosting.thread.events import Completed
 from hosting.thread.run import Run
@@ -130,7 +130,7 @@ class ServedTool:
         call = replace(call, busy=self.plan.busy)
         started = await self.runs.start(self.plan.name, call, client, Caller.of(principal))
         run = await self.runs.wait_as(call.wait, started.run, client)
-        return _tool_result(run, self.plan, self.settings)
+        return _tool_result(run, self.plan, self.runs.wait_seconds(call.wait), self.settings)
 
 
 def _headers(context: dict[str, Any]) -> dict[str, str]:
@@ -161,13 +161,13 @@ def parse_call(arguments: dict[str, Any], agent: str, owner: str = APP) -> Start
     return StartRun(
         request=RunRequest(message=check_message(query)),
         thread_id=None if thread_id is None else check_thread_id(thread_id, agent, owner, is_stored=True),
-        wait=Wait(),
+        wait=Wait(PROTOCOL_WAIT_SECONDS),
         form="text",
         idempotency_key=None,
     )
 
 
-def _tool_result(run: Run, plan: AgentPlan, settings: Settings) -> str:
+def _tool_result(run: Run, plan: AgentPlan, waited_seconds: float, settings: Settings) -> str:
     where = {"thread_id": run.accepted.thread_id, "run_id": run.run_id}
     match run.certain_end:
         case Completed() as end:
@@ -181,26 +181,43 @@ def _tool_result(run: Run, plan: AgentPlan, settings: Settings) -> str:
             with_calls = f"{text_with_decisions(run, end)}\n\n{_how_to_answer(run, plan)}"
             return _envelope(f"{with_calls}{last}", {"response": text, **waiting, **where}, is_error=False)
         case None:
-            late = (
-                f"The agent has not answered within {settings.wait_seconds:g} s. "
-                f"Its run {run.run_id} goes on; ask again on thread {run.accepted.thread_id}."
-            )
+            late = f"The {plan.kind} has not answered within {waited_seconds:g} s. {_how_to_go_on(run, plan)}"
             return _envelope(late, {"code": "run_pending", **where}, is_error=True)
         case end:
             error = run_error(end)
             return _envelope(error.detail, {"code": error.code, **where}, is_error=True)
 
 
+def _how_to_go_on(run: Run, plan: AgentPlan) -> str:
+    """Return how to have the answer of a run that goes on: a model that asked the same again would begin another."""
+    at_work = (
+        f"Its run {run.run_id} goes on, on thread {visible_line(run.accepted.thread_id)}. Do not send the query again: "
+        "that would begin another run."
+    )
+    if plan.workflow is None:
+        return (
+            f"{at_work} Call this tool with that threadId and ask for the answer: the conversation has it once the run "
+            "has ended."
+        )
+    return (
+        f"{at_work} Its output will be at GET {_thread_path(run, plan)}/runs/{run.run_id} of the app's HTTP interface."
+    )
+
+
+def _thread_path(run: Run, plan: AgentPlan) -> str:
+    accepted = run.accepted
+    return f"{plan.kind}s/{quote(accepted.agent)}/threads/{quote(accepted.thread_id, safe='@:')}"
+
+
 def _how_to_answer(run: Run, plan: AgentPlan) -> str:
     """Return who may answer and where: over HTTP, so that no model approves its own calls."""
-    accepted = run.accepted
     if not plan.http:
         return "These calls are made only if a person approves them, and this agent has no HTTP endpoint to do so."
     return (
         "These calls are made only if a person approves them, over the app's HTTP interface: POST "
-        f"{plan.kind}s/{quote(accepted.agent)}/threads/{quote(accepted.thread_id, safe='@:')}/approvals/<id> with "
+        f"{_thread_path(run, plan)}/approvals/<id> with "
         '{"approved": true} or {"approved": false, "reason": "..."}. '
-        f"The conversation then goes on on thread {visible_line(accepted.thread_id)}."
+        f"The conversation then goes on on thread {visible_line(run.accepted.thread_id)}."
     )
 
 

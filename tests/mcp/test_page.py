@@ -9,7 +9,9 @@ import re
 import pytest
 
 from hosting.app import AgentFunctionApp
+from hosting.service.runs import PROTOCOL_WAIT_SECONDS
 from tests.mcp.listed import PAGE
+from tests.mcp.node_packages import NodePackages
 from tests.support.app.scripted import scripted_agent
 from tests.support.direct import DirectHost
 from tests.support.pages import code, part
@@ -49,6 +51,20 @@ async def test_the_pages_result_has_the_shape_of_a_real_one(host: DirectHost) ->
 
     assert (shown.keys(), shown["structuredContent"].keys()) == (real.keys(), real["structuredContent"].keys())
     assert shown["content"][0]["text"] == shown["structuredContent"]["response"]
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("hosting.waits-that-fit")
+def test_the_official_client_for_typescript_gives_up_when_the_page_says_and_has_the_ids_before(
+    node_packages: NodePackages,
+) -> None:
+    """By the constant of its package from npm."""
+    module = node_packages.folder / "node_modules/@modelcontextprotocol/sdk/dist/esm/shared/protocol.js"
+    (constant,) = re.findall(r"DEFAULT_REQUEST_TIMEOUT_MSEC = (\d+);", module.read_text(encoding="utf-8"))
+    seconds = int(constant) / 1000
+
+    assert f"[gives up after {seconds:g} s](waits.md)" in TEXT
+    assert seconds - 10.0 >= PROTOCOL_WAIT_SECONDS
 
 
 def rows_below(head: str) -> list[str]:

@@ -25,13 +25,13 @@ from hosting.plan import AgentPlan, Plan
 from hosting.request.contents import limits_of
 from hosting.request.run_call import StartRun, Wait
 from hosting.request.run_request import Decision, ResponseFormat, RunRequest
-from hosting.service.runs import SHORT_WAIT_SECONDS
+from hosting.service.runs import PROTOCOL_WAIT_SECONDS, SHORT_WAIT_SECONDS
 from hosting.service.services import Services
 from hosting.thread.run import Run
 from hosting.webhooks import OF_TASK
 
-CANCEL_SECONDS = 5.0
-"""How long a cancel waits for the task's end."""
+CANCEL_SECONDS = 4.0
+"""How long a cancel waits for the task's end: httpx, which the official client for Python uses, gives up after 5 s."""
 
 _Answer = Reply | Streamed
 _Method = Callable[[WireRequest, AgentPlan, Call, Any], Awaitable[_Answer]]
@@ -88,7 +88,7 @@ class A2AWire:
 
     async def _send(self, request: WireRequest, agent: AgentPlan, call: Call, wanted: Send) -> _Answer:
         streams, client = call.method == "SendStreamingMessage", request.client
-        wait = Wait(answer=streams or wanted.waits)
+        wait = Wait(PROTOCOL_WAIT_SECONDS, answer=streams or wanted.waits)
         if wanted.task_id is None:
             run = await self._start(request, agent, wanted, wait, streams=streams)
             if wanted.push is not None and self._receivers is not None:

@@ -47,8 +47,8 @@ from hosting.thread.run import Run
 
 logger = logging.getLogger(__name__)
 
-CANCEL_SECONDS = 5.0
-"""How long a cancel waits for the run's end."""
+CANCEL_SECONDS = 4.0
+"""How long a cancel waits for the run's end: clients that wait for an answer alone give up after 5 s."""
 
 _Answer = Reply | Streamed
 _Verb = Callable[[WireRequest, Mapping[str, str]], Awaitable[_Answer]]

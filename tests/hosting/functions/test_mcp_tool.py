@@ -18,9 +18,11 @@ from pydantic import BaseModel
 
 from hosting.app import AgentFunctionApp, Budget
 from hosting.errors import ConfigurationError
+from hosting.functions.mcp import parse_call
 from tests.support.app.scripted import ScriptedClient, scripted_agent
 from tests.support.carriers import GUARD_SECONDS, Api
 from tests.support.direct import DirectHost, SignalClient
+from tests.support.flows import text_flow
 from tests.support.receiver import WEBHOOKS, receiving
 from tests.support.running_host import RunningHost
 from tests.support.spender import spender
@@ -241,9 +243,53 @@ async def test_a_run_that_outlives_the_wait_is_a_tool_error_that_says_how_to_go_
     pending = result["structuredContent"]
     assert (result["isError"], pending["code"]) == (True, "run_pending")
     assert result["content"][0]["text"] == (
-        f"The agent has not answered within 0.05 s. Its run {pending['run_id']} goes on; "
-        f"ask again on thread {pending['thread_id']}."
+        f"The agent has not answered within 0.05 s. Its run {pending['run_id']} goes on, on thread "
+        f"{pending['thread_id']}. Do not send the query again: that would begin another run. Call this tool with that "
+        "threadId and ask for the answer: the conversation has it once the run has ended."
     )
+
+
+@pytest.mark.behaviour("hosting.waits-that-fit")
+@pytest.mark.parametrize(("setting", "seconds"), [("220", 50.0), ("20", 20.0)])
+def test_a_call_waits_for_50_s_at_most_however_long_the_app_may(setting: str, seconds: float) -> None:
+    """Nobody chooses the clients that call a tool, and the official ones give up after 60."""
+    app = AgentFunctionApp(agents=[scripted_agent("Joker")], environ={**IN_MEMORY, "AGENT_WAIT_SECONDS": setting})
+
+    assert app._services.runs.wait_seconds(parse_call({"query": "go"}, "Joker").wait) == seconds
+
+
+@pytest.mark.behaviour("hosting.waits-that-fit")
+async def test_the_answer_of_a_run_that_outlived_a_call_is_had_by_asking_on_its_thread(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As the tool error says, also where the app's own requests wait for longer. The run is not begun again."""
+    environ = {**IN_MEMORY, "AGENT_WAIT_SECONDS": "220"}
+    host = DirectHost(AgentFunctionApp(agents=[scripted_agent("Joker")], enable_mcp_tool_trigger=True, environ=environ))
+    with monkeypatch.context() as scaled:
+        scaled.setattr("hosting.functions.mcp.PROTOCOL_WAIT_SECONDS", 0.05)
+        pending = await host.call_tool("Joker", {"query": "sleep 0.2"})
+    thread = pending["structuredContent"]["thread_id"]
+    asked = await host.call_tool("Joker", {"query": "recall", "threadId": thread})
+
+    assert "within 0.05 s" in pending["content"][0]["text"]
+    assert asked["structuredContent"]["response"] == "sleep 0.2 | recall"
+
+
+@pytest.mark.behaviour("hosting.waits-that-fit")
+async def test_the_output_of_a_workflow_that_outlived_a_call_is_read_over_http() -> None:
+    """It has no conversation that could be asked."""
+    app = AgentFunctionApp(
+        workflow=text_flow,
+        enable_mcp_tool_trigger=True,
+        environ={**IN_MEMORY, "AGENT_WAIT_SECONDS": "0"},
+    )
+    result = await DirectHost(app).call_tool("Text", {"query": "go"})
+
+    ids = result["structuredContent"]
+    ends = f"GET workflows/Text/threads/{ids['thread_id']}/runs/{ids['run_id']} of the app's HTTP interface."
+    says = result["content"][0]["text"]
+    assert says.startswith("The workflow has not answered within 0 s. ")
+    assert says.endswith(ends)
 
 
 @pytest.mark.behaviour("mcp.bad-arguments")

@@ -1,0 +1,125 @@
+"""docs/waits.md: what it says of others is what their packages have, and what it says of us is what we do."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable
+
+import aiohttp.client
+import httpx
+import openai
+import pytest
+import requests
+from agent_framework import MCPStreamableHTTPTool
+from mcp import Client
+from mcp.shared._httpx_utils import create_mcp_http_client
+
+from hosting.http.a2a import verbs as a2a_verbs
+from hosting.http.pings import PING_SECONDS
+from hosting.http.responses import verbs as responses_verbs
+from hosting.service.following import QUIET_SECONDS
+from hosting.service.runs import PROTOCOL_WAIT_SECONDS
+from hosting.settings import read_settings
+from tests.support.pages import page, part
+
+PAGE = page("docs/waits.md")
+ROWS = [
+    [cell.strip() for cell in row.split("|")[1:5]]
+    for row in part(PAGE, "## Who gives up when").splitlines()
+    if row.startswith("| ")
+][2:]
+MARGIN_SECONDS = 10.0
+"""What is between us and a client may take so long."""
+
+pytestmark = pytest.mark.behaviour("hosting.waits-that-fit")
+
+
+def of(name: str) -> float | None:
+    """Return after how long the page says that a client gives up; None for never."""
+    (row,) = [row for row in ROWS if name in row[0]]
+    seconds = re.match(r"(\d+) s", row[1])
+    assert seconds or row[1] == "never", row
+    return float(seconds[1]) if seconds else None
+
+
+def _a2a() -> float | None:
+    pytest.importorskip("a2a", reason="a2a-sdk is not installed")
+    from a2a.client import ClientFactory
+
+    read: float | None = ClientFactory()._resolve_http_client()[0].timeout.read
+    return read
+
+
+def _a2a_agent() -> float | None:
+    pytest.importorskip("a2a", reason="a2a-sdk is not installed")
+    from agent_framework_a2a import A2AAgent
+
+    http = A2AAgent(name="remote", url="http://remote.example")._http_client
+    assert http is not None
+    return http.timeout.read
+
+
+def _openai() -> float | None:
+    timeout = openai.AsyncOpenAI(api_key="unused", base_url="http://remote.example").timeout
+    assert isinstance(timeout, openai.Timeout)
+    return timeout.read
+
+
+def _requests() -> float | None:
+    default: float | None = inspect.signature(requests.Session.request).parameters["timeout"].default
+    return default
+
+
+def _mcp() -> float | None:
+    assert (Client("http://remote.example").read_timeout_seconds, _mcp_tool().request_timeout) == (None, None)
+    return create_mcp_http_client().timeout.read
+
+
+def _mcp_tool() -> MCPStreamableHTTPTool:
+    return MCPStreamableHTTPTool(name="remote", url="http://remote.example")
+
+
+CLIENTS: dict[str, Callable[[], float | None]] = {
+    "MCP's client for Python": _mcp,
+    "`A2AAgent`": _a2a_agent,
+    "`a2a-sdk`": _a2a,
+    "OpenAI's clients": _openai,
+    "`OpenAIChatClient`": _openai,
+    "httpx": lambda: httpx.AsyncClient().timeout.read,
+    "aiohttp": lambda: aiohttp.client.DEFAULT_TIMEOUT.total,
+    "requests": _requests,
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("client", CLIENTS)
+def test_a_client_gives_up_when_the_page_says(client: str) -> None:
+    """By its package's own default."""
+    assert CLIENTS[client]() == of(client)
+
+
+def test_no_request_of_ours_waits_for_as_long_as_who_waits_for_a_minute() -> None:
+    """Whoever gives up after that has the ids before, with some time for the way."""
+    ours = read_settings({}).wait_seconds
+    minute = {row[0] for row in ROWS if row[1].startswith("60 s")}
+
+    assert len(minute) == 4
+    assert max(ours, PROTOCOL_WAIT_SECONDS) + MARGIN_SECONDS <= 60.0
+    assert f"waits for longer than {ours:g} s" in PAGE
+    assert f"never longer than {PROTOCOL_WAIT_SECONDS:g} s" in PAGE
+
+
+def test_no_stream_is_silent_for_as_long_as_anybody_who_minds_silence() -> None:
+    """A second is left for the way."""
+    least = min(float(row[1].split()[0]) for row in ROWS if "silence" in row[1])
+
+    assert least - 1.0 > PING_SECONDS
+    assert f"silent for longer than {least - 1:g} s" in PAGE
+
+
+def test_the_page_says_how_long_a_cancel_and_a_poll_wait() -> None:
+    """A cancel for less than the shortest time in which a client gives up."""
+    assert a2a_verbs.CANCEL_SECONDS == responses_verbs.CANCEL_SECONDS < 5.0
+    assert f"the end of the run | {a2a_verbs.CANCEL_SECONDS:g} s |" in PAGE
+    assert f"about {QUIET_SECONDS:g} s |" in PAGE

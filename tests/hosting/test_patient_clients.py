@@ -1,0 +1,163 @@
+"""What official clients see of a run that takes longer than they wait, against a host whose times are as much shorter.
+
+The app waits half a second where it waits 50, a stream is silent for a tenth of one where it is for three, and the
+clients give up after less than the run takes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from typing import Any, TypeVar
+
+import httpx
+import httpx2
+import pytest
+from mcp import ClientSession
+from mcp.client.streamable_http import streamable_http_client
+from openai import AsyncOpenAI
+
+from tests.support.running_host import RunningHost
+
+pytestmark = [pytest.mark.slow, pytest.mark.behaviour("hosting.waits-that-fit")]
+
+APP = """
+import hosting.functions.answering
+from hosting.app import AgentFunctionApp
+from tests.support.app.scripted import scripted_agent
+
+hosting.functions.answering.PING_SECONDS = 0.1
+wires = ["responses", "a2a", "ag-ui"]
+app = AgentFunctionApp(agents=[scripted_agent("Joker")], wires=wires, enable_mcp_tool_trigger=True)
+"""
+GIVES_UP_SECONDS = 0.8
+"""How long a client waits for a byte: less than the run takes, and more than the app waits."""
+
+LONG = "sleep 1.2"
+T = TypeVar("T")
+
+
+@pytest.fixture(scope="module")
+def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHost]:
+    """The app on a local host."""
+    folder = tmp_path_factory.mktemp("waits")
+    (folder / "function_app.py").write_text(APP, encoding="utf-8")
+    (folder / "host.json").write_text('{"version": "2.0"}', encoding="utf-8")
+    with RunningHost(folder, environ={"AGENT_WAIT_SECONDS": "0.5"}) as running:
+        yield running
+
+
+@pytest.fixture
+async def hasty(host: RunningHost) -> AsyncIterator[httpx.AsyncClient]:
+    """A client of HTTP, as the Python clients of A2A use one, that gives up soon."""
+    async with httpx.AsyncClient(base_url=f"{host.origin}/api", timeout=GIVES_UP_SECONDS) as http:
+        yield http
+
+
+async def once_there(look: Callable[[], Awaitable[T | None]]) -> T:
+    """Return what is there at last; the test's own limit of time is the guard."""
+    while (seen := await look()) is None:  # noqa: ASYNC110 - another process has it
+        await asyncio.sleep(0.02)
+    return seen
+
+
+async def test_an_mcp_client_has_the_ids_before_it_gives_up_and_then_the_answer(host: RunningHost) -> None:
+    """By the conversation, which has it once the run has ended; no second run does the same work."""
+    async with (
+        streamable_http_client(f"{host.origin}/runtime/webhooks/mcp") as streams,
+        ClientSession(*streams[:2], read_timeout_seconds=GIVES_UP_SECONDS) as client,
+    ):
+        await client.initialize()
+        pending: Any = await client.call_tool("Joker", {"query": LONG})
+        thread = pending.structured_content["thread_id"]
+
+        async def answered() -> Any:
+            result: Any = await client.call_tool("Joker", {"query": "recall", "threadId": thread})
+            return None if result.is_error else result.structured_content
+
+        answer = await once_there(answered)
+
+    assert (pending.is_error, pending.structured_content["code"]) == (True, "run_pending")
+    assert answer["response"].startswith(f"{LONG} | recall")
+
+
+async def test_agent_frameworks_a2a_agent_has_the_task_before_it_gives_up(
+    host: RunningHost, hasty: httpx.AsyncClient
+) -> None:
+    """Its response is empty, its session names the task, and the task is polled for the answer."""
+    pytest.importorskip("a2a", reason="a2a-sdk is not installed")
+    from agent_framework_a2a import A2AAgent
+
+    async with A2AAgent(name="Joker", url=f"{host.origin}/api/a2a/Joker", http_client=hasty) as agent:
+        session: Any = agent.create_session()
+        pending = await agent.run(LONG, session=session)
+        token: Any = {"task_id": session.service_session_id["task_id"], "context_id": "unused"}
+
+        async def answered() -> str | None:
+            return (await agent.poll_task(token)).text or None
+
+        answer = await once_there(answered)
+
+    assert (pending.text, answer) == ("", f"echo: {LONG}")
+
+
+async def test_a2as_client_streams_a_run_longer_than_it_bears_silence(
+    host: RunningHost, hasty: httpx.AsyncClient
+) -> None:
+    """It leaves pings out, and has the task's end."""
+    pytest.importorskip("a2a", reason="a2a-sdk is not installed")
+    from a2a.client import ClientConfig, ClientFactory
+    from a2a.helpers import new_text_message
+    from a2a.types import Role, SendMessageRequest, TaskState
+
+    client = await ClientFactory(ClientConfig(httpx_client=hasty)).create_from_url(f"{host.origin}/api/a2a/Joker")
+    sent = SendMessageRequest(message=new_text_message(LONG, role=Role.ROLE_USER))
+    responses = [response async for response in client.send_message(sent)]
+
+    assert responses[-1].status_update.status.state == TaskState.TASK_STATE_COMPLETED
+
+
+async def test_openais_client_streams_a_run_longer_than_it_bears_silence_and_reads_one_that_went_on(
+    host: RunningHost,
+) -> None:
+    """A response that it waits for is `in_progress` before it gives up, and is retrieved by its id."""
+    impatient = httpx2.Timeout(GIVES_UP_SECONDS)
+    async with AsyncOpenAI(
+        api_key="unused", base_url=f"{host.origin}/api/openai/v1", timeout=impatient, max_retries=0
+    ) as client:
+        stream = await client.responses.create(model="Joker", input=LONG, stream=True)
+        streamed = [event async for event in stream]
+        pending = await client.responses.create(model="Joker", input=LONG)
+
+        async def answered() -> str | None:
+            return (await client.responses.retrieve(pending.id)).output_text or None
+
+        answer = await once_there(answered)
+
+    assert streamed[-1].type == "response.completed"
+    assert (pending.status, pending.output_text, answer) == ("in_progress", "", f"echo: {LONG}")
+
+
+async def test_a_plain_client_has_the_status_url_before_it_gives_up_and_streams_to_the_end(
+    hasty: httpx.AsyncClient,
+) -> None:
+    """On our own route, and over AG-UI."""
+    pending = await hasty.post("agents/Joker/run", json={"message": LONG})
+
+    async def answered() -> Any:
+        run = (await hasty.get(pending.headers["location"])).json()
+        return run if run["status"] == "success" else None
+
+    answer = await once_there(answered)
+    streams = [
+        ("agents/Joker/run", {"accept": "text/event-stream"}, {"message": LONG}),
+        (
+            "ag-ui/Joker",
+            {},
+            {"threadId": "t", "runId": "r", "messages": [{"id": "m", "role": "user", "content": LONG}]},
+        ),
+    ]
+    texts = [(await hasty.post(path, headers=headers, json=body)).text for path, headers, body in streams]
+
+    assert (pending.status_code, answer["response"]) == (202, f"echo: {LONG}")
+    assert ["event: completed" in texts[0], "RUN_FINISHED" in texts[1]] == [True, True]
