@@ -13,6 +13,8 @@ from typing import Any, TypeVar
 import httpx
 import httpx2
 import pytest
+from agent_framework import Message
+from agent_framework_openai import OpenAIChatClient
 from mcp import ClientSession
 from mcp.client.streamable_http import streamable_http_client
 from openai import AsyncOpenAI
@@ -120,7 +122,10 @@ async def test_a2as_client_streams_a_run_longer_than_it_bears_silence(
 async def test_openais_client_streams_a_run_longer_than_it_bears_silence_and_reads_one_that_went_on(
     host: RunningHost,
 ) -> None:
-    """A response that it waits for is `in_progress` before it gives up, and is retrieved by its id."""
+    """A response that it waits for is `in_progress` before it gives up, and is retrieved by its id.
+
+    agent-framework's client over it has a token for that.
+    """
     impatient = httpx2.Timeout(GIVES_UP_SECONDS)
     async with AsyncOpenAI(
         api_key="unused", base_url=f"{host.origin}/api/openai/v1", timeout=impatient, max_retries=0
@@ -133,9 +138,18 @@ async def test_openais_client_streams_a_run_longer_than_it_bears_silence_and_rea
             return (await client.responses.retrieve(pending.id)).output_text or None
 
         answer = await once_there(answered)
+        chat = OpenAIChatClient(model="Joker", async_client=client)
+        empty = await chat.get_response([Message("user", [LONG])])
+        token = empty.continuation_token
+
+        async def continued() -> str | None:
+            return (await chat.get_response([], options={"continuation_token": token})).text or None
+
+        same = await once_there(continued)
 
     assert streamed[-1].type == "response.completed"
     assert (pending.status, pending.output_text, answer) == ("in_progress", "", f"echo: {LONG}")
+    assert (empty.text, token is not None, same) == ("", True, answer)
 
 
 async def test_a_plain_client_has_the_status_url_before_it_gives_up_and_streams_to_the_end(

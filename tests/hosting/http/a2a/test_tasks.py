@@ -12,10 +12,11 @@ import azure.functions as func
 import pytest
 
 from hosting.bearer import bearer_token
+from hosting.http.a2a import verbs
 from hosting.http.a2a.requests import METHODS
 from hosting.service.archiving import PAGE_BYTES
 from tests.hosting.http.a2a.wired import URL, Wired
-from tests.support.a2a import answer_of, message
+from tests.support.a2a import answer_of, message, taken
 from tests.support.app.scripted import scripted_agent
 from tests.support.flows import asking_flow
 from tests.support.made_app import app_of, triggers
@@ -176,6 +177,23 @@ async def test_a_task_that_is_not_waited_for_is_followed_by_reading(wired: Wired
 
     assert task["status"]["state"] in ("TASK_STATE_SUBMITTED", "TASK_STATE_WORKING")
     assert (read["status"]["state"], answer_of(read)) == ("TASK_STATE_COMPLETED", "echo: hello")
+
+
+@pytest.mark.behaviour("hosting.waits-that-fit")
+async def test_a_task_that_takes_longer_than_clients_wait_is_answered_as_it_stands_and_then_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also where the app's own requests wait for longer; one that subscribes has its end."""
+    monkeypatch.setattr(verbs, "PROTOCOL_WAIT_SECONDS", 0.05)
+    wired = Wired({"AGENT_WAIT_SECONDS": "220"})
+    async with wired.http:
+        task = await wired.send("sleep 0.3")
+        followed = await wired.streamed("SubscribeToTask", id=task["id"])
+        read = await wired.result("GetTask", id=task["id"])
+
+    assert task["status"]["state"] == "TASK_STATE_WORKING"
+    assert taken(followed) == taken([{"task": read}])
+    assert (read["status"]["state"], answer_of(read)) == ("TASK_STATE_COMPLETED", "echo: sleep 0.3")
 
 
 @pytest.mark.behaviour("a2a.send")
