@@ -2,6 +2,7 @@
 
 A `data` content becomes a `text` content such as `[image/png, 20480 bytes]`, which every reader can show and send to a
 model. Its property `attachment` is the reference: the SHA-256 of the bytes, how many they are, and their media type.
+The same goes for the contents of a tool's result and of a run's own history, which stand under `agentFramework`.
 Everything else that the content holds stays, so putting the bytes back gives the content that was. Only data whose URI
 can be written again from its media type and bytes is taken out.
 """
@@ -14,16 +15,26 @@ import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final, NamedTuple, cast
 
 from state.codec import read_entry
 from state.contents import ATTACHMENT, DataContent, StoredContent, TextContent
 from state.json_values import parse
-from state.models import Entry, PlainEntry, RequestEntry, ResponseEntry, entry_text
+from state.models import HISTORY, ITEMS, OURS, Entry, PlainEntry, RequestEntry, ResponseEntry, entry_text
 
 Exchange = RequestEntry | ResponseEntry
 _SHA256: Final = re.compile(r"[0-9a-f]{64}")
-_OF_REFERENCE: Final = frozenset({"$type", "text", ATTACHMENT})
+
+
+class _Names(NamedTuple):
+    """How a content names its kind and its media type: in the stored form, or in the framework's own."""
+
+    kind: str
+    media_type: str
+
+
+_STORED: Final = _Names("$type", "mediaType")
+_OWN: Final = _Names("type", "media_type")
 
 
 @dataclass(frozen=True)
@@ -46,35 +57,38 @@ def externalized(entry: Exchange, most_bytes: int) -> Externalized:
     """Return the entry with contents of more than `most_bytes` bytes taken out."""
     if not external_bytes(entry, most_bytes):
         return Externalized(entry, ())
-    found: list[Attachment] = []
+    attachments: list[Attachment] = []
 
     def take_out(content: dict[str, Any]) -> dict[str, Any]:
-        is_data = content.get("$type") == "data" and content.keys().isdisjoint(_OF_REFERENCE - {"$type"})
-        body = _large_body(content.get("uri"), content.get("mediaType"), most_bytes) if is_data else None
+        names = _names_of(content)
+        if content.get(names.kind) != "data" or ATTACHMENT in content or "text" in content:
+            return content
+        media_type = content.get(names.media_type)
+        body = _large_body(content.get("uri"), media_type, most_bytes)
         if body is None:
             return content
-        found.append(Attachment(hashlib.sha256(body).hexdigest(), body))
-        media_type = content["mediaType"]
-        rest = {name: item for name, item in content.items() if name not in ("$type", "uri", "mediaType")}
-        reference = {"sha256": found[-1].sha256, "bytes": len(body), "mediaType": media_type}
-        return {"$type": "text", "text": f"[{media_type}, {len(body)} bytes]", ATTACHMENT: reference, **rest}
+        attachments.append(Attachment(hashlib.sha256(body).hexdigest(), body))
+        rest = {name: item for name, item in content.items() if name not in (names.kind, "uri", names.media_type)}
+        reference = {"sha256": attachments[-1].sha256, "bytes": len(body), "mediaType": media_type}
+        return {names.kind: "text", "text": f"[{media_type}, {len(body)} bytes]", ATTACHMENT: reference, **rest}
 
-    return Externalized(_with_contents(entry, take_out), tuple(found))
+    return Externalized(_with_contents(entry, take_out), tuple(attachments))
 
 
 def inlined(entry: Exchange, bodies: Mapping[str, bytes]) -> Exchange:
     """Return the entry with the bytes back in it; what is not among `bodies` becomes a text that names it."""
 
     def inline(content: dict[str, Any]) -> dict[str, Any]:
-        reference = content.get(ATTACHMENT) if content.get("$type") == "text" else None
+        names = _names_of(content)
+        reference = content.get(ATTACHMENT) if content.get(names.kind) == "text" else None
         sha256 = _referred(reference)
         if reference is None or sha256 is None:
             return content
         media_type = reference.get("mediaType")
         if sha256 not in bodies:
-            return {"$type": "text", "text": f"[{media_type}, {reference.get('bytes')} bytes: no longer kept]"}
-        rest = {name: item for name, item in content.items() if name not in _OF_REFERENCE}
-        return {"$type": "data", "uri": _data_uri(media_type, bodies[sha256]), "mediaType": media_type, **rest}
+            return {names.kind: "text", "text": f"[{media_type}, {reference.get('bytes')} bytes: no longer kept]"}
+        rest = {name: item for name, item in content.items() if name not in (names.kind, "text", ATTACHMENT)}
+        return {names.kind: "data", "uri": _data_uri(media_type, bodies[sha256]), names.media_type: media_type, **rest}
 
     return _with_contents(entry, inline)
 
@@ -82,7 +96,8 @@ def inlined(entry: Exchange, bodies: Mapping[str, bytes]) -> Exchange:
 def references(entry: Entry | PlainEntry) -> frozenset[str]:
     """Return the hashes of what the entry refers to."""
     contents = (content for content in _contents(entry) if type(content) is TextContent)
-    names = (_referred(content.unknown_properties().get(ATTACHMENT)) for content in contents)
+    names = {_referred(content.unknown_properties().get(ATTACHMENT)) for content in contents}
+    names |= {_referred(content.get(ATTACHMENT)) for content in _contents_of_ours(entry)}
     return frozenset(name for name in names if name is not None)
 
 
@@ -94,9 +109,15 @@ def _referred(reference: object) -> str | None:
 
 def external_bytes(entry: Entry, most_bytes: int) -> int:
     """Return how many bytes of the stored entry `externalized` takes out, about."""
-    data = (content for content in _contents(entry) if type(content) is DataContent)
-    large = (one for one in data if _large_body(one.uri, one.media_type, most_bytes) is not None)
-    return sum(len(content.uri or "") for content in large)
+    data: list[tuple[Any, Any]] = [
+        (content.uri, content.media_type) for content in _contents(entry) if type(content) is DataContent
+    ]
+    data += [
+        (content.get("uri"), content.get(_names_of(content).media_type))
+        for content in _contents_of_ours(entry)
+        if content.get(_names_of(content).kind) == "data" and ATTACHMENT not in content
+    ]
+    return sum(len(uri or "") for uri, media_type in data if _large_body(uri, media_type, most_bytes) is not None)
 
 
 def _contents(entry: Entry | PlainEntry) -> Iterator[StoredContent]:
@@ -106,16 +127,51 @@ def _contents(entry: Entry | PlainEntry) -> Iterator[StoredContent]:
             yield from message.contents
 
 
+def _contents_of_ours(entry: Entry | PlainEntry) -> Iterator[dict[str, Any]]:
+    """Iterate over the contents that an entry has under `agentFramework`: of tools' results, and of its own history."""
+    for content in _contents(entry):
+        yield from _dicts(_member(content.unknown_properties().get(OURS), ITEMS))
+    if type(entry) is ResponseEntry:
+        for message in _dicts(_member(entry.unknown_properties().get(OURS), HISTORY)):
+            for content_of_history in _dicts(message.get("contents")):
+                yield content_of_history
+                yield from _dicts(_member(content_of_history.get(OURS), ITEMS))
+
+
 def _with_contents(entry: Exchange, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Exchange:
     value = parse(entry_text(entry))
-    for message in value.get("messages", ()):
-        message["contents"] = [change(content) for content in message.get("contents", ())]
+    for message in (*_dicts(value.get("messages")), *_dicts(_member(value.get(OURS), HISTORY))):
+        if isinstance(message.get("contents"), list):
+            message["contents"] = [_changed(content, change) for content in message["contents"]]
     return cast(Exchange, read_entry(value))
 
 
-def _large_body(uri: str | None, media_type: str | None, most_bytes: int) -> bytes | None:
+def _changed(content: Any, change: Callable[[dict[str, Any]], dict[str, Any]]) -> Any:
+    """Return the content changed, or with its items changed where it is a tool's result that has some."""
+    if not isinstance(content, dict):
+        return content
+    items = _member(content.get(OURS), ITEMS)
+    if not isinstance(items, list):
+        return change(content)
+    changed = [change(item) if isinstance(item, dict) else item for item in items]
+    return {**content, OURS: {**content[OURS], ITEMS: changed}}
+
+
+def _names_of(content: Mapping[str, Any]) -> _Names:
+    return _STORED if "$type" in content else _OWN
+
+
+def _member(value: object, name: str) -> object:
+    return value.get(name) if isinstance(value, dict) else None
+
+
+def _dicts(values: object) -> list[dict[str, Any]]:
+    return [value for value in values if isinstance(value, dict)] if isinstance(values, list) else []
+
+
+def _large_body(uri: object, media_type: object, most_bytes: int) -> bytes | None:
     """Return the bytes of a data URI; None where they are few, or it holds more than them and the media type."""
-    if uri is None or len(uri) <= most_bytes:
+    if not isinstance(uri, str) or len(uri) <= most_bytes:
         return None
     try:
         body = base64.b64decode(uri.partition(",")[2], validate=True)
@@ -124,5 +180,5 @@ def _large_body(uri: str | None, media_type: str | None, most_bytes: int) -> byt
     return body if len(body) > most_bytes and uri == _data_uri(media_type, body) else None
 
 
-def _data_uri(media_type: str | None, body: bytes) -> str:
+def _data_uri(media_type: object, body: bytes) -> str:
     return f"data:{media_type};base64,{base64.b64encode(body).decode()}"

@@ -135,7 +135,6 @@ class ErrorContent(StoredContent):
 class ReasoningContent(StoredContent):
     """The model's thoughts."""
 
-    replayed = False
     type: Literal["reasoning"] = Field(alias="$type")
     text: str | None = None
 
@@ -151,7 +150,6 @@ class UsageContent(StoredContent):
 class UnknownContent(StoredContent):
     """A content that the schema has no type for, serialized by whoever wrote it."""
 
-    replayed = False
     type: Literal["unknown"] = Field(alias="$type")
     content: Any = None
 

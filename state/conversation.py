@@ -21,7 +21,6 @@ from state.extension import (
     Lender,
     LogMark,
     Pause,
-    Summary,
     count_of,
     host_of,
     with_extension,
@@ -40,14 +39,13 @@ from state.models import (
     UnknownEntry,
     entry_text,
 )
-from state.portable import portable_text
 
 LEDGER_SIZE: Final = 256
 UNANSWERED: Final = frozenset({"failed", "timed_out", "cancelled"})
 INTERRUPTED: Final = "interrupted"
 """The statuses of entries of runs without an answer, and of one that has the text of its run when that was ended."""
 
-_OF_ENTRIES: Final = frozenset({"archived", "lenders", "summary", "pause"})
+_OF_ENTRIES: Final = frozenset({"archived", "lenders", "pause"})
 
 
 def append_turn(
@@ -56,7 +54,6 @@ def append_turn(
     response: ResponseEntry,
     *,
     pause: Pause | None = None,
-    summary: Summary | None = None,
     session: Mapping[str, Any] | None = None,
     owner: Mapping[str, str] | None = None,
 ) -> Conversation:
@@ -64,8 +61,8 @@ def append_turn(
 
     The `owner`, where one is given, is named for whoever reads the store; the first one stays.
 
-    It waits for `pause` then, or for nobody. A `summary` and a `session` state replace those before, an empty session
-    removes it, and None keeps them.
+    It waits for `pause` then, or for nobody. A `session` state replaces the one before, an empty one removes it, and
+    None keeps it.
     """
     before = host_of(conversation)
     host = {**before.members, "applied": [*before.applied, response.correlation_id][-LEDGER_SIZE:]}
@@ -75,9 +72,6 @@ def append_turn(
         host.pop("pause", None)
         if pause is not None:
             host["pause"] = _stored_pause(pause)
-    if summary is not None:
-        text = portable_text(summary.text)
-        host["summary"] = {"entry": summary.through[0], "message": summary.through[1], "text": text}
     extension: dict[str, Any] = {HOST: host}
     if session is not None:
         extension[SESSION] = to_json_value(session) if session else None
@@ -252,13 +246,9 @@ def owned_by(conversation: Conversation, issuer: str, owner_id: str) -> Conversa
 def forked(conversation: Conversation, generation: int, through: int) -> Conversation:
     """Return the beginning of another thread, archived under `generation`: the conversation up to entry `through`.
 
-    Where that is archived, it has no entries. What was applied, waits, expires or is of the end alone is left out, and
-    a summary of entries after `through`.
+    Where that is archived, it has no entries. What was applied, waits, expires or is of the end alone is left out.
     """
-    before = host_of(conversation)
-    left_out = {"log", "applied", "pause", "lenders"}
-    left_out |= {"summary"} if before.summary is not None and before.summary.through[0] > through else set()
-    host = {name: value for name, value in before.members.items() if name not in left_out}
+    host = _members_without(conversation, "log", "applied", "pause", "lenders")
     extension = {HOST: {**host, "generation": generation}, SESSION: None}
     return with_expiration(with_extension(up_to(conversation, through), extension), None)
 

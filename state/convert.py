@@ -8,17 +8,19 @@ framework's serialized form inside. The framework never serializes the text of e
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple, TypeVar, cast
 
 from agent_framework import AgentResponse, Content, Message, UsageDetails
 from agent_framework.exceptions import AgentFrameworkException
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from state import models
 from state.codec import read_entry
 from state.contents import (
     AnyContent,
+    ReasoningContent,
     Stored,
     StoredContent,
     TextContent,
@@ -29,7 +31,7 @@ from state.contents import (
 from state.conversation import INTERRUPTED, UNANSWERED, is_unanswered
 from state.extension import Position, host_of
 from state.json_values import dump, from_json_value, to_json_value
-from state.models import OURS, PLAIN, UNSENT, PlainEntry, PlainMessage
+from state.models import HISTORY, OURS, PLAIN, UNSENT, PlainEntry, PlainMessage
 from state.portable import moment, portable_text
 from state.shapes import FRAMEWORK, STORED, usage_details, usage_value
 
@@ -37,6 +39,7 @@ _ROLES: Final = {"user": "user", "assistant": "assistant", "system": "system", "
 _UNSENDABLE: Final = frozenset({"unknown", "error", "reasoning", "usage"})
 _RESPONSE_FIELDS: Final = ("response_id", "agent_id", "created_at", "finish_reason", "continuation_token")
 _MODEL_OF: Final[TypeAdapter[AnyContent]] = TypeAdapter(AnyContent)
+_MESSAGE_OF: Final[TypeAdapter[models.Message]] = TypeAdapter(models.Message)
 _TEXT: Final = vars(Content.from_text(""))
 _MessageT = TypeVar("_MessageT", bound=Message)
 _UNREADABLE: Final = (TypeError, ValueError, KeyError, AttributeError, AgentFrameworkException)
@@ -68,30 +71,52 @@ class _HistoryMessage(Message):
 _MESSAGE: Final = vars(_HistoryMessage("user", []))
 
 
-def shared_messages(conversation: models.Conversation) -> list[Message]:
-    """Return what the model may see of the conversation: made once of each entry, for all runs that change none.
-
-    Runs without an answer are left out with their requests; so are reasoning, errors, usage and unknown contents.
-    """
-    return [message for _, messages in _answered(conversation) for message in messages]
-
-
 def placed_messages(conversation: models.Conversation) -> list[tuple[Position, Message]]:
-    """Return the same as new messages around shared contents, each with its position."""
+    """Return what the model may see of the conversation, each message with its position: made for one reader alone.
+
+    Runs without an answer are left out with their requests; so are errors, usage, thoughts that no provider sealed,
+    and contents that the framework does not know.
+    """
     return [
         ((position, number), message.fresh())
         for position, messages in _answered(conversation)
         for number, message in enumerate(messages)
+        if message.contents
     ]
 
 
-def _answered(conversation: models.Conversation) -> Iterator[tuple[int, list[_HistoryMessage]]]:
-    """Iterate over what is sent again of each entry, with the entry's position; of runs with an answer only."""
+def _answered(conversation: models.Conversation) -> Iterator[tuple[int, Sequence[_HistoryMessage]]]:
+    """Iterate over what is sent again of each entry, with the entry's position; of runs with an answer only.
+
+    A run with a history of its own has that at the position of its response.
+    """
     replays = conversation.data.conversation_history.derived(_replay)
-    unanswered = {run_id for run_id, messages in replays if messages is None} - {None}
-    for position, (run_id, messages) in enumerate(replays, start=host_of(conversation).archived.entries + 1):
-        if messages and run_id not in unanswered:
-            yield position, messages
+    unanswered = {replay.run_id for replay in replays if replay.messages is None} - {None}
+    requests = {replay.run_id: replay.messages for replay in replays if replay.is_request}
+    own = {replay.run_id for replay in replays if replay.history is not None}
+    for position, replay in enumerate(replays, start=host_of(conversation).archived.entries + 1):
+        if replay.messages is None or replay.run_id in unanswered or (replay.is_request and replay.run_id in own):
+            continue
+        if replay.history is None:
+            yield position, replay.messages
+        else:
+            yield position, list(_history(replay.history, requests.get(replay.run_id) or [], replay.messages))
+
+
+def _history(
+    items: Sequence[Any], request: Sequence[_HistoryMessage], response: Sequence[_HistoryMessage]
+) -> Iterator[_HistoryMessage]:
+    """Iterate over a run's own history: messages, and those of its entries by number; what is neither is left out."""
+    for item in items:
+        match item:
+            case {"request": int(number)} if 0 <= number < len(request):
+                yield request[number]
+            case {"response": int(number)} if 0 <= number < len(response):
+                yield response[number]
+            case {"role": _}:
+                with contextlib.suppress(ValidationError):
+                    stored = _MESSAGE_OF.validate_python(item)
+                    yield _framework_message(_HistoryMessage, stored, _sent_again(stored, is_ours=True))
 
 
 def request_entry(
@@ -125,10 +150,18 @@ def request_entry(
     return cast(models.RequestEntry, read_entry(value))
 
 
-def stored_response(*, run_id: str, created_at: str, response: AgentResponse[Any]) -> dict[str, Any]:
+def stored_response(
+    *,
+    run_id: str,
+    created_at: str,
+    response: AgentResponse[Any],
+    request: Sequence[Message] = (),
+    history: Sequence[Message] = (),
+) -> dict[str, Any]:
     """Return the entry of one run's answer in stored form.
 
-    A `value` that cannot be parsed from the answer is left out.
+    A `value` that cannot be parsed from the answer is left out. `history` are the messages that the run added to its
+    own history; they are kept beside the answer where they are others than those of `request` and answer.
     """
     value = _entry_value("response", run_id, created_at, [_message_value(message) for message in response.messages])
     if response.usage_details is not None:
@@ -142,9 +175,20 @@ def stored_response(*, run_id: str, created_at: str, response: AgentResponse[Any
         parsed = None
     if parsed is not None:
         extras["value"] = parsed
+    own = list(map(_history_items(request, response.messages), history))
+    usual = [{"request": number} for number in range(len(request))]
+    if history and own != [*usual, *({"response": number} for number in range(len(response.messages)))]:
+        extras[HISTORY] = own
     if extras:
         value[OURS] = to_json_value(extras)
     return value
+
+
+def _history_items(request: Sequence[Message], response: Sequence[Message]) -> Callable[[Message], dict[str, Any]]:
+    """Return what gives for a message of a run's history its number in the run's entries, or else itself, stored."""
+    numbers: dict[int, dict[str, Any]] = {id(message): {"request": number} for number, message in enumerate(request)}
+    numbers |= {id(message): {"response": number} for number, message in enumerate(response)}
+    return lambda message: numbers.get(id(message)) or _message_value(message)
 
 
 def stored_failure(*, run_id: str, created_at: str, status: str, code: str, message: str) -> dict[str, Any]:
@@ -250,25 +294,49 @@ def _unknown_content(content: StoredContent) -> Content | None:
 
 
 class _Replay(NamedTuple):
-    """The run of an entry, and its messages to send again: None for a run without an answer."""
+    """The run of an entry, and its messages to send again, perhaps empty ones: None for a run without an answer.
+
+    `history` is what is sent of the run instead of the messages of its entries, in stored form.
+    """
 
     run_id: str | None
     messages: list[_HistoryMessage] | None
+    is_request: bool
+    history: Sequence[Any] | None = None
 
 
 def _replay(entry: models.Entry | PlainEntry) -> _Replay:
     if isinstance(entry, models.UnknownEntry):
-        return _Replay(None, [])
+        return _Replay(None, [], is_request=False)
+    is_request = isinstance(entry, models.RequestEntry | models.PlainRequest)
     if isinstance(entry, PLAIN):
-        plain = [_plain_message(message) for message in entry.messages if message.contents]
-        return _Replay(entry.correlation_id, plain)
+        return _Replay(entry.correlation_id, [_plain_message(message) for message in entry.messages], is_request)
     if type(entry) is models.ResponseEntry and is_unanswered(entry):
-        return _Replay(entry.correlation_id, None)
-    replayed = (
-        _framework_message(_HistoryMessage, message, [content for content in message.contents if content.replayed])
+        return _Replay(entry.correlation_id, None, is_request)
+    ours = _ours(entry)
+    messages = [
+        _framework_message(_HistoryMessage, message, _sent_again(message, is_ours=bool(ours)))
         for message in entry.messages
-    )
-    return _Replay(entry.correlation_id, [message for message in replayed if message.contents])
+    ]
+    history = ours.get(HISTORY)
+    return _Replay(entry.correlation_id, messages, is_request, history if isinstance(history, list) else None)
+
+
+def _sent_again(message: models.Message, *, is_ours: bool) -> Iterator[StoredContent]:
+    """Iterate over the contents that the model gets again.
+
+    Its thoughts are among them where we wrote them: the framework keeps them as the provider wants them back, sealed.
+    """
+    for content in message.contents:
+        match content:
+            case ReasoningContent():
+                is_sent = is_ours or OURS in content.unknown_properties()
+            case UnknownContent(content={"type": "error" | "usage"}):
+                is_sent = False
+            case _:
+                is_sent = content.replayed
+        if is_sent:
+            yield content
 
 
 def _plain_message(message: PlainMessage) -> _HistoryMessage:

@@ -39,17 +39,6 @@ NOTHING: Final = Archived()
 
 
 @dataclass(frozen=True)
-class Summary:
-    """The text that the model is sent instead of the beginning, and the position of the last message it stands for.
-
-    The entries stay as they are.
-    """
-
-    through: Position
-    text: str
-
-
-@dataclass(frozen=True)
 class Pause:
     """The newest turn ended with tool calls that wait for somebody's approval; its run, and when they stop waiting.
 
@@ -103,7 +92,6 @@ class Host:
     generation: int = 0
     applied: tuple[str, ...] = ()
     archived: Archived = NOTHING
-    summary: Summary | None = None
     pause: Pause | None = None
     log_mark: LogMark | None = None
     lenders: tuple[Lender, ...] = ()
@@ -119,10 +107,7 @@ def _read_host(conversation: Conversation) -> Host:
     if not isinstance(members, dict):
         return Host()
     generation, applied = members.get("generation"), members.get("applied")
-    summary, pause, log_mark = None, None, None
-    match members.get("summary"):
-        case {"text": str(text), "entry": entry, "message": message} if _are_counts(entry, message):
-            summary = Summary((entry, message), text)
+    pause, log_mark = None, None
     match members.get("pause"):
         case {"runId": str(run_id), **rest}:
             at = rest.get("expiresAt")
@@ -140,7 +125,6 @@ def _read_host(conversation: Conversation) -> Host:
         generation=generation if type(generation) is int else 0,
         applied=tuple(applied) if isinstance(applied, list) else (),
         archived=_archived(members.get("archived")),
-        summary=summary,
         pause=pause,
         log_mark=log_mark,
         lenders=lenders,

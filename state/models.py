@@ -29,6 +29,12 @@ OURS: Final = "agentFramework"
 UNSENT: Final = "messages"
 """What it holds of a request: messages that are shown, and that no model is sent."""
 
+HISTORY: Final = "history"
+"""What it holds of a response: what a model is sent of the run, instead of the messages of its entries."""
+
+ITEMS: Final = "items"
+"""What it holds of a tool's result: its contents, in the framework's own form."""
+
 
 class Remembering:
     """A value that never changes, so that what was derived from it once stays right and is shared with it.

@@ -15,7 +15,7 @@ from benchmarks.sizes import Sizes
 from benchmarks.turns import WrongAnswerError
 from state.codec import read, read_entry, write
 from state.conversation import append_turn
-from state.convert import request_entry, shared_messages, stored_response
+from state.convert import placed_messages, request_entry, stored_response
 from state.models import Conversation, ResponseEntry
 
 SHORT, STORED, LONG = 128 * 1024, 512 * 1024, 1024 * 1024
@@ -68,7 +68,7 @@ def require_same(stored: str, written: str) -> None:
 
 def through_state(text: str) -> str:
     conversation = read(text)
-    shared_messages(conversation)
+    placed_messages(conversation)
     return write(conversation)
 
 

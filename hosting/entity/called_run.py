@@ -191,10 +191,14 @@ def message_fields(given: MessageInput) -> dict[str, Any]:
 
 
 def _decision(content: Content) -> dict[str, Any]:
-    """Return the decision in a response to an approval request; the reason is a property, for want of a field."""
+    """Return the decision in a response to an approval request; its reason and `always` are properties."""
     if content.type != _ANSWER:
         raise InvalidFieldError("Answers to approvals and a message are two runs. Send the answers first.")
-    decision = {"id": content.id, "approved": content.approved, "reason": content.additional_properties.get("reason")}
+    properties = content.additional_properties
+    standing = properties.get("tool_approval")
+    always = standing.get("always_approve") if isinstance(standing, Mapping) else None
+    reason = properties.get("reason") or (standing.get("reason") if isinstance(standing, Mapping) else None)
+    decision = {"id": content.id, "approved": content.approved, "reason": reason, "always": always}
     return read_decision(decision).model_dump(exclude_none=True)
 
 

@@ -15,7 +15,7 @@ from hosting.principal import Principal
 from hosting.request.contents import NOT_BLANK, Limits, contents_schema, read_contents
 from hosting.request.parameters import Schema
 from hosting.request.response_format import FORMAT_SCHEMA, read_response_format
-from hosting.request.run_request import LONGEST_NAME, Decision, RunRequest, UserMessage, read_retry
+from hosting.request.run_request import ALWAYS, LONGEST_NAME, Always, Decision, RunRequest, UserMessage, read_retry
 from hosting.request.strict_json import has_lone_surrogate, json_type, refuse_lone_surrogates
 from hosting.webhooks import read_webhook, webhook_schema
 from hosting.workflows import json_text
@@ -35,6 +35,13 @@ DECISION_FIELDS: Mapping[str, Schema] = {
     "reason": {
         "anyOf": [{"type": "string", "maxLength": LONGEST_REASON}, {"type": "null"}],
         "description": "The reason, which is stored; of a refusal, the model gets it.",
+    },
+    "always": {
+        "anyOf": [{"enum": [*ALWAYS]}, {"type": "null"}],
+        "description": (
+            "Approves later calls in this thread too: of the `tool`, or of the tool with the same arguments "
+            "(`tool_with_arguments`). Only for an agent with agent-framework's ToolApprovalMiddleware."
+        ),
     },
 }
 ANSWER_FIELDS: Mapping[str, Schema] = {
@@ -98,9 +105,21 @@ def read_decision(fields: Mapping[str, Any]) -> Decision:
         refuse_lone_surrogates(reason, "reason")
         reason = reason.strip() or None
     if VALUE not in fields:
-        return Decision(id=approval_id, approved=approved, reason=reason)
+        always = read_always(fields.get("always"), approved=approved)
+        return Decision(id=approval_id, approved=approved, reason=reason, always=always)
     refuse_lone_surrogates(fields[VALUE], VALUE)
     return Decision.of_value(approval_id, fields[VALUE], reason)
+
+
+def read_always(value: object, *, approved: bool) -> Always | None:
+    """Return for which later calls an approval stands too; raises `InvalidFieldError`."""
+    if value is None:
+        return None
+    if not isinstance(value, str) or value not in ALWAYS:
+        raise InvalidFieldError(f"The field 'always' is {value!r:.80}. Send {' or '.join(map(repr, ALWAYS))}.")
+    if not approved:
+        raise InvalidFieldError("The field 'always' is there with approved false. Only an approval can stand.")
+    return value
 
 
 def read_principal(fields: Mapping[str, Any]) -> Principal:

@@ -10,9 +10,9 @@ import hashlib
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from hosting.errors import InvalidFieldError, InvalidOutputError, RunFailedError
 
@@ -98,16 +98,21 @@ class ResponseFormat(_Value):
         return {"type": "json_schema", "json_schema": {**members, "schema": self.json_schema}}
 
 
+Always = Literal["tool", "tool_with_arguments"]
+ALWAYS: tuple[Always, ...] = get_args(Always)
+
+
 class Decision(_Value):
     """What somebody decided of the tool call that waited under this approval's id.
 
     Or what they answered to an executor that asked under that id: the JSON text of the `value`, in the one way in which
-    it is written here.
+    it is written here. `always`: the approval stands for later calls in the thread, too.
     """
 
     id: str
     approved: bool
     reason: str | None = None
+    always: Always | None = Field(default=None, exclude_if=lambda always: always is None)
     value: str | None = None
 
     @classmethod

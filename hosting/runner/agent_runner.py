@@ -13,6 +13,7 @@ from agent_framework import (
     Agent,
     AgentResponse,
     AgentResponseUpdate,
+    AgentSession,
     ChatContext,
     ChatMiddleware,
     ChatMiddlewareLayer,
@@ -22,11 +23,13 @@ from agent_framework import (
     Message,
     ResponseStream,
     SupportsAgentRun,
+    ToolApprovalMiddleware,
 )
 
 from hosting.errors import (
     BudgetExceededError,
     HostingError,
+    InvalidInputError,
     InvalidOutputError,
     LogUnavailableError,
     NewerVersionError,
@@ -43,31 +46,16 @@ from hosting.runner.callbacks import Listener
 from hosting.runner.causes import named_cause, unreached_address
 from hosting.runner.deltas import DeltaWriter
 from hosting.runner.format_fallback import FormatFallback, SchemaInInstructions
-from hosting.runner.framework import (
-    SOURCE_ID,
-    agents_within,
-    clear_session,
-    keeps_journal,
-    tools_with_code,
-    uncounted_in,
-)
+from hosting.runner.framework import agents_within, clear_session, keeps_journal, tools_with_code, uncounted_in
 from hosting.runner.held_run import StaleTokenError
-from hosting.runner.history import (
-    AtModelCalls,
-    History,
-    LeavingOutOldest,
-    RunCompaction,
-    ThreadSession,
-    attach_history,
-    is_for_calls,
-    run_compaction,
-    uncompacted,
-)
+from hosting.runner.history import SessionHistory, history_source, uncompacted
+from hosting.runner.pairs import WholeCalls, whole, whole_before_open
+from hosting.runner.room import RoomForCalls, leaves_out, without_room
+from hosting.runner.session_changes import refuse_type
 from hosting.runner.steps import AgentSteps, StepRecorder
 from hosting.runner.steps import middleware as steps_middleware
 from hosting.thread.messages import approval_requests
 from hosting.thread.run import Run
-from state.extension import Summary
 from state.json_values import portable_value
 
 logger = logging.getLogger(__name__)
@@ -82,13 +70,13 @@ CONTEXT_TOKENS = 100_000
 class AgentAnswer:
     """The agent answered. `session` is what its context providers want to keep, as plain JSON values.
 
-    `summary` stands for the conversation's beginning from now on, if the run made one. `requests` are what a workflow
-    waits for; None of an agent, whose response has its own.
+    `added` are the messages that the run added to its own history; none where nothing was kept there. `requests` are
+    what a workflow waits for; None of an agent, whose response has its own.
     """
 
     response: AgentResponse[Any]
     session: dict[str, Any] | None
-    summary: Summary | None = None
+    added: tuple[Message, ...] = ()
     requests: tuple[PendingApproval, ...] | None = None
 
 
@@ -115,7 +103,7 @@ class Attempt:
     session_id: str
     request: RunRequest
     messages: Sequence[Message]
-    history: History
+    history: list[Message]
     session: dict[str, Any] | None
     refusals: Mapping[str, str] = field(default_factory=dict)
     stop: Stop = field(default_factory=Stop)
@@ -139,7 +127,12 @@ class AgentRunner:
         self._opened = agents_within(agent)
         self.name = name
         self._loop = loop
-        self._takes_history = attach_history(agent, name)
+        self._history_source = history_source(agent, name)
+        self._leaves_out = leaves_out(agent)
+        self._has_layer = isinstance(agent, Agent) and isinstance(agent.client, ChatMiddlewareLayer)
+        # An agent that loads its history for each call does so behind all middleware: it is whole before the run.
+        loads_each_call = getattr(agent, "require_per_service_call_history_persistence", False)
+        self._mends_calls = self._has_layer and not loads_each_call
         self.journaled: Agent[Any] | None = agent if keeps_journal(agent) else None
         # A client that would keep the conversation itself does not, unless the agent's author chose.
         stores = getattr(getattr(agent, "client", None), "STORES_BY_DEFAULT", False)
@@ -149,7 +142,12 @@ class AgentRunner:
         self._fallback = FormatFallback(name)
 
     def check_answer(self, requested: Run, decision: Decision) -> None:
-        """Raise `InvalidInputError` for an answer that what a run asked for does not take; an agent's are decisions."""
+        """Raise `InvalidInputError` for an answer that the agent, or what asked in a workflow, does not take."""
+        middleware = getattr(self._agent, "middleware", None) or ()
+        if decision.always is not None and not any(isinstance(item, ToolApprovalMiddleware) for item in middleware):
+            raise InvalidInputError(
+                f"Agent {self.name!r} has no ToolApprovalMiddleware, which keeps standing approvals. Send no 'always'."
+            )
 
     def agents(self) -> list[Any]:
         """Return the agents that it runs, without those that are their tools."""
@@ -229,18 +227,21 @@ class AgentRunner:
     async def _answer(self, attempt: Attempt) -> AttemptOutcome:
         for agent in self._opened:
             await self._loop.lifespans.open(agent)
-        session = cast(
-            ThreadSession, ThreadSession.from_dict({**(attempt.session or {}), "session_id": attempt.session_id})
-        )
-        messages, history, at_calls = list(attempt.messages), attempt.history, None
-        compaction = run_compaction(self._agent, history, self._context_tokens)
-        if not self._takes_history:
-            messages = [*history.own(), *messages]
-        elif is_for_calls(self._agent, session, history, messages, compaction):
-            at_calls = history
+        session = AgentSession.from_dict({**(attempt.session or {}), "session_id": attempt.session_id})
+        messages, history = list(attempt.messages), None
+        thread: Sequence[Message] = attempt.history
+        if not self._mends_calls:
+            thread = whole_before_open(thread) if attempt.request.decisions else whole(thread)
+        if self._leaves_out:
+            goes_on = bool(attempt.request.decisions)
+            excluded = set(map(id, without_room(thread, messages, self._context_tokens, keeps_newest=goes_on)))
+            thread = [message for message in thread if id(message) not in excluded]
+        if self._history_source is None:
+            messages = [*thread, *messages]
         else:
-            session.history = history.own()
-        options = self._run_options(attempt, compaction, at_calls)
+            history = SessionHistory(session, self._history_source)
+            history.begin(thread)
+        options = self._run_options(attempt, history)
         recorder = None if attempt.steps is None else attempt.steps.recorder
         try:
             if attempt.deltas is None and attempt.listener is None:
@@ -255,8 +256,10 @@ class AgentRunner:
         # would get the error that was made from it as its context: a circle.
         if recorder is not None and recorder.cause is not None:
             raise recorder.cause
-        response, wanted = uncompacted(response), attempt.request.response_format or self._own_format
-        if wanted is not None and not approval_requests(response):
+        added = [] if history is None else history.end()
+        response.messages = uncompacted(response.messages)
+        wanted = attempt.request.response_format or self._own_format
+        if wanted is not None and not _ends_with_calls(response):
             texts = (message.text for message in reversed(response.messages) if message.role == "assistant")
             text = next((text for text in texts if text.strip()), "")
             try:
@@ -264,12 +267,10 @@ class AgentRunner:
             except InvalidOutputError as error:
                 logger.warning("Run %s of agent %s: %s", attempt.run_id, self.name, error.detail)
                 return AgentFailure(error)
-        return AgentAnswer(response, _session_values(session), compaction.summary if compaction else None)
+        return AgentAnswer(response, _session_values(session), added=tuple(added))
 
-    def _run_options(
-        self, attempt: Attempt, compaction: RunCompaction | LeavingOutOldest | None, at_calls: History | None
-    ) -> dict[str, Any]:
-        """Return what `Agent.run` takes besides: options, middleware around model and tool calls, compaction.
+    def _run_options(self, attempt: Attempt, history: SessionHistory | None) -> dict[str, Any]:
+        """Return what `Agent.run` takes besides: options, and middleware around model and tool calls.
 
         Only the framework's `Agent` takes middleware.
         """
@@ -280,20 +281,27 @@ class AgentRunner:
             options["tool_choice"] = "none"
         middleware: list[Any] = []
         if isinstance(self._agent, Agent):
-            has_layer = isinstance(self._agent.client, ChatMiddlewareLayer)
-            if attempt.refusals and has_layer:
+            if attempt.refusals and self._has_layer:
                 middleware.append(RefusedCalls(attempt.refusals))
             if not request.enable_tool_calls:
                 middleware.append(ToolsOff())
             if attempt.steps is not None:
                 middleware += steps_middleware(self._agent, attempt.steps)
-            if at_calls is not None or (isinstance(compaction, LeavingOutOldest) and has_layer):
-                middleware.append(AtModelCalls(at_calls))
+            if history is not None and self._leaves_out and self._has_layer:
+                middleware.append(RoomForCalls(history, self._context_tokens, keeps_newest=bool(request.decisions)))
+            if self._mends_calls:
+                middleware.append(WholeCalls())
             wanted = request.response_format or self._own_format
-            if wanted is not None and wanted.json_schema is not None and has_layer:
+            if wanted is not None and wanted.json_schema is not None and self._has_layer:
                 middleware.append(SchemaInInstructions(self._fallback, wanted))
-        chosen = {"options": options, "middleware": middleware, "compaction_strategy": compaction}
+        chosen = {"options": options, "middleware": middleware}
         return {name: value for name, value in chosen.items() if value}
+
+
+def _ends_with_calls(response: AgentResponse[Any]) -> bool:
+    """Return whether somebody else goes on: a person who is asked, or a caller who has the tool that was called."""
+    last = response.messages[-1].contents if response.messages else ()
+    return bool(approval_requests(response)) or any(content.type == "function_call" for content in last)
 
 
 async def _streamed(updates: AsyncIterable[AgentResponseUpdate], attempt: Attempt) -> AgentResponse[Any]:
@@ -361,21 +369,14 @@ def with_value(
     )
 
 
-def _session_values(session: ThreadSession) -> dict[str, Any] | None:
+def _session_values(session: AgentSession) -> dict[str, Any] | None:
     """Return the session as plain JSON values, or None when no provider keeps anything."""
-    kept = {source: value for source, value in session.state.items() if value and source != SOURCE_ID}
+    kept = {source: value for source, value in session.state.items() if value}
     if not kept and session.service_session_id is None:
         return None
     session.state = kept
     try:
-        values = json.loads(json.dumps(session.to_dict(), allow_nan=False, default=_refuse_type))
+        values = json.loads(json.dumps(session.to_dict(), allow_nan=False, default=refuse_type))
     except (TypeError, ValueError) as error:
         raise UnstorableAnswerError("The agent's session holds a value that is not JSON. Keep plain values.") from error
     return cast(dict[str, Any], portable_value(values))
-
-
-def _refuse_type(value: object) -> Any:
-    raise UnstorableAnswerError(
-        f"The agent's session holds a {type(value).__name__}, which is not JSON. Register that type with "
-        "agent-framework (register_state_type), or keep plain values."
-    )

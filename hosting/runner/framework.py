@@ -1,8 +1,8 @@
 """What we use of agent-framework that it does not promise, in one place.
 
-Its functions keep an agent or an MCP server that is a tool in their closures, its loop marks who put a message into a
-run, and a tool's arguments are refused by an error like any other. When a new version moves one of these,
-`tests/hosting/runner/test_framework.py` or `tests/architecture/test_private_doors.py` fails by its name.
+Its functions keep an agent or an MCP server that is a tool in their closures, a history that is kept with each model
+call has a middleware of its own, and a tool's arguments are refused by an error like any other. When a version moves
+one of these, `tests/hosting/runner/test_framework.py` or `tests/architecture/test_private_doors.py` fails by its name.
 """
 
 from __future__ import annotations
@@ -23,14 +23,16 @@ from agent_framework import (
     AgentExecutor,
     AgentSession,
     BaseChatClient,
+    ChatContext,
     ChatMiddlewareLayer,
+    ChatResponse,
     Executor,
     FileMemoryProvider,
     FunctionInvocationLayer,
+    HistoryProvider,
     MCPStdioTool,
     MCPStreamableHTTPTool,
     MCPWebsocketTool,
-    Message,
     SubWorkflowRequestMessage,
     SupportsAgentRun,
     Workflow,
@@ -38,9 +40,14 @@ from agent_framework import (
     WorkflowEvent,
     WorkflowExecutor,
 )
+from agent_framework._sessions import (
+    PerServiceCallHistoryPersistingMiddleware,
+    is_local_history_conversation_id,
+)
 from agent_framework._workflows._checkpoint_encoding import decode_checkpoint_value, encode_checkpoint_value
 
 from hosting.errors import StoreUnavailableError
+from hosting.runner.recorded import replayed_stream
 from hosting.tools import IDEMPOTENT
 
 logger = logging.getLogger(__name__)
@@ -48,8 +55,6 @@ logger = logging.getLogger(__name__)
 FRAMEWORK_VERSION = version("agent-framework-core")
 McpServer = MCPStdioTool | MCPStreamableHTTPTool | MCPWebsocketTool
 
-SOURCE_ID = "durable_thread"
-_ATTRIBUTION = "_attribution"
 _MODULES = "agent_framework."
 _TYPES = frozenset({"types:GenericAlias"})
 """What a checkpoint has besides values: the type of the answer that an executor asks for, such as `list[Message]`."""
@@ -249,19 +254,28 @@ def is_idempotent(tool: Any) -> bool:
     return any(getattr(one, IDEMPOTENT, False) for one in declared)
 
 
-def attribute(message: Message, *, anew: bool = False) -> None:
-    """Mark the message as one of the thread's history, as the framework marks what a history provider puts in.
+async def answer_from_record(agent: Agent[Any], context: ChatContext, response: ChatResponse[Any]) -> None:
+    """Answer a model call by a recorded response, as if the model had given it.
 
-    One that was marked before stays as it is, unless it is to be marked `anew`.
+    An agent that keeps its history with each call does so behind all other middleware: here it keeps this one, too.
     """
-    if anew or _ATTRIBUTION not in message.additional_properties:
-        message.additional_properties[_ATTRIBUTION] = {"source_id": SOURCE_ID, "source_type": "ThreadHistory"}
 
+    async def answer() -> None:
+        context.result = replayed_stream(response) if context.stream else response
 
-def is_of_history(message: Message) -> bool:
-    """Return whether the message is of the thread's history, and was not added by the run."""
-    attribution = message.additional_properties.get(_ATTRIBUTION)
-    return isinstance(attribution, dict) and attribution.get("source_id") == SOURCE_ID
+    providers = [
+        provider
+        for provider in agent.context_providers
+        if isinstance(provider, HistoryProvider) and provider.load_messages
+    ]
+    if not agent.require_per_service_call_history_persistence or context.session is None or not providers:
+        await answer()
+        return
+    is_local = response.conversation_id is None or is_local_history_conversation_id(response.conversation_id)
+    keeping = PerServiceCallHistoryPersistingMiddleware(
+        agent=agent, session=context.session, providers=providers, service_stores_history=not is_local
+    )
+    await keeping.process(context, answer)
 
 
 def refuses_arguments(error: Exception) -> bool:

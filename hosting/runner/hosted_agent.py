@@ -36,7 +36,7 @@ from hosting.runner.agent_runner import STOPPING_SECONDS, AgentFailure, AgentRun
 from hosting.runner.callbacks import Listener
 from hosting.runner.deltas import BatchPace, DeltaWriter, OnDelta
 from hosting.runner.held_run import HeldRun
-from hosting.runner.history import history_of
+from hosting.runner.history import thread_messages
 from hosting.runner.spending import Spending
 from hosting.runner.steps import AgentSteps, StepRecorder
 from hosting.runner.telemetry import record_outcome, run_span
@@ -143,7 +143,7 @@ class HostedAgent:
             request=request,
             messages=run_messages(request, conversation),
             refusals=refusals(request, conversation),
-            history=history_of(conversation),
+            history=thread_messages(conversation),
             session=session_state(conversation),
             stop=held.stop,
             steps=steps,
@@ -174,7 +174,13 @@ class HostedAgent:
         if isinstance(outcome, AgentFailure):
             return unanswered(run_id, now, outcome.error)
         try:
-            entry = stored_response(run_id=run_id, created_at=iso(now), response=outcome.response)
+            entry = stored_response(
+                run_id=run_id,
+                created_at=iso(now),
+                response=outcome.response,
+                request=attempt.messages,
+                history=outcome.added,
+            )
             count = messages_before + len(attempt.messages)
             asked = outcome.requests
             approvals = pending_approvals(run_id, outcome.response) if asked is None else asked
@@ -186,7 +192,6 @@ class HostedAgent:
                 message_count=count + len(entry["messages"]),
                 approvals=approvals,
                 expires_at=now + settings.approval_seconds if approvals and settings.approval_seconds else None,
-                summary=outcome.summary,
             )
             kept_bytes = len(encode_event(completed)) - external_bytes(completed.response, settings.attachment_bytes)
             if kept_bytes > settings.state_limit_bytes:

@@ -38,11 +38,12 @@ def replayed_stream(response: ChatResponse[Any]) -> ResponseStream[ChatResponseU
     return ResponseStream(updates(), finalizer=lambda _: response)
 
 
-def tool_result(run_id: str, at: float, key: str, result: Any) -> ToolResult:
+def tool_result(run_id: str, at: float, key: str, result: Any, session: dict[str, Any] | None) -> ToolResult:
     """Return the record of a tool's result: its contents, or its text as the framework would write it."""
     if isinstance(result, list) and all(isinstance(item, Content) for item in result):
-        return ToolResult(at=at, run_id=run_id, key=key, contents=[plain(item) for item in result])
-    return ToolResult(at=at, run_id=run_id, key=key, text=portable_text(str(result)))
+        contents = [plain(item) for item in result]
+        return ToolResult(at=at, run_id=run_id, key=key, contents=contents, session=session)
+    return ToolResult(at=at, run_id=run_id, key=key, text=portable_text(str(result)), session=session)
 
 
 def replayed_result(result: ToolResult) -> Any:

@@ -28,6 +28,7 @@ from typing import Any, TypeVar
 
 from agent_framework import (
     Agent,
+    AgentSession,
     ChatContext,
     ChatMiddleware,
     ChatMiddlewareLayer,
@@ -44,22 +45,23 @@ from hosting.errors import HostingError, RunDivergedError, RunInterruptedError
 from hosting.runner.format_fallback import own_format_fallback
 from hosting.runner.framework import (
     agent_of_tool,
+    answer_from_record,
     is_idempotent,
-    is_of_history,
     keeps_journal,
     refuses_arguments,
     server_of_tool,
 )
 from hosting.runner.held_run import HeldRun, unstorable_step
+from hosting.runner.history import is_of_thread
 from hosting.runner.recorded import (
     digest,
     digest_of_arguments,
     digest_of_message,
     plain,
     replayed_result,
-    replayed_stream,
     tool_result,
 )
+from hosting.runner.session_changes import SessionChanges, put_back
 from hosting.runner.spending import Spending
 from hosting.thread.events import ModelResult, Step, ToolResult, ToolStarted, model_call_key
 from hosting.thread.versions import VERSION
@@ -97,6 +99,7 @@ class StepRecorder:
     cause: Exception | None = None
     spending: Spending | None = None
     pending: list[Step] = field(default_factory=list)
+    _replayed_session: int = -1
     _starting: asyncio.Future[None] | None = None
 
     @property
@@ -145,6 +148,13 @@ class StepRecorder:
             cause.__cause__ = error
             raise self.ended(cause) from cause
 
+    def put_session_back(self, session: AgentSession | None, result: ToolResult) -> None:
+        """Give the session what the recorded call changed, unless one that ended after it was replayed before."""
+        number = list(self.held.results).index(result.key) if result.session else -1
+        if result.session and number > self._replayed_session:
+            self._replayed_session = number
+            put_back(session, result.session)
+
     async def spending_says(self, answer: Awaitable[T]) -> T:
         """Return what `spending` answers; end the attempt where it refuses, or cannot count."""
         try:
@@ -182,7 +192,7 @@ class AgentSteps:
         """
         digests = []
         for message in messages:
-            if not is_of_history(message):
+            if not is_of_thread(message):
                 if id(message) not in self._digests:  # the message is kept too, so that its id stays its own
                     self._digests[id(message)] = (message, digest_of_message(message))
                 digests.append(self._digests[id(message)][1])
@@ -268,8 +278,7 @@ class _ModelCalls(_Calls, ChatMiddleware):
                 digest = steps.digest(messages)
             if recorded.digest != digest:
                 raise recorder.ended(_diverged(f"model call {model_call_key(steps.within, number)}"))
-            response = ChatResponse.from_dict(recorded.response)
-            context.result = replayed_stream(response) if context.stream else response
+            await answer_from_record(self.agent, context, ChatResponse.from_dict(recorded.response))
             return
         if (spending := recorder.spending) is not None:
             await recorder.spending_says(spending.check(context))
@@ -321,6 +330,7 @@ class _ToolCalls(_Calls, FunctionMiddleware):
         if result is not None and result.interrupted and not recorder.reports_unknown_outcomes:
             raise recorder.ended(_interrupted(name))
         if result is not None:
+            recorder.put_session_back(context.session, result)
             if result.called:
                 context.result = replayed_result(result)
             else:
@@ -372,6 +382,7 @@ async def _call(
         context.kwargs["_meta"] = {**(context.kwargs.get("_meta") or {}), MCP_CALL_KEY: call_key}
     if inner is not None:
         attach_steps(inner.agent)
+    changes = SessionChanges(context.session)
     token = WITHIN.set(inner)
     logger.info("Run %s calls tool %s.", accepted.run_id, visible_line(context.function.name))
     try:
@@ -382,13 +393,15 @@ async def _call(
         if called := not refuses_arguments(error):  # the model gets its text, and the log no more than its class
             logger.warning("Tool %s of run %s raised.", visible_line(context.function.name), held.run_id, exc_info=True)
         text, raised = portable_text(str(error)), type(error).__name__ if called else ""
-        at, run_id = held.clocks.wall(), held.run_id
-        await recorder.append(ToolResult(at=at, run_id=run_id, key=key, error=text, raised=raised, called=called))
+        at, run_id, session = held.clocks.wall(), held.run_id, changes.since() if called else None
+        await recorder.append(
+            ToolResult(at=at, run_id=run_id, key=key, error=text, raised=raised, called=called, session=session)
+        )
         raise
     finally:
         WITHIN.reset(token)
     with recorder.writing():
-        result = tool_result(held.run_id, held.clocks.wall(), key, context.result)
+        result = tool_result(held.run_id, held.clocks.wall(), key, context.result, changes.since())
     await recorder.append(result)
 
 

@@ -152,7 +152,7 @@ class WorkflowRunner(AgentRunner):
         if request.is_json or not takes.takes_words:
             return takes.value(request.message)
         if takes.takes_messages:
-            return [_plain(message) for message in (*attempt.history.own(), *request_messages(request))]
+            return [_plain(message) for message in (*attempt.history, *request_messages(request))]
         return request.message
 
 

@@ -132,7 +132,8 @@ class Approvals:
         """
         _check_form(requested, decision)
         is_answered = any(answer.decision.id == decision.id for answer in requested.answers)
-        if decision.value is not None and not is_answered and agent in self._agents:
+        is_checked = decision.value is not None or decision.always is not None
+        if is_checked and not is_answered and agent in self._agents:
             self._agents[agent].check_answer(requested, decision)
 
     async def _run(self, address: Address, head: Head, run_id: str) -> Run | None:

@@ -159,9 +159,7 @@ def with_run(conversation: Conversation, accepted: events.Accepted, terminal: ev
     if isinstance(terminal, events.Completed) and terminal.kept:
         pause = Pause(accepted.run_id, terminal.expires_at) if terminal.approvals else None
         session = terminal.session or {}
-        return append_turn(
-            conversation, request, response, pause=pause, summary=terminal.summary, session=session, owner=owner
-        )
+        return append_turn(conversation, request, response, pause=pause, session=session, owner=owner)
     pause = None if is_interrupted else host_of(conversation).pause  # a run that the model does not see closes no call
     if pause is not None and accepted.request.decisions:
         pause = replace(pause, is_over=True)

@@ -22,7 +22,6 @@ from hosting.principal import Principal
 from hosting.request.run_request import Decision, ExecutorCall, GrantedAccess, PendingApproval, RunRequest, Superstep
 from hosting.thread.versions import VERSION, read_versioned
 from state.codec import read_entry
-from state.extension import Summary
 from state.models import Entry, RememberingModel
 
 DeleteReason = Literal["asked", "expired", "assigned"]
@@ -154,7 +153,8 @@ class ToolResult(RunEvent):
     """The call `key` ended: with `contents` in the framework's own form, a `text`, or an `error` in the tool's own.
 
     `raised` is that error's class. Not `called`: the framework refused the arguments. `interrupted`: the process ended
-    while the tool ran; what came of it is unknown, and it is not called again.
+    while the tool ran; what came of it is unknown, and it is not called again. `session` is what the call changed in
+    the session's state, by provider.
     """
 
     kind: Literal["tool_result"] = "tool_result"
@@ -165,6 +165,7 @@ class ToolResult(RunEvent):
     raised: str = Field(default="", exclude_if=not_)
     called: bool = True
     interrupted: bool = False
+    session: dict[str, Any] | None = Field(default=None, exclude_if=lambda session: session is None)
 
 
 class Checkpointed(RunEvent):
@@ -224,7 +225,6 @@ class Ending(RunEvent):
 class Completed(Ending):
     """The agent answered; `session` is the framework session's state.
 
-    With a `summary` the model is sent that instead of the conversation's beginning, from the next run on.
     Not `kept`: the answer is too large for the conversation, which holds an error instead. With `approvals` the
     thread waits for the decision on each of them, until `expires_at` (None: for ever).
     """
@@ -235,7 +235,6 @@ class Completed(Ending):
     kept: bool = True
     approvals: tuple[PendingApproval, ...] = ()
     expires_at: float | None = None
-    summary: Summary | None = None
 
 
 class Unanswered(Ending):

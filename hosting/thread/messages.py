@@ -12,7 +12,13 @@ import json
 from dataclasses import replace
 from typing import Any
 
-from agent_framework import AgentResponse, Content, Message
+from agent_framework import (
+    AgentResponse,
+    Content,
+    Message,
+    create_always_approve_tool_response,
+    create_always_approve_tool_with_arguments_response,
+)
 
 from hosting.request.run_request import Decision, PendingApproval, RunRequest
 from state.conversation import response_of
@@ -22,6 +28,12 @@ from state.json_values import to_json_value
 from state.models import Conversation
 from state.portable import portable_text
 
+APPROVALS = frozenset({"function_approval_request", "function_approval_response"})
+"""The framework's contents about calls that wait for a person."""
+_ALWAYS = {
+    "tool": create_always_approve_tool_response,
+    "tool_with_arguments": create_always_approve_tool_with_arguments_response,
+}
 _ID_LENGTH = 32
 
 
@@ -118,23 +130,20 @@ def refusals(request: RunRequest, conversation: Conversation) -> dict[str, str]:
 
 
 def _decided(request: RunRequest, requests: dict[str, Content]) -> list[Message]:
-    """Return the decisions as the framework's responses.
-
-    In front of those on tools that the model's provider calls stand the requests, which the provider wants to see again
-    and which the history, made for models that call none, leaves out.
-    """
+    """Return the decisions as the framework's responses, and the values that were given with them."""
     known = [(decision, requests[decision.id]) for decision in request.decisions if decision.id in requests]
     values = [Content.from_text(decision.value) for decision in request.decisions if decision.value is not None]
-    hosted = [call for _, call in known if call.function_call is not None and call.function_call.hosted]
-    answered = Message("user", [*(approval_response(decision, call) for decision, call in known), *values])
-    return [Message("assistant", hosted), answered] if hosted else [answered]
+    return [Message("user", [*(approval_response(decision, call) for decision, call in known), *values])]
 
 
 def approval_response(decision: Decision, request: Content) -> Content:
     """Return the decision as the framework's response to its request."""
     assert request.id is not None
     assert request.function_call is not None
-    properties = {"reason": decision.reason} if decision.reason else None
+    properties: dict[str, Any] = {"reason": decision.reason} if decision.reason else {}
+    if decision.always is not None:
+        make = _ALWAYS[decision.always]
+        properties |= make(request, reason=decision.reason).additional_properties
     return Content.from_function_approval_response(
         decision.approved, request.id, request.function_call, additional_properties=properties
     )

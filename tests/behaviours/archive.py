@@ -21,10 +21,12 @@ BEHAVIOURS = {
     "position stays.",
     "archive.calls": "A move is one call to the storage account, and a page of however long a thread a few.",
     "archive.outlives-the-instance": "On Azure an archive that other instances cannot read is refused at start-up.",
-    "archive.cut-to-the-context": "A model is sent what its agent's compaction strategy leaves, and without one as "
-    "many tokens as a setting says; a call and its result are left out together.",
-    "archive.summary-kept": "A summary of a conversation's beginning is kept beside it, begins the next turns, and is "
-    "made once.",
+    "archive.cut-to-the-context": "A model is sent what its agent's compaction leaves, and without one about as many "
+    "tokens as a setting says, by an estimate that knows pictures, files and other scripts; a call and its result are "
+    "left out together.",
+    "archive.own-messages-sent": "The messages of a run are sent however long they are.",
+    "archive.summary-kept": "A summary that a `CompactionProvider` makes is kept with the thread, begins the next turns, "
+    "and is made once.",
     "archive.stored-as-said": "Compaction shortens nothing that is stored and leaves no trace in it.",
     "archive.page": "docs/long-threads.md shows an example that runs, what is logged, and every archive.",
 }

@@ -2,6 +2,8 @@
 
 BEHAVIOURS = {
     "hosting.private-doors": "A private name of a package is used in one file, and a version without it fails by name.",
+    "hosting.is-plain": "A hosted agent sends its model, tells its caller and does what it does plain, in each turn, "
+    "streamed, waited for and killed, but for a short list of differences with reasons.",
     "hosting.one-name": "A public class or function of hosting/ and state/ has its name alone, or its meaning.",
     "hosting.import-levels": "A module of hosting/ imports only what stands before it in the levels.",
     "hosting.azure-at-the-edge": "Azure is imported by the triggers and the app alone, agent-framework where agents "

@@ -20,7 +20,7 @@ BEHAVIOURS = {
     "state.history-is-the-runs-own": "What a run changes in the messages it is given reaches no other run.",
     "state.hides-failed-runs": "A failed, timed-out or cancelled run stays in the history and neither its request nor "
     "its error is sent to the model.",
-    "state.hides-reasoning": "Reasoning, usage and errors are not replayed.",
+    "state.replays-as-plain": "What a run said is sent again as the framework keeps it, but for usage and errors.",
     "state.keeps-session-state": "The session state of context providers stays between turns and goes with a reset.",
     "state.deterministic": "The same conversation and turn give the same bytes, keys in a fixed order with `$type` "
     "first.",

@@ -7,9 +7,10 @@ import re
 from pathlib import Path
 
 import pytest
-from agent_framework import SummarizationStrategy
+from agent_framework import Agent, CompactionProvider, SummarizationStrategy
 
 from hosting.names import Address
+from hosting.runner.history import history_source
 from hosting.service.archiving import Archiver, Capacity
 from hosting.service.document_writer import Attachments, DocumentWriter
 from hosting.service.thread_operations import OperationOutcome
@@ -25,14 +26,18 @@ PAGE = (Path(__file__).parents[2] / "docs" / "long-threads.md").read_text("utf-8
 
 
 @pytest.mark.behaviour("archive.page")
-def test_the_example_is_an_agent_with_its_own_strategy() -> None:
+def test_the_example_is_an_agent_that_keeps_its_summaries() -> None:
     """Without any setting it talks to the offline model."""
     [example] = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
     defined: dict[str, object] = {}
 
     exec(example.replace("os.environ", "{}"), defined)
 
-    assert isinstance(getattr(defined["agent"], "compaction_strategy", None), SummarizationStrategy)
+    agent = defined["agent"]
+    assert isinstance(agent, Agent)
+    (provider,) = (provider for provider in agent.context_providers if isinstance(provider, CompactionProvider))
+    assert isinstance(provider.after_strategy, SummarizationStrategy)
+    assert provider.history_source_id == history_source(agent, "historian")
 
 
 @pytest.mark.behaviour("archive.page")

@@ -71,6 +71,30 @@ def test_what_is_put_back_is_what_was_taken_out(body: bytes, name: str) -> None:
     assert entry_value(inlined(found.entry, {one.sha256: one.body for one in found.attachments})) == entry_value(entry)
 
 
+def a_response(history: list[dict[str, Any]], *contents: dict[str, Any]) -> Exchange:
+    message = {"role": "tool", "contents": list(contents)}
+    value = {"$type": "response", "correlationId": "r", "createdAt": NOON, "messages": [message]}
+    return cast(Exchange, read_entry({**value, "agentFramework": {"history": history}}))
+
+
+@pytest.mark.behaviour("erasure.attachments")
+def test_pictures_of_tools_results_and_of_a_runs_own_history_are_taken_out_and_put_back() -> None:
+    """They stand under our property, those of a result in the framework's own form."""
+    items = [{"type": "text", "text": "a map"}, {"type": "data", "uri": data_uri(BODY), "media_type": "image/png"}]
+    result = {"$type": "functionResult", "callId": "c", "result": "", "agentFramework": {"items": items}}
+    history = [{"response": 0}, {"role": "user", "contents": [PICTURE, result, "of somebody else"]}, 7]
+    entry = a_response(history, result)
+
+    taken = externalized(entry, 2047)
+
+    assert external_bytes(entry, 2047) == 3 * len(data_uri(BODY))
+    assert [attachment.sha256 for attachment in taken.attachments] == [HASH] * 3
+    assert references(taken.entry) == {HASH}
+    assert data_uri(BODY) not in json.dumps(entry_value(taken.entry))
+    assert entry_value(inlined(taken.entry, {HASH: BODY})) == entry_value(entry)
+    assert "no longer kept" in json.dumps(entry_value(inlined(taken.entry, {})))
+
+
 @pytest.mark.parametrize(
     "content",
     [

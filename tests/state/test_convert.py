@@ -18,7 +18,7 @@ from pydantic import BaseModel
 
 from state.codec import entry_value, read, write
 from state.conversation import append_turn
-from state.convert import agent_response, content_value, request_entry, shared_messages
+from state.convert import agent_response, content_value, request_entry
 from state.json_values import to_json_value
 from tests.support.state_documents import (
     NOON,
@@ -300,31 +300,52 @@ def test_a_failure_has_one_of_three_statuses() -> None:
         failure_entry(run_id="r1", created_at=NOON, status="completed", code="x", message="x")
 
 
-@pytest.mark.behaviour("state.hides-reasoning")
-def test_reasoning_usage_errors_and_unknown_contents_are_not_replayed() -> None:
-    """A message with nothing else in it is left out whole."""
-    hidden = [EVERY_CONTENT[name] for name in ("text_reasoning", "usage", "error", "search_tool_call")]
+@pytest.mark.behaviour("state.replays-as-plain")
+def test_errors_and_usage_are_not_replayed() -> None:
+    """They are no part of what a model said; nor are they where the schema has no type for them."""
+    hidden = [EVERY_CONTENT[name] for name in ("usage", "error")]
+    odd = Content("error", message="m", error_code=404)  # type: ignore[arg-type]
     conversation = conversation_of(
-        (a_request("r1"), a_response("r1", *hidden, "seen")),
-        (a_request("r2"), a_response("r2", EVERY_CONTENT["text_reasoning"])),
+        (a_request("r1"), a_response("r1", *hidden, odd, "seen")), (a_request("r2"), a_response("r2", hidden[0]))
     )
 
     contents = [content.text for message in history_messages(conversation) for content in message.contents]
     assert contents == ["hello", "seen", "hello"]
 
 
-def test_the_messages_that_runs_share_are_those_of_the_history_and_made_once() -> None:
-    """A longer conversation has those of its beginning."""
-    failure = failure_entry(run_id="r2", created_at=NOON, status="failed", code="run_failed", message="No.")
-    beginning = conversation_of((a_request("r1"), a_response("r1", "hi")))
-    conversation = append_turn(beginning, a_request("r2", "three"), failure)
-    shared = shared_messages(conversation)
-    longer = shared_messages(append_turn(conversation, a_request("r3", "four"), a_response("r3", "five")))
+@pytest.mark.behaviour("state.replays-as-plain")
+def test_sealed_thoughts_and_contents_without_a_type_of_the_schema_are_replayed_as_they_were() -> None:
+    """A provider wants its thoughts back with the call that they led to."""
+    said = [EVERY_CONTENT[name] for name in ("text_reasoning", "search_tool_call")]
+    conversation = conversation_of((a_request("r1"), a_response("r1", *said)))
 
-    assert [message.to_dict() for message in shared] == [m.to_dict() for m in history_messages(conversation)]
-    assert [message.text for message in longer] == ["hello", "hi", "four", "five"]
-    assert [id(message) for message in shared_messages(beginning)] == [id(message) for message in shared]
-    assert [id(message) for message in longer[:2]] == [id(message) for message in shared]
+    assert [content.to_dict() for content in history_messages(conversation)[1].contents] == [
+        content.to_dict() for content in said
+    ]
+
+
+def test_thoughts_that_another_package_wrote_are_not_sent() -> None:
+    """They have no seal, and a provider refuses thoughts without one."""
+    text = write(conversation_of((a_request("r1"), a_response("r1", "seen"))))
+    document = json.loads(text)
+    answer = document["data"]["conversationHistory"][1]
+    answer.pop("agentFramework", None)
+    answer["messages"][0]["contents"].insert(0, {"$type": "reasoning", "text": "hm"})
+
+    messages = history_messages(read(json.dumps(document)))
+
+    assert [[content.type for content in message.contents] for message in messages] == [["text"], ["text"]]
+
+
+@pytest.mark.parametrize("history", [7, [7, {"response": 9}, {"role": "user", "contents": "no"}, {"request": "x"}]])
+def test_a_history_that_cannot_be_read_is_left_out(history: object) -> None:
+    """Another writer put it there, or a later version did; the thread goes on."""
+    document = json.loads(write(conversation_of((a_request("r1"), a_response("r1", "seen")))))
+    document["data"]["conversationHistory"][1].setdefault("agentFramework", {})["history"] = history
+
+    texts = [message.text for message in history_messages(read(json.dumps(document)))]
+
+    assert texts == (["hello", "seen"] if history == 7 else [])
 
 
 def test_changing_a_replayed_message_does_not_reach_the_next_run() -> None:

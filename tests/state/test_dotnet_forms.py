@@ -21,7 +21,7 @@ from state.conversation import (
     with_log_mark,
     without_oldest,
 )
-from state.extension import LogMark, Summary, host_of
+from state.extension import LogMark, host_of
 from state.models import Conversation
 from tests.support.dotnet_reader import faults
 from tests.support.dotnet_writer import entries_of, rewritten
@@ -83,7 +83,6 @@ def test_a_thread_goes_on_after_a_form_of_dotnet_and_back(name: str) -> None:
     assert [e.correlation_id for e in exchanges(last)] == ["a1", "a1", "r1", "r1", *ids, "r2", "r2", "n2", "n2"]
     assert ledger(last) == ["a0", "a1", "r1", "r2"]
     assert session_state(last) == SESSION
-    assert host_of(last).summary == Summary((2, 0), "They greeted.")
     assert (host_of(last).archived, host_of(last).log_mark) == (host_of(ours).archived, LogMark(0, 9, 9))
     assert message_count(last) == message_count(ours) + message_count(read(text)) + 4
     answer = response_of(last, "r1")
@@ -92,10 +91,10 @@ def test_a_thread_goes_on_after_a_form_of_dotnet_and_back(name: str) -> None:
 
 
 def a_thread_of_ours() -> Conversation:
-    """Return one with an archived turn, a ledger, a summary, a session and a place in its log."""
+    """Return one with an archived turn, a ledger, a session and a place in its log."""
     old = conversation_of(*((a_request(f"a{n}", f"old {n}"), a_response(f"a{n}", f"done {n}")) for n in range(2)))
     turn = (a_request("r1", "Grüße"), a_response("r1", "It is <sunny>."))
-    ours = append_turn(without_oldest(old, 2), *turn, summary=Summary((2, 0), "They greeted."), session=SESSION)
+    ours = append_turn(without_oldest(old, 2), *turn, session=SESSION)
     return with_log_mark(ours, LogMark(0, 9, 9))
 
 

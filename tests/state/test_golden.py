@@ -60,7 +60,7 @@ READS_AS: dict[str, list[str]] = {
     ],
     "1.1.0-portable": [
         "user: see [image/png, 64 bytes]",
-        "assistant: half \ufffd",
+        "assistant: uri data mcp_server_tool_result half \ufffd",
         "user: call",
         f"assistant: {' '.join(['function_call'] * 8)}",
         "user: refund",

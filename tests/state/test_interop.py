@@ -21,7 +21,7 @@ from state.conversation import (
     without_oldest,
 )
 from state.convert import agent_response
-from state.extension import LogMark, Summary, host_of
+from state.extension import LogMark, host_of
 from state.models import Conversation
 from tests.support.dotnet_reader import faults
 from tests.support.dotnet_writer import rewritten
@@ -132,7 +132,7 @@ def seen_by_dotnet(text: str) -> list[str]:
 @pytest.mark.behaviour("state.interoperates")
 @pytest.mark.behaviour("state.portable")
 def test_a_thread_goes_from_us_to_dotnet_and_back_and_to_python_and_back() -> None:
-    """Order, ids, the ledger, session state, the summary and what is archived are what they were."""
+    """Order, ids, the ledger, session state and what is archived are what they were."""
     ours = conversation_of(*((a_request(f"a{n}", f"old {n}"), a_response(f"a{n}", f"done {n}")) for n in range(3)))
     ours = without_oldest(ours, 2)
     session = {"notes": {"price": 1.1, "é": ["<b>"]}}
@@ -141,7 +141,6 @@ def test_a_thread_goes_from_us_to_dotnet_and_back_and_to_python_and_back() -> No
         ours,
         a_request("r1", "Grüße"),
         a_response("r1", call, RESULT, "It is <sunny> & 18.5 °C."),
-        summary=Summary((2, 0), "They greeted."),
         session=session,
     )
     text = write(with_log_mark(ours, LogMark(0, 9, 9)))
@@ -166,7 +165,6 @@ def test_a_thread_goes_from_us_to_dotnet_and_back_and_to_python_and_back() -> No
     assert runs == [run_id for run_id in ("a1", "a2", "r1", "n1", "r2", "p1", "r3") for _ in range(2)]
     assert applied_ids(last) == ["a0", "a1", "a2", "r1", "r2", "r3"]
     assert session_state(last) == session
-    assert host_of(last).summary == Summary((2, 0), "They greeted.")
     assert (host_of(last).archived, host_of(last).log_mark) == (host_of(ours).archived, LogMark(0, 9, 9))
     assert message_count(last) == 16
 

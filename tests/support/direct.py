@@ -38,7 +38,7 @@ class Entities:
     def __init__(self, functions: dict[str, Callable[..., Any]]) -> None:
         self._functions = functions
         self._turns: WeakKeyDictionary[asyncio.AbstractEventLoop, dict[str, asyncio.Lock]] = WeakKeyDictionary()
-        self._tasks: set[asyncio.Task[Any]] = set()
+        self._tasks: dict[asyncio.Task[Any], tuple[str, str, str, object]] = {}
         self.states: dict[str, str] = {}
         self.ends: dict[str, str] = {}
         self.refuse_signals = False
@@ -53,8 +53,8 @@ class Entities:
     def deliver(self, name: str, key: str, operation: str, value: object) -> asyncio.Task[Any]:
         """Queue one signal and return its delivery."""
         task = asyncio.ensure_future(self._deliver(name.lower(), key, operation, value))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks[task] = (name, key, operation, value)
+        task.add_done_callback(self._tasks.pop)
         return task
 
     def lose(self) -> None:
@@ -62,6 +62,12 @@ class Entities:
         for task in self._tasks:
             task.cancel()
         self._tasks.clear()
+
+    def take_over(self, dead: Entities) -> None:
+        """Go on with what another process has committed, and deliver what it has not."""
+        self.states, self.clocks = dead.states, dead.clocks
+        for signal in list(dead._tasks.values()):
+            self.deliver(*signal)
 
     async def idle(self) -> None:
         """Return once nothing is delivered any more."""

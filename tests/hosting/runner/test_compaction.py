@@ -12,8 +12,10 @@ from agent_framework import (
     BaseChatClient,
     ChatMiddlewareLayer,
     ChatResponse,
+    CompactionProvider,
     Content,
     FunctionInvocationLayer,
+    InMemoryHistoryProvider,
     Message,
     SlidingWindowStrategy,
     SummarizationStrategy,
@@ -21,10 +23,9 @@ from agent_framework import (
     tool,
 )
 
-from hosting.runner.history import LeavingOutOldest, estimated_tokens
+from hosting.runner.room import estimated_tokens
 from hosting.settings import read_settings
 from state.codec import read
-from state.extension import host_of
 from tests.support.bench import Bench
 from tests.support.state_documents import history_messages
 
@@ -50,7 +51,7 @@ class NotingModel(BaseChatClient[Any]):
         return ChatResponse(messages=[Message("assistant", list(contents))])
 
 
-class NotingClient(FunctionInvocationLayer[Any], NotingModel):
+class NotingClient(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], NotingModel):
     """The noting model as an agent takes it."""
 
 
@@ -86,6 +87,15 @@ def bench_of(benches: list[Bench], client: NotingModel, environ: dict[str, str] 
     """Return an entity whose agent has this model and these options."""
     benches.append(Bench(agent=Agent(client=client, name="Joker", **options), environ=environ))
     return benches[-1]
+
+
+def keeping(summarizer: Summarizer, count: int, threshold: int = 4) -> list[Any]:
+    """Return what keeps a thread's history with summaries, as the framework's own example does it."""
+    strategy = SummarizationStrategy(client=summarizer, target_count=count, threshold=threshold)
+    return [
+        InMemoryHistoryProvider(skip_excluded=True),
+        CompactionProvider(after_strategy=strategy, history_source_id=InMemoryHistoryProvider.DEFAULT_SOURCE_ID),
+    ]
 
 
 async def talk(bench: Bench, turns: int, size: int = 9) -> None:
@@ -150,15 +160,14 @@ async def test_a_call_and_its_result_are_left_out_together(benches: list[Bench])
 
 
 @pytest.mark.behaviour("archive.summary-kept")
-async def test_a_summary_is_kept_beside_the_conversation_and_not_made_again(
+async def test_a_summary_of_a_compaction_provider_is_kept_and_not_made_again(
     benches: list[Bench], summarizer: Summarizer
 ) -> None:
     """The next turns begin with it until there is more to sum up; a new process too."""
     client = NotingClient()
-    strategy = SummarizationStrategy(client=summarizer, target_count=4, threshold=4)
-    bench = bench_of(benches, client, compaction_strategy=strategy)
+    bench = bench_of(benches, client, context_providers=keeping(summarizer, 4))
 
-    await talk(bench, 5)
+    await talk(bench, 6)
     assert len(summarizer.sent) == 1
     bench.restart()
     await bench.run("next")
@@ -167,9 +176,6 @@ async def test_a_summary_is_kept_beside_the_conversation_and_not_made_again(
     assert client.sent[-1][0] == ("assistant", "summary 1")
     assert client.sent[-1][-1] == ("user", "next")
     assert len(client.sent[-1]) < 9
-    kept = host_of(read(bench.state)).summary
-    assert kept is not None
-    assert kept.text == "summary 1"
 
 
 @pytest.mark.behaviour("archive.summary-kept")
@@ -178,8 +184,7 @@ async def test_a_later_summary_takes_the_place_of_the_earlier_which_it_sums_up(
 ) -> None:
     """One model call for each that is made, however many turns there are; each message is summed up once."""
     client = NotingClient()
-    strategy = SummarizationStrategy(client=summarizer, target_count=4, threshold=4)
-    bench = bench_of(benches, client, compaction_strategy=strategy)
+    bench = bench_of(benches, client, context_providers=keeping(summarizer, 4))
 
     await talk(bench, 20)
 
@@ -194,8 +199,7 @@ async def test_a_later_summary_takes_the_place_of_the_earlier_which_it_sums_up(
 async def test_a_summary_outlives_the_messages_that_it_stands_for(benches: list[Bench], summarizer: Summarizer) -> None:
     """They are in the archive; the model knows of them by the summary."""
     client = NotingClient()
-    strategy = SummarizationStrategy(client=summarizer, target_count=4, threshold=4)
-    bench = bench_of(benches, client, {"AGENT_RECENT_BYTES": "4096"}, compaction_strategy=strategy)
+    bench = bench_of(benches, client, {"AGENT_RECENT_BYTES": "4096"}, context_providers=keeping(summarizer, 4))
 
     await talk(bench, 30, size=100)
 
@@ -208,7 +212,7 @@ async def test_a_summary_outlives_the_messages_that_it_stands_for(benches: list[
 async def test_compaction_leaves_no_trace_in_what_is_stored_and_answered(
     benches: list[Bench], summarizer: Summarizer
 ) -> None:
-    """No mark of the framework's, no id that it made up, no summary among the answers."""
+    """No mark of the framework's, no id that it made up, no summary among the answers; the next run is sent all."""
 
     @tool
     def look(word: str) -> str:
@@ -225,7 +229,7 @@ async def test_compaction_leaves_no_trace_in_what_is_stored_and_answered(
         await bench.run(f"m{number}")
 
     entries = json.dumps(bench.entries())
-    assert [trace for trace in ("_group", "_excluded", "_thread_place", "msg_", "summary") if trace in entries] == []
+    assert [trace for trace in ("_group", "_excluded", "_thread_position", "msg_", "summary") if trace in entries] == []
     assert sum(len(entry["messages"]) for entry in bench.entries()) == 3 * 8
 
 
@@ -233,15 +237,14 @@ async def test_compaction_leaves_no_trace_in_what_is_stored_and_answered(
 async def test_a_reset_forgets_the_summary(benches: list[Bench], summarizer: Summarizer) -> None:
     """It was of what is forgotten."""
     client = NotingClient()
-    bench = bench_of(
-        benches, client, compaction_strategy=SummarizationStrategy(client=summarizer, target_count=1, threshold=1)
-    )
+    bench = bench_of(benches, client, context_providers=keeping(summarizer, 1, threshold=1))
     await talk(bench, 4)
-    assert host_of(read(bench.state)).summary is not None
+    assert client.sent[-1][0][1].startswith("summary ")
 
     await bench.reset()
+    await bench.run("hi")
 
-    assert host_of(read(bench.state)).summary is None
+    assert client.sent[-1] == [("user", "hi")]
 
 
 @pytest.mark.behaviour("archive.stored-as-said")
@@ -266,50 +269,56 @@ async def test_summaries_of_tool_results_are_made_for_each_run_and_kept_by_none(
     assert sum(text == "function_call" for _, text in client.sent[-1]) == 1
     assert sum(len(entry["messages"]) for entry in bench.entries()) == 4 * 8
     assert "_group" not in json.dumps(bench.entries())
-    assert host_of(read(bench.state)).summary is None
-
-
-async def test_an_agent_that_cannot_grow_beyond_its_limit_is_not_looked_through() -> None:
-    """Tokens are estimated rather too high; below the limit nothing is counted or marked."""
-    messages = [Message("user", ["x" * 4000])]
-
-    assert estimated_tokens(messages) >= 1000
-    assert not await LeavingOutOldest(2000)(messages)
-    assert messages[0].additional_properties == {}
-    assert read_settings({}).context_tokens == 100_000
-
-
-class MarkedModel(NotingModel):
-    """Notes whether it was sent messages with the framework's marks of compaction."""
-
-    async def _answer(self, messages: Sequence[Message]) -> ChatResponse[Any]:
-        self.sent.append([("marked", str(any("_group" in message.additional_properties for message in messages)))])
-        return ChatResponse(messages=[Message("assistant", ["echo"])])
-
-
-class MarkedClient(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], MarkedModel):
-    """The same as an agent takes it."""
 
 
 @tool
-def nothing() -> None:
-    """Do nothing."""
+def look_at(word: str) -> list[Content]:
+    """Return a picture."""
+    return [Content.from_data(b"x" * 170_000, "image/png")]
 
 
-async def test_model_calls_far_from_the_limit_are_spared_the_marks_of_compaction(benches: list[Bench]) -> None:
-    """The framework would mark each message of a long thread for a strategy that leaves nothing out."""
-    client = MarkedClient()
-    bench = bench_of(benches, client, {"AGENT_CONTEXT_TOKENS": "2000"}, tools=[nothing])
+@pytest.mark.behaviour("archive.own-messages-sent")
+async def test_a_runs_own_messages_are_sent_however_long_they_are(benches: list[Bench]) -> None:
+    """Its question alone is more than there is room for, and so are results of its tools."""
 
-    await talk(bench, 3)
+    @tool
+    def look(word: str) -> str:
+        """Look a word up."""
+        return "found " * 1000
+
+    client = NotingClient()
+    bench = bench_of(benches, client, {"AGENT_CONTEXT_TOKENS": "1000"}, tools=[look])
+    await talk(bench, 3, size=400)
+    client.answers = [[Content.from_function_call(f"c{step}", "look", arguments='{"word":"a"}')] for step in range(2)]
+
     await talk(bench, 1, size=9000)
 
-    assert client.sent == [[("marked", "False")]] * 3 + [[("marked", "True")]]
+    first, *_, last = client.sent[-3:]
+    assert [text[:3] for _, text in first] == ["m0 "]
+    assert [role for role, _ in last] == ["user", "assistant", "tool", "assistant", "tool"]
 
 
-def test_messages_behind_the_history_are_counted_at_each_model_call() -> None:
-    """A run's own tool results may be what is too much."""
-    strategy = LeavingOutOldest(2000, history=1, history_tokens=900)
-    history, result = Message("user", ["x" * 3000]), Message("tool", ["x" * 5000])
+@pytest.mark.behaviour("archive.cut-to-the-context")
+async def test_pictures_and_files_do_not_count_as_text(benches: list[Bench]) -> None:
+    """Two pictures of 170 kB were 113,000 tokens, by four characters a token; a provider counts some thousand."""
+    client = NotingClient()
+    bench = bench_of(benches, client, {"AGENT_CONTEXT_TOKENS": "20000"}, tools=[look_at])
+    await talk(bench, 1)
+    for number in range(2):
+        client.answers = [[Content.from_function_call(f"c{number}", "look_at", arguments='{"word":"a"}')]]
+        await bench.run(f"look {number}")
 
-    assert [strategy.spares([history]), strategy.spares([history, result])] == [True, False]
+    assert [text for role, text in client.sent[-1] if role == "user"] == ["m0 ......", "look 0", "look 1"]
+
+
+async def test_estimates_know_what_is_no_english_text() -> None:
+    """A character of Chinese is about a token; a document and a sound count by their size."""
+    english, chinese = (estimated_tokens([Message("user", [text * 1000])]) for text in ("long", "久久久久"))
+    sizes = [
+        estimated_tokens([Message("user", [Content.from_data(b"x" * size, kind)])])
+        for size, kind in ((170_000, "image/png"), (40_000, "application/pdf"), (4_000, "text/plain"))
+    ]
+
+    assert (english, chinese) == (1050, 4050)
+    assert [1000 < size < 4000 for size in sizes] == [True] * 3
+    assert read_settings({}).context_tokens == 100_000

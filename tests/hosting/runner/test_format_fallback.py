@@ -34,7 +34,6 @@ from hosting.request.run_request import ResponseFormat, RunRequest
 from hosting.runner.agent_loop import AgentLoop
 from hosting.runner.agent_runner import AgentAnswer, AgentFailure, AgentRunner, Attempt
 from hosting.runner.format_fallback import refusal_of_schemas
-from hosting.runner.history import History
 from hosting.thread.messages import request_messages
 from tests.support.halted_runs import AFTER_A_TOOL, counting, killed_and_finished
 from tests.support.made_app import app_of, ask, served
@@ -132,7 +131,7 @@ def request_of(schema: dict[str, Any] | None) -> RunRequest:
 async def outcome(runner: AgentRunner, schema: dict[str, Any] | None = SCHEMA) -> AgentAnswer | AgentFailure:
     """Run one attempt."""
     request = request_of(schema)
-    attempt = Attempt(new_id(), "t", request, request_messages(request), History([]), None)
+    attempt = Attempt(new_id(), "t", request, request_messages(request), [], None)
     return await runner.run(attempt, 5.0)
 
 

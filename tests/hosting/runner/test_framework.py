@@ -7,16 +7,12 @@ from agent_framework import (
     FunctionTool,
     MCPStreamableHTTPTool,
     Message,
-    SessionContext,
     WorkflowCheckpoint,
     WorkflowEvent,
 )
 
 from hosting.runner.framework import (
-    SOURCE_ID,
-    attribute,
     checkpoint_text,
-    is_of_history,
     read_checkpoint,
     refuses_arguments,
     server_of_tool,
@@ -30,17 +26,6 @@ async def test_the_framework_keeps_an_mcp_server_in_the_closures_of_its_tools_fu
         async with MCPStreamableHTTPTool("cities", running.url) as server:
             assert [server_of_tool(tool) for tool in server.functions] == [server] * len(server.functions)
             assert server.functions
-
-
-def test_the_framework_marks_what_a_provider_puts_into_a_run_as_we_do() -> None:
-    """So that the thread's history is told from what the run added."""
-    context = SessionContext(input_messages=[])
-    context.extend_messages(SOURCE_ID, [Message("user", ["put in by the framework"])])
-    ours = Message("user", ["put in by us"])
-    attribute(ours)
-    marked = [*context.get_messages(), ours, Message("user", ["of the run"])]
-
-    assert [is_of_history(message) for message in marked] == [True, True, False]
 
 
 async def test_the_framework_refuses_a_tools_arguments_by_an_error_of_its_own() -> None:

@@ -15,7 +15,6 @@ from hosting.request.run_request import RunRequest
 from hosting.runner.agent_loop import AgentLoop
 from hosting.runner.agent_runner import AgentAnswer, AgentRunner, Attempt, AttemptOutcome
 from hosting.runner.held_run import StaleTokenError
-from hosting.runner.history import History
 from hosting.runner.recorded import digest_of_arguments
 from hosting.runner.steps import AgentSteps, StepRecorder
 from hosting.runner.thread_log import ThreadLog
@@ -54,7 +53,7 @@ class Holder:
         """Run the agent once."""
         agent, request = agent or planned_agent(self.noted.append, plan=("all done",)), RunRequest(message="go")
         steps = AgentSteps(agent, StepRecorder(self.held, reports_unknown_outcomes=False))
-        attempt = Attempt("r1", "t1", request, request_messages(request), History([]), None, steps=steps)
+        attempt = Attempt("r1", "t1", request, request_messages(request), [], None, steps=steps)
         return await asyncio.wait_for(AgentRunner(agent, "Helper", loop).run(attempt, 5.0), 5.0)
 
 

@@ -11,7 +11,6 @@ from agent_framework import Agent, MCPStreamableHTTPTool
 from hosting.request.run_request import RunRequest
 from hosting.runner.agent_loop import RUN, AgentLoop
 from hosting.runner.agent_runner import AgentAnswer, AgentFailure, AgentRunner, Attempt, AttemptOutcome
-from hosting.runner.history import History
 from hosting.thread.messages import request_messages
 from tests.support.app.scripted import ScriptedClient
 from tests.support.bench import CountingAgent
@@ -63,7 +62,7 @@ async def run(agent: Any, loop: AgentLoop, message: str = "hi") -> AttemptOutcom
         session_id="t",
         request=request,
         messages=request_messages(request),
-        history=History([]),
+        history=[],
         session=None,
     )
     return await asyncio.wait_for(AgentRunner(agent, "Joker", loop).run(attempt, GUARD_SECONDS), GUARD_SECONDS)

@@ -18,11 +18,9 @@ from agent_framework import Agent, AgentResponse, AgentSession, ContextProvider,
 from agent_framework.exceptions import ChatClientException
 
 from hosting import __name__ as HOSTING
-from hosting.errors import ConfigurationError
 from hosting.request.run_request import ResponseFormat, RunRequest
 from hosting.runner.agent_loop import AgentLoop
 from hosting.runner.agent_runner import AgentAnswer, AgentFailure, AgentRunner, Attempt
-from hosting.runner.history import History, ThreadHistory, attach_history
 from hosting.thread.messages import request_messages
 from tests.support.app.scripted import ScriptedClient, scripted_agent, thread_name
 from tests.support.bench import Bench, CountingAgent
@@ -47,7 +45,7 @@ def attempt(message: str = "hi", *, history: tuple[str, ...] = (), tools: bool =
         session_id="t",
         request=request,
         messages=request_messages(request),
-        history=History(before),
+        history=before,
         session=None,
     )
 
@@ -66,7 +64,7 @@ def text_of(outcome: AgentAnswer | AgentFailure) -> str:
 
 
 async def test_a_framework_agent_sees_its_thread_before_the_new_message(loop: AgentLoop) -> None:
-    """By a history provider of ours, which stores nothing itself."""
+    """As the history that the framework keeps itself."""
     outcome = await outcome_of(scripted_agent("Joker"), loop, attempt("recall", history=("one", "two")))
 
     assert text_of(outcome) == "one | two | recall"
@@ -328,7 +326,7 @@ def formatted(schema: dict[str, Any]) -> Attempt:
         session_id="t",
         request=request,
         messages=request_messages(request),
-        history=History([]),
+        history=[],
         session=None,
     )
 
@@ -351,29 +349,6 @@ async def test_a_long_check_of_an_answer_leaves_the_loop_alone_and_ends_with_the
 
     assert isinstance(outcome, AgentFailure)
     assert outcome.error.code == "run_timed_out"
-
-
-def test_history_is_attached_once_however_often_an_agent_is_hosted() -> None:
-    """The same object in two apps has one provider of ours."""
-    agent = scripted_agent("Joker")
-
-    assert (attach_history(agent, "Joker"), attach_history(agent, "Joker")) == (True, True)
-    assert [type(provider) for provider in agent.context_providers] == [ThreadHistory]
-
-
-def test_a_second_provider_that_loads_messages_is_refused() -> None:
-    """The model would see every message twice."""
-    from agent_framework import InMemoryHistoryProvider
-
-    agent = Agent(ScriptedClient(), name="Joker", context_providers=[InMemoryHistoryProvider("memory")])
-
-    with pytest.raises(ConfigurationError) as refused:
-        attach_history(agent, "Joker")
-
-    assert refused.value.detail == (
-        "Agent 'Joker' has the history provider 'memory', which loads messages; the host already does. "
-        "Remove it, or give it load_messages=False."
-    )
 
 
 @pytest.mark.slow

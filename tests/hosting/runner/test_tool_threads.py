@@ -12,7 +12,6 @@ from agent_framework import Agent, AgentResponse
 from hosting.request.run_request import RunRequest
 from hosting.runner.agent_loop import AgentLoop, Stop
 from hosting.runner.agent_runner import AgentAnswer, AgentFailure, AgentRunner, Attempt
-from hosting.runner.history import History
 from hosting.thread.messages import request_messages
 from tests.support.app.scripted import ScriptedClient
 from tests.support.bench import CountingAgent, answer
@@ -67,7 +66,7 @@ def gate() -> Iterator[Gate]:
 def attempt(message: str, run_id: str = "r-1", stop: Stop | None = None) -> Attempt:
     """Return what one attempt needs."""
     request = RunRequest(message=message)
-    return Attempt(run_id, "t", request, request_messages(request), History([]), session=None, stop=stop or Stop())
+    return Attempt(run_id, "t", request, request_messages(request), [], session=None, stop=stop or Stop())
 
 
 def gated(gate: Gate, loop: AgentLoop) -> AgentRunner:

@@ -13,8 +13,8 @@ from hosting.stores.memory import MemoryObjects, SharedMemory
 from hosting.thread.events import Cancelled, Claimed, Completed, Delta
 from hosting.thread.run import Run
 from state.codec import read
-from state.convert import shared_messages
 from tests.hosting.service.process import ADDRESS, EchoAgent, Engine, Process, call
+from tests.support.state_documents import history_messages
 
 Processes = tuple[Process, Process]
 GUARD_SECONDS = 10.0
@@ -84,7 +84,7 @@ async def test_an_interrupted_run_ends_and_the_next_begins_with_what_it_said(
     assert other.agent.turns[-1] == ["first", "echo: first", "second"]
     await other.deliver(second.run_id)
     document = read(other.engine.documents["t1"])
-    texts = [message.text for message in shared_messages(document)]
+    texts = [message.text for message in history_messages(document)]
     assert texts == ["first", "echo: first", "second", "echo: second"]
 
 

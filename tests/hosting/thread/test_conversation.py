@@ -28,7 +28,7 @@ from hosting.thread.events import Event
 from hosting.thread.rows import ApprovalRow
 from state.codec import read, write
 from state.conversation import exchanges, session_state, with_log_mark
-from state.extension import LogMark, Pause, Summary, host_of
+from state.extension import LogMark, Pause, host_of
 from state.models import Conversation, RequestEntry
 from tests.support.seeds import repeated
 from tests.support.state_documents import history_messages
@@ -311,21 +311,16 @@ def test_a_request_keeps_the_form_that_was_asked_for() -> None:
 
 @pytest.mark.behaviour("thread.conversation")
 def test_what_a_run_leaves_behind_is_left_by_its_answer_alone() -> None:
-    """The framework session's state and a summary; an answer that is too large for a conversation leaves neither."""
+    """The framework session's state; an answer that is too large for a conversation leaves none."""
     thread = after_one_run()
-    left: list[tuple[object, bool]] = []
+    sessions: list[object] = []
     for run_id, kept in (("r2", True), ("r3", False), ("r4", True)):
-        members = {
-            "session": {"of": run_id},
-            "kept": kept,
-            "summary": Summary((0, 0), "So far.") if run_id == "r4" else None,
-        }
+        members = {"session": {"of": run_id}, "kept": kept}
         thread.do(accept(run_id, claimed=True))
         thread.do(EndRun(f"token-{run_id}", answered(run_id, "Hi").terminal.model_copy(update=members)))
-        conversation = conversation_of(thread)
-        left.append((session_state(conversation), host_of(conversation).summary is not None))
+        sessions.append(session_state(conversation_of(thread)))
 
-    assert left == [({"of": "r2"}, False), ({"of": "r2"}, False), ({"of": "r4"}, True)]
+    assert sessions == [{"of": "r2"}, {"of": "r2"}, {"of": "r4"}]
 
 
 @pytest.mark.behaviour("thread.conversation")

@@ -1,0 +1,56 @@
+"""Hosted is plain: each agent of the table is sent to its model, tells its caller and does the same, hosted and plain.
+
+A covering array has each pair of choices in some row; `--explore` crosses more with a seed of its own. A failure prints
+the row and its first difference; `python dev.py test tests/fidelity -k TITLE` runs the row again.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+
+import pytest
+
+from tests.fidelity.compare import differences
+from tests.fidelity.features import Row, row, title
+from tests.fidelity.known import UNFINISHED, WANTED, Difference, unexplained
+from tests.fidelity.table import rows
+
+pytestmark = [
+    pytest.mark.behaviour("hosting.is-plain"),
+    pytest.mark.filterwarnings("ignore::FutureWarning"),
+    pytest.mark.filterwarnings("ignore:.*experimental"),
+]
+
+SEED = 1
+EXPLORED = (2, 3, 4, 5)
+MOST_STEPS = 4
+
+
+def cases() -> Iterator[object]:
+    """Yield the rows of the gate, and those of other seeds for a run that explores."""
+    for seed in (SEED, *EXPLORED):
+        marks = [pytest.mark.slow] if seed == SEED else [pytest.mark.slow, pytest.mark.explore]
+        for number, of in enumerate(rows(seed)):
+            yield pytest.param(of, random.Random(number).randint(1, MOST_STEPS), id=f"{seed}: {title(of)}", marks=marks)
+
+
+@pytest.mark.parametrize(("of", "dies_at"), cases())
+async def test_a_hosted_agent_is_its_plain_one(of: Row, dies_at: int) -> None:
+    """Message by message and turn by turn; killed at a step where the row says so."""
+    assert unexplained(of, await differences(of, dies_at)) == []
+
+
+async def test_a_plain_agent_is_compared_in_the_quick_tests_too() -> None:
+    """So that the comparison itself is never broken for long."""
+    assert await differences(row(tools="rounds")) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("known", [*WANTED, *UNFINISHED], ids=lambda known: known.title)
+async def test_what_is_on_the_lists_still_differs(known: Difference) -> None:
+    """A line whose row is the same as plain goes."""
+    found = await differences(known.shown_by)
+
+    assert found
+    assert known.explains(known.shown_by, found[0]), found
