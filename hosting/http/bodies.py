@@ -61,7 +61,10 @@ class RunState(RunIds):
 
 
 class ListedRun(TypedDict):
-    """One run of a thread; times are RFC 3339. `code` where it ended without an answer, `cost` where it has any."""
+    """One run of a thread; times are RFC 3339. `code` where it ended without an answer, `cost` where it has any.
+
+    `incomplete` is there, and true, where the answer is no whole one.
+    """
 
     run_id: str
     correlation_id: str
@@ -72,6 +75,7 @@ class ListedRun(TypedDict):
     usage: Usage
     code: NotRequired[str]
     cost: NotRequired[str]
+    incomplete: NotRequired[Literal[True]]
 
 
 class RunList(TypedDict):
@@ -174,7 +178,10 @@ class AgentBudget(TypedDict):
 
 
 class ShownEntry(TypedDict):
-    """One entry of a conversation; its messages in the form in which they are stored."""
+    """One entry of a conversation; its messages in the form in which they are stored.
+
+    `incomplete` is there, and true, with a `finish_reason` by which an answer is no whole one.
+    """
 
     position: int
     type: str
@@ -185,6 +192,8 @@ class ShownEntry(TypedDict):
     response_type: NotRequired[str]
     response_schema: NotRequired[dict[str, Any]]
     usage: NotRequired[dict[str, Any]]
+    finish_reason: NotRequired[str]
+    incomplete: NotRequired[Literal[True]]
 
 
 class Messages(ThreadIds):

@@ -6,6 +6,7 @@ The types of the bodies are those from which the OpenAPI document is made.
 from __future__ import annotations
 
 import json
+import re
 import string
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -42,10 +43,12 @@ from hosting.service.outcome import (
     usage_of,
 )
 from hosting.thread.events import Completed, Event
+from hosting.thread.finish import finish_reason, is_incomplete
 from hosting.thread.run import Run
 
 T = TypeVar("T")
 EVENT_STREAM = "text/event-stream"
+_HEADER = re.compile("[!-~]{1,64}")
 
 
 @dataclass(frozen=True)
@@ -86,6 +89,13 @@ def thread_headers(thread_id: str) -> dict[str, str]:
 def run_headers(run: Run) -> dict[str, str]:
     """Return the headers of every answer that knows the run."""
     return {**thread_headers(run.accepted.thread_id), "x-ms-run-id": run.run_id}
+
+
+def finish_headers(end: Completed) -> dict[str, str]:
+    """Return the headers of an answer that say why the model ended it, and whether it is no whole one."""
+    reason = finish_reason(end)
+    named = {"x-ms-finish-reason": reason} if reason is not None and _HEADER.fullmatch(reason) else {}
+    return {**named, **({"x-ms-incomplete": "true"} if is_incomplete(end) else {})}
 
 
 def run_url(run_id: str, thread_url: str) -> str:
@@ -132,9 +142,11 @@ def run_reply(
     headers = {**run_headers(run), **(extra or {})}
     match run.certain_end:
         case Completed() as end if form == "text":
+            headers |= finish_headers(end)
             text = text_with_decisions(run, end, f"{thread_url}/approvals/<id>")
             return Reply(200, text, "text/plain", headers)
         case Completed() as end:
+            headers |= finish_headers(end)
             body = completed_fields(run, end)
             if budget is not None:
                 body["budget"] = budget
@@ -230,6 +242,8 @@ def _listed_run(run: Run) -> ListedRun:
     }
     if end is not None and not isinstance(end, Completed):
         listed["code"] = end.code
+    if is_incomplete(end):
+        listed["incomplete"] = True
     if end is not None and end.cost:
         listed["cost"] = cost_text(end.cost)
     return listed

@@ -11,7 +11,7 @@ from typing import Any
 
 from hosting import errors
 from hosting.http import bodies
-from hosting.http.route import LOG, RUN_HEADERS, STORES, Header, Refusals, ResponseSpec, Route, ok
+from hosting.http.route import FINISH_HEADERS, LOG, RUN_HEADERS, STORES, Header, Refusals, ResponseSpec, Route, ok
 from hosting.http.timeline import RunTimeline
 from hosting.names import http_function
 from hosting.request.fork_call import FORK as FORK_BODY
@@ -117,7 +117,7 @@ RUN = Route(
             200,
             "The agent's answer, or the run's events as they come.",
             CompletedRun,
-            (*RUN_HEADERS, _REPLAYED, _PREFERENCE),
+            (*RUN_HEADERS, *FINISH_HEADERS, _REPLAYED, _PREFERENCE),
             or_text=True,
             or_events=True,
         ),

@@ -33,6 +33,7 @@ from hosting.service.owners import ErasedOwner
 from hosting.service.sharing import grant_id
 from hosting.service.threads import MessagesPage, ThreadExport, ThreadView
 from hosting.thread.events import Accepted
+from hosting.thread.finish import is_cut, word_of
 from hosting.thread.forks import fork_source
 from hosting.thread.head import Grant
 from state.codec import entry_value
@@ -112,6 +113,10 @@ def messages_reply(thread_id: str, page: MessagesPage) -> Reply:
         for stored_name, name in _SHOWN.items():
             if stored_name in stored:
                 shown[name] = stored[stored_name]
+        if (reason := word_of(stored)) is not None:
+            shown["finish_reason"] = reason
+        if is_cut(reason):
+            shown["incomplete"] = True
         if unsent := unsent_messages(entry):
             shown["messages"] = [*shown["messages"], *unsent]
         entries.append(shown)

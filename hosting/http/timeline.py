@@ -36,6 +36,7 @@ from hosting.thread.events import (
     ToolResult,
     ToolStarted,
 )
+from hosting.thread.finish import finish_reason, is_incomplete
 from hosting.thread.head import NOTHING, RECORDED_COUNTS, TokenTotals
 from hosting.thread.open_runs import entry_counts
 from hosting.thread.run import Run, under_way
@@ -82,6 +83,8 @@ class TimelineStep(TypedDict):
     error: NotRequired[str]
     usage: NotRequired[Usage]
     model: NotRequired[str]
+    finish_reason: NotRequired[str]
+    incomplete: NotRequired[Literal[True]]
     cost: NotRequired[str]
     text: NotRequired[str]
     approved: NotRequired[bool]
@@ -94,13 +97,16 @@ class TimelineStep(TypedDict):
 class RunTimeline(RunIds):
     """What a run did, step by step, in the order in which the steps were recorded.
 
-    `notifies`: a webhook is notified of its end.
+    `notifies`: a webhook is notified of its end. `incomplete`: the answer is no whole one, for the reason
+    `finish_reason`; a model call's step has both where they are known.
     """
 
     status: RunStatus
     created_at: str
     ended_at: str | None
     usage: Usage
+    finish_reason: str | None
+    incomplete: bool
     cost: NotRequired[str]
     notifies: bool
     steps: list[TimelineStep]
@@ -136,6 +142,8 @@ def timeline_fields(
         "created_at": iso(run.accepted.at),
         "ended_at": None if end is None else iso(end.at),
         "usage": usage_of(end) if end is not None else shown_usage(timeline.used.stored()),
+        "finish_reason": finish_reason(end),
+        "incomplete": is_incomplete(end),
         "notifies": notifies or has_receiver,
         "steps": timeline.steps,
     }
@@ -321,6 +329,7 @@ class _Timeline:
         step = self._step("model_call", began_at, id=event.key, tools=[tool for _, tool, _ in requested], usage=usage)
         step["ended_at"] = iso(event.at)
         self.used = self.used.with_all(_totals(usage, 0).model_dump())
+        _say_why(step, event)
         self._price(step, event.response.get("model"), event.cost)
         self._ready_at[event.within] = event.at
 
@@ -349,6 +358,7 @@ class _Timeline:
         began_at = self._ready_at.get("", event.at)
         step = self._step("model_call", began_at, id=str(self._number + 1), tools=[], usage=usage)
         step["ended_at"] = iso(event.at)
+        _say_why(step, event)
         self._price(step, event.model, event.cost - self.used.cost)
 
     def _price(self, step: TimelineStep, model: object, cost: int) -> None:
@@ -358,6 +368,14 @@ class _Timeline:
         if cost > 0:
             step["cost"] = cost_text(cost)
             self.used = self.used.with_all({"cost": cost})
+
+
+def _say_why(step: TimelineStep, event: ModelResult | Completed) -> None:
+    """Say why the model ended its answer, where that is known."""
+    if (reason := finish_reason(event)) is not None:
+        step["finish_reason"] = reason
+    if is_incomplete(event):
+        step["incomplete"] = True
 
 
 def _counts(usage: object) -> dict[str, int]:

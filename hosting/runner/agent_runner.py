@@ -18,6 +18,7 @@ from agent_framework import (
     ChatMiddleware,
     ChatMiddlewareLayer,
     Content,
+    FinishReason,
     FunctionInvocationContext,
     FunctionMiddleware,
     Message,
@@ -45,8 +46,9 @@ from hosting.runner.agent_loop import RUN, AgentLoop, Stop
 from hosting.runner.callbacks import Listener
 from hosting.runner.causes import named_cause, unreached_address
 from hosting.runner.deltas import DeltaWriter
+from hosting.runner.finish_reasons import FinishReasons
 from hosting.runner.format_fallback import FormatFallback, SchemaInInstructions
-from hosting.runner.framework import agents_within, clear_session, keeps_journal, tools_with_code, uncounted_in
+from hosting.runner.framework import agents_within, clear_session, gave_up, keeps_journal, tools_with_code, uncounted_in
 from hosting.runner.held_run import StaleTokenError
 from hosting.runner.history import SessionHistory, history_source, uncompacted
 from hosting.runner.pairs import WholeCalls, whole, whole_before_open
@@ -54,8 +56,10 @@ from hosting.runner.room import RoomForCalls, leaves_out, without_room
 from hosting.runner.session_changes import refuse_type
 from hosting.runner.steps import AgentSteps, StepRecorder
 from hosting.runner.steps import middleware as steps_middleware
+from hosting.thread.finish import TOOL_LIMIT, is_cut
 from hosting.thread.messages import approval_requests
 from hosting.thread.run import Run
+from hosting.visible import visible_line
 from state.json_values import portable_value
 
 logger = logging.getLogger(__name__)
@@ -258,6 +262,8 @@ class AgentRunner:
             raise recorder.cause
         added = [] if history is None else history.end()
         response.messages = uncompacted(response.messages)
+        if gave_up(response):
+            response.finish_reason = FinishReason(TOOL_LIMIT)
         wanted = attempt.request.response_format or self._own_format
         if wanted is not None and not _ends_with_calls(response):
             texts = (message.text for message in reversed(response.messages) if message.role == "assistant")
@@ -265,6 +271,7 @@ class AgentRunner:
             try:
                 response = with_value(response, await asyncio.to_thread(structured_value, wanted, text))
             except InvalidOutputError as error:
+                error.detail = f"{_why_no_value(response)}{error.detail}"
                 logger.warning("Run %s of agent %s: %s", attempt.run_id, self.name, error.detail)
                 return AgentFailure(error)
         return AgentAnswer(response, _session_values(session), added=tuple(added))
@@ -287,6 +294,8 @@ class AgentRunner:
                 middleware.append(ToolsOff())
             if attempt.steps is not None:
                 middleware += steps_middleware(self._agent, attempt.steps)
+            elif self._has_layer:
+                middleware.append(FinishReasons())
             if history is not None and self._leaves_out and self._has_layer:
                 middleware.append(RoomForCalls(history, self._context_tokens, keeps_newest=bool(request.decisions)))
             if self._mends_calls:
@@ -350,6 +359,13 @@ class ToolsOff(FunctionMiddleware):
     async def process(self, context: FunctionInvocationContext, call_next: Callable[[], Awaitable[None]]) -> None:
         """Make the refusal the tool's result."""
         context.result = "Tools are switched off for this request. Answer without them."
+
+
+def _why_no_value(response: AgentResponse[Any]) -> str:
+    """Return why an answer is not in its format, where its model did not end it: a sentence, or nothing."""
+    if is_cut(response.finish_reason):
+        return f"The model did not end the answer (finish_reason {visible_line(str(response.finish_reason))!r:.80}). "
+    return ""
 
 
 def with_value(

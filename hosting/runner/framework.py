@@ -21,6 +21,7 @@ from typing import Any, TypeGuard
 from agent_framework import (
     Agent,
     AgentExecutor,
+    AgentResponse,
     AgentSession,
     BaseChatClient,
     ChatContext,
@@ -44,6 +45,7 @@ from agent_framework._sessions import (
     PerServiceCallHistoryPersistingMiddleware,
     is_local_history_conversation_id,
 )
+from agent_framework._tools import _FUNCTION_INVOCATION_LIMIT_FALLBACK_TEXT as _GAVE_UP
 from agent_framework._workflows._checkpoint_encoding import decode_checkpoint_value, encode_checkpoint_value
 
 from hosting.errors import StoreUnavailableError
@@ -246,6 +248,11 @@ def read_checkpoint(text: str, allowed: frozenset[str]) -> WorkflowCheckpoint:
     (`module:qualname`) or `register_checkpoint_type` are made; any other raises.
     """
     return WorkflowCheckpoint.from_dict(decode_checkpoint_value(json.loads(text), allowed_types=allowed | _TYPES))
+
+
+def gave_up(response: AgentResponse[Any]) -> bool:
+    """Return whether the framework's loop ended the run with a sentence of its own, at its limit of tool calls."""
+    return bool(response.messages) and response.messages[-1].text == _GAVE_UP
 
 
 def is_idempotent(tool: Any) -> bool:

@@ -42,6 +42,7 @@ from agent_framework import (
 )
 
 from hosting.errors import HostingError, RunDivergedError, RunInterruptedError
+from hosting.runner.finish_reasons import FinishReasons
 from hosting.runner.format_fallback import own_format_fallback
 from hosting.runner.framework import (
     agent_of_tool,
@@ -239,7 +240,7 @@ WITHIN: ContextVar[AgentSteps | ExecutorSteps | None] = ContextVar("agent_steps"
 def middleware(agent: Agent[Any], steps: AgentSteps | None = None) -> list[ChatMiddleware | FunctionMiddleware]:
     """Return the agent's middleware for one attempt, or, without its steps, for whenever it is the tool of another."""
     is_recorded = isinstance(agent.client, ChatMiddlewareLayer)
-    return [*([_ModelCalls(agent, steps)] if is_recorded else []), _ToolCalls(agent, steps)]
+    return [*([_ModelCalls(agent, steps), FinishReasons()] if is_recorded else []), _ToolCalls(agent, steps)]
 
 
 def attach_steps(agent: Agent[Any]) -> None:

@@ -15,6 +15,7 @@ from agent_framework import AgentResponse, AgentResponseUpdate, Content, Message
 from pydantic import TypeAdapter
 
 from hosting.runner.agent_runner import with_value
+from hosting.thread.finish import is_cut
 from hosting.workflows import json_text
 from state.json_values import to_json_value
 
@@ -52,9 +53,14 @@ class WorkflowAnswer:
             self._pass_on()
 
     def response(self) -> AgentResponse[Any]:
-        """Return the answer so far. Its value is the only one that was yielded, or the list of all."""
+        """Return the answer so far. Its value is the only one that was yielded, or the list of all.
+
+        A part of it that is no whole one makes the answer none, whatever came after it.
+        """
         self._flush()
         response: AgentResponse[Any] = AgentResponse.from_updates(self.updates)
+        cut = (update.finish_reason for update in self.updates if is_cut(update.finish_reason))
+        response.finish_reason = next(cut, response.finish_reason)
         if not self.has_values:
             return response
         return with_value(response, self.values[0] if len(self.values) == 1 else self.values)
@@ -94,11 +100,16 @@ class WorkflowAnswer:
     def _updates(self, executor: str, data: Any) -> list[AgentResponseUpdate]:
         """Return what an executor yielded as updates of its own; a model's are copied, for the executor keeps them."""
         if isinstance(data, AgentResponseUpdate):
-            return [self._update(executor, list(data.contents), data.role, data.author_name, data.message_id)]
+            update = self._update(executor, list(data.contents), data.role, data.author_name, data.message_id)
+            update.finish_reason = data.finish_reason
+            return [update]
         if isinstance(data, AgentResponse):
             contents = [Content.from_usage(data.usage_details)] if data.usage_details else []
             used = [self._update(executor, contents, "assistant")] if contents else []
-            return [*self._of_messages(executor, data.messages), *used]
+            updates = [*self._of_messages(executor, data.messages), *used]
+            if updates:
+                updates[-1].finish_reason = data.finish_reason
+            return updates
         if isinstance(data, Message):
             return self._of_messages(executor, [data])
         if isinstance(data, list) and data and all(isinstance(one, Message) for one in data):

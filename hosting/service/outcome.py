@@ -17,6 +17,7 @@ from hosting.limits import LimitState
 from hosting.ports import iso
 from hosting.request.run_request import PendingApproval
 from hosting.thread.events import Accepted, Completed, NoAnswer, Terminal
+from hosting.thread.finish import finish_reason, is_incomplete
 from hosting.thread.open_runs import entry_counts
 from hosting.thread.run import Run
 from hosting.visible import visible, visible_json, visible_line
@@ -89,6 +90,7 @@ class Approval(TypedDict):
 class CompletedRun(RunIds):
     """The agent's answer. `value` when a format was asked for, or a workflow yielded one.
 
+    `incomplete`: the model did not end the answer, for the reason `finish_reason`, which is null where nobody gave one.
     `pending_approvals` are the tool calls that waited for an approval when the run ended. `kept` is false when the
     conversation lacks the answer. `cost` is a decimal number as text, in the unit of the app's own prices. `budget` is
     what is left of the run's own; in the answer to the request that began it, of its thread's or your day's, if any.
@@ -98,6 +100,8 @@ class CompletedRun(RunIds):
     response: str
     message: str
     message_count: int
+    finish_reason: str | None
+    incomplete: bool
     usage: Usage
     value: NotRequired[Any]
     pending_approvals: NotRequired[list[Approval]]
@@ -172,6 +176,8 @@ def completed_fields(run: Run, terminal: Completed) -> CompletedRun:
         "run_id": run.run_id,
         "correlation_id": run.run_id,
         "message_count": terminal.message_count,
+        "finish_reason": finish_reason(terminal),
+        "incomplete": is_incomplete(terminal),
         "usage": usage_of(terminal),
     }
     if terminal.approvals:
@@ -255,6 +261,12 @@ def _tools(approvals: Sequence[PendingApproval], *, asks: bool) -> str:
     """Return the tools whose calls wait, or the executors that ask, each once."""
     named = (visible_line(one.tool) for one in approvals if (one.answer_schema is not None) is asks)
     return ", ".join(dict.fromkeys(named))
+
+
+def incomplete_note(terminal: Completed) -> str:
+    """Return a sentence for those who read text only, where the answer is no whole one; else nothing."""
+    reason = visible_line(finish_reason(terminal) or "")[:80]
+    return f"This answer is incomplete: the model did not end it ({reason})." if is_incomplete(terminal) else ""
 
 
 def completed_text(terminal: Completed) -> str:

@@ -17,6 +17,7 @@ FRAMEWORK_READERS = {
     "hosting.runner.callbacks",
     "hosting.runner.steps",
     "hosting.runner.spending",
+    "hosting.runner.finish_reasons",
     "hosting.runner.format_fallback",
     "hosting.runner.framework",
     "hosting.runner.history",

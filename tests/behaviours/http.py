@@ -109,4 +109,7 @@ BEHAVIOURS = {
     "http.concurrent-runs-kept": "Runs sent at once to one thread are all kept, none twice, one after another.",
     "http.other-sites": "A write that a browser sends for another site's page without asking the host first is refused "
     "(issue 47).",
+    "http.incomplete": "An answer that its model did not end says so with the reason, in each form and list (issue "
+    "80).",
+    "http.broken-off": "An answer whose stream ends without its provider's last word says so (issue 80).",
 }

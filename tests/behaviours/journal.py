@@ -21,4 +21,5 @@ BEHAVIOURS = {
     "none.",
     "journal.erased": "What steps held is gone with their thread.",
     "journal.zombies": "Of two processes that believe they own a run, the one with the newer claim does its steps.",
+    "journal.finish-reasons": "A run that is taken over has the finish reasons that were recorded.",
 }

@@ -34,6 +34,8 @@ async def test_a_json_request_is_answered_with_the_whole_json_answer(api: Api) -
         "run_id": run_id,
         "correlation_id": run_id,
         "message_count": 2,
+        "finish_reason": None,
+        "incomplete": False,
         "usage": {"input_token_count": 3, "output_token_count": 4, "total_token_count": 7},
     }
     assert (answer.headers["x-ms-thread-id"], answer.headers["x-ms-session-id"]) == (thread, thread)

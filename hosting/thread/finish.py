@@ -1,0 +1,54 @@
+"""Why a model ended an answer, in its own words, and whether the answer is whole by that.
+
+Theory. The framework hands on what the model's provider says: its own four words where a client maps to them, else the
+provider's. The answer of a run has the word of its newest model call. Nothing is guessed: an answer without a word is
+whole, because many clients never give one. Where a provider always gives one and did not, the runner says `broken_off`
+in its place (`hosting.runner.finish_reasons`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+from hosting.thread.events import Completed, ModelResult, Terminal
+from state.models import OURS
+
+BROKEN_OFF: Final = "broken_off"
+"""The model's stream ended without the word with which its provider ends each."""
+
+TOOL_LIMIT: Final = "tool_limit"
+"""The framework made no more tool calls, and the model had nothing to say without them."""
+
+_FIELD: Final = "finish_reason"
+_WHOLE: Final = frozenset(
+    {"stop", "tool_calls", "function_call", "end_turn", "stop_sequence", "tool_use", "eos", "eos_token", "complete"}
+)
+"""The framework's two, and what providers say by themselves of an answer that is all the model wanted to say."""
+
+
+def finish_reason(event: Terminal | ModelResult | None) -> str | None:
+    """Return why the model ended a run's answer, or the answer of one model call; None where nobody gave a reason."""
+    if isinstance(event, ModelResult):
+        return _word(event.response)
+    return word_of(event.entry) if isinstance(event, Completed) else None
+
+
+def word_of(entry: Mapping[str, Any]) -> str | None:
+    """Return the same of a response entry in stored form."""
+    return _word(entry.get(OURS))
+
+
+def is_cut(reason: object) -> bool:
+    """Return whether an answer that ended for this reason is no whole one."""
+    return isinstance(reason, str) and bool(reason) and reason.lower() not in _WHOLE
+
+
+def is_incomplete(event: Terminal | ModelResult | None) -> bool:
+    """Return whether the answer is no whole one."""
+    return is_cut(finish_reason(event))
+
+
+def _word(fields: object) -> str | None:
+    reason = fields.get(_FIELD) if isinstance(fields, dict) else None
+    return reason if isinstance(reason, str) and reason else None

@@ -1,0 +1,217 @@
+"""An answer that is no whole one says so over HTTP, for each provider's client."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from hosting.thread.finish import BROKEN_OFF
+from tests.fidelity.anthropic_messages import AnthropicMessages
+from tests.fidelity.finishing import CLIENTS, CUT, ENDS, HALF, THREAD, Finishing, last_event
+from tests.fidelity.responses import Responses
+from tests.fidelity.script import Answer, Call
+
+LENGTH = Answer(HALF, finish="length")
+
+
+def said(body: dict[str, Any]) -> tuple[Any, ...]:
+    """Return what a body says of its answer."""
+    return body["response"], body["finish_reason"], body["incomplete"]
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.parametrize("end", ENDS)
+@pytest.mark.behaviour("http.incomplete")
+async def test_an_answer_says_why_its_model_ended_it_and_whether_it_is_whole(client: str, end: str) -> None:
+    """In JSON, in headers, at the run's own address, and as the last event of a stream."""
+    answer, reason, is_incomplete = ENDS[end]
+    app = Finishing(client)
+
+    waited = await app.ask(answer)
+    read = await app.send("GET", f"{THREAD}/runs/{waited.json()['run_id']}")
+    streamed = await app.ask(answer, accept="text/event-stream")
+
+    expected = (HALF, reason, is_incomplete)
+    assert said(waited.json()) == said(read.json()) == said(last_event(streamed.text)) == expected
+    assert waited.headers["x-ms-finish-reason"] == reason
+    assert waited.headers.get("x-ms-incomplete") == ("true" if is_incomplete else None)
+
+
+@pytest.mark.parametrize("client", CLIENTS)
+@pytest.mark.behaviour("http.broken-off")
+async def test_an_answer_whose_stream_ends_without_its_providers_last_word_is_incomplete(client: str) -> None:
+    """The connection was closed in order, and no client raises."""
+    streamed = await Finishing(client).ask(CUT, accept="text/event-stream")
+
+    assert said(last_event(streamed.text)) == (HALF, BROKEN_OFF, True)
+
+
+@pytest.mark.behaviour("http.broken-off")
+async def test_a_stream_that_breaks_off_after_a_tool_call_is_not_taken_for_the_end_of_that_call() -> None:
+    """The reason of the model call before is none of the answer's."""
+    calls = Answer(calls=(Call("look", {"key": "k"}),))
+
+    streamed = await Finishing(tools="one").ask(calls, CUT, accept="text/event-stream")
+
+    assert said(last_event(streamed.text)) == (HALF, BROKEN_OFF, True)
+
+
+@pytest.mark.behaviour("http.incomplete")
+async def test_an_answer_in_text_says_so_in_its_headers() -> None:
+    """Its body is the model's words and nothing else."""
+    text = await Finishing().ask(LENGTH, accept="text/plain")
+
+    assert (text.text, text.headers["x-ms-finish-reason"], text.headers["x-ms-incomplete"]) == (HALF, "length", "true")
+
+
+@pytest.mark.behaviour("http.incomplete")
+async def test_lists_and_the_timeline_say_which_answers_are_incomplete() -> None:
+    """The run in the list, its model call and the whole in the timeline, and the entry of the conversation."""
+    app = Finishing()
+    run_id = (await app.ask(LENGTH)).json()["run_id"]
+    await app.ask(Answer("All of it."))
+
+    whole, cut = (await app.send("GET", f"{THREAD}/runs")).json()["runs"]
+    timeline = (await app.send("GET", f"{THREAD}/runs/{run_id}/timeline")).json()
+    entries = (await app.send("GET", f"{THREAD}/messages")).json()["entries"]
+
+    assert ("incomplete" in whole, cut["incomplete"]) == (False, True)
+    assert (timeline["finish_reason"], timeline["incomplete"]) == ("length", True)
+    (call,) = [step for step in timeline["steps"] if step["kind"] == "model_call"]
+    assert (call["finish_reason"], call["incomplete"]) == ("length", True)
+    by_run = {entry["run_id"]: entry for entry in entries if entry["type"] == "response"}
+    assert (by_run[run_id]["finish_reason"], by_run[run_id]["incomplete"]) == ("length", True)
+    assert [entry.get("incomplete") for entry in by_run.values()].count(True) == 1
+
+
+@pytest.mark.behaviour("http.incomplete")
+async def test_a_model_call_in_the_middle_that_was_cut_is_seen_in_the_timeline_alone() -> None:
+    """The answer is what the model said after it, and that is whole."""
+    cut = Answer("I look", calls=(Call("look", {"key": "k"}),))
+    app = Finishing(tools="one")
+    app.model.wire.reply = _ending(app.model.wire.reply, "I look", "content_filter")  # type: ignore[method-assign]
+
+    answer = (await app.ask(cut, Answer("Here."))).json()
+    timeline = (await app.send("GET", f"{THREAD}/runs/{answer['run_id']}/timeline")).json()
+
+    assert (answer["finish_reason"], answer["incomplete"]) == ("stop", False)
+    calls = [step for step in timeline["steps"] if step["kind"] == "model_call"]
+    assert [(call["finish_reason"], call.get("incomplete")) for call in calls] == [
+        ("content_filter", True),
+        ("stop", None),
+    ]
+
+
+def _ending(reply: Any, text: str, reason: str) -> Any:
+    """Return a wire's `reply` that ends the answer with that text for another reason."""
+
+    def changed(answer: Answer, number: int) -> dict[str, Any]:
+        body: dict[str, Any] = reply(answer, number)
+        if answer.text == text:
+            body["choices"][0]["finish_reason"] = reason
+        return body
+
+    return changed
+
+
+@pytest.mark.behaviour("http.incomplete")
+async def test_a_value_that_was_cut_fails_with_what_the_model_said_of_it() -> None:
+    """Not only that it does not fit."""
+    refused = await Finishing().ask(Answer('{"answer": "ha', finish="length"), response_format={"type": "object"})
+
+    assert (refused.status_code, refused.json()["code"]) == (500, "invalid_output")
+    assert refused.json()["detail"].startswith("The model did not end the answer (finish_reason 'length'). ")
+
+
+@pytest.mark.behaviour("http.incomplete")
+async def test_a_run_that_reached_the_limit_of_its_tool_calls_says_so() -> None:
+    """The framework's own sentence stands in the place of an answer."""
+    calls = Answer(calls=(Call("look", {"key": "k"}),))
+    app = Finishing(tools="one")
+
+    waited = (await app.ask(calls)).json()
+    streamed = last_event((await app.ask(calls, thread_id="u", accept="text/event-stream")).text)
+
+    assert [(body["finish_reason"], body["incomplete"]) for body in (waited, streamed)] == [("tool_limit", True)] * 2
+
+
+class _Paused(AnthropicMessages):
+    """Pauses each turn, as Anthropic does while its own tools are at work."""
+
+    def reply(self, answer: Answer, number: int) -> dict[str, Any]:
+        return {**super().reply(answer, number), "stop_reason": "pause_turn"}
+
+
+class _Failing(Responses):
+    """Fails in the middle of each answer."""
+
+    def reply(self, answer: Answer, number: int) -> dict[str, Any]:
+        error = {"code": "server_error", "message": "a secret"}
+        return {**super().reply(answer, number), "status": "failed", "error": error}
+
+
+class _Steered(Responses):
+    """Ends each answer for a reason for which the framework has no word."""
+
+    def reply(self, answer: Answer, number: int) -> dict[str, Any]:
+        return {**super().reply(answer, number), "status": "incomplete", "incomplete_details": {"reason": "steered"}}
+
+
+@pytest.mark.parametrize(
+    ("client", "wire", "reason"), [("anthropic", _Paused(), "pause_turn"), ("responses", _Steered(), "steered")]
+)
+@pytest.mark.behaviour("http.incomplete")
+async def test_what_the_frameworks_clients_do_not_pass_on_is_said_too(client: str, wire: Any, reason: str) -> None:
+    """A turn that its provider paused, and a reason that is none of the framework's."""
+    app = Finishing(client)
+    app.model.wire = wire
+
+    waited = (await app.ask(Answer(HALF))).json()
+    streamed = last_event((await app.ask(Answer(HALF), accept="text/event-stream")).text)
+
+    assert said(waited) == said(streamed) == (HALF, reason, True)
+
+
+@pytest.mark.parametrize("accept", ["application/json", "text/event-stream"])
+@pytest.mark.behaviour("http.incomplete")
+async def test_an_answer_that_its_provider_calls_failed_is_none(accept: str) -> None:
+    """It came with status 200, and the client raises nothing."""
+    app = Finishing("responses")
+    app.model.wire = _Failing()
+
+    reply = await app.ask(Answer(HALF), accept=accept)
+
+    body = last_event(reply.text) if accept == "text/event-stream" else reply.json()
+    assert (body["code"], "secret" in body["detail"]) == ("run_failed", False)
+
+
+@pytest.mark.behaviour("journal.finish-reasons")
+async def test_a_run_that_is_taken_over_has_the_reasons_that_were_recorded(tmp_path: Path) -> None:
+    """A process dies in the tool; the one after it replays the call before and gets the answer."""
+
+    app = Finishing(environ={"AGENT_LOG": f"sqlite:{tmp_path / 'log.sqlite'}"}, tools="one")
+    died = asyncio.Event()
+
+    def dies() -> asyncio.Future[None]:
+        died.set()
+        return asyncio.get_running_loop().create_future()
+
+    app.setting.before_tool = dies
+    calls = Answer(calls=(Call("look", {"key": "k"}),))
+    run_id = (await app.ask(calls, LENGTH, wait_for_response=False)).json()["run_id"]
+    await asyncio.wait_for(died.wait(), 5)
+    app.setting.before_tool = lambda: None
+    dead, app.host = app.host, app.process()
+    app.host.entities.take_over(dead.entities)
+    await asyncio.wait_for(app.host.entities.idle(), 15)
+
+    read = (await app.send("GET", f"{THREAD}/runs/{run_id}")).json()
+    timeline = (await app.send("GET", f"{THREAD}/runs/{run_id}/timeline")).json()
+
+    assert said(read) == (HALF, "length", True)
+    reasons = [step["finish_reason"] for step in timeline["steps"] if step["kind"] == "model_call"]
+    assert reasons == ["tool_calls", "length"]
+    assert len(app.model.turns[-1]) == 2
