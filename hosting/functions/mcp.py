@@ -26,6 +26,7 @@ from hosting.request.strict_json import parse_text
 from hosting.service.outcome import (
     approval_fields,
     completed_value,
+    incomplete_note,
     run_error,
     text_with_approvals,
     text_with_decisions,
@@ -33,6 +34,7 @@ from hosting.service.outcome import (
 from hosting.service.runs import PROTOCOL_WAIT_SECONDS, Runs
 from hosting.settings import Settings
 from hosting.thread.events import Completed
+from hosting.thread.finish import finish_reason, is_incomplete
 from hosting.thread.run import Run
 from hosting.visible import visible_line
 
@@ -69,6 +71,8 @@ def output_schema(plan: AgentPlan) -> dict[str, Any]:
             "response": {"type": "string", "description": "The agent's answer."},
             "thread_id": {**_ID, "description": "The conversation; give it as threadId to go on."},
             "run_id": {**_ID, "description": "The run that answered."},
+            "finish_reason": {"type": ["string", "null"], "description": "Why the model ended its answer, if known."},
+            "incomplete": {"type": "boolean", "description": "true: the answer is no whole one."},
             **({} if wanted is None else {"value": value}),
             "pending_approvals": {
                 "type": "array",
@@ -175,8 +179,10 @@ def _tool_result(run: Run, plan: AgentPlan, waited_seconds: float, settings: Set
             last = f"\n\nthread_id: {run.accepted.thread_id}" if settings.mcp_thread_in_text else ""
             if not end.approvals:
                 value = completed_value(end)
-                structured = {"response": text, **where, **({} if value is None else {"value": value})}
-                return _envelope(f"{text}{last}", structured, is_error=False)
+                finish = {"finish_reason": finish_reason(end), "incomplete": is_incomplete(end)}
+                structured = {"response": text, **where, **finish, **({} if value is None else {"value": value})}
+                shown = "\n\n".join(filter(None, [text, incomplete_note(end)]))
+                return _envelope(f"{shown}{last}", structured, is_error=False)
             waiting = {"pending_approvals": approval_fields(run, end.approvals)}
             with_calls = f"{text_with_decisions(run, end)}\n\n{_how_to_answer(run, plan)}"
             return _envelope(f"{with_calls}{last}", {"response": text, **waiting, **where}, is_error=False)

@@ -41,6 +41,7 @@ from hosting.service.webhook_client import INSIDE, Posted, post
 from hosting.service.webhook_notes import KEPT_SECONDS, PAUSES, WebhookNotes
 from hosting.thread.commands import Refused, SetReceiver
 from hosting.thread.events import Accepted, Completed, Terminal
+from hosting.thread.finish import finish_reason, is_incomplete
 from hosting.thread.head import Head
 from hosting.thread.run import Run
 from hosting.webhooks import WebhookRules, begun_by
@@ -327,7 +328,9 @@ class Webhooks:
         if isinstance(terminal, Completed) and terminal.approvals:
             shown["approvals"] = [approval.id for approval in terminal.approvals]
             shown["approvals_url"] = f"{thread}/approvals"
-        elif not isinstance(terminal, Completed):
+        elif isinstance(terminal, Completed):
+            shown |= {"finish_reason": finish_reason(terminal), "incomplete": is_incomplete(terminal)}
+        else:
             shown["code"] = terminal.code
         return {"type": event_of(terminal), "timestamp": utc(terminal.at), "data": shown}
 

@@ -27,4 +27,5 @@ BEHAVIOURS = {
     "a2a.killed": "A task of a killed host goes on elsewhere, and a reader that subscribes again has all of it.",
     "a2a.push": "Receivers of a task are notified of its states, signed and until they take it, and of nothing inside.",
     "a2a.fuzzed": "Whatever request is sent, the answer is a result or an error of the protocol's shape.",
+    "a2a.incomplete": "A task says why its model ended the answer, and that an answer is no whole one.",
 }

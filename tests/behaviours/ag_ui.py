@@ -21,4 +21,5 @@ BEHAVIOURS = {
     "ag-ui.chat-client": "agent-framework's AGUIChatClient chats and approves; after a kill its next message has its "
     "turn after the run.",
     "ag-ui.killed": "A run of a killed host goes on elsewhere, and a client that sends it again has each word once.",
+    "ag-ui.incomplete": "A run whose answer is no whole one says so in its result.",
 }

@@ -21,4 +21,5 @@ BEHAVIOURS = {
     "(docs/mcp.md).",
     "mcp.resources": "The local host lists and reads an app's MCP resources as the extension does.",
     "mcp.prompts": "The local host lists and gives an app's MCP prompts as the extension does.",
+    "mcp.incomplete": "A result says in text and in structure that its answer is no whole one.",
 }

@@ -36,4 +36,5 @@ BEHAVIOURS = {
     "responses.devui": "The page of agent-framework's DevUI chats, has its conversations after a reload, and shows why "
     "a run failed.",
     "responses.approvals": "Tool calls that wait for a person are approval requests, answered once, all together.",
+    "responses.incomplete": "A response whose answer is no whole one is incomplete, with the reason.",
 }

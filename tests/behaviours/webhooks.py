@@ -9,5 +9,6 @@ BEHAVIOURS = {
     "webhooks.apart": "A receiver that hangs delays no delivery to another one (docs/webhooks.md).",
     "webhooks.shown": "What a receiver did not take is listed with its answer, and sent again (docs/webhooks.md).",
     "webhooks.deleted": "Of a deleted thread nothing is told, and nothing is kept (docs/webhooks.md).",
+    "webhooks.incomplete": "A webhook says whether the answer is whole (docs/webhooks.md).",
 }
 """The issue's rules."""

@@ -28,4 +28,5 @@ BEHAVIOURS = {
     "workflows.graph": "The executors of a workflow, and how they are connected, are listed with it.",
     "workflows.tells-where": "An executor knows the URL at which a person answers what it asks.",
     "workflows.refused": "What cannot be hosted as a workflow is refused at start-up, with what to do.",
+    "workflows.incomplete": "An answer of a workflow is incomplete as soon as one that it is made of is.",
 }

@@ -16,6 +16,7 @@ from hosting.http.a2a import names
 from hosting.http.a2a.objects import (
     approvals_message,
     artifact,
+    finish_metadata,
     parts_beside_text,
     status_message,
     timestamp,
@@ -24,7 +25,7 @@ from hosting.http.a2a.objects import (
 from hosting.names import Address
 from hosting.request.run_request import PendingApproval
 from hosting.service.broadcast import DeltaText, LoggedEvent, Update
-from hosting.service.outcome import completed_text
+from hosting.service.outcome import completed_text, incomplete_note
 from hosting.thread.events import Accepted, Cancelled, Claimed, Completed, Delta, Event, Reset, RunEvent, Terminal
 from hosting.thread.run import Run
 
@@ -32,6 +33,9 @@ SUBMITTED, WORKING = "TASK_STATE_SUBMITTED", "TASK_STATE_WORKING"
 INPUT_REQUIRED = "TASK_STATE_INPUT_REQUIRED"
 COMPLETED, FAILED, CANCELED = "TASK_STATE_COMPLETED", "TASK_STATE_FAILED", "TASK_STATE_CANCELED"
 TERMINAL = (COMPLETED, FAILED, CANCELED)
+
+INCOMPLETE = "incomplete"
+"""The code of a completed task's status whose answer is no whole one."""
 
 CANCELS = "cancels"
 """What a run has in its `wire` that goes on with a task only because that was canceled while it waited."""
@@ -89,7 +93,7 @@ class TaskFold:
 
     def task(self, history_length: int | None = None, *, with_artifacts: bool = True) -> dict[str, Any]:
         """Return the task as it stands, with so many of its newest messages; None is for all."""
-        task: dict[str, Any] = {"id": self.id, "contextId": self.context_id, "status": self._status()}
+        task: dict[str, Any] = {**self._named("id"), "status": self._status()}
         if with_artifacts:
             task["artifacts"] = [artifact(run_id, parts) for run_id in self._texts if (parts := self._parts(run_id))]
         if history_length is None or history_length > 0:
@@ -207,7 +211,11 @@ class TaskFold:
                 sent.append(self._update(more, appends=bool(self._sent)))
             if end.approvals:
                 return [*sent, *self._ask(position)]
-            return [*sent, *self._turn(COMPLETED, end.at)]
+            note = incomplete_note(end)
+            shown = (
+                status_message(self.run, position, self.id, [{"text": note}], {"code": INCOMPLETE}) if note else None
+            )
+            return [*sent, *self._turn(COMPLETED, end.at, shown)]
         self._texts[self.run.run_id] = self.run.text  # text that was not logged counts for nobody
         sent = self._send(is_whole=True)
         if isinstance(end, Cancelled):
@@ -228,10 +236,15 @@ class TaskFold:
 
     def _turn(self, state: str, at: float, message: dict[str, Any] | None = None) -> list[Payload]:
         self.state, self.since, self._message = state, at, message
-        return [{"statusUpdate": {**self._ids(), "status": self._status()}}]
+        return [{"statusUpdate": {**self._named("taskId"), "status": self._status()}}]
 
     def _ids(self) -> dict[str, Any]:
         return {"taskId": self.id, "contextId": self.context_id}
+
+    def _named(self, name: str) -> dict[str, Any]:
+        """Return the ids, the task's by this name, and of a task that is completed why its model ended the answer."""
+        end = self.run.certain_end if self.run is not None and self.state == COMPLETED else None
+        return {name: self.id, "contextId": self.context_id, **finish_metadata(end)}
 
     def _status(self) -> dict[str, Any]:
         status = {"state": self.state, "timestamp": timestamp(self.since)}

@@ -18,7 +18,8 @@ from hosting.request.contents import ModelInputs
 from hosting.request.run_request import UserMessage
 from hosting.request.strict_json import parse_json
 from hosting.service.outcome import approval_fields, completed_value
-from hosting.thread.events import Accepted, Completed
+from hosting.thread.events import Accepted, Completed, Terminal
+from hosting.thread.finish import finish_reason, is_incomplete
 from hosting.thread.run import Run
 from hosting.visible import visible_json, visible_line
 
@@ -39,6 +40,12 @@ def timestamp(at: float) -> str:
 def artifact(run_id: str, parts: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the answer of a run, or some of its parts."""
     return {"artifactId": run_id, "name": "answer", "parts": parts}
+
+
+def finish_metadata(end: Terminal | None) -> dict[str, Any]:
+    """Return the member that says why the model ended an answer: the protocol has no state for one in part."""
+    reason = finish_reason(end)
+    return {} if reason is None else {"metadata": {"finish_reason": reason, "incomplete": is_incomplete(end)}}
 
 
 def parts_beside_text(accepted: Accepted, end: Completed) -> list[dict[str, Any]]:

@@ -39,6 +39,7 @@ from hosting.thread.events import (
     ToolResult,
     ToolStarted,
 )
+from hosting.thread.finish import finish_reason, is_incomplete
 from hosting.thread.run import Run
 from hosting.visible import visible_line
 
@@ -159,7 +160,7 @@ class RunFold:
         self._send("MESSAGES_SNAPSHOT", messages=[*self._history, *shown])
 
     def _finish(self, end: Terminal, outcome: Mapping[str, Any]) -> None:
-        self._send("RUN_FINISHED", **self._ids, outcome=outcome, **_usage(end))
+        self._send("RUN_FINISHED", **self._ids, outcome=outcome, **_result(end), **_usage(end))
 
     def _say(self, offset: int, text: str) -> None:
         """Put text at that offset of the answer; what is there already is not sent again."""
@@ -279,6 +280,12 @@ def _interrupt(approval: PendingApproval) -> dict[str, Any]:
         "toolCallId": approval.id,
         "responseSchema": ANSWER_SCHEMA,
     }
+
+
+def _result(end: Terminal) -> dict[str, Any]:
+    """Return the member that says why the model ended its answer: the protocol has no word for a success in part."""
+    reason = finish_reason(end)
+    return {} if reason is None else {"result": {"finishReason": reason, "incomplete": is_incomplete(end)}}
 
 
 def _usage(end: Terminal) -> dict[str, Any]:

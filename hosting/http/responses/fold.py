@@ -36,13 +36,14 @@ from hosting.thread.events import (
     ToolResult,
     ToolStarted,
 )
+from hosting.thread.finish import is_incomplete
 from hosting.thread.run import Run
 
 _ATTEMPT = 2**32
 _END = 2**20 * _ATTEMPT
 """Below 2**53, up to which every client's numbers are exact."""
 
-_ENDS = {"completed": "response.completed", "cancelled": "response.incomplete"}
+_ENDS = {status: f"response.{status}" for status in ("completed", "incomplete")} | {"cancelled": "response.incomplete"}
 
 
 @dataclass(frozen=True)
@@ -310,7 +311,7 @@ class ResponseFold:
         same = common_length(self._text, answer)
         if same < max(len(self._text), len(answer)):
             self._put(same, answer[same:])
-        self._end_message()
+        self._end_message("incomplete" if is_incomplete(event) else "completed")
         for approval in event.approvals:
             self._done(self._add(approval_item(self.agent, approval)))
         self._end()

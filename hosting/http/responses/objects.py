@@ -11,10 +11,12 @@ from hosting.http.responses.names import conversation_id, response_id
 from hosting.http.timeline import arguments_text
 from hosting.request.run_request import PendingApproval, ResponseFormat, UserMessage
 from hosting.thread.events import Cancelled, Completed, Terminal
+from hosting.thread.finish import finish_reason, is_incomplete
 from hosting.thread.run import Run
 
 MOST_ITEMS = 100
 _DEFAULT_ITEMS = 20
+_INCOMPLETE = {"length": "max_output_tokens"} | {word: word for word in ("content_filter", "max_messages", "steered")}
 
 
 def response_object(agent: str, run: Run, output: list[dict[str, Any]]) -> dict[str, Any]:
@@ -26,12 +28,12 @@ def response_object(agent: str, run: Run, output: list[dict[str, Any]]) -> dict[
         "id": response_id(run),
         "object": "response",
         "created_at": int(accepted.at),
-        "completed_at": int(end.at) if isinstance(end, Completed) else None,
+        "completed_at": int(end.at) if isinstance(end, Completed) and not is_incomplete(end) else None,
         "status": _status(run, end),
         "background": bool(wire.get("background")),
         "conversation": named if wire.get("in_conversation") else None,
         "error": _error(end),
-        "incomplete_details": None,
+        "incomplete_details": _incomplete_details(end),
         "instructions": None,
         "max_output_tokens": None,
         "metadata": wire.get("metadata") or {},
@@ -53,8 +55,16 @@ def _status(run: Run, end: Terminal | None) -> str:
     if end is None:
         return "queued" if run.claim is None else "in_progress"
     if isinstance(end, Completed):
-        return "completed"
+        return "incomplete" if is_incomplete(end) else "completed"
     return "cancelled" if isinstance(end, Cancelled) else "failed"
+
+
+def _incomplete_details(end: Terminal | None) -> dict[str, Any] | None:
+    """Return why an answer is no whole one; where the protocol has no word for it, `type` is the model's own."""
+    if not is_incomplete(end):
+        return None
+    reason = finish_reason(end)
+    return {"reason": _INCOMPLETE[str(reason)]} if reason in _INCOMPLETE else {"reason": None, "type": reason}
 
 
 def _error(end: Terminal | None) -> dict[str, Any] | None:

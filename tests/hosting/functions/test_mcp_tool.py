@@ -42,6 +42,8 @@ async def test_a_tool_call_answers_in_text_and_in_structure(direct_host: DirectH
             "response": "echo: hello",
             "thread_id": structure["thread_id"],
             "run_id": structure["run_id"],
+            "finish_reason": None,
+            "incomplete": False,
         },
         "isError": False,
     }

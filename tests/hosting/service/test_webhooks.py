@@ -46,6 +46,7 @@ async def test_a_receiver_is_told_how_a_run_ended_and_the_official_verifier_take
     )
     assert told.pop("timestamp").endswith("Z")
     data = {"agent": "Joker", "thread_id": "t", "run_id": run_id, "status": "success", "run_url": f"{RUN}/{run_id}"}
+    data |= {"finish_reason": None, "incomplete": False}
     assert told == {"type": "run.completed", "data": data}
     assert shown.json()["response"] == "a secret"
 

@@ -10,10 +10,10 @@ from openai.types.conversations import Conversation, ConversationDeletedResource
 
 from hosting.app import Principal
 from hosting.service.archiving import PAGE_BYTES
-from tests.hosting.http.responses.strictly import strictly
 from tests.hosting.http.responses.wired import Wired, answer_to, asked, events_of
 from tests.support.app.scripted import scripted_agent
 from tests.support.made_app import app_of, served
+from tests.support.strictly import strictly
 
 
 @pytest.mark.behaviour("responses.continued")

@@ -13,7 +13,6 @@ from hosting.names import Address
 from hosting.service.broadcast import DeltaText, Update
 from hosting.thread.events import Accepted, Delta, ModelResult
 from hosting.thread.run import unanswered
-from tests.hosting.http.responses.strictly import event, response
 from tests.support.run_events import (
     AT,
     CHANGED,
@@ -27,6 +26,7 @@ from tests.support.run_events import (
     started,
     updates,
 )
+from tests.support.strictly import event, response
 
 
 def folded(given: Iterable[Update]) -> list[WireEvent]:

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from hosting.http.responses.requests import REFUSED, SERVED, WITHOUT_EFFECT
-from tests.hosting.http.responses.strictly import response
 from tests.hosting.http.responses.wired import Wired
 from tests.support.any_json import AnyJson
 from tests.support.seeds import repeated
+from tests.support.strictly import response
 
 FIELDS = sorted(SERVED | WITHOUT_EFFECT | REFUSED.keys())
 TEXTS = (

@@ -16,10 +16,10 @@ from hosting.errors import ConfigurationError
 from hosting.functions.wires import WIRES
 from hosting.http.responses.names import OPERATIONS
 from hosting.http.responses.requests import REFUSED, SERVED, WITHOUT_EFFECT
-from tests.hosting.http.responses.strictly import strictly
 from tests.hosting.http.responses.wired import Wired
 from tests.support.app.scripted import scripted_agent
 from tests.support.made_app import app_of, triggers
+from tests.support.strictly import strictly
 
 PAGE = (Path(__file__).parents[4] / "docs" / "responses.md").read_text(encoding="utf-8")
 

@@ -10,12 +10,12 @@ import httpx2
 from openai import AsyncOpenAI
 from openai.types.responses import Response
 
-from tests.hosting.http.responses.strictly import event, response
 from tests.support.app.scripted import scripted_agent
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.clerk import clerk
 from tests.support.direct import DirectHost
 from tests.support.made_app import MEMORY, app_of
+from tests.support.strictly import event, response
 
 URL = "http://app.example/api/openai/v1"
 
