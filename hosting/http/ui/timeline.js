@@ -115,7 +115,7 @@ function named(step) {
     case "attempt":
       return [`Attempt ${step.attempt}`, step.code ? el("span", { class: "note" }, ` ${LEFT[step.code] ?? step.code}`) : "", used]
     case "model_call":
-      return [step.tools.length ? `Model asks for ${step.tools.join(", ")}` : "Model answers", used]
+      return [step.tools.length ? `Model asks for ${step.tools.join(", ")}` : "Model answers", step.incomplete ? el("span", { class: "note" }, ` incomplete: ${step.finish_reason}`) : "", used]
     case "tool_call":
       return [el("code", {}, step.tool)]
     case "executor":

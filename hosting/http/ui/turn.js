@@ -9,6 +9,12 @@ import { timelineButton } from "./timeline.js"
 
 const WRITTEN = new Set(["text", "data", "uri"]) // what a person writes or attaches
 const TEXT_OF_END = { cancelled: "Stopped", failed: "Failed" }
+const WHY_INCOMPLETE = {
+  length: "the model reached its limit of tokens",
+  content_filter: "a filter of the model's provider stopped it",
+  broken_off: "the connection to the model ended too early",
+  tool_limit: "the agent has called tools as often as it may",
+}
 
 /** The turn of one run. `element` stands in the conversation. */
 export class Turn {
@@ -30,8 +36,9 @@ export class Turn {
     this.answer = el("div", { class: "markdown" })
     this.state = el("p", { class: "state" })
     this.foot = el("div", { class: "foot" }, this.state)
+    this.incomplete = el("p", { class: "incomplete", role: "note", hidden: true })
     this.cards = el("div", { class: "cards" })
-    this.response = el("div", { class: "response" }, graph?.element, this.stepList, this.answer, this.cards, this.foot)
+    this.response = el("div", { class: "response" }, graph?.element, this.stepList, this.answer, this.incomplete, this.cards, this.foot)
     const heading = el("h2", { class: "hidden" }, `A turn of ${agent}`)
     this.element = el("article", { class: "turn" }, heading, this.request, this.edit, this.response)
     this.response.hidden = true
@@ -147,9 +154,10 @@ export class Turn {
     body.append(valueNode(error ? "Error" : "Result", error ?? result))
   }
 
-  _on_completed({ response, usage, cost, pending_approvals: waiting, asked = waiting?.length }) {
+  _on_completed({ response, usage, cost, incomplete, finish_reason: reason, pending_approvals: waiting, asked = waiting?.length }) {
     if (!waiting?.length) this.characters = [...response]
     this._draw(true)
+    if (incomplete) this._sayIncomplete(reason)
     this._end("completed")
     for (const { id, tool, arguments: given } of waiting ?? []) this._on_tool_call({ id, tool, arguments: given })
     for (const { step, took } of this.steps.values())
@@ -189,6 +197,14 @@ export class Turn {
     const made = button(says, () => this.fork((body ??= drawn()), contents), "quiet small")
     made.title = title
     return made
+  }
+
+  /** Say that the answer is no whole one. */
+  _sayIncomplete(reason) {
+    const text = `This answer is incomplete: ${WHY_INCOMPLETE[reason] ?? `the model did not end it (${visible(reason)})`}.`
+    this.incomplete.textContent = text
+    this.incomplete.hidden = false
+    if (this.isHeard) announce(text)
   }
 
   _end(how) {
@@ -266,5 +282,6 @@ export function* storedEvents(entry) {
       }
     }
   const usage = { total_token_count: entry.usage?.totalTokenCount }
-  yield ["completed", { response: texts.join("\n\n"), usage, run_id: entry.run_id, asked }]
+  const { run_id, finish_reason, incomplete } = entry
+  yield ["completed", { response: texts.join("\n\n"), usage, run_id, finish_reason, incomplete, asked }]
 }

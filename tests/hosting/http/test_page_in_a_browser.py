@@ -100,6 +100,28 @@ async def test_an_answer_is_copied_and_a_message_that_failed_is_written_again(ho
     assert (copied, written) == ("one **two** three", "fail")
 
 
+@pytest.mark.behaviour("page.incomplete")
+async def test_an_answer_that_is_no_whole_one_says_so_under_it_also_after_a_reload(host: RunningHost) -> None:
+    """Its timeline says which answer of the model it was."""
+    async with browsed(host.origin) as browser:
+        page = await browser.open("#/writer")
+        note = page.get_by_role("note").filter(has_text="This answer is incomplete")
+        await ask(page, "whole")
+        await ended(page)
+        await expect(note).to_be_hidden()
+        await ask(page, "cut half a senten")
+        await ended(page, number=2)
+        now = await note.text_content()
+        await page.reload()
+        await ended(page, number=2)
+        later = await note.text_content()
+        await page.get_by_role("button", name="Timeline").last.click()
+        step = await page.locator(".step-row.model_call .what").text_content()
+
+    assert now == later == "This answer is incomplete: the model reached its limit of tokens."
+    assert step == "Model answers incomplete: length"
+
+
 @pytest.mark.behaviour("page.verbs")
 async def test_who_scrolled_up_comes_back_to_the_newest_message_by_a_button(host: RunningHost) -> None:
     """Which is there only then."""

@@ -20,6 +20,7 @@ from agent_framework import (
     ChatResponse,
     ChatResponseUpdate,
     Content,
+    FinishReason,
     FunctionInvocationLayer,
     Message,
     ResponseStream,
@@ -37,7 +38,7 @@ WORD_SECONDS = float(os.environ.get("WORD_SECONDS", "0.03"))
 
 
 class WriterModel(BaseChatClient[Any]):
-    """Says what stands in the message, word by word; `fail` fails."""
+    """Says what stands in the message, word by word; `fail` fails, `cut WORDS` says them and reaches its limit."""
 
     def _inner_get_response(
         self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
@@ -48,14 +49,18 @@ class WriterModel(BaseChatClient[Any]):
     async def _whole(self, said: str) -> ChatResponse[Any]:
         if said == "fail":
             raise ValueError("the writer has no ink")
-        return ChatResponse(messages=Message("assistant", [said]))
+        return ChatResponse(messages=Message("assistant", [said]), finish_reason=_finish(said))
 
     async def _words(self, said: str) -> AsyncIterator[ChatResponseUpdate]:
         if said == "fail":
             raise ValueError("the writer has no ink")
         for piece in re.findall(r"\s*\S+", said):
             await asyncio.sleep(WORD_SECONDS)
-            yield ChatResponseUpdate(role="assistant", contents=[Content.from_text(piece)])
+            yield ChatResponseUpdate(role="assistant", contents=[Content.from_text(piece)], finish_reason=_finish(said))
+
+
+def _finish(said: str) -> FinishReason:
+    return FinishReason("length" if said.startswith("cut ") else "stop")
 
 
 class WriterClient(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], WriterModel):
