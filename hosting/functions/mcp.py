@@ -177,15 +177,15 @@ def _tool_result(run: Run, plan: AgentPlan, waited_seconds: float, settings: Set
         case Completed() as end:
             text = text_with_approvals(end)
             last = f"\n\nthread_id: {run.accepted.thread_id}" if settings.mcp_thread_in_text else ""
+            finish = {"finish_reason": finish_reason(end), "incomplete": is_incomplete(end)}
             if not end.approvals:
                 value = completed_value(end)
-                finish = {"finish_reason": finish_reason(end), "incomplete": is_incomplete(end)}
                 structured = {"response": text, **where, **finish, **({} if value is None else {"value": value})}
                 shown = "\n\n".join(filter(None, [text, incomplete_note(end)]))
                 return _envelope(f"{shown}{last}", structured, is_error=False)
             waiting = {"pending_approvals": approval_fields(run, end.approvals)}
             with_calls = f"{text_with_decisions(run, end)}\n\n{_how_to_answer(run, plan)}"
-            return _envelope(f"{with_calls}{last}", {"response": text, **waiting, **where}, is_error=False)
+            return _envelope(f"{with_calls}{last}", {"response": text, **waiting, **where, **finish}, is_error=False)
         case None:
             late = f"The {plan.kind} has not answered within {waited_seconds:g} s. {_how_to_go_on(run, plan)}"
             return _envelope(late, {"code": "run_pending", **where}, is_error=True)

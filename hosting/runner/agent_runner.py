@@ -18,7 +18,6 @@ from agent_framework import (
     ChatMiddleware,
     ChatMiddlewareLayer,
     Content,
-    FinishReason,
     FunctionInvocationContext,
     FunctionMiddleware,
     Message,
@@ -46,9 +45,9 @@ from hosting.runner.agent_loop import RUN, AgentLoop, Stop
 from hosting.runner.callbacks import Listener
 from hosting.runner.causes import named_cause, unreached_address
 from hosting.runner.deltas import DeltaWriter
-from hosting.runner.finish_reasons import FinishReasons
+from hosting.runner.finish_reasons import FinishReasons, reason_of_no_answer
 from hosting.runner.format_fallback import FormatFallback, SchemaInInstructions
-from hosting.runner.framework import agents_within, clear_session, gave_up, keeps_journal, tools_with_code, uncounted_in
+from hosting.runner.framework import agents_within, clear_session, keeps_journal, tools_with_code, uncounted_in
 from hosting.runner.held_run import StaleTokenError
 from hosting.runner.history import SessionHistory, history_source, uncompacted
 from hosting.runner.pairs import WholeCalls, whole, whole_before_open
@@ -56,7 +55,7 @@ from hosting.runner.room import RoomForCalls, leaves_out, without_room
 from hosting.runner.session_changes import refuse_type
 from hosting.runner.steps import AgentSteps, StepRecorder
 from hosting.runner.steps import middleware as steps_middleware
-from hosting.thread.finish import TOOL_LIMIT, is_cut
+from hosting.thread.finish import is_cut
 from hosting.thread.messages import approval_requests
 from hosting.thread.run import Run
 from hosting.visible import visible_line
@@ -262,8 +261,7 @@ class AgentRunner:
             raise recorder.cause
         added = [] if history is None else history.end()
         response.messages = uncompacted(response.messages)
-        if gave_up(response):
-            response.finish_reason = FinishReason(TOOL_LIMIT)
+        response.finish_reason = reason_of_no_answer(response.messages[-1:]) or response.finish_reason
         wanted = attempt.request.response_format or self._own_format
         if wanted is not None and not _ends_with_calls(response):
             texts = (message.text for message in reversed(response.messages) if message.role == "assistant")
@@ -362,9 +360,9 @@ class ToolsOff(FunctionMiddleware):
 
 
 def _why_no_value(response: AgentResponse[Any]) -> str:
-    """Return why an answer is not in its format, where its model did not end it: a sentence, or nothing."""
+    """Return why an answer is not in its format, where it is no whole one: a sentence, or nothing."""
     if is_cut(response.finish_reason):
-        return f"The model did not end the answer (finish_reason {visible_line(str(response.finish_reason))!r:.80}). "
+        return f"The answer is not whole (finish_reason {visible_line(str(response.finish_reason))!r:.80}). "
     return ""
 
 

@@ -11,13 +11,24 @@ run's end. This stands inside the journal: an answer that is replayed has its wo
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
-from agent_framework import ChatContext, ChatMiddleware, ChatResponse, ChatResponseUpdate, FinishReason, ResponseStream
+from agent_framework import (
+    ChatContext,
+    ChatMiddleware,
+    ChatResponse,
+    ChatResponseUpdate,
+    FinishReason,
+    Message,
+    ResponseInvalidatedException,
+    ResponseStream,
+)
 from agent_framework.exceptions import ChatClientException
 
-from hosting.thread.finish import BROKEN_OFF
+from hosting.runner.framework import is_refusal, is_surrender
+from hosting.thread.finish import BROKEN_OFF, REFUSAL, TOOL_LIMIT, is_cut
 
 _CHUNK = "chat.completion.chunk"
 _BEGINNINGS = ("response.created", "response.in_progress", "message_start")
@@ -32,13 +43,18 @@ class FinishReasons(ChatMiddleware):
     """Stands around each model call, and sees to it that its answer has the reason for which it ended."""
 
     async def process(self, context: ChatContext, call_next: Callable[[], Awaitable[None]]) -> None:
-        """Call the model. Raises `ChatClientException` for an answer that the provider itself calls failed."""
+        """Call the model.
+
+        Raises `ChatClientException` for an answer that its provider itself calls failed, and for one that was cut
+        in the arguments of a tool call.
+        """
         await call_next()
         if isinstance(context.result, ResponseStream):
             context.result = _to_its_end(context.result)
         elif isinstance(context.result, ChatResponse):
             hidden = _hidden_reason(context.result.raw_representation)
             context.result.finish_reason = hidden or context.result.finish_reason
+            _check_calls(context.result)
 
 
 def _to_its_end(
@@ -66,9 +82,37 @@ def _to_its_end(
     async def response(_: object) -> ChatResponse[Any]:
         whole: ChatResponse[Any] = await stream.get_final_response()
         whole.finish_reason = reason or whole.finish_reason
+        _check_calls(whole)
         return whole
 
     return ResponseStream(updates(), finalizer=response)
+
+
+def reason_of_no_answer(messages: Sequence[Message]) -> FinishReason | None:
+    """Return why one of these messages is there in place of an answer; None where none is."""
+    if any(map(is_surrender, messages)):
+        return FinishReason(TOOL_LIMIT)
+    is_refused = any(is_refusal(content) for message in messages for content in message.contents)
+    return FinishReason(REFUSAL) if is_refused else None
+
+
+def _check_calls(answer: ChatResponse[Any]) -> None:
+    """Raise for a call whose arguments were cut: the framework would make it without any, if its tool needs none.
+
+    The framework's client for Anthropic does the same.
+    """
+    if not is_cut(answer.finish_reason):
+        return
+    for content in (content for message in answer.messages for content in message.contents):
+        if content.type == "function_call" and not content.hosted and not _are_whole(content.arguments):
+            raise ResponseInvalidatedException(f"The answer was cut in a call of {content.name!r}, which is not made.")
+
+
+def _are_whole(arguments: object) -> bool:
+    try:
+        return isinstance(json.loads(arguments) if isinstance(arguments, str) else arguments, Mapping)
+    except ValueError:
+        return False
 
 
 def _word(update: ChatResponseUpdate) -> FinishReason | None:

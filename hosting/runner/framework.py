@@ -21,12 +21,12 @@ from typing import Any, TypeGuard
 from agent_framework import (
     Agent,
     AgentExecutor,
-    AgentResponse,
     AgentSession,
     BaseChatClient,
     ChatContext,
     ChatMiddlewareLayer,
     ChatResponse,
+    Content,
     Executor,
     FileMemoryProvider,
     FunctionInvocationLayer,
@@ -34,6 +34,7 @@ from agent_framework import (
     MCPStdioTool,
     MCPStreamableHTTPTool,
     MCPWebsocketTool,
+    Message,
     SubWorkflowRequestMessage,
     SupportsAgentRun,
     Workflow,
@@ -250,9 +251,14 @@ def read_checkpoint(text: str, allowed: frozenset[str]) -> WorkflowCheckpoint:
     return WorkflowCheckpoint.from_dict(decode_checkpoint_value(json.loads(text), allowed_types=allowed | _TYPES))
 
 
-def gave_up(response: AgentResponse[Any]) -> bool:
-    """Return whether the framework's loop ended the run with a sentence of its own, at its limit of tool calls."""
-    return bool(response.messages) and response.messages[-1].text == _GAVE_UP
+def is_surrender(message: Message) -> bool:
+    """Return whether the framework's loop put the message in place of an answer, at its limit of tool calls."""
+    return message.text == _GAVE_UP
+
+
+def is_refusal(content: Content) -> bool:
+    """Return whether the model says by this text that it does not answer: clients of OpenAI's APIs mark it so."""
+    return content.type == "text" and content.additional_properties.get("model_output_kind") == "refusal"
 
 
 def is_idempotent(tool: Any) -> bool:

@@ -15,6 +15,7 @@ from agent_framework import AgentResponse, AgentResponseUpdate, Content, Message
 from pydantic import TypeAdapter
 
 from hosting.runner.agent_runner import with_value
+from hosting.runner.finish_reasons import reason_of_no_answer
 from hosting.thread.finish import is_cut
 from hosting.workflows import json_text
 from state.json_values import to_json_value
@@ -60,7 +61,8 @@ class WorkflowAnswer:
         self._flush()
         response: AgentResponse[Any] = AgentResponse.from_updates(self.updates)
         cut = (update.finish_reason for update in self.updates if is_cut(update.finish_reason))
-        response.finish_reason = next(cut, response.finish_reason)
+        none = reason_of_no_answer(response.messages)
+        response.finish_reason = none or next(cut, response.finish_reason)
         if not self.has_values:
             return response
         return with_value(response, self.values[0] if len(self.values) == 1 else self.values)

@@ -90,7 +90,7 @@ class Approval(TypedDict):
 class CompletedRun(RunIds):
     """The agent's answer. `value` when a format was asked for, or a workflow yielded one.
 
-    `incomplete`: the model did not end the answer, for the reason `finish_reason`, which is null where nobody gave one.
+    `incomplete`: the answer is no whole one, for the reason `finish_reason`, which is null where nobody gave one.
     `pending_approvals` are the tool calls that waited for an approval when the run ended. `kept` is false when the
     conversation lacks the answer. `cost` is a decimal number as text, in the unit of the app's own prices. `budget` is
     what is left of the run's own; in the answer to the request that began it, of its thread's or your day's, if any.
@@ -266,7 +266,7 @@ def _tools(approvals: Sequence[PendingApproval], *, asks: bool) -> str:
 def incomplete_note(terminal: Completed) -> str:
     """Return a sentence for those who read text only, where the answer is no whole one; else nothing."""
     reason = visible_line(finish_reason(terminal) or "")[:80]
-    return f"This answer is incomplete: the model did not end it ({reason})." if is_incomplete(terminal) else ""
+    return f"This answer is incomplete: its finish_reason is {reason}." if is_incomplete(terminal) else ""
 
 
 def completed_text(terminal: Completed) -> str:

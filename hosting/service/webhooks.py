@@ -325,12 +325,12 @@ class Webhooks:
         }
         if end.owner is not None:
             shown["owner"] = end.owner
+        if isinstance(terminal, Completed):
+            shown |= {"finish_reason": finish_reason(terminal), "incomplete": is_incomplete(terminal)}
         if isinstance(terminal, Completed) and terminal.approvals:
             shown["approvals"] = [approval.id for approval in terminal.approvals]
             shown["approvals_url"] = f"{thread}/approvals"
-        elif isinstance(terminal, Completed):
-            shown |= {"finish_reason": finish_reason(terminal), "incomplete": is_incomplete(terminal)}
-        else:
+        elif not isinstance(terminal, Completed):
             shown["code"] = terminal.code
         return {"type": event_of(terminal), "timestamp": utc(terminal.at), "data": shown}
 

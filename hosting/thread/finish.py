@@ -20,6 +20,9 @@ BROKEN_OFF: Final = "broken_off"
 TOOL_LIMIT: Final = "tool_limit"
 """The framework made no more tool calls, and the model had nothing to say without them."""
 
+REFUSAL: Final = "refusal"
+"""The model says that it does not answer, in words that its provider marks as such."""
+
 _FIELD: Final = "finish_reason"
 _WHOLE: Final = frozenset(
     {"stop", "tool_calls", "function_call", "end_turn", "stop_sequence", "tool_use", "eos", "eos_token", "complete"}

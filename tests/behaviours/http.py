@@ -112,4 +112,5 @@ BEHAVIOURS = {
     "http.incomplete": "An answer that its model did not end says so with the reason, in each form and list (issue "
     "80).",
     "http.broken-off": "An answer whose stream ends without its provider's last word says so (issue 80).",
+    "http.cut-calls": "A tool call that was cut in its arguments is not made without them (issue 80).",
 }

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from agent_framework import tool
 
 from hosting.thread.finish import BROKEN_OFF
 from tests.fidelity.anthropic_messages import AnthropicMessages
+from tests.fidelity.chat_completions import ChatCompletions
+from tests.fidelity.features import agent_of
 from tests.fidelity.finishing import CLIENTS, CUT, ENDS, HALF, THREAD, Finishing, last_event
 from tests.fidelity.responses import Responses
 from tests.fidelity.script import Answer, Call
+from tests.support.direct import DirectHost
+from tests.support.made_app import app_of
 
 LENGTH = Answer(HALF, finish="length")
 
@@ -123,7 +130,7 @@ async def test_a_value_that_was_cut_fails_with_what_the_model_said_of_it() -> No
     refused = await Finishing().ask(Answer('{"answer": "ha', finish="length"), response_format={"type": "object"})
 
     assert (refused.status_code, refused.json()["code"]) == (500, "invalid_output")
-    assert refused.json()["detail"].startswith("The model did not end the answer (finish_reason 'length'). ")
+    assert refused.json()["detail"].startswith("The answer is not whole (finish_reason 'length'). ")
 
 
 @pytest.mark.behaviour("http.incomplete")
@@ -186,6 +193,101 @@ async def test_an_answer_that_its_provider_calls_failed_is_none(accept: str) -> 
 
     body = last_event(reply.text) if accept == "text/event-stream" else reply.json()
     assert (body["code"], "secret" in body["detail"]) == ("run_failed", False)
+
+
+class _Refusing(ChatCompletions):
+    """Refuses to answer, as OpenAI's models do, in a member of its own."""
+
+    def reply(self, answer: Answer, number: int) -> dict[str, Any]:
+        body = super().reply(answer, number)
+        message = body["choices"][0]["message"]
+        message |= {"refusal": message["content"], "content": None}
+        return body
+
+    def events(self, answer: Answer, number: int) -> list[str]:
+        return [chunk.replace('"content"', '"refusal"') for chunk in super().events(answer, number)]
+
+
+@pytest.mark.behaviour("http.incomplete")
+async def test_a_refusal_is_no_answer() -> None:
+    """In JSON, in a stream, and where a value was wanted."""
+    app = Finishing()
+    app.model.wire = _Refusing()
+
+    waited = (await app.ask(Answer("I will not."))).json()
+    streamed = last_event((await app.ask(Answer("I will not."), accept="text/event-stream")).text)
+    refused = (await app.ask(Answer("I will not."), response_format={"type": "object"})).json()
+
+    assert said(waited) == said(streamed) == ("I will not.", "refusal", True)
+    assert refused["detail"].startswith("The answer is not whole (finish_reason 'refusal'). ")
+
+
+class _CutCalls(ChatCompletions):
+    """Is cut in the call of each answer with one."""
+
+    def __init__(self, arguments: str, *, finish: str | None) -> None:
+        self._arguments, self._finish = arguments, finish
+
+    def reply(self, answer: Answer, number: int) -> dict[str, Any]:
+        body = super().reply(answer, number)
+        choice = body["choices"][0]
+        for call in choice["message"].get("tool_calls", ()):
+            call["function"]["arguments"], choice["finish_reason"] = self._arguments, self._finish
+        return body
+
+    def events(self, answer: Answer, number: int) -> list[str]:
+        if not answer.calls:
+            return super().events(answer, number)
+        *chunks, last = super().events(replace(answer, is_cut=True), number)
+        chunk = json.loads(last.removeprefix("data: "))
+        chunk["choices"][0]["delta"]["tool_calls"][0]["function"]["arguments"] = self._arguments
+        return [*chunks, f"data: {json.dumps(chunk)}\n\n"]
+
+
+CALLS = Answer(calls=(Call("start", {"speed": 1}),))
+
+
+def starting() -> Finishing:
+    """An app whose agent has a tool that needs no arguments."""
+    app = Finishing(tools="none")
+
+    @tool
+    async def start(speed: int = 9) -> str:
+        """Start the machine."""
+        await app.setting.work(f"start {speed}")
+        return "started"
+
+    agent = agent_of(app.setting)
+    agent.default_options["tools"] = [start]
+    app.host = DirectHost(app_of(agent))
+    return app
+
+
+@pytest.mark.parametrize("arguments", ["", '{"spe'])
+@pytest.mark.parametrize(("accept", "finish"), [("application/json", "length"), ("text/event-stream", None)])
+@pytest.mark.behaviour("http.cut-calls")
+async def test_a_call_that_was_cut_in_its_arguments_is_not_made_without_them(
+    accept: str, finish: str | None, arguments: str
+) -> None:
+    """Before them, or within."""
+    app = starting()
+    app.model.wire = _CutCalls(arguments, finish=finish)
+
+    reply = await app.ask(CALLS, Answer("Done."), accept=accept)
+
+    body = last_event(reply.text) if accept == "text/event-stream" else reply.json()
+    assert (body["code"], app.setting.done) == ("run_failed", [])
+
+
+@pytest.mark.behaviour("http.cut-calls")
+async def test_a_call_without_arguments_is_made_where_the_model_ended_its_answer() -> None:
+    """Some servers write none for a call that has none."""
+    app = starting()
+    app.model.wire = _CutCalls("", finish="stop")
+
+    answer = (await app.ask(CALLS, Answer("Done."))).json()
+
+    assert (said(answer), app.setting.done) == (("Done.", "stop", False), ["start 9"])
 
 
 @pytest.mark.behaviour("journal.finish-reasons")

@@ -27,7 +27,7 @@ from tests.support.strictly import event, response
 LENGTH = Answer(HALF, finish="length")
 FILTERED = Answer(HALF, finish="content_filter")
 REASONS = {"length": (LENGTH, "max_output_tokens"), "content_filter": (FILTERED, "content_filter")}
-NOTE = "This answer is incomplete: the model did not end it (length)."
+NOTE = "This answer is incomplete: its finish_reason is length."
 
 
 def openai_of(app: Finishing) -> AsyncOpenAI:

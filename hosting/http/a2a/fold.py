@@ -242,8 +242,9 @@ class TaskFold:
         return {"taskId": self.id, "contextId": self.context_id}
 
     def _named(self, name: str) -> dict[str, Any]:
-        """Return the ids, the task's by this name, and of a task that is completed why its model ended the answer."""
-        end = self.run.certain_end if self.run is not None and self.state == COMPLETED else None
+        """Return the ids, the task's by this name, and why the model ended the answer, once there is one."""
+        has_answer = self.run is not None and self.state in (COMPLETED, INPUT_REQUIRED)
+        end = self.run.certain_end if self.run is not None and has_answer else None
         return {name: self.id, "contextId": self.context_id, **finish_metadata(end)}
 
     def _status(self) -> dict[str, Any]:

@@ -13,6 +13,7 @@ const WHY_INCOMPLETE = {
   length: "the model reached its limit of tokens",
   content_filter: "a filter of the model's provider stopped it",
   broken_off: "the connection to the model ended too early",
+  refusal: "the model refused",
   tool_limit: "the agent has called tools as often as it may",
 }
 
@@ -201,7 +202,7 @@ export class Turn {
 
   /** Say that the answer is no whole one. */
   _sayIncomplete(reason) {
-    const text = `This answer is incomplete: ${WHY_INCOMPLETE[reason] ?? `the model did not end it (${visible(reason)})`}.`
+    const text = `This answer is incomplete: ${WHY_INCOMPLETE[reason] ?? `its finish_reason is ${visible(reason)}`}.`
     this.incomplete.textContent = text
     this.incomplete.hidden = false
     if (this.isHeard) announce(text)
