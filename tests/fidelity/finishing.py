@@ -9,6 +9,7 @@ from typing import Any
 import httpx
 
 from hosting.app import AgentFunctionApp
+from tests.fidelity.chat_completions import ChatCompletions
 from tests.fidelity.features import DIMENSIONS, Setting, agent_of, new_setting, row
 from tests.fidelity.script import Answer
 from tests.fidelity.strict_model import StrictModel
@@ -59,6 +60,19 @@ class Finishing:
         self.model.begin_turn(answers)
         body = {"message": "Tell me.", "thread_id": thread_id, **fields}
         return await self.send("POST", RUN, body, accept=accept)
+
+
+class Refusing(ChatCompletions):
+    """Refuses to answer, as OpenAI's models do, in a member of its own."""
+
+    def reply(self, answer: Answer, number: int) -> dict[str, Any]:
+        body = super().reply(answer, number)
+        message = body["choices"][0]["message"]
+        message |= {"refusal": message["content"], "content": None}
+        return body
+
+    def events(self, answer: Answer, number: int) -> list[str]:
+        return [chunk.replace('"content"', '"refusal"') for chunk in super().events(answer, number)]
 
 
 def last_event(stream: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from hosting.thread.finish import BROKEN_OFF
 from tests.fidelity.anthropic_messages import AnthropicMessages
 from tests.fidelity.chat_completions import ChatCompletions
 from tests.fidelity.features import agent_of
-from tests.fidelity.finishing import CLIENTS, CUT, ENDS, HALF, THREAD, Finishing, last_event
+from tests.fidelity.finishing import CLIENTS, CUT, ENDS, HALF, THREAD, Finishing, Refusing, last_event
 from tests.fidelity.responses import Responses
 from tests.fidelity.script import Answer, Call
 from tests.support.direct import DirectHost
@@ -52,6 +52,14 @@ async def test_an_answer_says_why_its_model_ended_it_and_whether_it_is_whole(cli
 async def test_an_answer_whose_stream_ends_without_its_providers_last_word_is_incomplete(client: str) -> None:
     """The connection was closed in order, and no client raises."""
     streamed = await Finishing(client).ask(CUT, accept="text/event-stream")
+
+    assert said(last_event(streamed.text)) == (HALF, BROKEN_OFF, True)
+
+
+@pytest.mark.behaviour("http.broken-off")
+async def test_an_answer_without_tools_is_looked_at_too() -> None:
+    """Nothing of such a run is recorded before its end."""
+    streamed = await Finishing().ask(CUT, accept="text/event-stream", enable_tool_calls=False)
 
     assert said(last_event(streamed.text)) == (HALF, BROKEN_OFF, True)
 
@@ -195,24 +203,11 @@ async def test_an_answer_that_its_provider_calls_failed_is_none(accept: str) -> 
     assert (body["code"], "secret" in body["detail"]) == ("run_failed", False)
 
 
-class _Refusing(ChatCompletions):
-    """Refuses to answer, as OpenAI's models do, in a member of its own."""
-
-    def reply(self, answer: Answer, number: int) -> dict[str, Any]:
-        body = super().reply(answer, number)
-        message = body["choices"][0]["message"]
-        message |= {"refusal": message["content"], "content": None}
-        return body
-
-    def events(self, answer: Answer, number: int) -> list[str]:
-        return [chunk.replace('"content"', '"refusal"') for chunk in super().events(answer, number)]
-
-
 @pytest.mark.behaviour("http.incomplete")
 async def test_a_refusal_is_no_answer() -> None:
     """In JSON, in a stream, and where a value was wanted."""
     app = Finishing()
-    app.model.wire = _Refusing()
+    app.model.wire = Refusing()
 
     waited = (await app.ask(Answer("I will not."))).json()
     streamed = last_event((await app.ask(Answer("I will not."), accept="text/event-stream")).text)

@@ -9,14 +9,24 @@ import httpx
 import httpx2
 import jsonschema
 import pytest
-from agent_framework import AgentExecutor, Workflow, WorkflowBuilder
+from agent_framework import (
+    Agent,
+    AgentExecutor,
+    AgentResponse,
+    Executor,
+    Workflow,
+    WorkflowBuilder,
+    WorkflowContext,
+    handler,
+)
 from agent_framework.openai import OpenAIChatClient
 from openai import AsyncOpenAI
+from typing_extensions import Never
 
 from hosting.entity.called_run import AgentCall, ResultFormat, read_answer
 from tests.fidelity.features import agent_of
-from tests.fidelity.finishing import CUT, HALF, Finishing, last_event
-from tests.fidelity.script import Answer
+from tests.fidelity.finishing import CUT, HALF, Finishing, Refusing, last_event
+from tests.fidelity.script import Answer, Call
 from tests.support.a2a import HEADERS, message
 from tests.support.ag_ui import events_of, wanted
 from tests.support.direct import DirectHost
@@ -159,6 +169,31 @@ async def test_a_webhook_says_whether_the_answer_is_whole() -> None:
     )
 
 
+@pytest.mark.behaviour("mcp.incomplete")
+async def test_an_answer_that_waits_for_a_person_has_its_reason_everywhere() -> None:
+    """As a result of the tool, as a task, and in a webhook."""
+    calls = Answer(calls=(Call("look", {"key": "k"}),))
+    async with receiving() as receiver:
+        app = Finishing(
+            tools="one",
+            approval="person",
+            environ=WEBHOOKS,
+            webhook=receiver.url,
+            wires=["a2a"],
+            enable_mcp_tool_trigger=True,
+        )
+        app.model.begin_turn([calls])
+        result = await app.host.call_tool("a", {"query": "Tell me."})
+        notified = (await receiver.next()).message["data"]
+        sent = {"jsonrpc": "2.0", "id": "1", "method": "SendMessage", "params": {"message": message("Tell me.")}}
+        task = (await app.send("POST", "/api/a2a/a", sent, **HEADERS)).json()["result"]["task"]
+
+    structure = result["structuredContent"]
+    assert len(structure["pending_approvals"]) == len(notified["approvals"]) == 1
+    reasons = [(one["finish_reason"], one["incomplete"]) for one in (structure, notified, task["metadata"])]
+    assert reasons == [("tool_calls", False)] * 3
+
+
 @pytest.mark.behaviour("orchestrations.response")
 async def test_a_call_from_an_orchestration_gets_the_frameworks_own_reason() -> None:
     """In the framework's own response, which has a place for it."""
@@ -192,3 +227,32 @@ async def test_an_answer_of_a_workflow_is_incomplete_where_one_of_its_agents_was
 
     body = last_event(reply.text) if accept == "text/event-stream" else reply.json()
     assert (body["finish_reason"], body["incomplete"]) == ("length", True)
+
+
+class Asks(Executor):
+    """Asks an agent by itself, and yields its whole response."""
+
+    def __init__(self, agent: Agent[Any]) -> None:
+        super().__init__("asks")
+        self._asked = agent
+
+    @handler
+    async def ask(self, text: str, ctx: WorkflowContext[Never, AgentResponse[Any]]) -> None:
+        """Ask, and yield."""
+        await ctx.yield_output(await self._asked.run(text))
+
+
+@pytest.mark.parametrize("reason", ["length", "refusal"])
+@pytest.mark.behaviour("workflows.incomplete")
+async def test_a_response_that_an_executor_yields_keeps_its_reason(reason: str) -> None:
+    """Also one that its model refused."""
+    app = Finishing()
+    app.model.wire = app.model.wire if reason == "length" else Refusing()
+    app.host = DirectHost(
+        app_of(workflows=[lambda: WorkflowBuilder(start_executor=Asks(agent_of(app.setting)), name="Flow").build()])
+    )
+    app.model.begin_turn([LENGTH if reason == "length" else Answer("I will not.")])
+
+    body = (await app.send("POST", "/api/workflows/Flow/run", {"message": "Tell me."})).json()
+
+    assert (body["finish_reason"], body["incomplete"]) == (reason, True)
