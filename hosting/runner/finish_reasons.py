@@ -104,7 +104,8 @@ def _check_calls(answer: ChatResponse[Any]) -> None:
     if not is_cut(answer.finish_reason):
         return
     for content in (content for message in answer.messages for content in message.contents):
-        if content.type == "function_call" and not content.hosted and not _are_whole(content.arguments):
+        is_ours = content.type == "function_call" and not content.informational_only and not content.hosted
+        if is_ours and not _are_whole(content.arguments):
             raise ResponseInvalidatedException(f"The answer was cut in a call of {content.name!r}, which is not made.")
 
 
