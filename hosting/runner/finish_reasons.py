@@ -3,7 +3,7 @@
 Theory. A stream that ends early raises nothing if its connection was closed in order: by a proxy, a gateway, a server
 that is stopped. What came until then would look like a whole answer. OpenAI's two APIs and Anthropic's end each stream
 with a reason, so theirs are known by what they sent, whichever class of client read it. Of all other clients an answer
-without a reason says nothing: many never give one.
+without a reason says nothing: many never give one. A stream without anything in it is nobody's whole answer.
 
 The word is put where the framework has its own, so that whatever reads the answer finds it: middleware, the journal, a
 run's end. This stands inside the journal: an answer that is replayed has its word already.
@@ -65,8 +65,9 @@ def _to_its_end(
 
     async def updates() -> AsyncIterator[ChatResponseUpdate]:
         nonlocal reason
-        gives_reasons = False
+        gives_reasons, is_empty = False, True
         async for update in stream:
+            is_empty = False
             raw: Any = update.raw_representation
             kind = getattr(raw, "type", None)
             if getattr(raw, "object", None) == _CHUNK or kind in _BEGINNINGS:
@@ -75,7 +76,7 @@ def _to_its_end(
                 update.finish_reason = hidden
             reason = _word(update) or reason
             yield update
-        if reason is None and gives_reasons:
+        if reason is None and (gives_reasons or is_empty):
             reason = FinishReason(BROKEN_OFF)
             yield ChatResponseUpdate(contents=[], role="assistant", finish_reason=reason)
 

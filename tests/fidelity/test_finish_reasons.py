@@ -18,10 +18,12 @@ from tests.fidelity.features import agent_of
 from tests.fidelity.finishing import CLIENTS, CUT, ENDS, HALF, THREAD, Finishing, Refusing, last_event
 from tests.fidelity.responses import Responses
 from tests.fidelity.script import Answer, Call
+from tests.support.app.scripted import scripted_agent
 from tests.support.direct import DirectHost
-from tests.support.made_app import app_of
+from tests.support.made_app import app_of, ask, served
 
 LENGTH = Answer(HALF, finish="length")
+JOKER = "/api/agents/Joker/run"
 
 
 def said(body: dict[str, Any]) -> tuple[Any, ...]:
@@ -54,6 +56,36 @@ async def test_an_answer_whose_stream_ends_without_its_providers_last_word_is_in
     streamed = await Finishing(client).ask(CUT, accept="text/event-stream")
 
     assert said(last_event(streamed.text)) == (HALF, BROKEN_OFF, True)
+
+
+@pytest.mark.parametrize("message", ["say one two", "tool thread_name"])
+@pytest.mark.behaviour("http.broken-off")
+async def test_an_answer_of_a_client_that_never_gives_a_reason_is_believed(message: str) -> None:
+    """Waited for and streamed, with a tool and without."""
+    async with served(app_of(scripted_agent("Joker"))) as (_, http):
+        waited = (await ask(http, message)).json()
+        streamed = await http.post(JOKER, json={"message": message, "stream": True}, headers={"accept": "*/*"})
+
+    ends = [(body["finish_reason"], body["incomplete"]) for body in (waited, last_event(streamed.text))]
+    assert ends == [(None, False)] * 2
+
+
+class _Silent(ChatCompletions):
+    """Ends each stream before its first event."""
+
+    def events(self, answer: Answer, number: int) -> list[str]:
+        return []
+
+
+@pytest.mark.behaviour("http.broken-off")
+async def test_a_stream_that_ends_before_its_first_word_is_incomplete() -> None:
+    """An empty answer looks whole otherwise."""
+    app = Finishing()
+    app.model.wire = _Silent()
+
+    streamed = await app.ask(Answer(HALF), accept="text/event-stream")
+
+    assert said(last_event(streamed.text)) == ("", BROKEN_OFF, True)
 
 
 @pytest.mark.behaviour("http.broken-off")
