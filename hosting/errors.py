@@ -334,6 +334,10 @@ class InvalidOutputError(RunError, code="invalid_output", status=500):
     """The answer is not what `response_format` wanted."""
 
 
+class NoAnswerError(RunError, code="no_answer", status=422):
+    """The agent ended its run without an answer, as a middleware does that raises `MiddlewareTermination`."""
+
+
 class InvalidInputError(RunError, code="invalid_input", status=400):
     """What a workflow is given is not what its start executor takes; nothing of it was run."""
 

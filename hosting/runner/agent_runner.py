@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-from collections.abc import AsyncIterable, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -14,12 +14,7 @@ from agent_framework import (
     AgentResponse,
     AgentResponseUpdate,
     AgentSession,
-    ChatContext,
-    ChatMiddleware,
     ChatMiddlewareLayer,
-    Content,
-    FunctionInvocationContext,
-    FunctionMiddleware,
     Message,
     ResponseStream,
     SupportsAgentRun,
@@ -33,6 +28,7 @@ from hosting.errors import (
     InvalidOutputError,
     LogUnavailableError,
     NewerVersionError,
+    NoAnswerError,
     RunCancelledError,
     RunFailedError,
     RunTimedOutError,
@@ -43,6 +39,7 @@ from hosting.request.response_format import agents_own_format, structured_value
 from hosting.request.run_request import Decision, PendingApproval, RunRequest
 from hosting.runner.agent_loop import RUN, AgentLoop, Stop
 from hosting.runner.callbacks import Listener
+from hosting.runner.calls_not_made import RefusedCalls, ToolsOff
 from hosting.runner.causes import named_cause, unreached_address
 from hosting.runner.deltas import DeltaWriter
 from hosting.runner.finish_reasons import FinishReasons, reason_of_no_answer
@@ -230,25 +227,12 @@ class AgentRunner:
     async def _answer(self, attempt: Attempt) -> AttemptOutcome:
         for agent in self._opened:
             await self._loop.lifespans.open(agent)
-        session = AgentSession.from_dict({**(attempt.session or {}), "session_id": attempt.session_id})
-        messages, history = list(attempt.messages), None
-        thread: Sequence[Message] = attempt.history
-        if not self._mends_calls:
-            thread = whole_before_open(thread) if attempt.request.decisions else whole(thread)
-        if self._leaves_out:
-            goes_on = bool(attempt.request.decisions)
-            excluded = set(map(id, without_room(thread, messages, self._context_tokens, keeps_newest=goes_on)))
-            thread = [message for message in thread if id(message) not in excluded]
-        if self._history_source is None:
-            messages = [*thread, *messages]
-        else:
-            history = SessionHistory(session, self._history_source)
-            history.begin(thread)
+        session, messages, history = self._begin(attempt)
         options = self._run_options(attempt, history)
         recorder = None if attempt.steps is None else attempt.steps.recorder
         try:
             if attempt.deltas is None and attempt.listener is None:
-                response: AgentResponse[Any] = await self._agent.run(messages, session=session, **options)
+                response: AgentResponse[Any] | None = await self._agent.run(messages, session=session, **options)
             else:
                 updates = self._agent.run(messages, stream=True, session=session, **options)
                 response = await _streamed(updates, attempt)
@@ -259,20 +243,45 @@ class AgentRunner:
         # would get the error that was made from it as its context: a circle.
         if recorder is not None and recorder.cause is not None:
             raise recorder.cause
+        if not isinstance(response, AgentResponse):
+            logger.info("Run %s of agent %s ends: its middleware wanted no answer.", attempt.run_id, self.name)
+            return AgentFailure(NoAnswerError(f"{self.kind} {self.name!r} ended the run without an answer."))
         added = [] if history is None else history.end()
         response.messages = uncompacted(response.messages)
         response.finish_reason = reason_of_no_answer(response.messages[-1:]) or response.finish_reason
-        wanted = attempt.request.response_format or self._own_format
-        if wanted is not None and not _ends_with_calls(response):
-            texts = (message.text for message in reversed(response.messages) if message.role == "assistant")
-            text = next((text for text in texts if text.strip()), "")
-            try:
-                response = with_value(response, await asyncio.to_thread(structured_value, wanted, text))
-            except InvalidOutputError as error:
-                error.detail = f"{_why_no_value(response)}{error.detail}"
-                logger.warning("Run %s of agent %s: %s", attempt.run_id, self.name, error.detail)
-                return AgentFailure(error)
+        try:
+            response = await self._with_value(attempt, response)
+        except InvalidOutputError as error:
+            error.detail = f"{_why_no_value(response)}{error.detail}"
+            logger.warning("Run %s of agent %s: %s", attempt.run_id, self.name, error.detail)
+            return AgentFailure(error)
         return AgentAnswer(response, _session_values(session), added=tuple(added))
+
+    def _begin(self, attempt: Attempt) -> tuple[AgentSession, list[Message], SessionHistory | None]:
+        """Return the session of the attempt, its messages, and the history in the session where the agent has one."""
+        session = AgentSession.from_dict({**(attempt.session or {}), "session_id": attempt.session_id})
+        messages = list(attempt.messages)
+        goes_on = bool(attempt.request.decisions)
+        thread: Sequence[Message] = attempt.history
+        if not self._mends_calls:
+            thread = whole_before_open(thread) if goes_on else whole(thread)
+        if self._leaves_out:
+            excluded = set(map(id, without_room(thread, messages, self._context_tokens, keeps_newest=goes_on)))
+            thread = [message for message in thread if id(message) not in excluded]
+        if self._history_source is None:
+            return session, [*thread, *messages], None
+        history = SessionHistory(session, self._history_source)
+        history.begin(thread)
+        return session, messages, history
+
+    async def _with_value(self, attempt: Attempt, response: AgentResponse[Any]) -> AgentResponse[Any]:
+        """Return the response with its value, where one is wanted. Raises `InvalidOutputError`."""
+        wanted = attempt.request.response_format or self._own_format
+        if wanted is None or _ends_with_calls(response):
+            return response
+        texts = (message.text for message in reversed(response.messages) if message.role == "assistant")
+        text = next((text for text in texts if text.strip()), "")
+        return with_value(response, await asyncio.to_thread(structured_value, wanted, text))
 
     def _run_options(self, attempt: Attempt, history: SessionHistory | None) -> dict[str, Any]:
         """Return what `Agent.run` takes besides: options, and middleware around model and tool calls.
@@ -325,38 +334,6 @@ async def _streamed(updates: AsyncIterable[AgentResponseUpdate], attempt: Attemp
         response: AgentResponse[Any] = await updates.get_final_response()
         return response
     return AgentResponse.from_updates(known)
-
-
-class RefusedCalls(ChatMiddleware):
-    """Gives the model the reason why a person refused a tool call: agent-framework says only that it was refused.
-
-    `reasons` are by the framework's id of the call. A result is changed in place, so that the conversation keeps
-    what the model got.
-    """
-
-    def __init__(self, reasons: Mapping[str, str]) -> None:
-        self._reasons = reasons
-
-    async def process(self, context: ChatContext, call_next: Callable[[], Awaitable[None]]) -> None:
-        """Put the reasons into the results with which the framework closed the calls, then call the model."""
-        for message in context.messages:
-            for content in message.contents:
-                reason = self._reasons.get(content.id or "") if content.type == "function_result" else None
-                if reason is not None:
-                    refused = Content.from_function_result(str(content.call_id), result=reason)
-                    content.result, content.items = refused.result, refused.items
-        await call_next()
-
-
-class ToolsOff(FunctionMiddleware):
-    """Answers each tool call with a refusal that the model reads; the tool is not run.
-
-    The option `tool_choice: none` only asks the model not to call tools.
-    """
-
-    async def process(self, context: FunctionInvocationContext, call_next: Callable[[], Awaitable[None]]) -> None:
-        """Make the refusal the tool's result."""
-        context.result = "Tools are switched off for this request. Answer without them."
 
 
 def _why_no_value(response: AgentResponse[Any]) -> str:

@@ -139,15 +139,15 @@ class SessionHistory:
 
 
 def uncompacted(messages: Iterable[Message]) -> list[Message]:
-    """Return the messages without summaries, which no model and no user said, and without the marks of compaction."""
-    said = [message for message in messages if not _is_summary(message)]
-    for message in said:
+    """Return the messages without summaries, which are no model's and no user's, and without marks of compaction."""
+    own = [message for message in messages if not _is_summary(message)]
+    for message in own:
         marked = _MARKS & message.additional_properties.keys()
         for mark in marked:
             del message.additional_properties[mark]
         if marked and (message.message_id or "").startswith(_GIVEN_ID):
             message.message_id = None
-    return said
+    return own
 
 
 def _compaction_in(messages: Sequence[Message]) -> dict[str, Any]:

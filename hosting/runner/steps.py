@@ -41,7 +41,7 @@ from agent_framework import (
     UserInputRequiredException,
 )
 
-from hosting.errors import HostingError, RunDivergedError, RunInterruptedError
+from hosting.errors import HostingError
 from hosting.runner.finish_reasons import FinishReasons
 from hosting.runner.format_fallback import own_format_fallback
 from hosting.runner.framework import (
@@ -64,6 +64,7 @@ from hosting.runner.recorded import (
 )
 from hosting.runner.session_changes import SessionChanges, put_back
 from hosting.runner.spending import Spending
+from hosting.runner.step_errors import diverged, interrupted
 from hosting.thread.events import ModelResult, Step, ToolResult, ToolStarted, model_call_key
 from hosting.thread.versions import VERSION
 from hosting.tools import MCP_CALL_KEY, ToolCall, enter
@@ -278,7 +279,7 @@ class _ModelCalls(_Calls, ChatMiddleware):
             with recorder.writing():
                 digest = steps.digest(messages)
             if recorded.digest != digest:
-                raise recorder.ended(_diverged(f"model call {model_call_key(steps.within, number)}"))
+                raise recorder.ended(diverged(f"model call {model_call_key(steps.within, number)}"))
             await answer_from_record(self.agent, context, ChatResponse.from_dict(recorded.response))
             return
         if (spending := recorder.spending) is not None:
@@ -323,13 +324,13 @@ class _ToolCalls(_Calls, FunctionMiddleware):
             arguments = digest_of_arguments(context.arguments)
         started, result = held.started.get(key), held.results.get(key)
         if started is not None and (started.name, started.digest) != (name, arguments):
-            raise recorder.ended(_diverged(f"call {key} of tool {name!r}"))
+            raise recorder.ended(diverged(f"call {key} of tool {name!r}"))
         agent = agent_of_tool(context.function)
         inner = inner_steps(agent, recorder, key) if agent is not None and keeps_journal(agent) else None
         if started is not None and result is None and inner is None and not is_idempotent(context.function):
             result = await _cut_short(recorder, key, name)
         if result is not None and result.interrupted and not recorder.reports_unknown_outcomes:
-            raise recorder.ended(_interrupted(name))
+            raise recorder.ended(interrupted(name))
         if result is not None:
             recorder.put_session_back(context.session, result)
             if result.called:
@@ -357,18 +358,11 @@ async def _cut_short(recorder: StepRecorder, key: str, name: str) -> ToolResult:
     the run is to fail, no call next to it is made any more while this is appended.
     """
     if not recorder.reports_unknown_outcomes:
-        recorder.ended(_interrupted(name))
+        recorder.ended(interrupted(name))
     at, run_id = recorder.held.clocks.wall(), recorder.held.run_id
     result = ToolResult(at=at, run_id=run_id, key=key, text=_OUTCOME_UNKNOWN, interrupted=True)
     await recorder.start(result)
     return result
-
-
-def _interrupted(name: str) -> RunInterruptedError:
-    return RunInterruptedError(
-        f"The process ended while tool {name!r} ran, and a tool is called at most once. "
-        "Whether it did its work is unknown."
-    )
 
 
 async def _call(
@@ -404,10 +398,3 @@ async def _call(
     with recorder.writing():
         result = tool_result(held.run_id, held.clocks.wall(), key, context.result, changes.since())
     await recorder.append(result)
-
-
-def _diverged(step: str) -> RunDivergedError:
-    return RunDivergedError(
-        f"The attempt before this one recorded something else at {step}: the agent's code changed, or it does not do "
-        "the same twice. Nothing was done again; send the message once more."
-    )

@@ -153,10 +153,13 @@ class WorkflowAnswer:
 def plain_value(data: Any, levels: int = 4) -> Any:
     """Return what an executor yielded or asks as a JSON value; what has no such form is its text.
 
-    Messages are their texts, also as members of a dataclass, down to so many levels.
+    Messages are their texts and contents the framework's own form, also as members of a dataclass, down to so many
+    levels.
     """
     if isinstance(data, Message | AgentResponse):
         return data.text
+    if isinstance(data, Content):
+        return to_json_value(data.to_dict())
     try:
         return to_json_value(TypeAdapter(type(data)).dump_python(data, mode="json"))
     except Exception:  # any class may be yielded, and its code runs here

@@ -21,6 +21,7 @@ from hosting.thread.finish import finish_reason, is_incomplete
 from hosting.thread.open_runs import entry_counts
 from hosting.thread.run import Run
 from hosting.visible import visible, visible_json, visible_line
+from state.contents import FunctionCallContent
 from state.conversation import response_text, response_value
 from state.models import ResponseEntry
 
@@ -270,8 +271,18 @@ def incomplete_note(terminal: Completed) -> str:
 
 
 def completed_text(terminal: Completed) -> str:
-    """Return the answer's text, messages joined by a blank line."""
-    return response_text(terminal.response) if isinstance(terminal.response, ResponseEntry) else ""
+    """Return the answer's text, messages joined by a blank line; without one, what the agent wants of its caller."""
+    if not isinstance(terminal.response, ResponseEntry):
+        return ""
+    return response_text(terminal.response) or ("" if terminal.approvals else _calls_of_caller(terminal.response))
+
+
+def _calls_of_caller(entry: ResponseEntry) -> str:
+    """Return a sentence for the calls with which an answer ends: of tools that the agent only declares."""
+    last = entry.messages[-1].contents if entry.messages else ()
+    calls = [content for content in last if isinstance(content, FunctionCallContent)]
+    written = ", ".join(f"{visible_line(call.name or '')}({visible_json(call.arguments or {})})" for call in calls)
+    return f"Make this call and say what came of it, for the app has no code for it: {written}" if calls else ""
 
 
 def completed_value(terminal: Completed) -> Any:

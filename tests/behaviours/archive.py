@@ -25,8 +25,8 @@ BEHAVIOURS = {
     "tokens as a setting says, by an estimate that knows pictures, files and other scripts; a call and its result are "
     "left out together.",
     "archive.own-messages-sent": "The messages of a run are sent however long they are.",
-    "archive.summary-kept": "A summary that a `CompactionProvider` makes is kept with the thread, begins the next turns, "
-    "and is made once.",
+    "archive.summary-kept": "A summary that a `CompactionProvider` makes is kept with the thread, begins the next "
+    "turns, and is made once.",
     "archive.stored-as-said": "Compaction shortens nothing that is stored and leaves no trace in it.",
     "archive.page": "docs/long-threads.md shows an example that runs, what is logged, and every archive.",
 }

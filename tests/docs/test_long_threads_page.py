@@ -67,4 +67,4 @@ def test_the_page_lists_every_archive_and_the_defaults() -> None:
     assert values == ["sqlite", "blob", "cosmos"]
     assert all(value in str(pattern) for value in values)
     assert f"({Settings().recent_bytes // 1024} KiB)" in PAGE
-    assert f"({Settings().context_tokens:,}, by four characters" in PAGE
+    assert f"({Settings().context_tokens:,}, by an estimate" in PAGE

@@ -1,0 +1,39 @@
+"""What a model gets for a tool call that is not made."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from agent_framework import ChatContext, ChatMiddleware, Content, FunctionInvocationContext, FunctionMiddleware
+
+
+class RefusedCalls(ChatMiddleware):
+    """Gives the model the reason why a person refused a tool call: agent-framework says only that it was refused.
+
+    `reasons` are by the framework's id of the call. A result is changed in place, so that the conversation keeps
+    what the model got.
+    """
+
+    def __init__(self, reasons: Mapping[str, str]) -> None:
+        self._reasons = reasons
+
+    async def process(self, context: ChatContext, call_next: Callable[[], Awaitable[None]]) -> None:
+        """Put the reasons into the results with which the framework closed the calls, then call the model."""
+        for message in context.messages:
+            for content in message.contents:
+                reason = self._reasons.get(content.id or "") if content.type == "function_result" else None
+                if reason is not None:
+                    refused = Content.from_function_result(str(content.call_id), result=reason)
+                    content.result, content.items = refused.result, refused.items
+        await call_next()
+
+
+class ToolsOff(FunctionMiddleware):
+    """Answers each tool call with a refusal that the model reads; the tool is not run.
+
+    The option `tool_choice: none` only asks the model not to call tools.
+    """
+
+    async def process(self, context: FunctionInvocationContext, call_next: Callable[[], Awaitable[None]]) -> None:
+        """Make the refusal the tool's result."""
+        context.result = "Tools are switched off for this request. Answer without them."
