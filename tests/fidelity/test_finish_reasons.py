@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from agent_framework import tool
+from agent_framework import Agent, ChatMiddlewareLayer, FunctionInvocationLayer, tool
 
 from hosting.thread.finish import BROKEN_OFF
 from tests.fidelity.anthropic_messages import AnthropicMessages
@@ -18,7 +18,7 @@ from tests.fidelity.features import agent_of
 from tests.fidelity.finishing import CLIENTS, CUT, ENDS, HALF, THREAD, Finishing, Refusing, last_event
 from tests.fidelity.responses import Responses
 from tests.fidelity.script import Answer, Call
-from tests.support.app.scripted import scripted_agent
+from tests.support.app.scripted import ScriptedModel, thread_name
 from tests.support.direct import DirectHost
 from tests.support.made_app import app_of, ask, served
 
@@ -58,11 +58,15 @@ async def test_an_answer_whose_stream_ends_without_its_providers_last_word_is_in
     assert said(last_event(streamed.text)) == (HALF, BROKEN_OFF, True)
 
 
+class _Quiet(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], ScriptedModel):
+    """The scripted model behind a client with every layer, which gives no reasons."""
+
+
 @pytest.mark.parametrize("message", ["say one two", "tool thread_name"])
 @pytest.mark.behaviour("http.broken-off")
 async def test_an_answer_of_a_client_that_never_gives_a_reason_is_believed(message: str) -> None:
     """Waited for and streamed, with a tool and without."""
-    async with served(app_of(scripted_agent("Joker"))) as (_, http):
+    async with served(app_of(Agent(_Quiet(), name="Joker", tools=[thread_name]))) as (_, http):
         waited = (await ask(http, message)).json()
         streamed = await http.post(JOKER, json={"message": message, "stream": True}, headers={"accept": "*/*"})
 

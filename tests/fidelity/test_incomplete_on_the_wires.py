@@ -73,7 +73,7 @@ async def test_a_response_is_incomplete_with_its_reason(reason: str) -> None:
 async def test_agent_frameworks_client_of_the_wire_gets_the_reason_again() -> None:
     """One hosted agent may ask another so. A word that the protocol does not have is beside its own."""
     app = Finishing(wires=["responses"])
-    app.model.begin_turn([LENGTH, LENGTH, CUT])
+    app.model.begin_turn([LENGTH])
 
     async with openai_of(app) as openai:
         client = OpenAIChatClient(model="a", async_client=openai)
@@ -82,6 +82,7 @@ async def test_agent_frameworks_client_of_the_wire_gets_the_reason_again() -> No
         async for _ in stream:
             pass
         streamed = await stream.get_final_response()
+        app.model.begin_turn([CUT])
         cut = await openai.responses.create(model="a", input="Tell me.", stream=True)
         last = [one async for one in cut][-1]
 
