@@ -243,3 +243,11 @@ class StoreKey:
         folder = f"{self.thread_id}/"
         named = {one[len(folder) :] for one in thread_ids if one.startswith(folder)}
         return sorted(int(epoch) for epoch in named if epoch.isdecimal())
+
+
+def model_call_key(within: str, number: int) -> str:
+    """Return the key of a model call: `2`, or `1.call-a/2` in an agent that is the tool of call `1.call-a`.
+
+    The key of a tool call is that of the model call that requested it, a dot and the call's id.
+    """
+    return f"{within}/{number}" if within else str(number)

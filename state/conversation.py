@@ -248,9 +248,10 @@ def forked(conversation: Conversation, generation: int, through: int) -> Convers
 
     Where that is archived, it has no entries. What was applied, waits, expires or is of the end alone is left out.
     """
-    host = _members_without(conversation, "log", "applied", "pause", "lenders")
+    shorter = up_to(conversation, through)
+    host = _members_without(shorter, "log", "applied", "pause", "lenders")
     extension = {HOST: {**host, "generation": generation}, SESSION: None}
-    return with_expiration(with_extension(up_to(conversation, through), extension), None)
+    return with_expiration(with_extension(shorter, extension), None)
 
 
 def up_to(conversation: Conversation, through: int) -> Conversation:

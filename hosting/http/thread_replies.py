@@ -35,7 +35,7 @@ from hosting.service.threads import MessagesPage, ThreadExport, ThreadView
 from hosting.thread.events import Accepted
 from hosting.thread.finish import is_cut, word_of
 from hosting.thread.forks import fork_source
-from hosting.thread.head import Grant
+from hosting.thread.open_runs import Grant
 from state.codec import entry_value
 from state.conversation import exchanges, message_count
 from state.extension import host_of

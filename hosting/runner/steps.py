@@ -42,6 +42,7 @@ from agent_framework import (
 )
 
 from hosting.errors import HostingError
+from hosting.names import model_call_key
 from hosting.runner.finish_reasons import FinishReasons
 from hosting.runner.format_fallback import own_format_fallback
 from hosting.runner.framework import (
@@ -65,7 +66,7 @@ from hosting.runner.recorded import (
 from hosting.runner.session_changes import SessionChanges, put_back
 from hosting.runner.spending import Spending
 from hosting.runner.step_errors import diverged, interrupted
-from hosting.thread.events import ModelResult, Step, ToolResult, ToolStarted, model_call_key
+from hosting.thread.events import ModelResult, Step, ToolResult, ToolStarted
 from hosting.thread.versions import VERSION
 from hosting.tools import MCP_CALL_KEY, ToolCall, enter
 from hosting.visible import visible_line

@@ -43,14 +43,14 @@ from hosting.service.threads import Threads, ThreadView
 from hosting.stores.archive import Volume
 from hosting.stores.choice import Stores
 from hosting.thread.commands import ForkThread, Refused
+from hosting.thread.conversation import as_left
 from hosting.thread.events import Completed
 from hosting.thread.forks import ForkSource, fork_source
 from hosting.thread.head import Head
-from hosting.thread.messages import closing_message
 from hosting.thread.run import Run
 from state.codec import parse_entry, write
-from state.conversation import forked, session_state, up_to, with_end, with_lenders, with_older, without_newest
-from state.extension import Lender, Pause, host_of
+from state.conversation import forked, session_state, up_to, with_lenders, with_older, without_newest
+from state.extension import Lender, host_of
 from state.models import Conversation
 
 logger = logging.getLogger(__name__)
@@ -343,9 +343,4 @@ def _as_ended(conversation: Conversation, view: ThreadView, *, is_whole: bool) -
     ends = (run.terminal for run in view.runs if run.run_id == run_id)
     session = next((end.session for end in ends if isinstance(end, Completed)), None)
     state = session_state(view.conversation) if is_whole else session
-    pause = host_of(view.conversation).pause
-    if pause is None or pause.run_id != run_id:
-        pause = Pause(run_id, None, is_over=True)
-    ended = with_end(conversation, pause, state)
-    closing = closing_message(ended)
-    return ended if closing is not None and closing.contents else with_end(conversation, None, state)
+    return as_left(conversation, host_of(view.conversation).pause, state)

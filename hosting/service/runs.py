@@ -42,6 +42,7 @@ from hosting.thread.commands import (
     CancelRun,
     Change,
     Command,
+    Continuation,
     Refused,
     Stale,
     Unchanged,
@@ -100,7 +101,14 @@ class Runs:
         self._signals = Signals(log)
 
     async def start(
-        self, agent: str, call: StartRun, client: EntityClient, caller: Caller = NOBODY, *, is_limited: bool = True
+        self,
+        agent: str,
+        call: StartRun,
+        client: EntityClient,
+        caller: Caller = NOBODY,
+        *,
+        is_limited: bool = True,
+        continues: Continuation | None = None,
     ) -> Started:
         """Start a run on a thread of the caller's owner, or find the one that its idempotency key started.
 
@@ -108,7 +116,7 @@ class Runs:
         thread may have unless a thread of another package stands there, what the thread refuses
         (`hosting.thread.decide`), `LogUnavailableError`, and `EngineUnavailableError` if no signal was taken, as far as
         the log shows: then nothing is started, unless another caller was answered about it. The run continues if the
-        caller is cancelled.
+        caller is cancelled. `continues` is what the caller has seen of the thread, which then must still be so.
         Where it `is_limited`, an agent with a limit refuses it by `LimitExceededError`, before anything is stored.
         """
         self.admit()
@@ -122,7 +130,9 @@ class Runs:
             admitted = limiter.admitted(address, owner_of(caller.principal), partial(self.is_begun, address, key))
         with self._broadcast.subscribe(address) as follower:
             async with admitted, self._starts:
-                started = await self._holders.shield(self._start(address, agent, call, client, caller))
+                started = await self._holders.shield(
+                    self._start(address, agent, call, client, caller, continues=continues)
+                )
             if call.wait.answer and not (started.replayed or follower.has_missed):
                 return Started(with_updates(started.run, follower.drain()))
             return started
@@ -143,7 +153,14 @@ class Runs:
             admit()
 
     async def _start(
-        self, address: Address, agent: str, call: StartRun, client: EntityClient, caller: Caller
+        self,
+        address: Address,
+        agent: str,
+        call: StartRun,
+        client: EntityClient,
+        caller: Caller,
+        *,
+        continues: Continuation | None,
     ) -> Started:
         key = call.idempotency_key
         is_new = call.thread_id is None and key is None
@@ -172,7 +189,9 @@ class Runs:
             address.agent, wanted=self.wait_seconds(call.wait, call.form) > SHORT_WAIT_SECONDS
         ) as terms:
             limit, epoch = self._settings.queue_limit, caller.epoch
-            command = AcceptRun(accepted, limit, terms, epoch=epoch, follows=call.follows, busy=call.busy)
+            command = AcceptRun(
+                accepted, limit, terms, epoch=epoch, follows=call.follows, continues=continues, busy=call.busy
+            )
             decided = await self._log.execute(address, command, refresh, is_new=is_new)
         waits = self.wait_seconds(call.wait, call.form) > 0
         return await self.begun(address, decided, accepted.run_id, client, is_new=is_new, waits=waits)

@@ -48,6 +48,7 @@ from hosting.service.owners import Owners
 from hosting.service.promised_runs import LOOK_SECONDS, PromisedRuns, PromiseSweep
 from hosting.service.purging import QUIET_SECONDS, EntityState, Purging
 from hosting.service.retention import Retention
+from hosting.service.rewinding import Rewinding
 from hosting.service.rotation import Rotation
 from hosting.service.runs import Runs
 from hosting.service.schedules import Schedules
@@ -163,6 +164,7 @@ class Services:
             ttls=self.ttls,
         )
         self.approvals = Approvals(self.log, self.runs, self.holders, self._agents)
+        self.rewinding = Rewinding(self.threads, archiver)
         self.forking = Forking(self.log, self.threads, archiver, attachments, stores, publish=self.holders.publish)
 
     def _webhooks(self) -> Webhooks | None:

@@ -22,6 +22,7 @@ from hosting.thread.events import (
     Event,
     Holder,
     InstanceOutcome,
+    Rewound,
     Step,
     Terminal,
 )
@@ -46,12 +47,39 @@ class Command:
 
 
 @dataclass(frozen=True)
+class Continuation:
+    """What a caller has seen of the thread that its run continues; of any other state of it the run is refused.
+
+    `rewound`: the run goes on from there, and what came after is taken back.
+    """
+
+    epoch: int
+    newest: int
+    reset_at: int
+    imported_at: int
+    open_runs: tuple[str, ...]
+    rewound: Rewound | None = None
+
+    @classmethod
+    def of(cls, head: Head, rewound: Rewound | None = None) -> Continuation:
+        """Return what is seen of a thread with this head."""
+        imported_at = 0 if head.imported is None else head.imported.position
+        open_runs = tuple(run.id for run in head.runs)
+        return cls(head.epoch, head.newest, head.reset_at, imported_at, open_runs, rewound)
+
+    def fits(self, head: Head) -> bool:
+        """Return whether the thread is as it was seen."""
+        return Continuation.of(head, self.rewound) == self
+
+
+@dataclass(frozen=True)
 class AcceptRun(Command):
     """Accept a run, and claim it with `terms` if it is the next.
 
     `key` is the row of its idempotency key, `known` that of a run id which another process made. `epoch` is the
     thread's when a caller that may be late began: in another life of the thread nothing is accepted. `follows` is the
-    position of the run that must be its newest. `busy` is what becomes of it while another run has not ended.
+    position of the run that must be its newest, `continues` the whole of what its caller has seen. `busy` is what
+    becomes of it while another run has not ended.
     """
 
     accepted: Accepted
@@ -61,6 +89,7 @@ class AcceptRun(Command):
     known: RunRow | DeletedRow | None = None
     epoch: int | None = None
     follows: int | None = None
+    continues: Continuation | None = None
     busy: Busy = "queue"
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from agent_framework import Message
 
@@ -23,7 +24,16 @@ from hosting.thread.head import Head
 from hosting.thread.messages import closing_message, request_messages, run_messages
 from hosting.thread.run import keeps_words, stored_entry
 from state.codec import read
-from state.conversation import append_turn, reset, response_of, with_generation, with_log_mark, without_pending
+from state.conversation import (
+    append_turn,
+    reset,
+    response_of,
+    up_to,
+    with_end,
+    with_generation,
+    with_log_mark,
+    without_pending,
+)
 from state.convert import request_entry
 from state.errors import BadContentError
 from state.extension import LogMark, Pause, host_of
@@ -69,6 +79,8 @@ class Snapshot:
                     open_runs.clear()
                     if is_new and isinstance(event, events.Reset):
                         conversation = reset(conversation, f"reset-{at}")
+                case events.Rewound() if is_new:  # a run that was open then ends with nothing that is kept
+                    conversation = as_left(up_to(conversation, event.entries), None, event.session)
                 case events.Deleted() if is_new:
                     conversation = read(None)
                 case events.Imported() if is_new:
@@ -138,6 +150,22 @@ def resume(stored: Conversation | None, head: Head) -> Snapshot | DocumentBehind
 def before_reset(stored: Conversation, head: Head) -> Snapshot:
     """Return from where a document that is ahead of its log continues: the log's newest reset, which forgets it."""
     return Snapshot(stored, head.reset_at - 1, head.trimmed, {})
+
+
+def as_left(conversation: Conversation, pause: Pause | None, session: Mapping[str, Any] | None) -> Conversation:
+    """Return a conversation that was cut behind a turn as that left it: with its session state and open calls.
+
+    Without the `pause` of the last turn nobody can approve these any more, and the next message closes them.
+    """
+    entries = conversation.data.conversation_history.stored
+    run_id = getattr(entries[-1], "correlation_id", None) if entries else None
+    if run_id is None:
+        return with_end(conversation, None, session)
+    if pause is None or pause.run_id != run_id:
+        pause = Pause(run_id, None, is_over=True)
+    left = with_end(conversation, pause, session)
+    closing = closing_message(left)
+    return left if closing is not None and closing.contents else with_end(conversation, None, session)
 
 
 def with_run(conversation: Conversation, accepted: events.Accepted, terminal: events.Terminal) -> Conversation:

@@ -63,6 +63,8 @@ def _accept(head: Head, command: commands.AcceptRun) -> commands.Outcome:
     if refusal is not None:
         return refusal
     draft = Draft(head).take_over(command.busy, accepted.at)
+    if command.continues is not None and command.continues.rewound is not None:
+        draft.rewind(command.continues.rewound)
     if head.waiting is not None:
         for decision in accepted.request.decisions:
             draft.answer(head.waiting, decision, accepted.at, accepted.principal, resumed_by=accepted.run_id)
@@ -91,7 +93,13 @@ def _refusal(head: Head, command: commands.AcceptRun) -> commands.Refused | None
         return commands.Refused(
             errors.RunNotNewestError("A later run continues this thread already. Continue from the newest.")
         )
-    if head.is_waiting_for_approval(accepted.at):
+    rewound = command.continues.rewound if command.continues is not None else None
+    if command.continues is not None and not command.continues.fits(head):
+        return commands.Refused(
+            errors.RunNotNewestError("The thread went on while the request was read. Send it again.")
+        )
+    is_taken_back = rewound is not None and head.waiting is not None and head.waiting.first >= rewound.first
+    if head.is_waiting_for_approval(accepted.at) and not is_taken_back:
         return commands.Refused(approvals_pending_error())
     if command.busy == "reject" and head.runs:
         return commands.Refused(

@@ -24,6 +24,7 @@ from hosting.thread.events import (
     Completed,
     Event,
     Released,
+    Rewound,
     Terminal,
 )
 from hosting.thread.head import NOTHING, Head, TokenTotals, fold, run_usage
@@ -116,9 +117,16 @@ class Draft:
         """Ask all runs that have not ended to end, if this policy has the next run take their place."""
         if busy in ("interrupt", "rollback"):
             open_runs = [run for run in self.head.runs if run.cancelled is None]
-            self.add(*(CancelRequested.by_next(at, run.id, busy) for run in open_runs))
+            self.add(*(CancelRequested(v=4, at=at, run_id=run.id, reason=busy) for run in open_runs))
             self.end_in_turn(at, spared=ROWS_OF_A_RUN)
         return self
+
+    def rewind(self, rewound: Rewound) -> Draft:
+        """Take back all runs from one on; those that have not ended are asked to end."""
+        taken_back = [run for run in self.head.runs if run.first >= rewound.first and run.cancelled is None]
+        at = rewound.at
+        self.add(*(CancelRequested(v=4, at=at, run_id=run.id, reason="rollback") for run in taken_back), rewound)
+        return self.end_in_turn(rewound.at, spared=ROWS_OF_A_RUN)
 
     def end_in_turn(self, at: float, *, spared: int = 0) -> Draft:
         """End the first runs that may not be claimed, as many as fit into one append but for so many rows."""

@@ -18,6 +18,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from hosting.budgets import BudgetState
+from hosting.names import model_call_key
 from hosting.principal import Principal
 from hosting.request.run_request import Decision, ExecutorCall, GrantedAccess, PendingApproval, RunRequest, Superstep
 from hosting.thread.versions import VERSION, read_versioned
@@ -132,14 +133,6 @@ class ModelResult(RunEvent):
         return model_call_key(self.within, self.number)
 
 
-def model_call_key(within: str, number: int) -> str:
-    """Return the key of a model call: `2`, or `1.call-a/2` in an agent that is the tool of call `1.call-a`.
-
-    The key of a tool call is that of the model call that requested it, a dot and the call's id.
-    """
-    return f"{within}/{number}" if within else str(number)
-
-
 class ToolStarted(RunEvent):
     """A tool is about to be called, in each attempt that does. `key` is the call's, `digest` of its arguments."""
 
@@ -195,11 +188,6 @@ class CancelRequested(RunEvent):
 
     kind: Literal["cancel_requested"] = "cancel_requested"
     reason: CancelReason = "asked"
-
-    @classmethod
-    def by_next(cls, at: float, run_id: str, reason: CancelReason) -> CancelRequested:
-        """Return the event of a run whose place a later request takes."""
-        return cls(v=4, at=at, run_id=run_id, reason=reason)
 
 
 class Ending(RunEvent):
@@ -276,6 +264,16 @@ class Reset(_Event):
     """The conversation is forgotten; every claim after this begins with an empty one."""
 
     kind: Literal["reset"] = "reset"
+
+
+class Rewound(_Event):
+    """The runs from position `first` on count no more; so many `entries` are left, archived too, and the `session`."""
+
+    v: int = 8
+    kind: Literal["rewound"] = "rewound"
+    first: int
+    entries: int
+    session: dict[str, Any] | None = None
 
 
 class Imported(_Event):
@@ -364,8 +362,9 @@ Step = Delta | ModelResult | ToolStarted | ToolResult | Checkpointed
 NoAnswer = Failed | TimedOut | Cancelled
 Terminal = Completed | NoAnswer
 OfRun = Accepted | Attached | Claimed | Released | CancelRequested | ApprovalAnswered
+OfConversation = Reset | Rewound | Imported
 OfThread = (
-    Reset | Imported | Granted | Withdrawn | Described | ReceiverSet | Deleting | Deleted | InstancesRecorded | Trimmed
+    OfConversation | Granted | Withdrawn | Described | ReceiverSet | Deleting | Deleted | InstancesRecorded | Trimmed
 )
 Event = OfRun | Step | Terminal | OfThread
 TERMINALS = (Completed, Failed, TimedOut, Cancelled)

@@ -15,10 +15,8 @@ from typing import Any, Literal, TypeVar
 from pydantic import Field
 
 from hosting.budgets import MOST_TOKENS, Used
-from hosting.principal import Principal
-from hosting.request.run_request import GrantedAccess
 from hosting.thread import events
-from hosting.thread.open_runs import Claim, HeadPart, OpenRun, PendingApprovals, entry_counts
+from hosting.thread.open_runs import Claim, Grant, HeadPart, OpenRun, PendingApprovals, entry_counts
 from hosting.thread.versions import VERSION, read_versioned
 from hosting.webhooks import is_of_task
 
@@ -84,15 +82,6 @@ class TokenTotals(HeadPart):
 
 
 NOTHING = TokenTotals()
-
-
-class Grant(HeadPart):
-    """With whom the owner shares the thread since `at`, and for what. The principal has no roles here."""
-
-    id: str
-    principal: Principal
-    access: GrantedAccess
-    at: float
 
 
 class Import(HeadPart):
@@ -337,6 +326,13 @@ def _imported(head: Head, event: events.Imported) -> Head:
     return _with(begun, imported=Import(source=event.source, position=head.position), title=event.title)
 
 
+def _rewound(head: Head, event: events.Rewound) -> Head:
+    """Whatever ends a run that was taken back, nothing of it counts: not its words, nor what it would wait for."""
+    runs = tuple(_with(run, cancelled="rollback") if run.first >= event.first else run for run in head.runs)
+    changed = _with(head, runs=runs)
+    return _with(changed, title="", titled=0) if head.titled >= event.first else changed
+
+
 def _granted(head: Head, event: events.Granted) -> Head:
     grant = Grant(id=event.id, principal=event.principal, access=event.access, at=event.at)
     return _with(head, grants=(*head.grants, grant))
@@ -369,6 +365,7 @@ _FOLDS: dict[type[Any], Callable[[Head, Any], Head]] = {
     events.CancelRequested: _cancel_requested,
     events.ApprovalAnswered: _approval_answered,
     events.Reset: lambda head, _: _with(head, resets=head.resets + 1, reset_at=head.position, waiting=None, title=""),
+    events.Rewound: _rewound,
     events.Imported: _imported,
     events.Granted: _granted,
     events.Withdrawn: lambda head, event: _with(head, grants=tuple(one for one in head.grants if one.id != event.id)),

@@ -1,4 +1,4 @@
-"""The runs of a thread that have not ended, as its head has them: who holds the first, and what they wait for."""
+"""The parts of a thread's head: runs that have not ended, who holds the first, what they wait for, and grants."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from hosting.principal import Principal
+from hosting.request.run_request import GrantedAccess
 from hosting.thread import events
 
 
@@ -78,6 +80,15 @@ class PendingApprovals(HeadPart):
     asked: int
     undecided: tuple[str, ...]
     expires_at: float | None
+
+
+class Grant(HeadPart):
+    """With whom the owner shares the thread since `at`, and for what. The principal has no roles here."""
+
+    id: str
+    principal: Principal
+    access: GrantedAccess
+    at: float
 
 
 _ESTIMATED = "estimatedTokenCount"

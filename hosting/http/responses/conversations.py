@@ -22,7 +22,7 @@ from hosting.request.run_call import RawRequest
 from hosting.service.broadcast import LoggedEvent
 from hosting.service.overview import OverviewQuery
 from hosting.service.services import Services
-from hosting.thread.events import Accepted, Completed, Event, Reset, RunEvent
+from hosting.thread.events import Accepted, Completed, Event, Reset, Rewound, RunEvent
 from hosting.thread.head import Head
 
 MOST_CONVERSATIONS = 50
@@ -140,6 +140,8 @@ class ConversationVerbs:
         for position, event in log:
             if isinstance(event, Reset):
                 folds.clear()
+            elif isinstance(event, Rewound):
+                folds = {name: fold for name, fold in folds.items() if fold.run and fold.run.first < event.first}
             elif isinstance(event, RunEvent):
                 if isinstance(event, Accepted):
                     folds[event.run_id] = ResponseFold(agent, address, names_causes=causes)

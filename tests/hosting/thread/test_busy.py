@@ -458,7 +458,7 @@ def test_an_older_version_of_the_code_decides_nothing_on_a_thread_with_such_an_e
     thread.do(CancelRun(NOW, "r1"))
     assert thread.head.v == versions.VERSION
 
-    event = CancelRequested.by_next(NOW, "r1", "interrupt")
+    event = CancelRequested(v=4, at=NOW, run_id="r1", reason="interrupt")
     newer = fold(working().head, [event])
 
     unknown = f'"v":{versions.NEWEST_VERSION + 1}'.encode()
