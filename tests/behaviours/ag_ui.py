@@ -7,6 +7,10 @@ BEHAVIOURS = {
     "ag-ui.tools": "The agent's tool calls are shown under the message that asked for them, with their results.",
     "ag-ui.same": "Ids of messages and calls are the same from any process, once words are joined.",
     "ag-ui.again": "A run that is sent again is the same run, and a client that has a part of it forgets that first.",
+    "ag-ui.asked-again": "A message that a client sends once more, or changed, is asked again: the thread goes on from "
+    "before it, in one append with the run. What is archived, or came by another way, is not taken back.",
+    "ag-ui.agrees": "A client that has not what the thread has is told all that it has; a message under a new id takes "
+    "nothing back.",
     "ag-ui.void": "Another attempt, or an answer that was changed, restates the messages; no words are there twice.",
     "ag-ui.errors": "A run that fails ends with its error, and so does a stream that cannot continue.",
     "ag-ui.cancel": "A cancelled run ends as cancelled, and as an error to a client from before 1.0.",
@@ -20,6 +24,8 @@ BEHAVIOURS = {
     "ag-ui.npm-clients": "The npm clients 1.0.0 and 0.0.59 chat, see tools, approve, are cancelled and get errors.",
     "ag-ui.chat-client": "agent-framework's AGUIChatClient chats and approves; after a kill its next message has its "
     "turn after the run.",
+    "ag-ui.asked-again-killed": "A message asked again is taken back once whatever is killed meanwhile, and the same "
+    "request has the same answer in every process.",
     "ag-ui.killed": "A run of a killed host goes on elsewhere, and a client that sends it again has each word once.",
     "ag-ui.incomplete": "A run whose answer is no whole one says so in its result.",
 }

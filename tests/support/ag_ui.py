@@ -112,7 +112,9 @@ def folded(events: Events, before: Events | None = None) -> Events:
     for event in events:
         match event["type"]:
             case "MESSAGES_SNAPSHOT":
-                messages = [json.loads(json.dumps(one)) for one in event["messages"]]
+                stated = {one["id"]: json.loads(json.dumps(one)) for one in event["messages"]}
+                kept = {one["id"]: stated[one["id"]] for one in messages if one["id"] in stated}
+                messages = list((kept | stated).values())
             case "TEXT_MESSAGE_START":
                 _named(messages, event["messageId"])
             case "TEXT_MESSAGE_CONTENT":

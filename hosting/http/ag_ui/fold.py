@@ -13,6 +13,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any
 
 from hosting.errors import HostingError
@@ -89,7 +90,7 @@ class RunFold:
         self._wanted = wanted
         self._ids = {"threadId": wanted.thread_id, "runId": wanted.run_id}
         self._prefix = own_prefix((run.accepted.wire or {}).get("run_id") or run.run_id)
-        self._history = [
+        self._history: list[Mapping[str, Any]] = [
             one for one in wanted.sent if not (one["id"].startswith(self._prefix) or wanted.stands_in(one))
         ]
         self._waited = waited
@@ -109,6 +110,26 @@ class RunFold:
         self._events = [{"type": "RUN_STARTED", **self._ids, "protocolVersion": VERSION}]
         if len(self._history) < len(self._wanted.sent):
             self._restate()
+        return self._events
+
+    @property
+    def shown(self) -> list[dict[str, Any]]:
+        """The messages of this run as they stand now."""
+        return [one.value if isinstance(one, _Message) else one for one in self._shown]
+
+    def restate(self, history: Sequence[Mapping[str, Any]]) -> list[WireEvent]:
+        """Return the events that say which messages the thread has before this run's own.
+
+        Clients keep what they have where it is, and put what they lack behind it. So what is out of its place goes
+        first.
+        """
+        sent = [message["id"] for message in self._wanted.sent]
+        in_place = list(takewhile(lambda pair: pair[0]["id"] == pair[1], zip(history, sent, strict=False)))
+        self._events = []
+        if len(in_place) < len(sent):
+            self._send("MESSAGES_SNAPSHOT", messages=[message for message, _ in in_place])
+        self._history = [*history]
+        self._restate()
         return self._events
 
     def next(self, update: Update) -> list[WireEvent]:
@@ -156,8 +177,7 @@ class RunFold:
         self._events.append({"type": kind, **fields})
 
     def _restate(self) -> None:
-        shown = [one.value if isinstance(one, _Message) else one for one in self._shown]
-        self._send("MESSAGES_SNAPSHOT", messages=[*self._history, *shown])
+        self._send("MESSAGES_SNAPSHOT", messages=[*self._history, *self.shown])
 
     def _finish(self, end: Terminal, outcome: Mapping[str, Any]) -> None:
         self._send("RUN_FINISHED", **self._ids, outcome=outcome, **_result(end), **_usage(end))

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import mimetypes
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hosting.errors import InvalidFieldError, MissingMessageError, UnsupportedMediaTypeError
@@ -47,8 +47,9 @@ _MEDIA = ("image", "audio", "video", "document")
 class RunInput:
     """A run that a client wants: new `messages`, or `decisions` on the tool calls that its thread waits for.
 
-    `sent` are all messages as the client has them. `is_versioned`: the client says which version of the protocol it
-    speaks, which none before 1.0 did.
+    `sent` are all messages as the client has them. Of those that are not of this run, `past` are those up to the
+    agent's last one, and `fresh` the new ones. `is_versioned`: the client says which version of the protocol it speaks,
+    which none before 1.0 did.
     """
 
     thread_id: str
@@ -58,6 +59,12 @@ class RunInput:
     sent: tuple[Mapping[str, Any], ...]
     is_versioned: bool
     traceparent: str | None = None
+    past: tuple[Mapping[str, Any], ...] = ()
+    fresh: tuple[Mapping[str, Any], ...] = ()
+
+    def without_first(self, count: int) -> RunInput:
+        """Return the same without that many of its new messages."""
+        return replace(self, messages=self.messages[count:], fresh=self.fresh[count:])
 
     def stands_in(self, message: Mapping[str, Any]) -> bool:
         """Return whether this message is the client's own stand-in for the result of a decided call."""
@@ -105,6 +112,8 @@ def parse_input(call: RawRequest, agent: str, limits: Limits, owner: str = APP) 
         tuple(sent),
         is_versioned=is_versioned,
         traceparent=call.headers.get("traceparent"),
+        past=tuple(one for at, one in before.items() if at <= known),
+        fresh=tuple(one for at, one in before.items() if at > known),
     )
 
 

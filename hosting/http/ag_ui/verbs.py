@@ -6,9 +6,11 @@ import logging
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 
-from hosting.errors import HostingError, IdempotencyKeyReusedError, InternalError
+from hosting.errors import HostingError, InternalError
 from hosting.http.ag_ui import names
-from hosting.http.ag_ui.fold import RunFold, encoded
+from hosting.http.ag_ui.agreement import waited_calls
+from hosting.http.ag_ui.beginning import Beginning, Begun
+from hosting.http.ag_ui.fold import RunFold, WireEvent, encoded
 from hosting.http.ag_ui.names import UnservedInputError
 from hosting.http.ag_ui.requests import RunInput, parse_input
 from hosting.http.replies import Reply, Streamed, run_headers
@@ -18,9 +20,9 @@ from hosting.names import Address
 from hosting.plan import AgentPlan, Plan
 from hosting.ports import EntityClient
 from hosting.request.contents import limits_of
-from hosting.request.run_call import StartRun, Wait
-from hosting.request.run_request import RunRequest
+from hosting.service.broadcast import LoggedEvent
 from hosting.service.services import Services
+from hosting.thread.events import Claimed
 from hosting.thread.run import Run
 
 logger = logging.getLogger(__name__)
@@ -35,6 +37,7 @@ class AgUiWire:
     def __init__(self, plan: Plan, services: Services) -> None:
         self._plan = plan
         self._services = services
+        self._beginning = Beginning(services)
 
     def route_of(self, method: str, path: str) -> Route:
         """Return the operation; see `names.ag_ui_operation`."""
@@ -49,33 +52,16 @@ class AgUiWire:
         agent = self._plan.served(path.rstrip("/"))
         limits, owner = limits_of(agent.agent, self._services.settings), request.caller.owner
         wanted = await request.parsed(lambda raw: parse_input(raw, agent.name, limits, owner))
-        waited: Mapping[str, str] = {}
         if wanted.decisions:
             run, waited = await self._decide(request, agent, wanted)
-        else:
-            run = await self._start(request, agent, wanted)
-        fold = RunFold(wanted, run, waited, names_causes=self._services.loop.names_causes)
-        headers = {**run_headers(run), "x-accel-buffering": "no"}
-        return Streamed(self._events(fold, run, request.client), headers)
+            fold = RunFold(wanted, run, waited, names_causes=self._services.loop.names_causes)
+            return self._streamed(self._events(fold, run, request.client), run)
+        begun = await self._beginning.begin(request, agent, wanted)
+        fold = RunFold(wanted, begun.run, {}, names_causes=self._services.loop.names_causes)
+        return self._streamed(self._events(fold, begun.run, request.client, begun), begun.run)
 
-    async def _start(self, request: WireRequest, agent: AgentPlan, wanted: RunInput) -> Run:
-        """Start the run, or find it: the client's id of a run is its key."""
-        *earlier, last = wanted.messages
-        start = StartRun(
-            RunRequest(**last.model_dump(), earlier=tuple(earlier)),
-            wanted.thread_id,
-            Wait(),
-            "events",
-            wanted.run_id,
-            wanted.traceparent,
-            streams=True,
-            wire={"run_id": wanted.run_id},
-            busy=agent.busy,
-        )
-        try:
-            return (await self._services.runs.start(agent.name, start, request.client, request.caller)).run
-        except IdempotencyKeyReusedError:
-            raise IdempotencyKeyReusedError("runId was used for another run of this thread. Send another id.") from None
+    def _streamed(self, events: AsyncGenerator[bytes, None], run: Run) -> Streamed:
+        return Streamed(events, {**run_headers(run), "x-accel-buffering": "no"})
 
     async def _decide(self, request: WireRequest, agent: AgentPlan, wanted: RunInput) -> tuple[Run, Mapping[str, str]]:
         """Record the decisions, which must be on all that the thread waits for.
@@ -97,13 +83,24 @@ class AgUiWire:
             raise UnservedInputError("These answers are recorded; the thread waits for others. Send those.")
         return last.resumed, waited_calls(last.requested)
 
-    async def _events(self, fold: RunFold, run: Run, client: EntityClient) -> AsyncGenerator[bytes, None]:
-        """Yield the run's events to its end, deltas as they come."""
+    async def _events(
+        self, fold: RunFold, run: Run, client: EntityClient, begun: Begun | None = None
+    ) -> AsyncGenerator[bytes, None]:
+        """Yield the run's events to its end, deltas as they come.
+
+        Once all runs before it have ended, those of a client that may not have what the thread has begin with that.
+        """
         yield encoded(fold.start())
         try:
             async with aclosing(self._services.following.follow(run, client)) as lists:
                 async for updates in lists:
-                    events = [event for update in updates for event in fold.next(update)]
+                    events: list[WireEvent] = []
+                    for update in updates:
+                        if begun is not None and isinstance(update, LoggedEvent) and isinstance(update.event, Claimed):
+                            history = await self._beginning.history_before(begun, client)
+                            events += [] if history is None else fold.restate(history)
+                            begun = None
+                        events += fold.next(update)
                     if events:
                         yield encoded(events)
         except HostingError as error:
@@ -112,17 +109,3 @@ class AgUiWire:
             logger.exception("The stream of run %s failed.", run.run_id)
             defect = InternalError("The stream broke off; the cause is in the app's log. Send the same run again.")
             yield encoded(fold.broken(defect))
-
-
-def waited_calls(run: Run) -> dict[str, str]:
-    """Return the approvals' ids of the tool calls for which a run waits, by the model's ids of the calls."""
-    messages = run.terminal.entry.get("messages", ()) if run.terminal is not None else ()
-    contents = [content for message in messages for content in message.get("contents", ())]
-    waiting, found = list(run.requested_approvals), dict[str, str]()
-    for call in (content for content in contents if content.get("$type") == "functionCall"):
-        for approval in waiting:
-            if (approval.tool, approval.arguments) == (call.get("name"), call.get("arguments")):
-                found[call["callId"]] = approval.id
-                waiting.remove(approval)
-                break
-    return found

@@ -27,7 +27,6 @@ from hosting.thread.rows import ApprovalRow, KeyRow
 from state.codec import read, write
 from state.conversation import exchanges, session_state
 from state.convert import stored_response
-from state.extension import Summary, host_of
 from state.models import Conversation
 from tests.support.state_documents import history_messages
 from tests.support.threads import NOW, Thread, accept, accepted, answered, completed, end, refusal, terms
@@ -177,23 +176,21 @@ def test_the_title_goes_with_the_message_that_it_is_of() -> None:
     assert (kept.head.title, gone.head.title) == ("Hello from r1", "Hello from new")
 
 
-def test_what_providers_left_and_a_summary_are_those_of_before() -> None:
-    """A summary of what was taken back goes; one of what stays is kept."""
+def test_what_providers_left_is_what_they_had_left_before() -> None:
+    """With whatever of it a compaction had kept."""
     thread = Thread()
-    for run_id, summary in (("r1", None), ("r2", Summary((2, 0), "one")), ("r3", Summary((4, 0), "two"))):
+    for run_id in ("r1", "r2", "r3"):
         thread.do(accept(run_id, claimed=True))
-        ended = completed(run_id, session={"of": run_id}, summary=summary)
-        thread.do(replace(end(run_id), terminal=ended))
+        thread.do(replace(end(run_id), terminal=completed(run_id, session={"of": run_id})))
     other = Thread(thread.head)
     other.events = [*thread.events]
 
     thread.do(rewinding(thread, first_of(thread, "r3"), 4, session={"of": "r2"}))
     other.do(rewinding(other, first_of(other, "r2"), 2, session={"of": "r1"}))
-    after, before = conversation_of(thread), conversation_of(other)
+    before = conversation_of(other)
 
-    assert session_state(after) == {"of": "r2"}
+    assert session_state(conversation_of(thread)) == {"of": "r2"}
     assert session_state(before) == {"of": "r1"}
-    assert host_of(before).summary is None
     assert runs_of(before) == ["r1"]
 
 

@@ -25,6 +25,24 @@ chat.messages.at(-1).content = "my na";
 await chat.runAgent({ runId: "run-2" });
 got.again = shape(chat);
 
+// A page that drops its last answer and asks again, then edits its message, and another one that lags behind.
+const page = agent("Joker", "page");
+await ask(page, "one");
+await ask(page, "recall");
+page.setMessages(page.messages.slice(0, -1));
+await page.runAgent();
+got.regenerated = shape(page).map(([, content]) => content);
+page.setMessages(page.messages.slice(0, -1));
+page.messages.at(-1).content = "say two";
+await page.runAgent();
+got.edited = shape(page).map(([, content]) => content);
+const lagging = agent("Joker", "page");
+lagging.setMessages(structuredClone(page.messages.slice(0, 2)));
+await ask(lagging, "recall");
+got.lagging = shape(lagging).map(([, content]) => content);
+await ask(page, "count");
+got.both = shape(page).map(([, content]) => content);
+
 const tools = agent("Joker", "tools");
 await ask(tools, "tool thread_name");
 got.tools = shape(tools).map(([role, , calls]) => [role, calls]);

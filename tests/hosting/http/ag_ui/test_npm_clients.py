@@ -11,7 +11,10 @@ import pytest
 from tests.support.npm_client import printed_by, with_packages
 from tests.support.running_host import RunningHost
 
-pytestmark = [pytest.mark.slow, pytest.mark.behaviour("ag-ui.npm-clients")]
+pytestmark = [
+    pytest.mark.slow,
+    *(pytest.mark.behaviour(name) for name in ("ag-ui.npm-clients", "ag-ui.asked-again", "ag-ui.agrees")),
+]
 
 HERE = Path(__file__).parent
 
@@ -33,7 +36,7 @@ def host(tmp_path: Path) -> Iterator[RunningHost]:
 async def test_the_client_does_all_that_the_wire_serves(
     host: RunningHost, script: Path, package: str, cancelled: str
 ) -> None:
-    """Chats, sees tools, sends a run again, a picture, approves, is cancelled, gets errors."""
+    """Chats, asks again, edits, sees tools, sends a run again, a picture, approves, is cancelled, gets errors."""
     got = await printed_by(script, package, host.origin)
     chat = [
         *(["user", "my name is Ada", []], ["assistant", "echo: my name is Ada", []]),
@@ -43,6 +46,10 @@ async def test_the_client_does_all_that_the_wire_serves(
     assert got == {
         "chat": chat,
         "again": chat,
+        "regenerated": ["one", "echo: one", "recall", "one | recall"],
+        "edited": ["one", "echo: one", "say two", "two"],
+        "lagging": ["one", "echo: one", "say two", "two", "recall", "one | say two | recall"],
+        "both": ["one", "echo: one", "say two", "two", "recall", "one | say two | recall", "count", "7"],
         "tools": [["user", []], ["assistant", ["thread_name"]], ["tool", []], ["assistant", []]],
         "picture": "user text:see data:data:image/png;base64,iVBORw0KGgo=",
         "asked": ["tool_call", [True]],

@@ -27,6 +27,19 @@ async def test_a_response_continues_the_newest_one(wired: Wired) -> None:
 
 
 @pytest.mark.behaviour("responses.conversations")
+async def test_what_a_page_took_back_over_ag_ui_is_no_item_any_more() -> None:
+    """The thread goes on from before it."""
+    async with served(app_of(scripted_agent("Joker"), wires=["responses", "ag-ui"])) as (_, http):
+        for run_id, text in (("r-1", "one"), ("r-2", "two")):
+            messages = [{"id": "u", "role": "user", "content": text}]
+            body = {"threadId": "t", "runId": run_id, "protocolVersion": "1.0", "messages": messages}
+            assert (await http.post("/api/ag-ui/Joker", json=body)).status_code == 200
+        items = (await http.get("/api/openai/v1/conversations/conv_joker~t/items?order=asc")).json()["data"]
+
+    assert [item["content"][0]["text"] for item in items] == ["two", "echo: two"]
+
+
+@pytest.mark.behaviour("responses.conversations")
 async def test_a_conversation_is_begun_used_read_and_deleted(wired: Wired) -> None:
     """By the official client."""
     conversations = wired.openai.conversations

@@ -1,0 +1,220 @@
+"""A thread's conversation beside the one that a client sends: whether they agree, and what is asked again.
+
+Theory. A client keeps a conversation of its own, and may drop an answer, edit a message, or miss what came from others.
+So each of its requests is held against the thread's log. What a run was asked stands there under the client's ids. A
+new message under an id that the thread has is asked again: the thread goes on from before that run. One under a new id
+is a next message, whatever else the client lacks: it may come from another page. Then the client gets all messages as
+the thread has them. So the two never part without a word, and a next message takes nothing back of another page's.
+
+An id that two runs were asked under says nothing: some clients give all their messages the same one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hosting.http.ag_ui.fold import RunFold
+from hosting.http.ag_ui.messages import Message, asked_message, conversation_mark, mark
+from hosting.http.ag_ui.requests import RunInput, own_prefix
+from hosting.names import Address
+from hosting.service.broadcast import LoggedEvent
+from hosting.thread.events import Accepted, Completed, Deleted, Event, Imported, Reset, Rewound, RunEvent
+from hosting.thread.run import Run, keeps_words
+
+MOST_TURNS = 200
+"""So many of the newest turns a client gets."""
+
+_UNCOMPARED = frozenset(("reasoning", "activity"))
+
+
+def wire_fields(wanted: RunInput, *, agreed: bool) -> dict[str, Any]:
+    """Return what the log keeps of a request: its id, what it asked, and what stands for all if the thread agreed."""
+    asked = [[message["id"], mark(message)] for message in wanted.fresh]
+    page = {"page": conversation_mark((*wanted.past, *wanted.fresh))} if agreed else {}
+    return {"run_id": wanted.run_id, "asked": asked, **page}
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What a run was `asked`, by ids and marks of those messages, and what it has `shown`.
+
+    `is_kept`: the model sees it from then on. `page` stands for all that its client had sent, if the thread agreed.
+    """
+
+    run: Run
+    prefix: str
+    asked: Sequence[Message]
+    marks: Sequence[str]
+    shown: Sequence[Message]
+    page: str | None = None
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more will come of it."""
+        return self.run.is_over
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the model sees it from then on."""
+        end = self.run.terminal
+        return end is not None and (isinstance(end, Completed) or keeps_words(end))
+
+    @property
+    def is_of_wire(self) -> bool:
+        """Whether a client of this wire began it, or it goes on after an approval for which such a one waits."""
+        return "asked" in (self.run.accepted.wire or {}) or bool(self.run.accepted.request.decisions)
+
+
+class _Turns:
+    """Folds a thread's events into its turns, in their order; what was reset or taken back is none of them."""
+
+    def __init__(self, address: Address, *, names_causes: bool) -> None:
+        self._address = address
+        self._names_causes = names_causes
+        self._begun: dict[str, tuple[Run, RunFold]] = {}
+
+    def take(self, position: int, event: Event) -> None:
+        match event:
+            case Reset() | Imported() | Deleted():
+                self._begun.clear()
+            case Rewound():
+                self._begun = {name: turn for name, turn in self._begun.items() if turn[0].first < event.first}
+            case Accepted():
+                run = Run(self._address, event, position, position)
+                waited = self._waited() if event.request.decisions else {}
+                nobody = RunInput(event.thread_id, event.run_id, (), (), (), is_versioned=True)
+                self._begun[event.run_id] = (run, RunFold(nobody, run, waited, names_causes=self._names_causes))
+        if isinstance(event, RunEvent) and event.run_id in self._begun:
+            run, fold = self._begun[event.run_id]
+            fold.next(LoggedEvent(position, event))
+            self._begun[event.run_id] = (run.after(position, event), fold)
+
+    def _waited(self) -> dict[str, str]:
+        asking = next((run for run, _ in reversed(self._begun.values()) if run.requested_approvals), None)
+        return {} if asking is None else waited_calls(asking)
+
+    def all(self) -> list[Turn]:
+        return [_turn(run, fold) for run, fold in self._begun.values()]
+
+
+def turns_of(address: Address, log: Iterable[tuple[int, Event]], *, names_causes: bool = False) -> list[Turn]:
+    """Return the turns of these events of a thread; `names_causes` as in `RunFold`."""
+    turns = _Turns(address, names_causes=names_causes)
+    for position, event in log:
+        turns.take(position, event)
+    return turns.all()
+
+
+def _turn(run: Run, fold: RunFold) -> Turn:
+    wire, request = run.accepted.wire or {}, run.accepted.request
+    prefix = own_prefix(wire.get("run_id") or run.run_id)
+    messages = [] if request.decisions else [*request.earlier, request]
+    named = wire.get("asked") or [[f"{run.run_id}:asked-{number}", None] for number in range(len(messages))]
+    asked = [asked_message(name, message) for (name, _), message in zip(named, messages, strict=False)]
+    marks = [known or mark(message) for (_, known), message in zip(named, asked, strict=False)]
+    return Turn(run, prefix, asked, marks, fold.shown, wire.get("page"))
+
+
+@dataclass(frozen=True)
+class LoggedThread:
+    """A thread as its log has it: what is `older` than that, and its turns. Not `is_whole`: more was before."""
+
+    older: Sequence[Message]
+    turns: Sequence[Turn]
+    is_whole: bool
+
+    def messages(self, before: int | None = None, reserved: Collection[str] = ()) -> tuple[list[Message], list[str]]:
+        """Return the messages of what is kept of the runs before that position, and their marks.
+
+        No two have one id, and none has a `reserved` one.
+        """
+        kept = [turn for turn in self.turns if turn.is_kept and (before is None or turn.run.first < before)]
+        taken, found, marks = set(reserved), list[Message](), list[str]()
+        for message in () if len(kept) > MOST_TURNS else self.older:
+            found.append(message)
+            marks.append(mark(message))
+        for turn in kept[-MOST_TURNS:]:
+            for number, message in enumerate(turn.asked):
+                is_taken = message["id"] in taken
+                found.append({**message, "id": f"{turn.run.run_id}:asked-{number}"} if is_taken else message)
+                taken.add(message["id"])
+            found += turn.shown
+            marks += [*turn.marks, *map(mark, turn.shown)]
+        return found, marks
+
+    def agrees(self, past: Sequence[Message], before: int | None = None) -> bool:
+        """Return whether a client's messages are those of the runs before that position.
+
+        What it has of runs that left nothing, because they failed, is its own matter.
+        """
+        left = [turn for turn in self.turns if turn.is_over and not turn.is_kept]
+        kept = {turn.prefix for turn in self.turns if turn.is_kept}
+        prefixes = tuple(turn.prefix for turn in left if turn.prefix not in kept)
+        names = {message["id"] for turn in left for message in turn.asked}
+        names -= {message["id"] for turn in self.turns if turn.is_kept for message in turn.asked}
+        compared = (message for message in past if message["role"] not in _UNCOMPARED)
+        sent = [mark(one) for one in compared if not (one["id"] in names or one["id"].startswith(prefixes))]
+        _, marks = self.messages(before)
+        is_cut = not self.is_whole or sum(turn.is_kept for turn in self.turns) > MOST_TURNS
+        return sent == marks or bool(is_cut and marks and sent[-len(marks) :] == marks)
+
+    def own(self, key: str) -> Turn | None:
+        """Return the turn of the run that the client began under this id; None where there is none."""
+        return next((turn for turn in self.turns if turn.run.accepted.key == key), None)
+
+    def asked_again(self, wanted: RunInput) -> tuple[list[Turn], int]:
+        """Return the turns that a request takes back, and how many of its new messages the thread has already.
+
+        The first of the turns was asked what is asked again; there are none where the request brings a next message,
+        and then those before it may be known. A client that names its version gives each message an id of its own, as
+        the protocol has it. Of another one the first message again, with another text, may be its second under the only
+        id that it knows.
+        """
+        later = self._later(wanted)
+        named = self._named(later, wanted)
+        if not named:
+            return [], 0
+        users = [message for message in wanted.fresh if message["role"] == "user"]
+        is_edited = any(message["id"] in named and named[message["id"]][1] != mark(message) for message in users)
+        if not is_edited and users[-1]["id"] not in named:
+            return [], max(number for number, one in enumerate(wanted.fresh, start=1) if one["id"] in named)
+        if is_edited and not wanted.is_versioned and not wanted.past and len(later) == 1:
+            return [], 0
+        first = min(turn.run.first for turn, _ in named.values())
+        return [turn for turn in later if turn.run.first >= first], 0
+
+    def _later(self, wanted: RunInput) -> list[Turn]:
+        """Return the turns after the last one of which the client has an answer, but for those that left nothing."""
+        names = [message["id"] for message in wanted.past if message["role"] == "assistant"]
+        seen = [turn.run.first for turn in self.turns if any(name.startswith(turn.prefix) for name in names)]
+        last = max(seen, default=0)
+        return [turn for turn in self.turns if turn.run.first > last and (turn.is_kept or not turn.is_over)]
+
+    def _named(self, later: Sequence[Turn], wanted: RunInput) -> dict[str, tuple[Turn, str]]:
+        """Return which of a user's new messages were asked in which of these turns, with their marks there."""
+        turns = [turn for turn in self.turns if turn.is_kept or not turn.is_over]
+        counts = Counter(message["id"] for turn in turns for message in turn.asked)
+        names = {message["id"] for message in wanted.fresh if message["role"] == "user"}
+        return {
+            message["id"]: (turn, known)
+            for turn in later
+            for message, known in zip(turn.asked, turn.marks, strict=True)
+            if message["id"] in names and message["role"] == "user" and counts[message["id"]] == 1
+        }
+
+
+def waited_calls(run: Run) -> dict[str, str]:
+    """Return the approvals' ids of the tool calls for which a run waits, by the model's ids of the calls."""
+    messages = run.terminal.entry.get("messages", ()) if run.terminal is not None else ()
+    contents = [content for message in messages for content in message.get("contents", ())]
+    waiting, found = list(run.requested_approvals), dict[str, str]()
+    for call in (content for content in contents if content.get("$type") == "functionCall"):
+        for approval in waiting:
+            if (approval.tool, approval.arguments) == (call.get("name"), call.get("arguments")):
+                found[call["callId"]] = approval.id
+                waiting.remove(approval)
+                break
+    return found

@@ -1,0 +1,113 @@
+"""Messages as the protocol has them, made of what the log and the document hold; and what stands for one."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping
+from typing import Any
+
+from hosting.request.run_request import UserMessage
+from state.conversation import exchanges, is_unanswered
+from state.json_values import parse
+from state.models import Conversation, ResponseEntry, entry_text
+
+Message = Mapping[str, Any]
+
+
+def mark(message: Message) -> str:
+    """Return what stands for what a message says, whatever its id is."""
+    content = message.get("content") or ""
+    match content:
+        case [{"type": "text", "text": str(text)}]:
+            content = text
+    calls = message.get("toolCalls") or message.get("tool_calls")
+    made = [call["function"] if isinstance(call, dict) and "function" in call else call for call in _listed(calls)]
+    called = [[one.get("name"), one.get("arguments")] if isinstance(one, dict) else one for one in made]
+    values = [message["role"], content, called]
+    return hashlib.sha256(json.dumps(values, sort_keys=True).encode(errors="surrogatepass")).hexdigest()[:32]
+
+
+def _listed(value: object) -> list[Any]:
+    return value if isinstance(value, list) else [] if value is None else [value]
+
+
+def conversation_mark(messages: Iterable[Message]) -> str:
+    """Return what stands for a conversation."""
+    return hashlib.sha256("".join(map(mark, messages)).encode()).hexdigest()[:32]
+
+
+def older_messages(conversation: Conversation, runs: Collection[str]) -> list[Message]:
+    """Return the messages of the entries of other runs than these, those of runs without an answer left out."""
+    entries = [entry for entry in exchanges(conversation) if entry.correlation_id not in runs]
+    left = {entry.correlation_id for entry in entries if isinstance(entry, ResponseEntry) and is_unanswered(entry)}
+    found: list[Message] = []
+    for number, entry in enumerate(entries):
+        if entry.correlation_id in left:
+            continue
+        for place, message in enumerate(parse(entry_text(entry)).get("messages") or ()):
+            found += _stored_messages(f"{entry.correlation_id}:entry-{number}.{place}", message)
+    return found
+
+
+def _stored_messages(name: str, message: Mapping[str, Any]) -> Iterable[Message]:
+    """Return a stored message as the protocol has it: one, or one for each result that it holds."""
+    contents = message.get("contents") or ()
+    text = "".join(one.get("text") or "" for one in contents if one.get("$type") == "text")
+    calls = [_call(one) for one in contents if one.get("$type") == "functionCall"]
+    media = [] if message.get("role") == "assistant" else [one for one in contents if one.get("$type") != "text"]
+    content = _content(text, media)
+    if content or calls:
+        says = {"content": content} if content else {}
+        yield {"id": name, "role": message.get("role"), **says, **({"toolCalls": calls} if calls else {})}
+    for number, one in enumerate(one for one in contents if one.get("$type") == "functionResult"):
+        result = one.get("result")
+        shown = result if isinstance(result, str) else json.dumps(result)
+        yield {"id": f"{name}.{number}", "role": "tool", "toolCallId": one.get("callId"), "content": shown}
+
+
+def _call(content: Mapping[str, Any]) -> dict[str, Any]:
+    arguments = content.get("arguments")
+    text = arguments if isinstance(arguments, str) else json.dumps(arguments or {})
+    return {
+        "id": content.get("callId"),
+        "type": "function",
+        "function": {"name": content.get("name"), "arguments": text},
+    }
+
+
+def asked_message(name: str, message: UserMessage) -> Message:
+    """Return what a run was asked as the protocol has it."""
+    return {"id": name, "role": message.role, "content": _content(message.message, message.contents)}
+
+
+def _content(text: str, contents: Iterable[Mapping[str, Any]]) -> str | list[dict[str, Any]]:
+    """Return a text, with media of stored contents as a list of parts."""
+    parts = [part for content in contents if (part := _part(content)) is not None]
+    if not parts:
+        return text
+    return [*([{"type": "text", "text": text}] if text else []), *parts]
+
+
+def _part(content: Mapping[str, Any]) -> dict[str, Any] | None:
+    make = _PARTS.get(str(content.get("$type")))
+    return None if make is None else make(content)
+
+
+def _media_part(media: str, kind: str, value: str) -> dict[str, Any]:
+    name = media.partition("/")[0]
+    source = {"type": kind, "value": value, "mimeType": media}
+    return {"type": name if name in ("image", "audio", "video") else "document", "source": source}
+
+
+def _data_part(content: Mapping[str, Any]) -> dict[str, Any]:
+    prefix, _, value = str(content.get("uri")).partition(",")
+    return _media_part(prefix.removeprefix("data:").removesuffix(";base64"), "data", value)
+
+
+_PARTS: Mapping[str, Callable[[Mapping[str, Any]], dict[str, Any]]] = {
+    "text": lambda content: {"type": "text", "text": content.get("text")},
+    "data": _data_part,
+    "uri": lambda content: _media_part(str(content.get("mediaType")), "url", str(content.get("uri"))),
+    "hostedFile": lambda content: {"type": "document", "source": {"type": "file", "value": content.get("fileId")}},
+}
