@@ -5,17 +5,11 @@ run is stopped while a tool works for it, the thread continues to its end and no
 for which run each thread works, and the log can say so. What still blocks the loop itself is an agent's own code, and a
 watchdog names it in the log: while it does, and with the time it took. Nobody can stop it. So once it blocks the loop
 for longer than a limit no new run is admitted, and the host sends callers to another process, or restarts this one.
-
-An agent that is an asynchronous context manager (agent-framework's are: theirs opens the client and the MCP tools) is
-entered once, before its first run, and left when the process ends. A task of its own enters and leaves each one,
-because much of what is behind it wants to be left by the task that entered. If opening fails, so does
-the run that needed it, and the next run tries again.
 """
 
 from __future__ import annotations
 
 import asyncio
-import contextvars
 import gc
 import logging
 import math
@@ -27,7 +21,6 @@ import traceback
 import weakref
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractAsyncContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from types import FrameType
@@ -35,10 +28,10 @@ from typing import Any, TypeVar
 
 from hosting.errors import AgentsBlockedError
 from hosting.invocation import carried, invocation_at_work, make_task, thread_marked
+from hosting.runner.lifespans import CLOSE_SECONDS, Lifespans
 
 logger = logging.getLogger(__name__)
 
-CLOSE_SECONDS = 5.0
 _LOOKUPS = (socket.getaddrinfo, socket.getnameinfo)
 _LOOKUP_THREADS = 4
 _PING_SECONDS = 0.5
@@ -52,50 +45,6 @@ _OF_THE_LOOP = ("asyncio.", "selectors", "threading", __name__)
 T = TypeVar("T")
 RUN: ContextVar[str] = ContextVar("agent_run")
 """The run that the code around works for: set by the runner, inherited by whatever the agent starts."""
-
-
-class Lifespans:
-    """The agents that are open, on the agent loop."""
-
-    def __init__(self) -> None:
-        self._held: dict[int, tuple[asyncio.Task[None], asyncio.Future[None]]] = {}
-        self._closing = asyncio.Event()
-
-    async def open(self, agent: object) -> None:
-        """Return once the agent is open, opening it at the first call; raises what opening it raised."""
-        if not isinstance(agent, AbstractAsyncContextManager):
-            return
-        if id(agent) not in self._held:
-            loop = asyncio.get_running_loop()
-            opened: asyncio.Future[None] = loop.create_future()
-            # In no run's context: what is opened outlives the first run, and its trace.
-            task = contextvars.Context().run(loop.create_task, self._hold(agent, opened))
-            task.set_name(f"agent {getattr(agent, 'name', type(agent).__name__)}")
-            task.add_done_callback(lambda _: self._held.pop(id(agent), None))
-            self._held[id(agent)] = task, opened
-        await asyncio.shield(self._held[id(agent)][1])
-
-    async def _hold(self, agent: AbstractAsyncContextManager[object], opened: asyncio.Future[None]) -> None:
-        closing, task = self._closing, asyncio.current_task()
-        try:
-            async with agent:
-                opened.set_result(None)
-                await closing.wait()
-        except Exception as error:
-            if opened.done():
-                logger.exception("%s could not be closed.", task and task.get_name())
-            else:
-                opened.set_exception(error)
-
-    async def close(self) -> None:
-        """Leave every agent; what takes longer than 5 s is left as it is, because the process is about to end."""
-        tasks = [task for task, _ in self._held.values()]
-        self._closing.set()
-        self._closing = asyncio.Event()
-        if tasks:
-            _, late = await asyncio.wait(tasks, timeout=CLOSE_SECONDS)
-            for task in late:
-                logger.warning("%s was not closed within %g s.", task.get_name(), CLOSE_SECONDS)
 
 
 class ToolThreads(ThreadPoolExecutor):

@@ -41,6 +41,7 @@ from hosting.runner.agent_loop import RUN, AgentLoop, Stop
 from hosting.runner.callbacks import Listener
 from hosting.runner.calls_not_made import RefusedCalls, ToolsOff
 from hosting.runner.causes import named_cause, unreached_address
+from hosting.runner.connections import UnreachableError
 from hosting.runner.deltas import DeltaWriter
 from hosting.runner.finish_reasons import FinishReasons, reason_of_no_answer
 from hosting.runner.format_fallback import FormatFallback, SchemaInInstructions
@@ -177,7 +178,7 @@ class AgentRunner:
 
     async def _within(self, attempt: Attempt, limit_seconds: float, seconds: float) -> AttemptOutcome:
         RUN.set(attempt.run_id)
-        task = asyncio.ensure_future(self._answer(attempt))
+        task = asyncio.ensure_future(self._opened_answer(attempt))
         attempt.stop.bind(task)
         try:
             await asyncio.wait((task,), timeout=seconds)
@@ -224,9 +225,16 @@ class AgentRunner:
             )
         return AgentFailure(error)
 
+    async def _opened_answer(self, attempt: Attempt) -> AttemptOutcome:
+        """Return what the agent answers, once it and the servers of its tools are open."""
+        try:
+            async with self._loop.lifespans.use(self._opened):
+                return await self._answer(attempt)
+        except UnreachableError as error:
+            again = "Send the message again once it is there."
+            raise RunFailedError(f"{error} {again} The log has the cause at run {attempt.run_id}.") from error
+
     async def _answer(self, attempt: Attempt) -> AttemptOutcome:
-        for agent in self._opened:
-            await self._loop.lifespans.open(agent)
         session, messages, history = self._begin(attempt)
         options = self._run_options(attempt, history)
         recorder = None if attempt.steps is None else attempt.steps.recorder

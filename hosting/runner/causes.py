@@ -5,14 +5,17 @@ It goes to the app's own log, and to callers only where the app is developed.
 
 from __future__ import annotations
 
+import re
 from contextlib import suppress
 from urllib.parse import SplitResult, urlsplit
 from urllib.request import getproxies, proxy_bypass
 
 LONGEST_CAUSE = 500
+_OF_CONNECTION = re.compile("Connect|Closed|BrokenResource|Transport|Unauthori|Authenticat")
+"""In the names that clients of all kinds give to what they raise when their connection or its credentials are gone."""
 
 
-def _chain_of(error: BaseException) -> list[BaseException]:
+def chain_of(error: BaseException) -> list[BaseException]:
     """Return the error and what led to it, the cause of all last.
 
     Each is there once: an error that is raised again, from one that was raised from it, closes a circle.
@@ -22,6 +25,12 @@ def _chain_of(error: BaseException) -> list[BaseException]:
         chain.append(inner)
         met.add(id(inner))
     return chain
+
+
+def is_of_connection(error: BaseException) -> bool:
+    """Return whether a broken connection explains an error: the system's own, or one whose class is named for it."""
+    classes = [kind for cause in chain_of(error) for kind in type(cause).__mro__]
+    return any(issubclass(kind, OSError | EOFError) or _OF_CONNECTION.search(kind.__name__) for kind in classes)
 
 
 def named_cause(error: BaseException) -> str:
@@ -44,7 +53,7 @@ def unreached_address(error: BaseException) -> str:
     Clients for HTTP name the request on what they raise, and its last cause is the system's. The frames between are
     theirs, a hundred lines that say no more than this.
     """
-    chain = _chain_of(error)
+    chain = chain_of(error)
     try:
         named = (str(getattr(getattr(one, "request", None), "url", "")) for one in chain)
         address, cause = urlsplit(next(filter(None, named), "")), chain[-1]

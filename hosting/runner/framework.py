@@ -61,6 +61,8 @@ McpServer = MCPStdioTool | MCPStreamableHTTPTool | MCPWebsocketTool
 _MODULES = "agent_framework."
 _TYPES = frozenset({"types:GenericAlias"})
 """What a checkpoint has besides values: the type of the answer that an executor asks for, such as `list[Message]`."""
+_IS_TOOL, _REMOTE_NAME = "_mcp_is_tool", "_mcp_remote_name"
+"""By which the framework knows a tool of an MCP server again."""
 CLEARING_SECONDS = 30.0
 """For so long a context provider may erase what it keeps of a session; it is called again after that."""
 
@@ -305,6 +307,18 @@ def _held_by(tool: Any) -> Iterator[object]:
     if str(getattr(function, "__module__", "")).startswith(_MODULES):
         for cell in getattr(function, "__closure__", None) or ():
             yield cell.cell_contents
+
+
+def relist_tools(server: McpServer) -> None:
+    """Have the next listing of a server's tools describe all of them anew.
+
+    The framework keeps its description of a tool whose name it knows, also of a server in another version. Until the
+    listing has come the old ones stay, for runs that begin meanwhile.
+    """
+    for function in server.functions:
+        known = function.additional_properties or {}
+        if known.get(_IS_TOOL):
+            known[_REMOTE_NAME] = ""
 
 
 async def clear_session(agents: Iterable[Any], session_id: str) -> None:

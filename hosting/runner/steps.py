@@ -43,6 +43,7 @@ from agent_framework import (
 
 from hosting.errors import HostingError
 from hosting.names import model_call_key
+from hosting.runner.connections import UnreachableError, tool_server
 from hosting.runner.finish_reasons import FinishReasons
 from hosting.runner.format_fallback import own_format_fallback
 from hosting.runner.framework import (
@@ -339,12 +340,34 @@ class _ToolCalls(_Calls, FunctionMiddleware):
             else:
                 await call_next()  # the framework refuses those arguments again
             return
+        unreached = await _unreached(context.function)
         # A call that began in an earlier attempt begins again, and who reads the run sees both.
         at, run_id = held.clocks.wall(), held.run_id
         await recorder.start(ToolStarted(at=at, run_id=run_id, key=key, name=name, digest=arguments))
         if recorder.cause is not None:  # another call of the same moment ended the attempt
             raise recorder.ended(recorder.cause)
-        await _call(context, call_next, key, recorder, inner)
+        await _call(context, _refused(unreached) if unreached else call_next, key, recorder, inner)
+
+
+async def _unreached(tool: Any) -> UnreachableError | None:
+    """Return what the call of a server's tool is to raise, when the server is not there; None if it can be made.
+
+    It is connected to before the call's start is recorded: a process that dies meanwhile has called nothing.
+    """
+    server = server_of_tool(tool)
+    try:
+        if server is not None:
+            await tool_server(server).ready()
+    except UnreachableError as error:
+        return error
+    return None
+
+
+def _refused(error: UnreachableError) -> Next:
+    async def refuse() -> None:
+        raise error
+
+    return refuse
 
 
 def inner_steps(agent: Agent[Any], recorder: StepRecorder, key: str) -> AgentSteps:
@@ -374,7 +397,8 @@ async def _call(
     call_key = f"{held.run_id}-{key}"
     ids = (accepted.agent, held.address.thread_id, held.run_id, call_key)
     enter(ToolCall(*ids, accepted.principal, held.address.owner, held.run.thread_key))
-    if server_of_tool(context.function) is not None:
+    server = server_of_tool(context.function)
+    if server is not None:
         context.kwargs["_meta"] = {**(context.kwargs.get("_meta") or {}), MCP_CALL_KEY: call_key}
     if inner is not None:
         attach_steps(inner.agent)
@@ -382,7 +406,10 @@ async def _call(
     token = WITHIN.set(inner)
     logger.info("Run %s calls tool %s.", accepted.run_id, visible_line(context.function.name))
     try:
-        await call_next()
+        if server is None:
+            await call_next()
+        else:
+            await tool_server(server).call(call_next, is_idempotent=is_idempotent(context.function))
     except _NO_RESULT:
         raise
     except Exception as error:

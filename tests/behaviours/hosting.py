@@ -62,6 +62,9 @@ BEHAVIOURS = {
     "(docs/observability.md).",
     "hosting.opened-once": "What agents hold open is opened once in a process, on the agents' loop, and closed with it "
     "(docs/observability.md).",
+    "hosting.connections-come-back": "A server of an agent's tools that was started again is connected to again, and "
+    "what else an agent holds open is opened again once its connection broke. No call is made twice "
+    "(docs/tools.md).",
     "hosting.drains": "A process that is asked to end takes no new runs, lets those that run end, and closes what "
     "agents hold open.",
     "hosting.one-line-per-run": "Each run has one line in the log at its end: agent, thread, run, outcome, attempts, "

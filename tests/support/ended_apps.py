@@ -65,7 +65,7 @@ def is_idle(loop: Any) -> bool:
     """Return whether nothing is left to do on an agent loop; agents that are open there are closed with it."""
     if loop._loop is None:
         return False
-    return asyncio.all_tasks(loop._loop) <= {task for task, _ in loop.lifespans._held.values()}
+    return asyncio.all_tasks(loop._loop) <= {lifespan.task for lifespan in loop.lifespans.held.values()}
 
 
 def _wrap(module: str, name: str, **wrappers: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
