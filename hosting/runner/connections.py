@@ -7,8 +7,8 @@ tools. Only a connection that is over is replaced, or one that a call was refuse
 So no run is cut off by what another one finds out.
 
 A call whose connection broke may have been carried out. Only a tool that is `idempotent` is called again. Of any other
-the model reads that the outcome is unknown, and goes on. A call is also made again where the server said that it does
-not know the session: it cannot have done anything.
+the model reads that the outcome is unknown, and goes on. A call is also made again that a server refused
+because it does not know the session: it has done nothing.
 
 A transport that fails cancels the task that opened it (anyio's cancel scopes). That would be the task in which
 agent-framework opens and closes all connections of the server. So each transport is opened and left by a task of its
@@ -20,7 +20,7 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
@@ -34,6 +34,10 @@ OPENING_SECONDS = 30.0
 LEAVING_SECONDS = 10.0
 """For so long a connection may take to be left; stopping a child process takes 4 s of it at most."""
 
+_CONNECTION_CLOSED = -32000
+_NO_SESSION = (-32600, -32001)
+"""The codes by which servers refuse a session that they do not know: of MCP's SDK for Python, and of the others."""
+
 
 class UnreachableError(ConnectionError):
     """What an agent needs is not there. Its text is ours, and callers may read it."""
@@ -43,11 +47,15 @@ class BrokenConnectionError(ConnectionError):
     """The connection to a server broke during a call whose outcome is unknown; the model reads its text."""
 
 
-class Connection(AbstractAsyncContextManager[Any]):
-    """A transport to a server, opened and left by a task of its own. `is_over` once nothing comes from it any more."""
+class ServerConnection(AbstractAsyncContextManager[Any]):
+    """A transport to a server, opened and left by a task of its own.
 
-    def __init__(self, name: str, transport: AbstractAsyncContextManager[Any]) -> None:
+    `is_over` once nothing comes from it any more; `on_over` is called when that happens by itself.
+    """
+
+    def __init__(self, name: str, transport: AbstractAsyncContextManager[Any], on_over: Callable[[], object]) -> None:
         self.is_over = False
+        self._on_over = on_over
         self._name = name
         self._transport = transport
         self._closing = asyncio.Event()
@@ -88,14 +96,20 @@ class Connection(AbstractAsyncContextManager[Any]):
             elif not self._closing.is_set():
                 logger.info("The connection to MCP server %s broke: %s", self._name, named_cause(_innermost(error)))
         finally:
-            self.is_over = True
+            self.notice_end()
             opened.cancel()
+
+    def notice_end(self) -> None:
+        """Know that the connection is over."""
+        if not self.is_over:
+            self.is_over = True
+            self._on_over()
 
 
 class _Followed:
     """What comes from a server. Its only reader leaves it when the connection is over, whatever ended that."""
 
-    def __init__(self, stream: Any, connection: Connection) -> None:
+    def __init__(self, stream: Any, connection: ServerConnection) -> None:
         self._stream = stream
         self._connection = connection
 
@@ -112,7 +126,7 @@ class _Followed:
         return self
 
     async def __aexit__(self, *_: object) -> None:
-        self._connection.is_over = True
+        self._connection.notice_end()
         await self._stream.aclose()
 
 
@@ -122,16 +136,17 @@ class ToolServer:
     def __init__(self, server: McpServer) -> None:
         self._server = server
         self._transport = server.get_mcp_client
-        self._connection: Connection | None = None
+        self._connection: ServerConnection | None = None
         self._calls = 0
         self._is_lost = False
         self._is_doubted = False
         self._opening: asyncio.Task[None] | None = None
+        self._closing: asyncio.Task[None] | None = None
 
-    def __call__(self) -> Connection:
+    def __call__(self) -> ServerConnection:
         """Return a new connection, which the framework opens."""
         self._is_lost = self._is_doubted = False
-        self._connection = Connection(self._server.name, self._transport())
+        self._connection = ServerConnection(self._server.name, self._transport(), self._close_soon)
         return self._connection
 
     @property
@@ -149,10 +164,8 @@ class ToolServer:
         All that wait share one attempt. Raises `UnreachableError`.
         """
         if self._opening is None and self._is_in_question:
-            # In no run's context: the connection outlives the run that finds it broken.
-            opening = contextvars.Context().run(asyncio.get_running_loop().create_task, self._open_again())
-            opening.add_done_callback(self._opened)
-            self._opening = opening
+            self._opening = _begin(self._open_again())
+            self._opening.add_done_callback(self._opened)
         if self._opening is not None:
             await asyncio.shield(self._opening)
 
@@ -164,17 +177,14 @@ class ToolServer:
     async def call(self, make: Callable[[], Awaitable[None]], *, is_idempotent: bool) -> None:
         """Call a tool of the server, and once more if that is right; raises what the call raised."""
         connection = self._connection
-        self._calls += 1
         try:
-            await make()
+            await self._counted(make)
             return
         except Exception as error:
             refusal = _refusal(error)
             if refusal is None:
                 raise
             failure = error
-        finally:
-            self._calls -= 1
         self._is_doubted = True
         is_cut_off = _is_cut_off(refusal)
         self._is_lost |= is_cut_off and connection is None
@@ -184,9 +194,9 @@ class ToolServer:
         except UnreachableError as error:
             unreachable = error
         is_replaced = self._connection is not connection
-        had_no_session = is_replaced and not is_cut_off and "session" in str(refusal).lower()
+        had_no_session = is_replaced and not is_cut_off and _names_session(refusal)
         if unreachable is None and (had_no_session or (is_idempotent and (is_cut_off or is_replaced))):
-            await make()
+            await self._counted(make)
         elif is_cut_off and not is_idempotent:
             raise BrokenConnectionError(
                 f"The connection to the MCP server {self._server.name!r} broke during this call. "
@@ -194,6 +204,13 @@ class ToolServer:
             ) from failure
         else:
             raise unreachable or failure
+
+    async def _counted(self, make: Callable[[], Awaitable[None]]) -> None:
+        self._calls += 1
+        try:
+            await make()
+        finally:
+            self._calls -= 1
 
     async def _open_again(self) -> None:
         work = self._reconnect() if self._is_over or not self._server.is_connected else self._check()
@@ -209,11 +226,13 @@ class ToolServer:
             raise UnreachableError(f"The MCP server {self._server.name!r} cannot be reached.") from error
 
     async def _reconnect(self) -> None:
+        if self._closing is not None:
+            await asyncio.wait((self._closing,))
         if self._server.is_connected:
-            logger.info("The connection to MCP server %s is over; it is opened again.", self._server.name)
             await self._server.close()
         relist_tools(self._server)
         await self._server.connect()
+        self._is_lost = False
 
     async def _check(self) -> None:
         """Have the framework look whether the server still knows the session; if it does not answer, connect anew."""
@@ -225,8 +244,23 @@ class ToolServer:
 
     def _opened(self, opening: asyncio.Task[None]) -> None:
         self._opening = None
-        if not opening.cancelled():
-            opening.exception()  # perhaps nobody waits for it any more
+
+    def _close_soon(self) -> None:
+        """Have the framework let go of a connection that broke: until then it asks the server for news, in vain."""
+        logger.warning("The connection to MCP server %s is over. It is opened again when needed.", self._server.name)
+        if self._opening is None and self._closing is None:
+            self._closing = _begin(self._server.close())
+            self._closing.add_done_callback(self._closed)
+
+    def _closed(self, closing: asyncio.Task[None]) -> None:
+        self._closing = None
+
+
+def _begin(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+    """Begin work in no run's context, for a connection outlives the run that finds it broken; perhaps nobody waits."""
+    task: asyncio.Task[None] = contextvars.Context().run(asyncio.get_running_loop().create_task, work)
+    task.add_done_callback(lambda done: done.cancelled() or done.exception())
+    return task
 
 
 def tool_server(server: McpServer) -> ToolServer:
@@ -234,6 +268,29 @@ def tool_server(server: McpServer) -> ToolServer:
     if not isinstance(server.get_mcp_client, ToolServer):
         server.get_mcp_client = ToolServer(server)  # type: ignore[method-assign,assignment]
     return server.get_mcp_client  # type: ignore[return-value]
+
+
+async def connected(
+    server: McpServer | None, make: Callable[[], Awaitable[None]], *, is_idempotent: bool
+) -> Callable[[], Awaitable[None]]:
+    """Connect to a tool's server where that is needed, and return what makes the call.
+
+    Of a server that cannot be reached that raises why. Of a tool without a server it is `make` itself.
+    """
+    if server is None:
+        return make
+    held, unreachable = tool_server(server), None
+    try:
+        await held.ready()
+    except UnreachableError as error:
+        unreachable = error
+
+    async def call() -> None:
+        if unreachable is not None:
+            raise unreachable
+        await held.call(make, is_idempotent=is_idempotent)
+
+    return call
 
 
 def tool_servers(agent: Any) -> list[ToolServer]:
@@ -247,14 +304,18 @@ def _innermost(error: BaseException) -> BaseException:
     return _innermost(inner[0]) if inner else error
 
 
-def _refusal(error: Exception) -> Exception | None:
-    """Return what the protocol's client raised, if a call failed by that and not by what the tool answered."""
-    from mcp import MCPError
+def _refusal(error: Exception) -> BaseException | None:
+    """Return what the protocol's client raised, if a call failed by that and not by what the tool answered.
 
-    return next((cause for cause in chain_of(error) if isinstance(cause, MCPError)), None)
+    Its package is not among our requirements.
+    """
+    kinds = ((cause, kind) for cause in chain_of(error) for kind in type(cause).__mro__)
+    return next((cause for cause, kind in kinds if kind.__name__ == "MCPError"), None)
 
 
-def _is_cut_off(refusal: Exception) -> bool:
-    from mcp_types import CONNECTION_CLOSED
+def _is_cut_off(refusal: BaseException) -> bool:
+    return getattr(refusal, "code", None) == _CONNECTION_CLOSED
 
-    return getattr(refusal, "code", None) == CONNECTION_CLOSED
+
+def _names_session(refusal: BaseException) -> bool:
+    return getattr(refusal, "code", None) in _NO_SESSION and "session" in str(refusal).lower()

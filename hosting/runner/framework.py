@@ -14,6 +14,7 @@ import json
 import logging
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager
 from importlib.metadata import version
 from types import CodeType, FunctionType, ModuleType
 from typing import Any, TypeGuard
@@ -307,6 +308,12 @@ def _held_by(tool: Any) -> Iterator[object]:
     if str(getattr(function, "__module__", "")).startswith(_MODULES):
         for cell in getattr(function, "__closure__", None) or ():
             yield cell.cell_contents
+
+
+def opens_more_than_servers(agent: Any) -> bool:
+    """Return whether an agent, once entered, holds more than the servers of its tools, as far as one can see."""
+    is_plain = isinstance(agent, Agent) and type(agent).__aenter__ is Agent.__aenter__
+    return not is_plain or isinstance(agent.client, AbstractAsyncContextManager)
 
 
 def relist_tools(server: McpServer) -> None:

@@ -7,6 +7,9 @@ entered. If opening fails or takes too long, so does the run that needed it, and
 What was opened may break later. The servers of an agent's tools are looked after one by one (`connections`). Of all
 else nobody sees that it broke but by a run that fails. If a broken connection explains its error, the agent is left as
 soon as no run uses it, and opened again for the next one.
+
+The agents of a workflow open the servers of their tools when they are first called. Those that a graph has for itself
+are left with it.
 """
 
 from __future__ import annotations
@@ -14,15 +17,14 @@ from __future__ import annotations
 import asyncio
 import contextvars
 import logging
-from collections.abc import AsyncIterator, Iterable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Iterable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from agent_framework import Agent
-
 from hosting.runner.causes import is_of_connection
 from hosting.runner.connections import OPENING_SECONDS, UnreachableError, tool_servers
+from hosting.runner.framework import opens_more_than_servers
 
 logger = logging.getLogger(__name__)
 
@@ -56,6 +58,7 @@ class Lifespan:
                 logger.exception("%s could not be closed.", self.task.get_name())
             else:
                 self.opened.set_exception(error)
+                self.opened.exception()  # perhaps nobody waits for it any more
         finally:
             self.opened.cancel()
 
@@ -89,6 +92,7 @@ class Lifespans:
 
     def __init__(self) -> None:
         self.held: dict[int, Lifespan] = {}
+        self._leaving: set[asyncio.Task[None]] = set()
 
     @asynccontextmanager
     async def use(self, agents: Iterable[object]) -> AsyncIterator[None]:
@@ -104,7 +108,7 @@ class Lifespans:
         except Exception as error:
             if is_of_connection(error):
                 for lifespan in used:
-                    lifespan.is_doubted = _holds_more_than_servers(lifespan.agent)
+                    lifespan.is_doubted = opens_more_than_servers(lifespan.agent)
             raise
         finally:
             for lifespan in used:
@@ -119,7 +123,11 @@ class Lifespans:
             tool_servers(agent)  # from before the framework connects to them
             lifespan = self.held[id(agent)] = Lifespan(agent, asyncio.get_running_loop().create_future())
             lifespan.task.add_done_callback(lambda _: self._forget(agent, lifespan))
-        await lifespan.wait_until_open()
+        try:
+            await lifespan.wait_until_open()
+        except UnreachableError:
+            self._forget(agent, lifespan)
+            raise
         lifespan.users += 1
         lifespan.unused.clear()
         return lifespan
@@ -139,15 +147,28 @@ class Lifespans:
         if self.held.get(id(agent)) is lifespan:
             del self.held[id(agent)]
 
+    @contextmanager
+    def leaving(self, agents: Iterable[Any]) -> Iterator[None]:
+        """Have what these agents open in the block left behind it, which nobody waits for."""
+        try:
+            yield
+        finally:
+            for agent in agents:
+                task = asyncio.ensure_future(_close(agent))
+                self._leaving.add(task)
+                task.add_done_callback(self._leaving.discard)
+
     async def close(self) -> None:
         """Leave every agent; what takes longer than 5 s is left as it is, because the process is about to end."""
-        await asyncio.gather(*(lifespan.leave() for lifespan in list(self.held.values())))
+        leaving = [asyncio.wait((task,), timeout=CLOSE_SECONDS) for task in self._leaving]
+        await asyncio.gather(*(lifespan.leave() for lifespan in list(self.held.values())), *leaving)
 
 
-def _holds_more_than_servers(agent: object) -> bool:
-    """Return whether an agent opens more than the servers of its tools, as far as one can see."""
-    is_plain = isinstance(agent, Agent) and type(agent).__aenter__ is Agent.__aenter__
-    return not is_plain or isinstance(getattr(agent, "client", None), AbstractAsyncContextManager)
+async def _close(agent: Any) -> None:
+    try:
+        await agent.close()
+    except Exception:
+        logger.exception("agent %s could not be closed.", _name_of(agent))
 
 
 def _name_of(agent: Any) -> str:

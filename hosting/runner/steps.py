@@ -43,7 +43,7 @@ from agent_framework import (
 
 from hosting.errors import HostingError
 from hosting.names import model_call_key
-from hosting.runner.connections import UnreachableError, tool_server
+from hosting.runner.connections import connected
 from hosting.runner.finish_reasons import FinishReasons
 from hosting.runner.format_fallback import own_format_fallback
 from hosting.runner.framework import (
@@ -340,34 +340,15 @@ class _ToolCalls(_Calls, FunctionMiddleware):
             else:
                 await call_next()  # the framework refuses those arguments again
             return
-        unreached = await _unreached(context.function)
+        # A server is connected to before its call counts as begun: a process that dies meanwhile has called nothing.
+        server, is_harmless = server_of_tool(context.function), is_idempotent(context.function)
+        make_call = await connected(server, call_next, is_idempotent=is_harmless)
         # A call that began in an earlier attempt begins again, and who reads the run sees both.
         at, run_id = held.clocks.wall(), held.run_id
         await recorder.start(ToolStarted(at=at, run_id=run_id, key=key, name=name, digest=arguments))
         if recorder.cause is not None:  # another call of the same moment ended the attempt
             raise recorder.ended(recorder.cause)
-        await _call(context, _refused(unreached) if unreached else call_next, key, recorder, inner)
-
-
-async def _unreached(tool: Any) -> UnreachableError | None:
-    """Return what the call of a server's tool is to raise, when the server is not there; None if it can be made.
-
-    It is connected to before the call's start is recorded: a process that dies meanwhile has called nothing.
-    """
-    server = server_of_tool(tool)
-    try:
-        if server is not None:
-            await tool_server(server).ready()
-    except UnreachableError as error:
-        return error
-    return None
-
-
-def _refused(error: UnreachableError) -> Next:
-    async def refuse() -> None:
-        raise error
-
-    return refuse
+        await _call(context, make_call, key, recorder, inner)
 
 
 def inner_steps(agent: Agent[Any], recorder: StepRecorder, key: str) -> AgentSteps:
@@ -390,15 +371,14 @@ async def _cut_short(recorder: StepRecorder, key: str, name: str) -> ToolResult:
 
 
 async def _call(
-    context: FunctionInvocationContext, call_next: Next, key: str, recorder: StepRecorder, inner: AgentSteps | None
+    context: FunctionInvocationContext, make_call: Next, key: str, recorder: StepRecorder, inner: AgentSteps | None
 ) -> None:
     """Call the tool and append its result or its error. The tool's code, or its MCP server, can read the call's key."""
     held, accepted = recorder.held, recorder.held.run.accepted
     call_key = f"{held.run_id}-{key}"
     ids = (accepted.agent, held.address.thread_id, held.run_id, call_key)
     enter(ToolCall(*ids, accepted.principal, held.address.owner, held.run.thread_key))
-    server = server_of_tool(context.function)
-    if server is not None:
+    if server_of_tool(context.function) is not None:
         context.kwargs["_meta"] = {**(context.kwargs.get("_meta") or {}), MCP_CALL_KEY: call_key}
     if inner is not None:
         attach_steps(inner.agent)
@@ -406,10 +386,7 @@ async def _call(
     token = WITHIN.set(inner)
     logger.info("Run %s calls tool %s.", accepted.run_id, visible_line(context.function.name))
     try:
-        if server is None:
-            await call_next()
-        else:
-            await tool_server(server).call(call_next, is_idempotent=is_idempotent(context.function))
+        await make_call()
     except _NO_RESULT:
         raise
     except Exception as error:

@@ -23,7 +23,7 @@ from dataclasses import is_dataclass
 from enum import Enum
 from typing import Any
 
-from agent_framework import AgentResponseUpdate, Executor, Message, Workflow, WorkflowCheckpoint, WorkflowEvent
+from agent_framework import Agent, AgentResponseUpdate, Executor, Message, Workflow, WorkflowCheckpoint, WorkflowEvent
 from pydantic import BaseModel
 
 from hosting.errors import (
@@ -37,9 +37,11 @@ from hosting.names import Address, thread_key
 from hosting.request.run_request import Decision, RunRequest
 from hosting.runner.agent_loop import AgentLoop
 from hosting.runner.agent_runner import AgentAnswer, AgentFailure, AgentRunner, Attempt, AttemptOutcome
+from hosting.runner.connections import tool_servers
 from hosting.runner.framework import (
     FRAMEWORK_VERSION,
     agents_of_executor,
+    agents_within,
     asked_types,
     checkpoint_text,
     clear_session,
@@ -78,6 +80,9 @@ class WorkflowRunner(AgentRunner):
         self._loop = loop
         self._types = _types_of(workflow.build())
         self.journaled = None
+        self._opened = []
+        again = self._all_agents(workflow.build())
+        self._lasting = [agent for agent in self._all_agents(workflow.build()) if agent in again]
 
     def uncounted(self) -> dict[str, list[str]]:
         """Return the same of the executors too, by their ids."""
@@ -86,8 +91,14 @@ class WorkflowRunner(AgentRunner):
 
     def agents(self) -> list[Any]:
         """Return the agents of all executors."""
-        executors = executors_within(self._workflow.build())
-        return [agent for executor in executors for agent in agents_of_executor(executor)]
+        return self._agents_of(self._workflow.build())
+
+    def _agents_of(self, workflow: Workflow) -> list[Agent[Any]]:
+        return [agent for executor in executors_within(workflow) for agent in agents_of_executor(executor)]
+
+    def _all_agents(self, workflow: Workflow) -> list[Agent[Any]]:
+        """Return the agents of a graph's executors, and those that are their tools."""
+        return [inner for agent in self._agents_of(workflow) for inner in agents_within(agent)]
 
     async def clear(self, address: Address, epoch: int) -> None:
         """Have the context providers of all executors' agents erase what they keep; raises as `clear_session` does."""
@@ -123,12 +134,15 @@ class WorkflowRunner(AgentRunner):
         watch_within(workflow, kept.calls.add)
         for executor in executors_within(workflow):
             _record(executor, recorder, kept)
+        for agent in self._all_agents(workflow):
+            tool_servers(agent)
         try:
             begin = await kept.restore(attempt) or {"message": self._given(attempt)}
         except (InvalidInputError, RunCancelledError, WorkflowChangedError, CheckpointNotKeptError) as error:
             return AgentFailure(error)
         try:
-            with entered(run, self.name, self._route_prefix):
+            own = [agent for agent in self._all_agents(workflow) if agent not in self._lasting]
+            with entered(run, self.name, self._route_prefix), self._loop.lifespans.leaving(own):
                 async with workflow.run(**begin, stream=True, checkpoint_storage=kept) as events:
                     async for event in events:
                         answer.add(event)

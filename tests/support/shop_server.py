@@ -15,6 +15,7 @@ import socket
 import subprocess
 import sys
 import threading
+from pathlib import Path
 from typing import Any
 
 import uvicorn
@@ -32,7 +33,8 @@ class Shop:
 
     Options: `--legacy` speaks the older protocol, with sessions. `--stands` answers no call of `price` until `let_go`
     is called; `--deaf` answers no other request meanwhile but calls. `--hangs` answers nothing. `--tool NAME` has a
-    further tool, and `--currency` a `price` with more parameters. Without a port it is a client's child.
+    further tool, and `--currency` a `price` with more parameters. `--token FILE` answers who brings the token that is
+    in the file. Without a port it is a client's child.
     """
 
     def __init__(self) -> None:
@@ -155,6 +157,7 @@ class ShopServer:
         if self._options.port is None:
             self.tell("up", os.getpid())
             self._server.run("stdio")
+            self.tell("down", os.getpid())
             return
         listening = socket.create_server((HOST, self._options.port), reuse_port=True)
         self.tell("up")
@@ -176,6 +179,9 @@ class ShopServer:
         status = 400 if self._options.legacy and method == "server/discover" else 200
         if self._standing and self._options.deaf and method != "tools/call":
             status = 500
+        if self._options.token is not None:
+            wanted = b"Bearer " + Path(self._options.token).read_bytes()
+            status = status if dict(scope["headers"]).get(b"authorization") == wanted else 401
         if status != 200:
             await send({"type": "http.response.start", "status": status, "headers": []})
             await send({"type": "http.response.body", "body": b"Bad Request: Missing session ID"})
@@ -192,6 +198,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--tells", type=int)
     parser.add_argument("--port", type=int)
+    parser.add_argument("--token")
     parser.add_argument("--tool", action="append", default=[])
     for flag in ("--legacy", "--stands", "--deaf", "--hangs", "--currency"):
         parser.add_argument(flag, action="store_true")

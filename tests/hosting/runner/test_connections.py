@@ -7,18 +7,29 @@ import os
 import signal
 import sys
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import pytest
-from agent_framework import Agent, MCPStdioTool, MCPStreamableHTTPTool
+from agent_framework import (
+    Agent,
+    ChatContext,
+    ChatMiddleware,
+    MCPStdioTool,
+    MCPStreamableHTTPTool,
+    Workflow,
+    WorkflowBuilder,
+)
 
 from hosting.runner import connections, lifespans
 from hosting.thread.events import Failed, ToolResult
 from hosting.tools import idempotent
 from tests.support.app.scripted import ScriptedClient
 from tests.support.bench import Bench
+from tests.support.made_app import app_of
+from tests.support.made_app import served as served_app
 from tests.support.planned import planned_client
 from tests.support.shop_server import Shop
 
@@ -104,9 +115,14 @@ async def told(shop: Shop, what: str) -> list[str]:
 
 
 def wait_until_over(tool: Any) -> None:
-    """Return once our end of a tool's connection is over."""
+    """Return once a tool's broken connection was let go of."""
+    wait_until(lambda: not tool.is_connected)
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    """Return once that holds."""
     deadline = time.monotonic() + GUARD_SECONDS
-    while not tool.get_mcp_client._is_over:
+    while not holds():
         assert time.monotonic() < deadline
         time.sleep(0.01)
 
@@ -233,6 +249,42 @@ async def test_a_server_that_is_away_in_the_middle_of_a_run_fails_its_calls(shop
 
 
 @pytest.mark.behaviour("hosting.connections-come-back")
+async def test_a_process_that_dies_while_it_connects_has_called_nothing(shop: Shop) -> None:
+    """So the next one makes the call, though a call is made at most once."""
+    served = Served("http", shop)
+    served.start()
+
+    class Between(ChatMiddleware):
+        """Has another server in its place, that hangs, before the model's second answer."""
+
+        calls = 0
+
+        async def process(self, context: ChatContext, call_next: Callable[[], Awaitable[None]]) -> None:
+            self.calls += 1
+            if self.calls == 2:
+                shop.kill()
+                await asyncio.to_thread(wait_until_over, served.tool)
+                await asyncio.to_thread(served.start, "--hangs")
+            await call_next()
+
+    client = planned_client(ignore, (("price",), ("price",), "done"))
+    agent = Agent(client, name="Joker", tools=[served.tool], middleware=[Between()])
+    async with closed(bench_of(agent=agent)) as bench:
+        run_id = await bench.open()
+        delivery = asyncio.create_task(bench.signal(run_id))
+        await asyncio.to_thread(wait_until, lambda: bool(getattr(served.tool.get_mcp_client, "_opening", None)))
+        delivery.cancel()
+        await asyncio.gather(delivery, return_exceptions=True)
+        begun = await bench.kinds(run_id)
+        await asyncio.to_thread(served.restart, 0)
+        bench.restart()
+        await bench.signal(run_id)
+        ended = await bench.kinds(run_id)
+
+    assert (begun.count("tool_started"), ended.count("tool_started"), ended[-1]) == (1, 2, "completed")
+
+
+@pytest.mark.behaviour("hosting.connections-come-back")
 @pytest.mark.parametrize("was_open", [False, True])
 async def test_a_server_that_does_not_answer_holds_up_its_agents_runs_for_a_limited_time(
     shop: Shop, was_open: bool, monkeypatch: pytest.MonkeyPatch
@@ -274,3 +326,84 @@ async def test_a_server_of_another_version_has_its_tools_as_they_are_now(shop: S
     assert after == ["0 costs 4 EUR"]
     assert tools.keys() == {"price", "let_go", "fail", "new"}
     assert tools["price"].parameters()["properties"].keys() == {"n", "currency"}
+
+
+@pytest.mark.behaviour("hosting.connections-come-back")
+async def test_the_server_of_an_agent_that_is_a_tool_comes_back_too(shop: Shop) -> None:
+    """Within the run in which it went away."""
+    served = Served("stdio", shop)
+    served.start()
+
+    def between(what: str) -> None:
+        if what == "model 2":
+            os.kill(int(shop.wait_for("price").split()[2]), signal.SIGKILL)
+
+    inner = Agent(planned_client(ignore, PLAN), name="Inner", tools=[idempotent(served.tool)])
+    tools = [inner.as_tool(name="inner", arg_name="n")]
+    outer = Agent(planned_client(between, (("inner",), ("inner",), "done")), name="Joker", tools=tools)
+    async with closed(bench_of(agent=outer)) as bench:
+        seen = await results(bench)
+
+    assert seen == ["0 costs 3", "done", "0 costs 3", "done"]
+
+
+@pytest.mark.behaviour("hosting.connections-come-back")
+@pytest.mark.parametrize("is_built", [False, True])
+async def test_the_server_of_a_workflows_agent_comes_back_too(shop: Shop, is_built: bool) -> None:
+    """Of one that all graphs share. What a graph has for itself is left with it."""
+    served = Served("stdio", shop)
+    served.start()
+
+    def graph() -> Workflow:
+        tool = Served("stdio", shop).tool if is_built else served.tool
+        agent = Agent(planned_client(ignore, PLAN), name="Seller", tools=[idempotent(tool)])
+        return WorkflowBuilder(name="Shop", start_executor=agent).build()
+
+    async with served_app(app_of(workflow=graph if is_built else graph())) as (_, http):
+        outputs, pid = [], ""
+        for turn in range(3):
+            if turn == 2 and not is_built:
+                os.kill(int(pid), signal.SIGKILL)
+            run = await http.post("/api/workflow/Shop/run?waitForResponse=true", content="how much?")
+            outputs.append(run.json()["output"])
+            pid = (await told(shop, "price"))[2]
+            if is_built:
+                assert (await told(shop, "down"))[1] == pid
+
+    assert [str(output).count("done") for output in outputs] == [1, 1, 1]
+
+
+@pytest.mark.behaviour("hosting.connections-come-back")
+@pytest.mark.parametrize("kind", ["http", "sessions"])
+async def test_a_server_whose_token_is_another_one_is_there_again_with_that(
+    shop: Shop, kind: str, tmp_path: Path
+) -> None:
+    """A call with the old one fails, and breaks nothing for later ones."""
+    asked, sent = tmp_path / "asked", ["one"]
+    asked.write_text("one")
+    served = Served(kind, shop)
+    served.start("--token", str(asked))
+    tool = MCPStreamableHTTPTool("shop", shop.url, header_provider=lambda _: {"authorization": f"Bearer {sent[0]}"})
+    async with closed(bench_of(tool)) as bench:
+        before = await results(bench)
+        asked.write_text("two")
+        refused = await results(bench)
+        sent[0] = "two"
+        after = await results(bench)
+
+    assert (before, after) == (["0 costs 3"], ["0 costs 3"])
+    assert refused != before
+
+
+@pytest.mark.behaviour("hosting.connections-come-back")
+@pytest.mark.parametrize("kind", ["http", "sessions"])
+async def test_a_server_that_stands_still_does_not_hold_up_the_end_of_the_process(shop: Shop, kind: str) -> None:
+    """Its connection is left as it is."""
+    served = Served(kind, shop)
+    served.start()
+    async with closed(bench_of(served.tool)) as bench:
+        await results(bench)
+        shop.send(signal.SIGSTOP)
+        await asyncio.wait_for(asyncio.to_thread(bench.loop.close), GUARD_SECONDS)
+
+    assert bench.loop._loop is None
