@@ -125,8 +125,9 @@ class _Followed:
     async def __aenter__(self) -> _Followed:
         return self
 
-    async def __aexit__(self, *_: object) -> None:
-        self._connection.notice_end()
+    async def __aexit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is not asyncio.CancelledError:  # by that the framework closes what works
+            self._connection.notice_end()
         await self._stream.aclose()
 
 

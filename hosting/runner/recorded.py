@@ -46,6 +46,12 @@ def tool_result(run_id: str, at: float, key: str, result: Any, session: dict[str
     return ToolResult(at=at, run_id=run_id, key=key, text=portable_text(str(result)), session=session)
 
 
+def result_of_cut_call(run_id: str, at: float, key: str) -> ToolResult:
+    """Return the record of a call that began in an earlier attempt, and is not made again."""
+    text = "The process ended while this tool ran. Whether it did its work is unknown, and it is not called again."
+    return ToolResult(at=at, run_id=run_id, key=key, text=text, interrupted=True)
+
+
 def replayed_result(result: ToolResult) -> Any:
     """Return the result that a tool had in an earlier attempt; raises `ReplayedToolError` for an error of the tool."""
     if result.error is not None:

@@ -62,6 +62,7 @@ from hosting.runner.recorded import (
     digest_of_message,
     plain,
     replayed_result,
+    result_of_cut_call,
     tool_result,
 )
 from hosting.runner.session_changes import SessionChanges, put_back
@@ -78,9 +79,6 @@ logger = logging.getLogger(__name__)
 Next = Callable[[], Awaitable[None]]
 T = TypeVar("T")
 
-_OUTCOME_UNKNOWN = (
-    "The process ended while this tool ran. Whether it did its work is unknown, and it is not called again."
-)
 # They end the framework's loop, or hand on a question to a person; a tool that raised one cannot be replayed.
 _NO_RESULT = (MiddlewareFailure, MiddlewareTermination, UserInputRequiredException)
 
@@ -364,8 +362,7 @@ async def _cut_short(recorder: StepRecorder, key: str, name: str) -> ToolResult:
     """
     if not recorder.reports_unknown_outcomes:
         recorder.ended(interrupted(name))
-    at, run_id = recorder.held.clocks.wall(), recorder.held.run_id
-    result = ToolResult(at=at, run_id=run_id, key=key, text=_OUTCOME_UNKNOWN, interrupted=True)
+    result = result_of_cut_call(recorder.held.run_id, recorder.held.clocks.wall(), key)
     await recorder.start(result)
     return result
 

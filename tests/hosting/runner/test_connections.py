@@ -169,6 +169,19 @@ async def test_a_call_that_was_cut_off_is_made_again_only_where_that_does_no_har
     assert after == ["0 costs 3"]
 
 
+@pytest.mark.parametrize("kind", ["http", "stdio"])
+async def test_a_connection_that_is_closed_is_not_taken_for_a_broken_one(
+    shop: Shop, kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The log tells the two apart."""
+    served = Served(kind, shop)
+    served.start()
+    async with closed(bench_of(served.tool)) as bench:
+        await results(bench)
+
+    assert [record.message for record in caplog.records if record.name == connections.__name__] == []
+
+
 @pytest.mark.behaviour("hosting.connections-come-back")
 @pytest.mark.parametrize("kind", ["http", "sessions"])
 async def test_two_runs_whose_calls_were_cut_off_connect_once(shop: Shop, kind: str) -> None:
