@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from agent_framework import Content, Message
 
-from agents.offline_tools import WEATHER_TOOL, example_arguments, nearest_tool
+from agents.offline_tools import WEATHER_TOOL, guess_call
 
 
 @dataclass(frozen=True)
@@ -44,55 +44,67 @@ Rule: TypeAlias = tuple[re.Pattern[str], Callable[[re.Match[str], Turn], Answer]
 
 
 def answer(turn: Turn) -> Answer:
-    """The first rule that fits the newest message decides; the results of tools are told as they are."""
+    """The first rule that fits the newest message decides; the results of tools are repeated as they are."""
     if turn.messages and turn.messages[-1].role == "tool":
-        return Say(told_results(turn.messages))
+        return Say(results_in_words(turn))
     text = read(turn.messages[-1]) if turn.messages else ""
     for pattern, decide in RULES:
         if found := pattern.search(text):
             return decide(found, turn)
-    return introduce(text, turn)
+    return guess(text, turn)
 
 
-def introduce(text: str, turn: Turn) -> Answer:
-    """Who answers what no rule fits, and what to say instead: for a tool that could do it, the very words."""
-    has_weather = WEATHER_TOOL in turn.tools
-    told = INTRODUCTION.format(weather='ask me "What is the weather in Paris?", ' if has_weather else "")
-    heard = f'You said: "{shortened(text)}". ' if text else ""
-    tool = nearest_tool(text, turn.tools.values())
-    if tool is None or tool.name == WEATHER_TOOL:
-        return Say(heard + told)
-    arguments = json.dumps(example_arguments(tool, text), ensure_ascii=False)
-    call = f"To have the tool {tool.name} called, send me this:\n\nCall {tool.name} with {arguments}\n\n"
-    return Say(heard + call + told)
+def guess(text: str, turn: Turn) -> Answer:
+    """The call that the words mean, else who answers; for a tool that they may mean, with the message that calls it."""
+    call = guess_call(text, turn.tools.values())
+    introduction = INTRODUCTION.format(
+        weather='ask me "What is the weather in Paris?", ' * (WEATHER_TOOL in turn.tools)
+    )
+    quoted = f'You said: "{shortened(text)}". ' if text else ""
+    if call is None or call.tool == WEATHER_TOOL:
+        return Say(quoted + introduction)
+    if call.is_sure:
+        return CallTool(call.tool, (call.arguments,))
+    arguments = json.dumps(call.arguments, ensure_ascii=False)
+    proposal = f"To have the tool {call.tool} called, send me this:\n\nCall {call.tool} with {arguments}\n\n"
+    return Say(quoted + proposal + introduction)
 
 
-def told_results(messages: Sequence[Message]) -> str:
-    """One sentence per result of the tool messages that end the conversation."""
+def results_in_words(turn: Turn) -> str:
+    """One sentence for each result of the tool messages that end the conversation."""
     calls: dict[str | None, Content] = {}
     results: list[Content] = []
-    for message in reversed(messages):
+    for message in reversed(turn.messages):
         if message.role != "tool":
             calls = {content.call_id: content for content in message.contents if content.type == "function_call"}
             break
         results[:0] = [content for content in message.contents if content.type == "function_result"]
-    return " ".join(told_result(calls.get(result.call_id), result) for result in results)
+    question = next(filter(None, earlier_texts(turn)), None)
+    is_guess = question is not None and CALL.search(question) is None
+    return " ".join(result_in_words(calls.get(result.call_id), result, is_guess) for result in results)
 
 
-def told_result(call: Content | None, result: Content) -> str:
+def result_in_words(call: Content | None, result: Content, is_guess: bool) -> str:
+    """The result with what it is of; where rules chose the tool, with that."""
+    if call is not None and call.name == WEATHER_TOOL:
+        city = (call.parse_arguments() or {}).get("city")
+        if city and result.exception is None:
+            return f"The weather in {city}: {result.result}."
+        is_guess = False
     if result.exception is not None:
-        return f"The tool failed: {result.result}"
-    city = (call.parse_arguments() or {}).get("city") if call is not None else None
-    return f"The weather in {city}: {result.result}." if city else f"The tool says: {result.result}"
+        outcome = f"The tool failed: {result.result}"
+    else:
+        outcome = f"It says: {result.result}" if is_guess else f"The tool says: {result.result}"
+    return f"I answer by rules, and your words fit the tool {call.name}. {outcome}" if call and is_guess else outcome
 
 
 def ask_weather(found: re.Match[str], turn: Turn) -> Answer:
     if turn.tools and WEATHER_TOOL not in turn.tools:
-        return introduce(found.string, turn)
+        return guess(found.string, turn)
     return call(WEATHER_TOOL, tuple({"city": city} for city in cities_in(found)), turn)
 
 
-def call_as_told(found: re.Match[str], turn: Turn) -> Answer:
+def call_by_name(found: re.Match[str], turn: Turn) -> Answer:
     try:
         arguments = json.loads(found["arguments"])
     except (ValueError, RecursionError):
@@ -185,7 +197,7 @@ WRITE = re.compile(
 SHORTEN = re.compile(r"^(?:please\s+)?shorten\b[^:\n]*:\s*(?P<text>\S.*)", re.IGNORECASE)
 CALL = re.compile(r"^call (?P<tool>\w+) with (?P<arguments>\{.*\})\s*$", re.IGNORECASE | re.DOTALL)
 RULES: tuple[Rule, ...] = (
-    (CALL, call_as_told),
+    (CALL, call_by_name),
     (SHORTEN, shorten),
     (re.compile(r"\bwhat(?:'s| is| was) my name\b|\bwho am i\b", re.IGNORECASE), recall_name),
     (re.compile(r"\b(?:which|what) (?:city|place)\b.*\bask", re.IGNORECASE), recall_city),

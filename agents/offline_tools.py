@@ -1,28 +1,47 @@
-"""Which of the offered tools somebody may mean, and the arguments to try it with: guesses of the offline model.
+"""Which of the offered tools the words of a message mean, and the arguments to call it with: the offline model's guess.
 
 A tool is one of agent-framework: it has a name, a description, and the JSON schema of its parameters.
 """
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from agents.offline_values import Filling, value_of
 
 WEATHER_TOOL = "get_weather"
 PLACEHOLDER = "..."
-WORD = re.compile(
-    r"\b(?!(?:and|are|can|for|get|how|its|that|the|this|was|what|when|where|which|who|with|you)\b)[a-z]{3,}"
-)
+COMMON = """
+    about all and any are can could did does for from get give has have how into its may more not one please should
+    some that the then there this use was what when where which who will with would you your
+"""
+WORD = re.compile(rf"\b(?!(?:{'|'.join(COMMON.split())})\b)[a-z]{{3,}}")
 NUMBER = re.compile(r"(?<![\w.-])-?\d+(?:\.\d+)?(?![\w-])")
-NAMED = re.compile(r'"([^"]+)"|(?<=[^.?!] )([A-Z][\w-]*)|\b([\w-]*\d[\w-]*)')
+NAME = re.compile(r'"([^"]+)"|(?<=[^.?!] )(?!I\b)([A-Z][\w-]*)|(?<![\w-])((?:[^\W\d]|-)*\d[\w-]*)')
 
 
-def nearest_tool(text: str, tools: Iterable[Any]) -> Any | None:
+@dataclass(frozen=True)
+class Guess:
+    """A call that a message may mean; `is_sure` where its words fit this tool best and have each value it needs."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+    is_sure: bool
+
+
+def guess_call(text: str, tools: Iterable[Any]) -> Guess | None:
     """The tool whose name and description share most words with `text`; for none, the first beside the weather's."""
     offered = sorted(tools, key=lambda tool: tool.name == WEATHER_TOOL)
-    given = words_of(text)
-    return max(offered, key=lambda tool: shared_words(given, words_of(f"{tool.name} {tool.description}")), default=None)
+    if not offered:
+        return None
+    words = words_of(text)
+    shared = [shared_words(words, tool_words(tool)) for tool in offered]
+    most = max(shared)
+    tool = offered[shared.index(most)]
+    examples = example_arguments(tool, text)
+    is_sure = most > 0 and shared.count(most) == 1 and all(example.is_from_text for example in examples.values())
+    return Guess(tool.name, {name: example.value for name, example in examples.items()}, is_sure)
 
 
 def words_of(text: str) -> set[str]:
@@ -30,27 +49,49 @@ def words_of(text: str) -> set[str]:
     return set(WORD.findall(text.lower().replace("_", " ")))
 
 
-def shared_words(given: set[str], known: set[str]) -> int:
+def tool_words(tool: Any) -> set[str]:
+    return words_of(f"{tool.name} {tool.description}")
+
+
+def shared_words(words: set[str], known: set[str]) -> int:
     """How many words have one that is alike, whatever its ending: "orders" and "order"."""
-    return sum(any(word.startswith(other) or other.startswith(word) for other in known) for word in given)
+    return sum(any(word.startswith(other) or other.startswith(word) for other in known) for word in words)
 
 
-def example_arguments(tool: Any, text: str) -> dict[str, Any]:
-    """A value for each argument that the tool needs: numbers and names of `text` in their order, as far as they go."""
+@dataclass(frozen=True)
+class Example:
+    """A value for an argument. `is_from_text` where the message has it; a tool gets no other without being asked to."""
+
+    value: Any
+    is_from_text: bool
+
+
+def example_arguments(tool: Any, text: str) -> dict[str, Example]:
+    """One for each argument that the tool needs: numbers and names of `text` in their order, as far as they go.
+
+    A word of the tool's own description is no name: the order in "my Order A-17" is not the one to look up.
+    """
     schema: Mapping[str, Any] = tool.parameters()
-    named = schema.get("properties", {})
+    properties = schema.get("properties", {})
+    own_words = tool_words(tool)
     numbers = iter(NUMBER.findall(text))
-    texts = ("".join(found) for found in NAMED.findall(text))
+    names = (name for found in NAME.findall(text) if (name := "".join(found)).lower() not in own_words)
     return {
-        name: example(named.get(name, {}), numbers, texts, Filling(text, schema)) for name in schema.get("required", ())
+        name: example(properties.get(name, {}), numbers, names, Filling(text, schema))
+        for name in schema.get("required", ())
     }
 
 
-def example(schema: Mapping[str, Any], numbers: Iterator[str], texts: Iterator[str], filling: Filling) -> Any:
+def example(schema: Mapping[str, Any], numbers: Iterator[str], names: Iterator[str], filling: Filling) -> Example:
     kind = schema.get("type")
     if "enum" in schema or kind not in ("integer", "number", "string"):
-        return value_of(schema, filling)
+        value = value_of(schema, filling)
+        return Example(value, is_from_text="enum" in schema and str(value).lower() in filling.words.lower())
     if kind == "string":
-        return next(texts, PLACEHOLDER)
-    given = float(next(numbers, 0))
-    return int(given) if kind == "integer" or given.is_integer() else given
+        name = next(names, None)
+        return Example(PLACEHOLDER if name is None else name, is_from_text=name is not None)
+    number = next(numbers, None)
+    value = float(number or 0)
+    is_whole = value.is_integer()
+    is_from_text = number is not None and (is_whole or kind == "number")
+    return Example(int(value) if kind == "integer" or is_whole else value, is_from_text)

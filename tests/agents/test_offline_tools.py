@@ -1,4 +1,4 @@
-"""A tool of one's own and the offline model: asked in plain words, it says how to have the tool called."""
+"""A tool of one's own and the offline model: plain words call the tool, or get the call to send."""
 
 from typing import Annotated, Any, Literal
 
@@ -24,28 +24,69 @@ def find_order(number: Annotated[str, "Such as A-17"], state: Literal["open", "s
 
 
 @tool
-def set_light(room: str, color: Literal["red", "green"], level: float, blinks: bool) -> str:
+def set_light(room: str, color: Literal["red", "green"], level: float) -> str:
     """Switch a lamp."""
-    return "on"
+    return f"{room} is {color} at {level:g}"
+
+
+@tool
+def print_journal() -> str:
+    """Print the journal."""
+    return "an empty one"
+
+
+@tool
+def close_shop() -> str:
+    """Close the shop."""
+    raise ValueError("it is night")
+
+
+@tool(approval_mode="always_require")
+def delete_order(number: str) -> str:
+    """Delete an order."""
+    return f"{number} is gone"
+
+
+@pytest.mark.behaviour("template.offline-calls-by-rules")
+@pytest.mark.parametrize(
+    ("question", "name", "result"),
+    [
+        ("Add 2 and 40", "add_numbers", "42"),
+        ("Where is order A-17?", "find_order", "A-17: open"),
+        ("Where is my Order, A-17?", "find_order", "A-17: open"),
+        ("Have I got order A-17?", "find_order", "A-17: open"),
+        ('Look up the orders of "Ada & Co"', "find_order", "Ada & Co: open"),
+        ("Switch the lamps in Berlin to green, by 70", "set_light", "Berlin is green at 70"),
+        ("Print the journal", "print_journal", "an empty one"),
+    ],
+)
+async def test_plain_words_for_a_tool_call_it_and_the_answer_says_that_rules_chose_it(
+    question: str, name: str, result: str
+) -> None:
+    """The values of its arguments are those of the words, so the result is of what was asked."""
+    async with served(app_of(joker(get_weather, add_numbers, find_order, set_light, print_journal))) as (_, http):
+        answer = (await ask(http, question)).json()["response"]
+
+    assert answer == f"I answer by rules, and your words fit the tool {name}. It says: {result}"
 
 
 @pytest.mark.behaviour("template.offline-says-how-to-call")
 @pytest.mark.parametrize(
     ("question", "call"),
     [
-        ("Add 2 and 40", 'Call add_numbers with {"a": 2, "b": 40}'),
-        ("Please add 1.5, then more", 'Call add_numbers with {"a": 1, "b": 0}'),
-        ("Where is order A-17?", 'Call find_order with {"number": "A-17"}'),
-        ('Look up the orders of "Ada & Co"', 'Call find_order with {"number": "Ada & Co"}'),
-        (
-            "Switch the lamps in Berlin to green, by 70",
-            'Call set_light with {"room": "Berlin", "color": "green", "level": 70, "blinks": true}',
-        ),
+        ("Please add 1.5, then 2", 'Call add_numbers with {"a": 1, "b": 2}'),
+        ("Add 2", 'Call add_numbers with {"a": 2, "b": 0}'),
+        ("Where is my order?", 'Call find_order with {"number": "..."}'),
+        ("Which order may I see?", 'Call find_order with {"number": "..."}'),
+        ("Switch the lamp in Berlin, by 70", 'Call set_light with {"room": "Berlin", "color": "red", "level": 70}'),
+        ("Look up two numbers, 1 and 2", 'Call add_numbers with {"a": 1, "b": 2}'),
         ("What is this for?", 'Call add_numbers with {"a": 0, "b": 0}'),
     ],
 )
-async def test_a_question_for_a_tool_is_answered_with_the_call_that_does_it(question: str, call: str) -> None:
-    """A line of the answer, to be sent as it is, before who answers; for a question about nothing, the first tool's."""
+async def test_words_that_lack_a_value_or_fit_no_one_tool_best_are_answered_with_the_call_to_send(
+    question: str, call: str
+) -> None:
+    """A line of the answer, to be sent as it is or corrected: no tool gets values that nobody named."""
     async with served(app_of(joker(get_weather, add_numbers, find_order, set_light))) as (_, http):
         first, proposed, introduction = (await ask(http, question)).json()["response"].split("\n\n")
         tried = (await ask(http, proposed)).json()["response"]
@@ -55,6 +96,34 @@ async def test_a_question_for_a_tool_is_answered_with_the_call_that_does_it(ques
     assert first.endswith("called, send me this:")
     assert introduction.startswith("I am the offline model")
     assert tried.startswith("The tool says: ")
+
+
+@pytest.mark.behaviour("template.offline-says-how-to-call")
+@pytest.mark.parametrize("question", ["Hello", "What can you do?", "Tell me about your day", "..."])
+async def test_words_that_fit_no_tool_call_none(question: str) -> None:
+    """Not even the only one, which needs no value."""
+    async with served(app_of(joker(print_journal))) as (_, http):
+        answer = (await ask(http, question)).json()["response"]
+
+    assert "Call print_journal with {}" in answer.splitlines()
+    assert "an empty one" not in answer
+
+
+@pytest.mark.behaviour("template.offline-calls-by-rules")
+async def test_a_tool_that_fails_and_one_that_waits_for_a_person_are_chosen_by_rules_too() -> None:
+    """The answer says so of a failure; a call that needs approval waits, and acts when it is approved."""
+    async with served(app_of(joker(close_shop, delete_order))) as (_, http):
+        failed = (await ask(http, "Close the shop")).json()["response"]
+        waiting = (await ask(http, "Delete order A-17")).json()
+        (call,) = waiting["pending_approvals"]
+        address = f"/api/agents/Joker/threads/{waiting['thread_id']}/approvals/{call['id']}"
+        answered = await http.post(address, json={"approved": True})
+
+    assert failed.startswith("I answer by rules, and your words fit the tool close_shop. The tool failed: ")
+    assert call["arguments"] == {"number": "A-17"}
+    assert answered.json()["response"] == (
+        "I answer by rules, and your words fit the tool delete_order. It says: A-17 is gone"
+    )
 
 
 async def test_an_agent_without_the_weather_tool_is_not_asked_for_the_weather() -> None:

@@ -16,7 +16,7 @@ from itertools import count
 from typing import Any, cast
 
 import re2
-from agent_framework import Message
+from agent_framework import Message, tool
 from starlette.requests import Request
 
 from agents.offline import answer_contents
@@ -108,6 +108,12 @@ def repeated(*pieces: str, begin: str = "", end: str = "") -> Inputs:
         return lambda size: begin + "".join(str(n).join(parts) for n in range(size // len(piece))) + end
 
     return {f"{begin!r}, {piece!r} and {end!r}": of(piece) for piece in pieces}
+
+
+@tool
+def find_order(number: str) -> str:
+    """Look up an order by its number."""
+    return number
 
 
 def call(body: bytes = b"hi", content_type: str = "text/plain") -> RawRequest:
@@ -421,6 +427,10 @@ PARSERS: Mapping[str, Parser] = {
             **runs("call a with {", "please write about ", "what about", "weather in ", "my name is "),
             **repeated("weather ", "weather in ", " and ", "and a,", begin="what about "),
         },
+    ),
+    "a message to the offline model, which has a tool": Parser(
+        lambda text: answer_contents([Message("user", [text])], {"tools": [find_order]}),
+        {**runs("order ", 'order "', "order A"), **repeated("order ", "a-", "A ", "1 ", "1.", '"', "order_", "#a ")},
     ),
 }
 UNREACHED: Mapping[str, str] = {
