@@ -19,4 +19,5 @@ def create_assistant(client: ChatClient) -> Agent:
         description="A friendly assistant that knows the weather.",
         instructions=INSTRUCTIONS,
         tools=[get_weather],
+        additional_properties={"example": "What is the weather in Paris?"},  # the start and the page propose it
     )

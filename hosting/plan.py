@@ -36,6 +36,9 @@ _TOOL_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}\Z")
 QUESTION = "What can you do?"
 """Every agent can say something to it."""
 
+_TYPED_AS_IT_IS = re.compile(r"(?!@)[^\"$`\\!%\r\n]+\Z")
+"""What every shell takes between double quotes, and curl as text."""
+
 
 @dataclass(frozen=True)
 class ToolPlan:
@@ -77,6 +80,13 @@ class AgentPlan:
     def description(self) -> str:
         """The agent's own description, or a sentence instead."""
         return getattr(self.agent, "description", None) or f"Asks the agent {self.name}."
+
+    @property
+    def example(self) -> str:
+        """A first message that shows what it can do: the agent's own, or one that every agent can answer."""
+        properties: Mapping[str, Any] = getattr(self.agent, "additional_properties", None) or {}
+        example = properties.get("example")
+        return example if isinstance(example, str) and example.strip() else QUESTION
 
 
 @dataclass
@@ -240,12 +250,17 @@ def introduction_of(plan: Plan, shared: Iterable[str]) -> Mapping[str, Any]:
     planned = plan.agents.values()
     details = {name(agent.name) for agent in planned for name in (entity_function, mcp_function)}
     takes_words = (plan for plan in planned if plan.workflow is None or plan.workflow.input.takes_words)
-    route = next((http_function(agent.name) for agent in takes_words if agent.http), None)
+    first = next((agent for agent in takes_words if agent.http), None)
     return {
         "lines": _models(plan.by_name()),
         "details": sorted(details.union(shared)),
-        "request": route and (route, QUESTION),
+        "request": first and (http_function(first.name), _typed(first.example)),
     }
+
+
+def _typed(example: str) -> str:
+    """Return the message where a command line can have it, else the one that every agent can answer."""
+    return example if _TYPED_AS_IT_IS.match(example) else QUESTION
 
 
 def _models(agents: Mapping[str, SupportsAgentRun]) -> list[str]:

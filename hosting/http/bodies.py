@@ -85,10 +85,11 @@ class RunList(TypedDict):
 
 
 class ListedAgent(TypedDict):
-    """One agent and its doors; null where it has none."""
+    """One agent and its doors; null where it has none. `example` is a message to begin with."""
 
     name: str
     description: str
+    example: str
     run_url: str | None
     threads_url: str | None
     schedules_url: str | None

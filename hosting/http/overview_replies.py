@@ -63,6 +63,7 @@ def _listed_agent(
     return {
         "name": agent.name,
         "description": agent.description,
+        "example": agent.example,
         "run_url": f"{url}/run" if agent.http else None,
         "threads_url": f"{url}/threads" if agent.http else None,
         "schedules_url": f"{url}/schedules" if agent.http and has_schedules else None,

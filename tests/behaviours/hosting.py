@@ -9,6 +9,8 @@ BEHAVIOURS = {
     "hosting.azure-at-the-edge": "Azure is imported by the triggers and the app alone, agent-framework where agents "
     "and messages are touched.",
     "hosting.devhost-apart": "The local host imports nothing of the product, nor the product of it.",
+    "hosting.examples": "The start, the list of agents and the page propose an agent's own example "
+    "(`additional_properties`), else a question that every agent can answer.",
     "hosting.hubs": "Two apps whose task hubs have different names share nothing, also on one account, file or server.",
     "hosting.log-outlives-the-instance": "In production, and on Azure anyway, a threads' log that other instances "
     "cannot read is refused at start-up.",

@@ -3,10 +3,10 @@
 BEHAVIOURS = {
     "template.offline-uses-the-tool": "Asked for the weather in a city, the offline model calls the weather tool and "
     "answers from its result.",
-    "template.offline-calls-by-rules": "Asked in plain words for what one tool does, with a value for each argument that "
-    "it needs, the offline model calls it, and says that rules chose it (models.md).",
-    "template.offline-says-how-to-call": "Where the words lack a value, or fit two tools alike, the offline model calls "
-    "none: it answers with the message that calls the first of them.",
+    "template.offline-calls-by-rules": "Asked in plain words for what one tool does, with a value for each argument "
+    "that it needs, the offline model calls it, and says that rules chose it (models.md).",
+    "template.offline-says-how-to-call": "Where the words lack a value, or fit two tools alike, the offline model "
+    "calls none: it answers with the message that calls the first of them.",
     "template.offline-streams-words": "A streamed answer of the offline model comes in several words over a short time "
     "(models.md).",
     "template.offline-remembers-by-the-conversation": "What the offline model recalls comes from the conversation it "

@@ -442,6 +442,7 @@ UNREACHED: Mapping[str, str] = {
     "hosting.tail._COMMENT": "a settings file of the app's own",
     "hosting.workflows._RANDOM": "executors are named in the app's code, or by the framework",
     "hosting.plan._TOOL_NAME": "MCP tools are named in the app's code",
+    "hosting.plan._TYPED_AS_IT_IS": "an agent's example is written in the app's code",
     "hosting.commands._PRINTABLE": "what is typed behind a command",
     "hosting.commands._TOKEN": "what is typed behind a command",
     "hosting.commands._VALUE": "what is typed behind a command",

@@ -37,9 +37,9 @@ async def test_a_start_shows_the_model_the_agents_and_a_request_that_asks_one(tm
         f"MCP: {origin}/runtime/webhooks/mcp (tools: assistant)",
         "",
         f"Open: {origin}/api/ui/",
-        f'Try: curl {origin}/api/agents/assistant/run -d "What can you do?"',
+        f'Try: curl {origin}/api/agents/assistant/run -d "What is the weather in Paris?"',
     ]
-    assert "I am the offline model" in answer
+    assert answer == "The weather in Paris: partly cloudy, 18 °C."
 
 
 @pytest.mark.slow

@@ -18,7 +18,6 @@ import { exampleOf, takesText } from "./schemas.js"
 import { beginTheme, changeTheme } from "./theme.js"
 import { ThreadList, hrefOf } from "./threads.js"
 
-const QUESTION = "What can you do?"
 const NEAR_THE_END_PX = 120
 const DELETION_POLL_MS = 500
 const COUNT_POLL_MS = 30_000
@@ -340,7 +339,7 @@ function showTitle() {
 function showEmpty(agent) {
   if (!conversation.isEmpty) return
   const shape = graphs.get(agent.name)
-  const first = shape ? new Graph(shape).element : el("p", {}, button(QUESTION, () => composer.write(QUESTION), "chip"))
+  const first = shape ? new Graph(shape).element : el("p", {}, button(agent.example, () => composer.write(agent.example), "chip"))
   const curl = asCurl(firstRequest(agent), Boolean(credentials.key))
   byId("conversation").append(
     el(
@@ -358,7 +357,7 @@ function showEmpty(agent) {
 
 /** What somebody may send first: a question, or a value of the type that a workflow takes. */
 function firstRequest(agent) {
-  const asked = { method: "POST", url: agent.run_url, headers: {}, body: QUESTION }
+  const asked = { method: "POST", url: agent.run_url, headers: {}, body: agent.example }
   if (takesText(agent)) return asked
   const body = JSON.stringify({ input: exampleOf(agent.input_schema) })
   return { ...asked, headers: { "Content-Type": "application/json" }, body }

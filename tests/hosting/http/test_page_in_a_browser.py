@@ -58,6 +58,19 @@ def copied(folder: Path) -> Path:
     return Path(shutil.copytree(APP, folder / "app"))
 
 
+@pytest.mark.behaviour("hosting.examples")
+async def test_the_page_proposes_the_agent_s_example_in_the_conversation_and_for_a_terminal(host: RunningHost) -> None:
+    """A click puts it into the box."""
+    async with browsed(host.origin) as browser:
+        page = await browser.open("#/assistant")
+        await page.get_by_role("button", name="What is the weather in Paris?").click()
+        written = await page.locator("#message").input_value()
+        command = await page.locator("#empty code").text_content() or ""
+
+    assert written == "What is the weather in Paris?"
+    assert "What is the weather in Paris?" in command
+
+
 @pytest.mark.behaviour("page.verbs")
 async def test_an_answer_streams_in_with_its_tools_and_is_there_after_a_reload(host: RunningHost) -> None:
     """Under the address of its thread, which the browser shows from the first event on."""
