@@ -19,7 +19,9 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 NAME = "Durable agents on Azure Functions"
-PAGES = ("*.md", "docs/*.md", "samples/README.md", "samples/*/README.md")
+PAGES = ("*.md", "docs/**/*.md", "samples/README.md", "samples/*/README.md")
+# What only GitHub shows: badges, and the word that colours a quotation.
+ON_GITHUB = re.compile(r"^\[!\[.*\n|^> \[!\w+\]\n", re.MULTILINE)
 LINK = re.compile(r"\[([^\]]*)\]\((?!https?:|#)([^)#]+)(#[^)]*)?\)")
 PART = re.compile(r"^## (.+)$|^\| \[[^\]]+\]\(([\w-]+\.md)\) \|", re.MULTILINE)
 # Anchors as GitHub makes them, on which the pages are read too.
@@ -70,7 +72,7 @@ def stage(clone: Path, into: Path) -> list[str]:
     """
     lost = []
     for page in sorted({path for pattern in PAGES for path in clone.glob(pattern)}):
-        text = page.read_text(encoding="utf-8")
+        text = ON_GITHUB.sub("", page.read_text(encoding="utf-8"))
         for label, target, anchor in LINK.findall(text):
             linked = (page.parent / target).resolve()
             if not linked.exists() or clone not in linked.parents:
@@ -120,7 +122,7 @@ def configuration(clone: Path, scripts: list[str]) -> str:
         "README.md",
         *({part: pages} for part, pages in parts.items() if pages),
         {"Samples": ["samples/README.md", *samples]},
-        {"Project": ["docs/README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"]},
+        {"Project": ["docs/README.md", "CONTRIBUTING.md", "SECURITY.md", "VERSIONING.md", "CHANGELOG.md"]},
     ]
     project: dict[str, object] = {
         "site_name": NAME,

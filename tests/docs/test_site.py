@@ -34,7 +34,15 @@ def clone(tmp_path: Path) -> Path:
 @pytest.fixture
 def small_clone(tmp_path: Path) -> Path:
     """The pages that each site has, and those that links are lost in, with nothing but their headings."""
-    first = ("README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md", "docs/README.md", "samples/README.md")
+    first = (
+        "README.md",
+        "CONTRIBUTING.md",
+        "SECURITY.md",
+        "VERSIONING.md",
+        "CHANGELOG.md",
+        "docs/README.md",
+        "samples/README.md",
+    )
     names = ("costs.md", "models.md", "tools.md", "durability.md")
     for path in (*first, *(f"docs/{name}" for name in names)):
         (tmp_path / path).parent.mkdir(exist_ok=True)
@@ -68,7 +76,7 @@ def test_every_page_is_in_the_site_under_its_own_path_and_so_is_what_draws_diagr
 
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert [str(path) for path, page in made.items() if not (site / page).is_file()] == []
-    assert "Quickstart" in (site / "index.html").read_text(encoding="utf-8")
+    assert "Getting Started" in (site / "index.html").read_text(encoding="utf-8")
     assert [url for page in site.rglob("*.html") for url in ELSEWHERE.findall(page.read_text("utf-8"))] == []
     assert 'class="mermaid"' in drawn
     if "npm is missing" in ended.stderr:
