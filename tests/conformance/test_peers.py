@@ -17,6 +17,7 @@ import pytest
 
 from conformance.__main__ import ADAPTERS, ALL_CHECKS
 from conformance.trial import Trial, result_of
+from tests.conformance.kept import FOUNDRY, FOUNDRY_KILLS, LANGGRAPH
 from tests.support.node_packages import RegistryUnreachableError, install
 from tests.support.pages import ROOT
 from tests.support.python_packages import CHAT_CLIENT, installed
@@ -47,12 +48,6 @@ LANGGRAPHS_SERVER = (
     "zstandard==0.25.0",
 )
 
-LANGGRAPH_KEEPS = {
-    **dict.fromkeys(("order.kept", "approval.once", "stream.resumed", "stream.again"), "passed"),
-    **dict.fromkeys(("cancel.running", "cancel.queued", "cancel.ended", "owners.read", "owners.change"), "passed"),
-    **dict.fromkeys(("delete.gone", "delete.running", "delete.again"), "passed"),
-    **dict.fromkeys(("kill.running", "kill.queued", "kill.stream", "kill.conversation", "kill.approval"), "not tried"),
-}
 HERE = Path(__file__).parent
 
 pytestmark = [pytest.mark.slow, pytest.mark.behaviour("conformance.fair")]
@@ -116,15 +111,8 @@ async def test_foundrys_hosting_keeps_what_it_offers_but_one_decision(
     """It takes a second decision on a call. It says that it recovers no agent's run, so none is killed."""
     packages = installed(Path(pytestconfig.cache.mkdir("foundry-hosting")), *FOUNDRY_HOSTING)
     peer = await asyncio.to_thread(Peer, "tests.conformance.foundry_peer", packages, tmp_path)
-    kept = ("kill.conversation", "kill.approval")
-    streams, cancels = ("stream.resumed", "stream.again"), ("cancel.running", "cancel.ended")
-    others = ("delete.gone", "delete.again", "owners.read", "owners.change")
 
-    assert await peer.offered("foundry", "x-agent-user-id", kept) == {
-        **dict.fromkeys((*streams, *cancels, *others, *kept), "passed"),
-        **dict.fromkeys(("kill.running", "kill.stream"), "not tried"),
-        "approval.once": "failed",
-    }
+    assert await peer.offered("foundry", "x-agent-user-id", FOUNDRY_KILLS) == FOUNDRY
 
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="LangGraph's Agent Server needs Python 3.11")
@@ -135,7 +123,7 @@ async def test_langgraphs_server_keeps_what_it_offers_while_it_lives(
     packages = installed(Path(pytestconfig.cache.mkdir("langgraph")), *LANGGRAPHS_SERVER)
     peer = await asyncio.to_thread(Peer, "tests.conformance.langgraph_peer", packages, tmp_path)
 
-    assert await peer.offered("langgraph", "x-user") == LANGGRAPH_KEEPS
+    assert await peer.offered("langgraph", "x-user") == LANGGRAPH
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="the process becomes another one")
@@ -149,4 +137,4 @@ async def test_langgraphs_server_of_npm_keeps_the_same(pytestconfig: pytest.Conf
     (tmp_path / "node_modules").symlink_to(packages / "node_modules")
     peer = await asyncio.to_thread(Peer, "tests.conformance.langgraph_js_peer", packages, tmp_path)
 
-    assert await peer.offered("langgraph", "x-user") == LANGGRAPH_KEEPS
+    assert await peer.offered("langgraph", "x-user") == LANGGRAPH

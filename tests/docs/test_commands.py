@@ -9,7 +9,7 @@ import pytest
 from dev import HOST_COMMANDS, HOST_OPTIONS, ROOT, command_line
 
 PAGES = sorted(
-    [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("samples/README.md"), *ROOT.glob("samples/*/README.md")]
+    [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("samples/README.md"), *ROOT.glob("samples/*/README.md")]
 )
 COMMAND = re.compile(r"(?:(?<=[^`]`)|^(?:\$ | {4}|))((?:python3?|pip|func|uv|\S*venv/\S*)(?: [^`\n|]+))", re.MULTILINE)
 STANDARD_LIBRARY = ("python -m http.server", "python samples/reliable_streaming/follow.py")

@@ -7,7 +7,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 DOCS = sorted((ROOT / "docs").glob("*.md"))
-LINK = re.compile(r"\]\((?!https?:|#)([^)#]+)(?:#([^)]+))?\)")
+LINK = re.compile(r"\]\((?!https?:|#|\.\./\.\./actions/)([^)#]+)(?:#([^)]+))?\)")
 DIAGRAMS = ("flowchart", "sequenceDiagram", "stateDiagram-v2")
 BRACKETS = {")": "(", "]": "[", "}": "{"}
 
@@ -23,7 +23,7 @@ def headings(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in found}
 
 
-@pytest.mark.parametrize(("page", "most"), [("README.md", 120), ("docs/architecture.md", 150)])
+@pytest.mark.parametrize(("page", "most"), [("README.md", 130), ("docs/architecture.md", 150)])
 def test_a_first_page_is_read_at_one_sitting(page: str, most: int) -> None:
     """What is more belongs on a page of its own."""
     assert lines(page) <= most
@@ -38,7 +38,9 @@ def test_the_list_of_pages_has_each_of_them_once() -> None:
     assert "](docs/README.md)" in (ROOT / "README.md").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("page", [ROOT / "README.md", *DOCS], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]), ids=lambda page: str(page.relative_to(ROOT))
+)
 def test_every_link_of_a_page_leads_to_what_is_there(page: Path) -> None:
     """A file of the clone, and a heading of it where one is named."""
     lost = []

@@ -13,7 +13,7 @@ from tests.support.messages import SOURCES, messages
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(
-    [*ROOT.glob("*.md"), *ROOT.glob("docs/*.md"), *ROOT.glob("samples/README.md"), *ROOT.glob("samples/*/README.md")]
+    [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("samples/README.md"), *ROOT.glob("samples/*/README.md")]
 )
 # The offline model speaks as a person does.
 CODE = [path for path in SOURCES if path.name != "offline_answers.py"]

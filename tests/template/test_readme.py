@@ -16,8 +16,9 @@ from tests.support.running_host import RunningHost, run_command
 from tests.support.template_process import copy_tree, running
 
 README = page("README.md")
-OWN_AGENT = "## Write your own agent and tool"
-CRASH = "## Kill it in the middle of a run"
+START_HERE = "## Getting Started"
+OWN_AGENT = "### Write your own agent and tool"
+CRASH = "### Kill it in the middle of a run"
 START = "python dev.py run"
 RUN_SECONDS = 120.0  # the lease of a killed process runs out, and the tool is slow
 
@@ -28,10 +29,13 @@ needs_curl = pytest.mark.skipif(shutil.which("curl") is None, reason="the README
 @pytest.mark.behaviour("template.readme-runs")
 @needs_curl
 async def test_from_a_clone_every_command_of_the_readme_prints_what_it_shows(tmp_path: Path) -> None:
-    """Installed for real, from the package index or its cache; the agent answers the MCP client too."""
+    """Installed for real, from the package index or its cache; the client of the page of MCP is answered too."""
     copy_tree(tmp_path)
-    clone, first, *others = steps_in(part(README, "## Quickstart"))
-    (client,) = code(part(README, "## Quickstart"), "python")
+    clone, first, *others = steps_in(part(README, START_HERE).partition("\n### ")[0])
+    (mcp,) = (ROOT / "docs").rglob("mcp.md")
+    client = next(
+        block for block in code(mcp.read_text(encoding="utf-8"), "python") if "from mcp import Client" in block
+    )
     assert clone.command.startswith("git clone ")
     assert first.command == START
 
@@ -42,7 +46,7 @@ async def test_from_a_clone_every_command_of_the_readme_prints_what_it_shows(tmp
             assert is_shown(step.output, printed), f"{step.command}\n" + "\n".join(printed)
         asked = await output_of(sys.executable, "-c", client.replace("http://localhost:7071", app.origin))
 
-    assert "The weather in Paris: partly cloudy, 18 °C." in asked
+    assert asked == "Your name is Ada.\n"
 
 
 @pytest.mark.slow
@@ -54,6 +58,7 @@ async def test_a_run_that_is_interrupted_twice_is_finished_after_the_next_start(
     copy_tree(tmp_path)
     add_agent(tmp_path)
     (step,) = steps_in(part(README, CRASH))
+    (plain,) = steps_in(part(README, OWN_AGENT))
     command = ("--watch", "--port", "0")
 
     with RunningHost(tmp_path, *command, in_terminal=True) as host:
@@ -67,9 +72,11 @@ async def test_a_run_that_is_interrupted_twice_is_finished_after_the_next_start(
     with RunningHost(tmp_path, *command, in_terminal=True) as host:
         printed = await typed(step, host.origin, RUN_SECONDS)
         log = await asyncio.to_thread(host.wait_for, "completed; attempts", RUN_SECONDS)
+        answered = await typed(plain, host.origin)
         host.stop()
 
     assert is_shown(step.output, printed), printed
+    assert is_shown(plain.output, answered), answered
     assert "completed; attempts 2" in log
     assert "completed; attempts 2" in part(README, CRASH)
 
@@ -102,7 +109,7 @@ async def test_the_call_with_a_key_is_answered_where_keys_are_asked_for(tmp_path
 
 def test_the_settings_that_the_readme_names_choose_a_real_model() -> None:
     """Each of the three ways is whole as it stands."""
-    (ways,) = re.findall(r"^Set one of these in .*?: (.*?)\. With half", README, re.MULTILINE | re.DOTALL)
+    (ways,) = re.findall(r"^Set one of these in .*?: (.*?)\. If a setting is missing", README, re.MULTILINE | re.DOTALL)
     for way in ways.split(";"):
         names = re.findall(r"`(\w+_\w+)`", way)
         values = {name: "http://127.0.0.1:9/v1" if name.endswith(("URL", "ENDPOINT")) else "x" for name in names}
@@ -112,7 +119,7 @@ def test_the_settings_that_the_readme_names_choose_a_real_model() -> None:
 
 def test_every_page_that_the_readme_links_is_there() -> None:
     """A newcomer's next click."""
-    linked = re.findall(r"\]\((?!https?:)([^)#]+)", README)
+    linked = re.findall(r"\]\((?!https?:|#|\.\./\.\./actions/)([^)#]+)", README)
 
     assert [name for name in linked if not (ROOT / name).is_file()] == []
 

@@ -1,0 +1,30 @@
+"""What the pack found of each service: the outcome of every check that it offers. The rest it does not offer."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from conformance.__main__ import ALL_CHECKS
+
+OURS: Mapping[str, str] = {check.name: "passed" for check in ALL_CHECKS}
+
+UPSTREAM: Mapping[str, str] = dict.fromkeys(
+    ("order.kept", "state.version", "kill.running", "kill.queued", "kill.conversation"), "passed"
+)
+
+FOUNDRY_KILLS = ("kill.conversation", "kill.approval")
+"""What Foundry's hosting says to keep over a kill."""
+
+FOUNDRY: Mapping[str, str] = {
+    **dict.fromkeys(("stream.resumed", "stream.again", "cancel.running", "cancel.ended"), "passed"),
+    **dict.fromkeys(("delete.gone", "delete.again", "owners.read", "owners.change", *FOUNDRY_KILLS), "passed"),
+    **dict.fromkeys(("kill.running", "kill.stream"), "not tried"),
+    "approval.once": "failed",
+}
+
+LANGGRAPH: Mapping[str, str] = {
+    **dict.fromkeys(("order.kept", "approval.once", "stream.resumed", "stream.again"), "passed"),
+    **dict.fromkeys(("cancel.running", "cancel.queued", "cancel.ended", "owners.read", "owners.change"), "passed"),
+    **dict.fromkeys(("delete.gone", "delete.running", "delete.again"), "passed"),
+    **dict.fromkeys(("kill.running", "kill.queued", "kill.stream", "kill.conversation", "kill.approval"), "not tried"),
+}
