@@ -83,11 +83,11 @@ def main(arguments: Sequence[str]) -> int:
     """Build the wheels into a folder and print their paths."""
     parser = argparse.ArgumentParser(prog="dev.py build", description="Build the wheels.")
     parser.add_argument("--out", type=Path, default=ROOT / "dist", metavar="FOLDER", help="for the wheels (dist/)")
-    parser.add_argument("--url", help="where the repository is, for the wheels' metadata")
+    parser.add_argument("--url", help="where the repository is, for the wheels' metadata (packages/REPOSITORY)")
     options = parser.parse_args(arguments)
     os.umask(0o022)  # a wheel keeps the modes of its files
     for wheel in WHEELS:
-        print(build(wheel, options.out.resolve(), options.url))
+        print(build(wheel, options.out.resolve(), options.url or repository()))
     return 0
 
 
@@ -109,6 +109,12 @@ def build(wheel: Wheel, out: Path, url: str | None = None) -> Path:
 def version() -> str:
     """Return the version of all wheels."""
     return (PACKAGES / "VERSION").read_text(encoding="utf-8").strip()
+
+
+def repository() -> str | None:
+    """Return the address of the repository; None as long as it has none."""
+    address = (PACKAGES / "REPOSITORY").read_text(encoding="utf-8").strip()
+    return address if address.startswith("https://") else None
 
 
 def write_sources(wheel: Wheel, stage: Path, url: str | None = None) -> None:

@@ -16,6 +16,8 @@ BEHAVIOURS = {
     "docs.workflows": "The first app of docs/workflows.md is one, and answers.",
     "docs.hosting": "The app of docs/hosting.md serves its two agents, and an update there replaces the whole library.",
     "docs.budgets": "The apps of docs/budgets.md start, and an owner reads of a day what it shows.",
+    "docs.repository": "The repository's address stands in one file, and each page that has you clone it "
+    "names that one.",
     "docs.surfaces": "The table of docs/README.md has routes, fields and MCP arguments that there are, and the page "
     "asks the routes of which it says so.",
     "docs.glossary": "The ids that docs/glossary.md calls the same are the same.",

@@ -1,0 +1,35 @@
+"""The repository's address: written once, in packages/REPOSITORY, and named by every page that has you clone it."""
+
+import re
+
+import pytest
+
+from packages.build import repository
+from tests.support.pages import ROOT
+
+ADDRESS = (ROOT / "packages" / "REPOSITORY").read_text(encoding="utf-8").strip()
+CLONED = re.compile(r"(?:git clone|git remote add template|azd init --template) (<[^>]+>|[^\s`]+)")
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("samples/*/README.md")])
+
+pytestmark = pytest.mark.behaviour("docs.repository")
+
+
+def test_every_command_that_clones_names_the_address_of_the_file() -> None:
+    """Replace it in the pages where the file changes."""
+    cloned = {str(page.relative_to(ROOT)): CLONED.findall(page.read_text(encoding="utf-8")) for page in PAGES}
+
+    assert {page: named for page, named in cloned.items() if set(named) - {ADDRESS}} == {}
+    assert len(cloned["README.md"]) == 2
+
+
+def test_the_build_has_the_address_only_if_there_is_one() -> None:
+    """Words that stand for it are no address."""
+    assert repository() == (ADDRESS if ADDRESS.startswith("https://") else None)
+
+
+def test_as_long_as_there_is_none_the_readme_says_where_a_reader_finds_it() -> None:
+    """The address of a fork is on the fork's page too."""
+    if not ADDRESS.startswith("https://"):
+        assert f"`{ADDRESS}` is the address under **Code** at the top of this page." in (ROOT / "README.md").read_text(
+            encoding="utf-8"
+        )
