@@ -18,6 +18,8 @@ BEHAVIOURS = {
     "docs.budgets": "The apps of docs/budgets.md start, and an owner reads of a day what it shows.",
     "docs.repository": "The repository's address stands in one file, and each page that has you clone it "
     "names that one.",
+    "docs.gallery": "The template passes each static rule of the template gallery, and its entry there has what "
+    "is asked.",
     "docs.surfaces": "The table of docs/README.md has routes, fields and MCP arguments that there are, and the page "
     "asks the routes of which it says so.",
     "docs.glossary": "The ids that docs/glossary.md calls the same are the same.",

@@ -1,0 +1,134 @@
+"""The template gallery's static rules, and the entry for it.
+
+The rules are those of microsoft/template-validation-action as of 2026-04-06 (`src/rules.json`), restated here. What
+needs Azure (`azd up`, `azd down`), GitHub (the repository's topics) or another program (PSRule, Playwright) is
+left out.
+"""
+
+import json
+import uuid
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.support.pages import ROOT
+
+
+@dataclass(frozen=True)
+class FileRule:
+    """A file of one of these names, in any letter case, is in one of the folders and has each of the texts."""
+
+    names: tuple[str, ...]
+    folders: tuple[str, ...] = (".",)
+    texts: tuple[str, ...] = ()
+    is_folder_enough: bool = False
+
+
+COMMUNITY = (".", ".github")
+FILE_RULES = {
+    "README": FileRule(("README.md",), texts=("## Features", "## Getting Started", "## Guidance", "## Resources")),
+    "LICENSE": FileRule(("LICENSE.md", "LICENSE")),
+    "SECURITY": FileRule(("SECURITY.md",), COMMUNITY),
+    "CODE_OF_CONDUCT": FileRule(("CODE_OF_CONDUCT.md",), COMMUNITY),
+    "CONTRIBUTING": FileRule(("CONTRIBUTING.md",), COMMUNITY),
+    "ISSUE_TEMPLATE": FileRule(("ISSUE_TEMPLATE.md", "ISSUE_TEMPLATE"), (".github",), is_folder_enough=True),
+    "azure-dev": FileRule(("azure-dev.yml", "azure-dev.yaml"), (".github/workflows",)),
+    "azure": FileRule(("azure.yml", "azure.yaml")),
+}
+FOLDERS = ("infra", ".devcontainer")
+# Those tags of awesome-azd that we use, as of 2026-08-22 (`website/src/data/tags.tsx`).
+KNOWN_TAGS = {
+    "tags": {"community", "msft", "new", "ai", "mcp"},
+    "languages": {"python"},
+    "IaC": {"bicep"},
+    "azureServices": {
+        "functions", "openai", "azurestorage", "blobstorage", "managedidentity", "appinsights", "loganalytics", "vnets",
+        "privateEndpoints", "cosmosdb", "keyvault",
+    },
+}  # fmt: skip
+PICTURE = ROOT / "docs" / "images" / "architecture.svg"
+
+pytestmark = pytest.mark.behaviour("docs.gallery")
+
+
+def faults(root: Path, rule: FileRule) -> list[str]:
+    """Return what the action says of a rule: nothing where it passes."""
+    names = {name.lower() for name in rule.names}
+    fitting = [
+        path
+        for folder in rule.folders
+        for path in ((root / folder).iterdir() if (root / folder).is_dir() else ())
+        if path.name.lower() in names and (path.is_file() or rule.is_folder_enough)
+    ]
+    if not fitting:
+        return [f"{rule.names[0]} is missing"]
+    texts = [path.read_text(encoding="utf-8").lower() for path in fitting if path.is_file()]
+    return [text for text in rule.texts if not any(text.lower() in content for content in texts)]
+
+
+@pytest.mark.parametrize("rule", FILE_RULES.values(), ids=list(FILE_RULES))
+def test_a_rule_of_the_gallery_about_a_file_passes(rule: FileRule) -> None:
+    """By its name, and by the headings of the README."""
+    assert faults(ROOT, rule) == []
+
+
+@pytest.mark.parametrize("folder", FOLDERS)
+def test_a_rule_of_the_gallery_about_a_folder_passes(folder: str) -> None:
+    """It is there."""
+    assert (ROOT / folder).is_dir()
+
+
+@pytest.mark.parametrize("rule", FILE_RULES.values(), ids=list(FILE_RULES))
+def test_a_rule_fails_where_its_file_or_heading_is_missing(rule: FileRule, tmp_path: Path) -> None:
+    """The reading of rules itself."""
+    missing = faults(tmp_path, rule)
+    folder = tmp_path / rule.folders[0]
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / rule.names[0].lower()).write_text("# Nothing\n", encoding="utf-8")
+
+    assert missing == [f"{rule.names[0]} is missing"]
+    assert faults(tmp_path, rule) == list(rule.texts)
+
+
+def entry() -> dict[str, Any]:
+    read: dict[str, Any] = json.loads((ROOT / "docs" / "contributing" / "gallery.json").read_text(encoding="utf-8"))
+    return read
+
+
+def test_the_entry_has_what_the_gallery_asks_for_and_only_its_tags() -> None:
+    """A tag that it does not know is dropped there without a word."""
+    read = entry()
+
+    assert [
+        name for name in ("title", "description", "author", "authorUrl", "source", "preview") if not read[name]
+    ] == []
+    assert {name: set(read[name]) - known for name, known in KNOWN_TAGS.items() if set(read[name]) - known} == {}
+    assert {"community", "new"} <= set(read["tags"])
+    assert str(uuid.UUID(read["id"])) == read["id"]
+    assert read["source"] == (ROOT / "packages" / "REPOSITORY").read_text(encoding="utf-8").strip()
+
+
+def test_the_picture_of_the_entry_is_one_and_names_each_service_of_it() -> None:
+    """As it is read; the file's name in the gallery is the entry's."""
+    svg = ElementTree.parse(PICTURE).getroot()
+    drawn = " ".join(text.text or "" for text in svg.iter("{http://www.w3.org/2000/svg}text"))
+    services = {
+        "functions": "Functions app",
+        "openai": "Azure OpenAI",
+        "azurestorage": "Storage account",
+        "blobstorage": "blobs",
+        "managedidentity": "identity",
+        "appinsights": "Application Insights",
+        "loganalytics": "Log Analytics",
+        "vnets": "Virtual network",
+        "privateEndpoints": "private endpoints",
+        "cosmosdb": "Cosmos DB",
+        "keyvault": "Key Vault",
+    }
+
+    assert set(entry()["azureServices"]) == services.keys()
+    assert [word for word in services.values() if word not in drawn] == []
+    assert Path(entry()["preview"]).suffix == PICTURE.suffix
