@@ -24,6 +24,8 @@ from agents.offline_values import in_format
 
 CHARACTERS_PER_TOKEN = 4
 MOST_STREAM_SECONDS = 1.0
+SPOKEN = re.compile(r"\s*\S+")
+"""A word of a stream, with the blanks before it."""
 
 
 class RuleChatClient(BaseChatClient[Any]):
@@ -63,8 +65,8 @@ async def complete(messages: Sequence[Message], options: Mapping[str, Any]) -> C
     return ChatResponse(
         messages=Message(role="assistant", contents=contents),
         model="offline",
-        finish_reason=finish_reason(contents),
-        usage_details=usage(messages, contents),
+        finish_reason=_finish_reason(contents),
+        usage_details=_usage(messages, contents),
     )
 
 
@@ -73,61 +75,63 @@ async def stream_updates(
 ) -> AsyncIterator[ChatResponseUpdate]:
     """The same answer word by word, a long one faster; function calls whole, the usage last."""
     contents = answer_contents(messages, options)
-    spoken = pieces(contents)
-    pause = min(word_seconds, MOST_STREAM_SECONDS / max(len(spoken), 1))
-    for number, piece in enumerate(spoken):
+    words = _pieces(contents)
+    pause = min(word_seconds, MOST_STREAM_SECONDS / max(len(words), 1))
+    for number, piece in enumerate(words):
         if number and pause and piece.type == "text":
             await asyncio.sleep(pause)
         yield ChatResponseUpdate(role="assistant", contents=[piece], model="offline")
-    spent = Content.from_usage(usage(messages, contents))
-    yield ChatResponseUpdate(role="assistant", contents=[spent], model="offline", finish_reason=finish_reason(contents))
+    usage = Content.from_usage(_usage(messages, contents))
+    yield ChatResponseUpdate(
+        role="assistant", contents=[usage], model="offline", finish_reason=_finish_reason(contents)
+    )
 
 
 def answer_contents(messages: Sequence[Message], options: Mapping[str, Any]) -> list[Content]:
     """The contents of the answer, never empty; what it says is put into the wanted format, if there is one."""
-    given = answer(Turn(messages, offered_tools(options)))
-    if isinstance(given, Say):
-        given = Say(in_format(given.text, options.get("response_format")))
-    return contents_of(given, call_prefix=f"call_{len(messages)}")
+    reply = answer(Turn(messages, _offered_tools(options)))
+    if isinstance(reply, Say):
+        reply = Say(in_format(reply.text, options.get("response_format")))
+    return _contents_of(reply, call_prefix=f"call_{len(messages)}")
 
 
-def offered_tools(options: Mapping[str, Any]) -> Mapping[str, Any]:
+def _offered_tools(options: Mapping[str, Any]) -> Mapping[str, Any]:
     if options.get("tool_choice") == "none":
         return {}
     return {tool.name: tool for tool in options.get("tools") or ()}
 
 
-def contents_of(given: Answer, call_prefix: str) -> list[Content]:
+def _contents_of(reply: Answer, call_prefix: str) -> list[Content]:
     """`given` as the framework's contents; call ids differ along a conversation, whose length is in the prefix."""
-    if isinstance(given, Say):
-        return [Content.from_text(given.text)]
+    if isinstance(reply, Say):
+        return [Content.from_text(reply.text)]
     return [
-        Content.from_function_call(f"{call_prefix}_{number}", given.tool, arguments=dict(arguments))
-        for number, arguments in enumerate(given.arguments)
+        Content.from_function_call(f"{call_prefix}_{number}", reply.tool, arguments=dict(arguments))
+        for number, arguments in enumerate(reply.arguments)
     ]
 
 
-def pieces(contents: Sequence[Content]) -> list[Content]:
+def _pieces(contents: Sequence[Content]) -> list[Content]:
     if contents[0].type == "function_call":
         return list(contents)
-    return [Content.from_text(word) for word in re.findall(r"\s*\S+", (contents[0].text or "").rstrip())]
+    return [Content.from_text(word) for word in SPOKEN.findall((contents[0].text or "").rstrip())]
 
 
-def finish_reason(contents: Sequence[Content]) -> FinishReason:
+def _finish_reason(contents: Sequence[Content]) -> FinishReason:
     return FinishReason("tool_calls" if contents[0].type == "function_call" else "stop")
 
 
-def usage(messages: Sequence[Message], contents: Sequence[Content]) -> UsageDetails:
+def _usage(messages: Sequence[Message], contents: Sequence[Content]) -> UsageDetails:
     """A rough count: one token for four characters begun, of the newest message and of the answer.
 
     Earlier messages are left out, so that a long conversation costs no more to count than a short one.
     """
-    spent_in = tokens(messages[-1].text if messages else "")
-    spent_out = sum(tokens(content.text or str(content.arguments or "")) for content in contents)
+    input_tokens = _tokens(messages[-1].text if messages else "")
+    output_tokens = sum(_tokens(content.text or str(content.arguments or "")) for content in contents)
     return UsageDetails(
-        input_token_count=spent_in, output_token_count=spent_out, total_token_count=spent_in + spent_out
+        input_token_count=input_tokens, output_token_count=output_tokens, total_token_count=input_tokens + output_tokens
     )
 
 
-def tokens(text: str) -> int:
+def _tokens(text: str) -> int:
     return -(-len(text) // CHARACTERS_PER_TOKEN)

@@ -46,21 +46,21 @@ Rule: TypeAlias = tuple[re.Pattern[str], Callable[[re.Match[str], Turn], Answer]
 def answer(turn: Turn) -> Answer:
     """The first rule that fits the newest message decides; the results of tools are repeated as they are."""
     if turn.messages and turn.messages[-1].role == "tool":
-        return Say(results_in_words(turn))
-    text = read(turn.messages[-1]) if turn.messages else ""
+        return Say(_results_in_words(turn))
+    text = _read(turn.messages[-1]) if turn.messages else ""
     for pattern, decide in RULES:
-        if found := pattern.search(text):
-            return decide(found, turn)
-    return guess(text, turn)
+        if match := pattern.search(text):
+            return decide(match, turn)
+    return _guess(text, turn)
 
 
-def guess(text: str, turn: Turn) -> Answer:
+def _guess(text: str, turn: Turn) -> Answer:
     """The call that the words mean, else who answers; for a tool that they may mean, with the message that calls it."""
     call = guess_call(text, turn.tools.values())
     introduction = INTRODUCTION.format(
         weather='ask me "What is the weather in Paris?", ' * (WEATHER_TOOL in turn.tools)
     )
-    quoted = f'You said: "{shortened(text)}". ' if text else ""
+    quoted = f'You said: "{_shortened(text)}". ' if text else ""
     if call is None or call.tool == WEATHER_TOOL:
         return Say(quoted + introduction)
     if call.is_sure:
@@ -70,7 +70,7 @@ def guess(text: str, turn: Turn) -> Answer:
     return Say(quoted + proposal + introduction)
 
 
-def results_in_words(turn: Turn) -> str:
+def _results_in_words(turn: Turn) -> str:
     """One sentence for each result of the tool messages that end the conversation."""
     calls: dict[str | None, Content] = {}
     results: list[Content] = []
@@ -79,12 +79,12 @@ def results_in_words(turn: Turn) -> str:
             calls = {content.call_id: content for content in message.contents if content.type == "function_call"}
             break
         results[:0] = [content for content in message.contents if content.type == "function_result"]
-    question = next(filter(None, earlier_texts(turn)), None)
+    question = next(filter(None, _earlier_texts(turn)), None)
     is_guess = question is not None and CALL.search(question) is None
-    return " ".join(result_in_words(calls.get(result.call_id), result, is_guess) for result in results)
+    return " ".join(_result_in_words(calls.get(result.call_id), result, is_guess) for result in results)
 
 
-def result_in_words(call: Content | None, result: Content, is_guess: bool) -> str:
+def _result_in_words(call: Content | None, result: Content, is_guess: bool) -> str:
     """The result with what it is of; where rules chose the tool, with that."""
     if call is not None and call.name == WEATHER_TOOL:
         city = (call.parse_arguments() or {}).get("city")
@@ -98,82 +98,84 @@ def result_in_words(call: Content | None, result: Content, is_guess: bool) -> st
     return f"I answer by rules, and your words fit the tool {call.name}. {outcome}" if call and is_guess else outcome
 
 
-def ask_weather(found: re.Match[str], turn: Turn) -> Answer:
+def _ask_weather(match: re.Match[str], turn: Turn) -> Answer:
     if turn.tools and WEATHER_TOOL not in turn.tools:
-        return guess(found.string, turn)
-    return call(WEATHER_TOOL, tuple({"city": city} for city in cities_in(found)), turn)
+        return _guess(match.string, turn)
+    return _call(WEATHER_TOOL, tuple({"city": city} for city in _cities_in(match)), turn)
 
 
-def call_by_name(found: re.Match[str], turn: Turn) -> Answer:
+def _call_by_name(match: re.Match[str], turn: Turn) -> Answer:
     try:
-        arguments = json.loads(found["arguments"])
+        arguments = json.loads(match["arguments"])
     except (ValueError, RecursionError):
         return Say("These arguments are no JSON object.")
-    return call(found["tool"], (arguments,), turn)
+    return _call(match["tool"], (arguments,), turn)
 
 
-def call(tool: str, arguments: tuple[Mapping[str, Any], ...], turn: Turn) -> Answer:
+def _call(tool: str, arguments: tuple[Mapping[str, Any], ...], turn: Turn) -> Answer:
     if tool not in turn.tools:
         return Say(f"I would ask the tool {tool}, but it is not offered to me in this turn.")
     return CallTool(tool, arguments)
 
 
-def ask_for_city(found: re.Match[str], turn: Turn) -> Answer:
+def _ask_for_city(match: re.Match[str], turn: Turn) -> Answer:
     return Say('For which city? Ask, for example: "What is the weather in Paris?"')
 
 
-def greet(found: re.Match[str], turn: Turn) -> Answer:
-    return Say(f"Nice to meet you, {found['name']}. Ask me for your name at any time.")
+def _greet(match: re.Match[str], turn: Turn) -> Answer:
+    return Say(f"Nice to meet you, {match['name']}. Ask me for your name at any time.")
 
 
-def recall_name(found: re.Match[str], turn: Turn) -> Answer:
-    named = next((match for text in earlier_texts(turn) if (match := NAME.search(text))), None)
-    return Say(f"Your name is {named['name']}." if named else "You have not told me your name in this conversation.")
+def _recall_name(match: re.Match[str], turn: Turn) -> Answer:
+    introduction = next(filter(None, map(NAME.search, _earlier_texts(turn))), None)
+    if introduction is None:
+        return Say("You have not told me your name in this conversation.")
+    return Say(f"Your name is {introduction['name']}.")
 
 
-def recall_city(found: re.Match[str], turn: Turn) -> Answer:
-    asked = next((match for text in earlier_texts(turn) if (match := weather_question(text))), None)
-    if asked is None:
+def _recall_city(match: re.Match[str], turn: Turn) -> Answer:
+    question = next(filter(None, map(_weather_question, _earlier_texts(turn))), None)
+    if question is None:
         return Say("You have not asked about a city in this conversation.")
-    return Say(f"You asked about {' and '.join(cities_in(asked))}.")
+    return Say(f"You asked about {' and '.join(_cities_in(question))}.")
 
 
-def recall_question(found: re.Match[str], turn: Turn) -> Answer:
-    previous = next(earlier_texts(turn), None)
+def _recall_question(match: re.Match[str], turn: Turn) -> Answer:
+    previous = next(_earlier_texts(turn), None)
     if previous is None:
         return Say("You have not asked anything before in this conversation.")
-    return Say(f'Before that, you said: "{shortened(previous)}".')
+    return Say(f'Before that, you said: "{_shortened(previous)}".')
 
 
-def write_about(found: re.Match[str], turn: Turn) -> Answer:
-    subject = found["subject"].strip()
+def _write_about(match: re.Match[str], turn: Turn) -> Answer:
+    subject = match["subject"].strip()
     return Say(f"{subject[0].upper()}{subject[1:]}: worth knowing, and worth telling others.")
 
 
-def shorten(found: re.Match[str], turn: Turn) -> Answer:
-    return Say(found["text"].partition(",")[0].rstrip(" .") + ".")
+def _shorten(match: re.Match[str], turn: Turn) -> Answer:
+    return Say(match["text"].partition(",")[0].rstrip(" .") + ".")
 
 
-def earlier_texts(turn: Turn) -> Iterator[str]:
+def _earlier_texts(turn: Turn) -> Iterator[str]:
     """What the user said before the newest message, the latest first."""
-    return (read(message) for message in reversed(turn.messages[:-1]) if message.role == "user")
+    return (_read(message) for message in reversed(turn.messages[:-1]) if message.role == "user")
 
 
-def read(message: Message) -> str:
+def _read(message: Message) -> str:
     """As much of the message as the rules look at: patterns take long over a text of a megabyte."""
     return message.text.strip()[:CHARACTERS_READ]
 
 
-def weather_question(text: str) -> re.Match[str] | None:
+def _weather_question(text: str) -> re.Match[str] | None:
     return WEATHER.search(text) or FOLLOW_UP.search(text)
 
 
-def cities_in(found: re.Match[str]) -> tuple[str, ...]:
-    named = TIME_WORDS.sub("", " ".join(found["cities"].split())).strip(" ,.")
-    return tuple(city for city in SEPARATORS.split(named) if city) or (found["cities"].strip(),)
+def _cities_in(match: re.Match[str]) -> tuple[str, ...]:
+    names = TIME_WORDS.sub("", " ".join(match["cities"].split())).strip(" ,.")
+    return tuple(city for city in SEPARATORS.split(names) if city) or (match["cities"].strip(),)
 
 
-def shortened(text: str) -> str:
+def _shortened(text: str) -> str:
     return text if len(text) <= 200 else text[:199] + "…"
 
 
@@ -196,15 +198,19 @@ WRITE = re.compile(
 )
 SHORTEN = re.compile(r"^(?:please\s+)?shorten\b[^:\n]*:\s*(?P<text>\S.*)", re.IGNORECASE)
 CALL = re.compile(r"^call (?P<tool>\w+) with (?P<arguments>\{.*\})\s*$", re.IGNORECASE | re.DOTALL)
+MY_NAME = re.compile(r"\bwhat(?:'s| is| was) my name\b|\bwho am i\b", re.IGNORECASE)
+WHICH_CITY = re.compile(r"\b(?:which|what) (?:city|place)\b.*\bask", re.IGNORECASE)
+WHAT_I_ASKED = re.compile(r"\bwhat (?:did|have) i (?:just )?(?:ask|say|said)", re.IGNORECASE)
+NO_CITY = re.compile(r"\b(?:weather|forecast|temperature)\b", re.IGNORECASE)
 RULES: tuple[Rule, ...] = (
-    (CALL, call_by_name),
-    (SHORTEN, shorten),
-    (re.compile(r"\bwhat(?:'s| is| was) my name\b|\bwho am i\b", re.IGNORECASE), recall_name),
-    (re.compile(r"\b(?:which|what) (?:city|place)\b.*\bask", re.IGNORECASE), recall_city),
-    (re.compile(r"\bwhat (?:did|have) i (?:just )?(?:ask|say|said)", re.IGNORECASE), recall_question),
-    (NAME, greet),
-    (WEATHER, ask_weather),
-    (re.compile(r"\b(?:weather|forecast|temperature)\b", re.IGNORECASE), ask_for_city),
-    (FOLLOW_UP, ask_weather),
-    (WRITE, write_about),
+    (CALL, _call_by_name),
+    (SHORTEN, _shorten),
+    (MY_NAME, _recall_name),
+    (WHICH_CITY, _recall_city),
+    (WHAT_I_ASKED, _recall_question),
+    (NAME, _greet),
+    (WEATHER, _ask_weather),
+    (NO_CITY, _ask_for_city),
+    (FOLLOW_UP, _ask_weather),
+    (WRITE, _write_about),
 )

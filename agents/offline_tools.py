@@ -35,63 +35,63 @@ def guess_call(text: str, tools: Iterable[Any]) -> Guess | None:
     offered = sorted(tools, key=lambda tool: tool.name == WEATHER_TOOL)
     if not offered:
         return None
-    words = words_of(text)
-    shared = [shared_words(words, tool_words(tool)) for tool in offered]
+    words = _words_of(text)
+    shared = [_shared_words(words, _tool_words(tool)) for tool in offered]
     most = max(shared)
     tool = offered[shared.index(most)]
-    examples = example_arguments(tool, text)
+    examples = _example_arguments(tool, text)
     is_sure = most > 0 and shared.count(most) == 1 and all(example.is_from_text for example in examples.values())
     return Guess(tool.name, {name: example.value for name, example in examples.items()}, is_sure)
 
 
-def words_of(text: str) -> set[str]:
+def _words_of(text: str) -> set[str]:
     """The words that say something; a tool's name is words with lines between them."""
     return set(WORD.findall(text.lower().replace("_", " ")))
 
 
-def tool_words(tool: Any) -> set[str]:
-    return words_of(f"{tool.name} {tool.description}")
+def _tool_words(tool: Any) -> set[str]:
+    return _words_of(f"{tool.name} {tool.description}")
 
 
-def shared_words(words: set[str], known: set[str]) -> int:
+def _shared_words(words: set[str], known: set[str]) -> int:
     """How many words have one that is alike, whatever its ending: "orders" and "order"."""
     return sum(any(word.startswith(other) or other.startswith(word) for other in known) for word in words)
 
 
 @dataclass(frozen=True)
-class Example:
+class _Example:
     """A value for an argument. `is_from_text` where the message has it; a tool gets no other without being asked to."""
 
     value: Any
     is_from_text: bool
 
 
-def example_arguments(tool: Any, text: str) -> dict[str, Example]:
+def _example_arguments(tool: Any, text: str) -> dict[str, _Example]:
     """One for each argument that the tool needs: numbers and names of `text` in their order, as far as they go.
 
     A word of the tool's own description is no name: the order in "my Order A-17" is not the one to look up.
     """
     schema: Mapping[str, Any] = tool.parameters()
     properties = schema.get("properties", {})
-    own_words = tool_words(tool)
+    own_words = _tool_words(tool)
     numbers = iter(NUMBER.findall(text))
     names = (name for found in NAME.findall(text) if (name := "".join(found)).lower() not in own_words)
     return {
-        name: example(properties.get(name, {}), numbers, names, Filling(text, schema))
+        name: _example(properties.get(name, {}), numbers, names, Filling(text, schema))
         for name in schema.get("required", ())
     }
 
 
-def example(schema: Mapping[str, Any], numbers: Iterator[str], names: Iterator[str], filling: Filling) -> Example:
+def _example(schema: Mapping[str, Any], numbers: Iterator[str], names: Iterator[str], filling: Filling) -> _Example:
     kind = schema.get("type")
     if "enum" in schema or kind not in ("integer", "number", "string"):
         value = value_of(schema, filling)
-        return Example(value, is_from_text="enum" in schema and str(value).lower() in filling.words.lower())
+        return _Example(value, is_from_text="enum" in schema and str(value).lower() in filling.words.lower())
     if kind == "string":
         name = next(names, None)
-        return Example(PLACEHOLDER if name is None else name, is_from_text=name is not None)
+        return _Example(PLACEHOLDER if name is None else name, is_from_text=name is not None)
     number = next(numbers, None)
     value = float(number or 0)
     is_whole = value.is_integer()
     is_from_text = number is not None and (is_whole or kind == "number")
-    return Example(int(value) if kind == "integer" or is_whole else value, is_from_text)
+    return _Example(int(value) if kind == "integer" or is_whole else value, is_from_text)

@@ -21,7 +21,7 @@ class TooLargeError(ValueError):
 
 
 @dataclass
-class Room:
+class _Room:
     """What may still be made: in a few hundred bytes, a schema that holds itself asks for more than anybody sends."""
 
     values: int = MOST_VALUES
@@ -44,7 +44,7 @@ class Filling:
     words: str
     root: Mapping[str, Any]
     levels: int = DEEPEST
-    room: Room = field(default_factory=Room)
+    room: _Room = field(default_factory=_Room)
 
     def inner(self) -> "Filling":
         return Filling(self.words, self.root, self.levels - 1, self.room)
@@ -52,13 +52,13 @@ class Filling:
 
 def in_format(words: str, wanted: Any) -> str:
     """`words` as they are, or as JSON text in the wanted format: OpenAI's forms, a schema, or a pydantic class."""
-    schema = wanted_schema(wanted)
+    schema = _wanted_schema(wanted)
     if schema is None:
         return words
     return json.dumps(value_of(schema, Filling(words, schema)), ensure_ascii=False)
 
 
-def wanted_schema(wanted: Any) -> Mapping[str, Any] | None:
+def _wanted_schema(wanted: Any) -> Mapping[str, Any] | None:
     if isinstance(wanted, type) and issubclass(wanted, BaseModel):
         return wanted.model_json_schema()
     if not isinstance(wanted, Mapping) or wanted.get("type") == "text":
@@ -76,22 +76,22 @@ def value_of(schema: Any, filling: Filling) -> Any:
     for keyword, read in CHOICES.items():
         if keyword in schema:
             return read(schema[keyword], filling.inner())
-    return TYPES[type_of(schema)](schema, filling.inner())
+    return TYPES[_type_of(schema)](schema, filling.inner())
 
 
-def type_of(schema: Mapping[str, Any]) -> str:
+def _type_of(schema: Mapping[str, Any]) -> str:
     named = schema.get("type")
     if isinstance(named, Sequence) and not isinstance(named, str):
         named = next(iter(named), None)
     return str(named) if named in TYPES else "object" if "properties" in schema or "required" in schema else "string"
 
 
-def given_one(given: Any, filling: Filling) -> Any:
-    filling.room.take(characters=len(json.dumps(given)))
-    return given
+def _constant(value: Any, filling: Filling) -> Any:
+    filling.room.take(characters=len(json.dumps(value)))
+    return value
 
 
-def referred(reference: Any, filling: Filling) -> Any:
+def _referred(reference: Any, filling: Filling) -> Any:
     filling.room.take(characters=len(str(reference)))
     place: Any = filling.root
     for name in str(reference).split("/")[1:]:
@@ -99,21 +99,21 @@ def referred(reference: Any, filling: Filling) -> Any:
     return value_of(place, filling)
 
 
-def first_mentioned(allowed: Sequence[Any], filling: Filling) -> Any:
+def _first_mentioned(allowed: Sequence[Any], filling: Filling) -> Any:
     """The allowed value that the words name first, so that what is sent can decide; else the first."""
     filling.room.take(values=len(allowed))
     words = filling.words.lower()
     named = [(place, value) for value in allowed if (place := words.find(str(value).lower())) >= 0]
-    return given_one(min(named, key=lambda item: item[0])[1] if named else allowed[0], filling)
+    return _constant(min(named, key=lambda item: item[0])[1] if named else allowed[0], filling)
 
 
-def merged(parts: Sequence[Any], filling: Filling) -> Any:
+def _merged(parts: Sequence[Any], filling: Filling) -> Any:
     values = [value_of(part, filling) for part in parts]
     objects = [value for value in values if isinstance(value, dict)]
     return {name: item for value in objects for name, item in value.items()} if objects else values[0]
 
 
-def an_object(schema: Mapping[str, Any], filling: Filling) -> dict[str, Any]:
+def _an_object(schema: Mapping[str, Any], filling: Filling) -> dict[str, Any]:
     """Every property while there is room, near the end only those that must be: a schema may hold itself."""
     must = schema.get("required", ())
     named = schema.get("properties", {})
@@ -121,19 +121,19 @@ def an_object(schema: Mapping[str, Any], filling: Filling) -> dict[str, Any]:
     return {name: value_of(named.get(name, {}), filling) for name in chosen}
 
 
-def an_array(schema: Mapping[str, Any], filling: Filling) -> list[Any]:
+def _an_array(schema: Mapping[str, Any], filling: Filling) -> list[Any]:
     wanted = schema.get("minItems", 1 if filling.levels > DEEPEST // 2 else 0)
     return [value_of(schema.get("items", {}), filling) for _ in range(min(int(wanted), 100))]
 
 
-def a_string(schema: Mapping[str, Any], filling: Filling) -> str:
+def _a_string(schema: Mapping[str, Any], filling: Filling) -> str:
     written = FORMATS.get(str(schema.get("format")), filling.words)
     least, most = int(schema.get("minLength", 0)), int(schema.get("maxLength", MOST_CHARACTERS))
     filling.room.take(characters=max(least, min(len(written), most)))
     return written.ljust(least, ".")[:most]
 
 
-def a_number(schema: Mapping[str, Any], filling: Filling) -> Any:
+def _a_number(schema: Mapping[str, Any], filling: Filling) -> Any:
     lowest = schema.get("minimum", schema.get("exclusiveMinimum", -1) + 1)
     return min(lowest, schema.get("maximum", lowest))
 
@@ -147,20 +147,20 @@ FORMATS = {
     "uuid": "00000000-0000-4000-8000-000000000000",
 }
 CHOICES: dict[str, Callable[[Any, Filling], Any]] = {
-    "const": given_one,
-    "enum": first_mentioned,
-    "default": given_one,
-    "$ref": referred,
-    "anyOf": lambda given, filling: value_of(given[0], filling),
-    "oneOf": lambda given, filling: value_of(given[0], filling),
-    "allOf": merged,
+    "const": _constant,
+    "enum": _first_mentioned,
+    "default": _constant,
+    "$ref": _referred,
+    "anyOf": lambda schemas, filling: value_of(schemas[0], filling),
+    "oneOf": lambda schemas, filling: value_of(schemas[0], filling),
+    "allOf": _merged,
 }
 TYPES: dict[str, Callable[[Mapping[str, Any], Filling], Any]] = {
-    "object": an_object,
-    "array": an_array,
-    "string": a_string,
-    "number": a_number,
-    "integer": a_number,
+    "object": _an_object,
+    "array": _an_array,
+    "string": _a_string,
+    "number": _a_number,
+    "integer": _a_number,
     "boolean": lambda schema, filling: True,
     "null": lambda schema, filling: None,
 }
