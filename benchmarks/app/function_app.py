@@ -7,11 +7,11 @@ import azure.functions as func
 from azurefunctions.extensions.http.fastapi import Request, Response
 
 from agents.assistant import create_assistant
-from agents.offline import OfflineChatClient
 from benchmarks.app.counting_workflow import counting_workflow
 from benchmarks.app.stepping_model import stepping_agents
 from benchmarks.app.timed_model import timed_agent
 from hosting.app import AgentFunctionApp
+from hosting.offline_model import OfflineChatClient
 
 
 async def empty(req: Request) -> Response:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from hosting.entity.called_run import AgentRunError as AgentRunError
     from hosting.limits import Limit as Limit
     from hosting.memory import OwnerMemory as OwnerMemory
+    from hosting.offline_model import OfflineChatClient as OfflineChatClient
     from hosting.principal import Principal as Principal
     from hosting.principal import PrincipalRequest as PrincipalRequest
     from hosting.principal import PrincipalResolver as PrincipalResolver
@@ -41,6 +42,7 @@ _MODULES = {
     "AgentWorker": "hosting.console.worker",
     "Budget": "hosting.budgets",
     "Limit": "hosting.limits",
+    "OfflineChatClient": "hosting.offline_model",
     "OwnerMemory": "hosting.memory",
     "Price": "hosting.budgets",
     "Principal": "hosting.principal",
@@ -64,6 +66,7 @@ __all__ = [
     "AgentWorker",
     "Budget",
     "Limit",
+    "OfflineChatClient",
     "OwnerMemory",
     "Price",
     "Principal",

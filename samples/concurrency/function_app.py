@@ -8,8 +8,8 @@ import azure.durable_functions as df
 import azure.functions as func
 from agent_framework import Agent
 
+from agents.assistant import get_weather
 from agents.models import create_chat_client
-from agents.tools import get_weather
 from hosting.app import AgentFunctionApp
 
 Steps = Generator[Any, Any, Any]

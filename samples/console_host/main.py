@@ -12,8 +12,8 @@ from durabletask.task import OrchestrationContext
 from durabletask.testing import create_test_backend
 from durabletask.worker import TaskHubGrpcWorker
 
+from agents.assistant import get_weather
 from agents.models import create_chat_client
-from agents.tools import get_weather
 from hosting.console.client import AgentClient
 from hosting.console.worker import AgentWorker
 

@@ -4,8 +4,8 @@ import os
 
 from agent_framework import Agent
 
+from agents.assistant import get_weather
 from agents.models import create_chat_client
-from agents.tools import get_weather
 from hosting.app import AgentFunctionApp
 
 client = create_chat_client(os.environ)

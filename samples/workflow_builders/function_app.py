@@ -16,8 +16,8 @@ from agent_framework.orchestrations import (
     SequentialBuilder,
 )
 
+from agents.assistant import get_weather
 from agents.models import create_chat_client
-from agents.tools import get_weather
 from hosting.app import AgentFunctionApp
 
 client = create_chat_client(os.environ)

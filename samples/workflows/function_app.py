@@ -20,8 +20,8 @@ from agent_framework import (
 )
 from typing_extensions import Never
 
+from agents.assistant import get_weather
 from agents.models import create_chat_client
-from agents.tools import get_weather
 from hosting.app import AgentFunctionApp
 
 client = create_chat_client(os.environ)  # clients and agents may be made once; executors are made for each run

@@ -1,6 +1,6 @@
 """The weather tool, as a function and as a model sees it."""
 
-from agents.tools import get_weather
+from agents.assistant import get_weather
 
 
 async def test_a_known_city_has_its_weather_whatever_the_letter_case() -> None:

@@ -32,6 +32,8 @@ FRAMEWORK_READERS = {
     "hosting.runner.workflow_runner",
     "hosting.embeddings",
     "hosting.memory",
+    "hosting.offline_answers",
+    "hosting.offline_model",
     "hosting.workflows",
     "hosting.workflow_copies",
     "hosting.plan",

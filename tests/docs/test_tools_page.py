@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from agent_framework import Agent
 
-from agents.offline import OfflineChatClient
 from hosting.app import AgentFunctionApp
+from hosting.offline_model import OfflineChatClient
 from hosting.runner.framework import is_idempotent
 from tests.support.direct import DirectHost
 from tests.support.made_app import MEMORY, ask, served

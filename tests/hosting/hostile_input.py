@@ -19,7 +19,6 @@ import re2
 from agent_framework import Message, tool
 from starlette.requests import Request
 
-from agents.offline import answer_contents
 from hosting.bearer import bearer_token
 from hosting.entity.batch import parse_batch
 from hosting.errors import HostingError
@@ -28,6 +27,7 @@ from hosting.functions.answering import HttpRequest
 from hosting.functions.mcp import parse_call
 from hosting.http.routes import RUN
 from hosting.names import Address
+from hosting.offline_model import answer_contents
 from hosting.plan import Plan
 from hosting.ports import read_utc
 from hosting.principal import PrincipalRequest, PrincipalResolver, easy_auth
@@ -427,10 +427,26 @@ PARSERS: Mapping[str, Parser] = {
             **runs("call a with {", "please write about ", "what about", "weather in ", "my name is "),
             **repeated("weather ", "weather in ", " and ", "and a,", begin="what about "),
         },
+        (
+            "hosting.offline_answers.CALL",
+            "hosting.offline_answers.FOLLOW_UP",
+            "hosting.offline_answers.MY_NAME",
+            "hosting.offline_answers.NAME",
+            "hosting.offline_answers.NO_CITY",
+            "hosting.offline_answers.SEPARATORS",
+            "hosting.offline_answers.SHORTEN",
+            "hosting.offline_answers.TIME_WORDS",
+            "hosting.offline_answers.WEATHER",
+            "hosting.offline_answers.WHAT_I_ASKED",
+            "hosting.offline_answers.WHICH_CITY",
+            "hosting.offline_answers.WRITE",
+            "hosting.offline_model.SPOKEN",
+        ),
     ),
     "a message to the offline model, which has a tool": Parser(
         lambda text: answer_contents([Message("user", [text])], {"tools": [find_order]}),
         {**runs("order ", 'order "', "order A"), **repeated("order ", "a-", "A ", "1 ", "1.", '"', "order_", "#a ")},
+        ("hosting.offline_tools.NAME", "hosting.offline_tools.NUMBER", "hosting.offline_tools.WORD"),
     ),
 }
 UNREACHED: Mapping[str, str] = {

@@ -8,9 +8,9 @@ import azure.functions as func
 import pytest
 
 from agents.assistant import create_assistant
-from agents.offline import OfflineChatClient
 from hosting.app import AgentFunctionApp
 from hosting.errors import ConfigurationError
+from hosting.offline_model import OfflineChatClient
 from hosting.settings import is_production
 from tests.support.app.scripted import scripted_agent
 

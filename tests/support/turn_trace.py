@@ -21,6 +21,7 @@ from typing import Any
 
 OURS = ("hosting", "state")
 COUNTED = (*OURS, "devhost")
+MODEL = "hosting/offline_"  # stands for a model, which is no part of the app
 SETTLED_SECONDS = 0.5
 ASKED_TIMES = 600
 
@@ -41,6 +42,8 @@ class Trace:
         is_ours = self.is_on and event == "call" and code.co_filename.startswith(self._prefixes)
         if is_ours and not code.co_name.startswith("<"):
             file = Path(code.co_filename).relative_to(self._root).as_posix()
+            if file.startswith(MODEL):
+                return
             self.counts[f"{file}:{code.co_name}"] += 1
             if file.startswith(OURS):
                 self.entered.setdefault((file, code.co_name))

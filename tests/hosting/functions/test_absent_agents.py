@@ -14,11 +14,11 @@ import httpx
 import pytest
 from agent_framework import Agent
 
-from agents.offline import OfflineChatClient
 from hosting.app import AgentFunctionApp
 from hosting.functions.durable import DurableClient
 from hosting.memory import OwnerMemory
 from hosting.names import Address
+from hosting.offline_model import OfflineChatClient
 from hosting.ports import Clocks
 from hosting.runner.thread_log import ThreadLog
 from hosting.service.absent_agents import AbsentAgents

@@ -22,9 +22,9 @@ from agent_framework import (
 )
 from typing_extensions import Never
 
-from agents.offline import OfflineChatClient
 from hosting.app import WorkflowHitlContext
 from hosting.names import Address, thread_key
+from hosting.offline_model import OfflineChatClient
 from hosting.runner.callbacks import AgentCallbackContext
 from hosting.tools import current
 from tests.hosting.functions.owned_app import THREADS, OwnedApp, owner, signed_in

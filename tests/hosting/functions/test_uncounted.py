@@ -10,8 +10,8 @@ import pytest
 from agent_framework import Agent, Executor, Workflow, WorkflowBuilder, WorkflowContext, executor, handler, tool
 from typing_extensions import Never
 
-from agents.offline import OfflineChatClient
 from hosting.app import Budget, Limit
+from hosting.offline_model import OfflineChatClient
 from tests.support.made_app import app_of, served
 from tests.support.spender import Spender
 

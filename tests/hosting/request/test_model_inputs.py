@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from agents.offline import OfflineChatClient
 from hosting.app import AgentFunctionApp
 from hosting.errors import ConfigurationError, UnsupportedContentError
+from hosting.offline_model import OfflineChatClient
 from hosting.request.contents import limits_of, model_inputs, read_contents
 from hosting.settings import read_settings
 from tests.support.bench import CountingAgent

@@ -17,8 +17,8 @@ from agent_framework import (
 from pydantic import BaseModel
 from typing_extensions import Never
 
-from agents.offline import OfflineChatClient
 from hosting.app import AgentFunctionApp
+from hosting.offline_model import OfflineChatClient
 
 client = OfflineChatClient()
 

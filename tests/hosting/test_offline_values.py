@@ -9,8 +9,8 @@ from agent_framework import Agent
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel
 
-from agents.offline import OfflineChatClient
-from agents.offline_values import in_format
+from hosting.offline_model import OfflineChatClient
+from hosting.offline_values import in_format
 from tests.support.made_app import app_of, ask, served
 
 GUARD_SECONDS = 5.0

@@ -5,8 +5,8 @@ from typing import Annotated, Any, Literal
 import pytest
 from agent_framework import Agent, tool
 
-from agents.offline import OfflineChatClient
-from agents.tools import get_weather
+from agents.assistant import get_weather
+from hosting.offline_model import OfflineChatClient
 from tests.support.event_stream import Frame, parse, words
 from tests.support.made_app import app_of, ask, served
 

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from agent_framework import Content, Message
 
-from agents.offline_tools import WEATHER_TOOL, guess_call
+from hosting.offline_tools import WEATHER_TOOL, guess_call
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from agents.offline_values import Filling, value_of
+from hosting.offline_values import Filling, value_of
 
 WEATHER_TOOL = "get_weather"
 PLACEHOLDER = "..."

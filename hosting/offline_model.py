@@ -19,8 +19,8 @@ from agent_framework import (
 )
 from agent_framework.observability import ChatTelemetryLayer
 
-from agents.offline_answers import Answer, Say, Turn, answer
-from agents.offline_values import in_format
+from hosting.offline_answers import Answer, Say, Turn, answer
+from hosting.offline_values import in_format
 
 CHARACTERS_PER_TOKEN = 4
 MOST_STREAM_SECONDS = 1.0
