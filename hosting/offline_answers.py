@@ -32,7 +32,7 @@ class CallTool:
 
 
 @dataclass(frozen=True)
-class Turn:
+class OfflineTurn:
     """What an answer may look at: the conversation with its newest message last, and the offered tools by name."""
 
     messages: Sequence[Message]
@@ -40,10 +40,10 @@ class Turn:
 
 
 Answer: TypeAlias = Say | CallTool
-Rule: TypeAlias = tuple[re.Pattern[str], Callable[[re.Match[str], Turn], Answer]]
+Rule: TypeAlias = tuple[re.Pattern[str], Callable[[re.Match[str], OfflineTurn], Answer]]
 
 
-def answer(turn: Turn) -> Answer:
+def answer(turn: OfflineTurn) -> Answer:
     """The first rule that fits the newest message decides; the results of tools are repeated as they are."""
     if turn.messages and turn.messages[-1].role == "tool":
         return Say(_results_in_words(turn))
@@ -54,7 +54,7 @@ def answer(turn: Turn) -> Answer:
     return _guess(text, turn)
 
 
-def _guess(text: str, turn: Turn) -> Answer:
+def _guess(text: str, turn: OfflineTurn) -> Answer:
     """The call that the words mean, else who answers; for a tool that they may mean, with the message that calls it."""
     call = guess_call(text, turn.tools.values())
     introduction = INTRODUCTION.format(
@@ -70,7 +70,7 @@ def _guess(text: str, turn: Turn) -> Answer:
     return Say(quoted + proposal + introduction)
 
 
-def _results_in_words(turn: Turn) -> str:
+def _results_in_words(turn: OfflineTurn) -> str:
     """One sentence for each result of the tool messages that end the conversation."""
     calls: dict[str | None, Content] = {}
     results: list[Content] = []
@@ -98,13 +98,13 @@ def _result_in_words(call: Content | None, result: Content, is_guess: bool) -> s
     return f"I answer by rules, and your words fit the tool {call.name}. {outcome}" if call and is_guess else outcome
 
 
-def _ask_weather(match: re.Match[str], turn: Turn) -> Answer:
+def _ask_weather(match: re.Match[str], turn: OfflineTurn) -> Answer:
     if turn.tools and WEATHER_TOOL not in turn.tools:
         return _guess(match.string, turn)
     return _call(WEATHER_TOOL, tuple({"city": city} for city in _cities_in(match)), turn)
 
 
-def _call_by_name(match: re.Match[str], turn: Turn) -> Answer:
+def _call_by_name(match: re.Match[str], turn: OfflineTurn) -> Answer:
     try:
         arguments = json.loads(match["arguments"])
     except (ValueError, RecursionError):
@@ -112,51 +112,51 @@ def _call_by_name(match: re.Match[str], turn: Turn) -> Answer:
     return _call(match["tool"], (arguments,), turn)
 
 
-def _call(tool: str, arguments: tuple[Mapping[str, Any], ...], turn: Turn) -> Answer:
+def _call(tool: str, arguments: tuple[Mapping[str, Any], ...], turn: OfflineTurn) -> Answer:
     if tool not in turn.tools:
         return Say(f"I would ask the tool {tool}, but it is not offered to me in this turn.")
     return CallTool(tool, arguments)
 
 
-def _ask_for_city(match: re.Match[str], turn: Turn) -> Answer:
+def _ask_for_city(match: re.Match[str], turn: OfflineTurn) -> Answer:
     return Say('For which city? Ask, for example: "What is the weather in Paris?"')
 
 
-def _greet(match: re.Match[str], turn: Turn) -> Answer:
+def _greet(match: re.Match[str], turn: OfflineTurn) -> Answer:
     return Say(f"Nice to meet you, {match['name']}. Ask me for your name at any time.")
 
 
-def _recall_name(match: re.Match[str], turn: Turn) -> Answer:
+def _recall_name(match: re.Match[str], turn: OfflineTurn) -> Answer:
     introduction = next(filter(None, map(NAME.search, _earlier_texts(turn))), None)
     if introduction is None:
         return Say("You have not told me your name in this conversation.")
     return Say(f"Your name is {introduction['name']}.")
 
 
-def _recall_city(match: re.Match[str], turn: Turn) -> Answer:
+def _recall_city(match: re.Match[str], turn: OfflineTurn) -> Answer:
     question = next(filter(None, map(_weather_question, _earlier_texts(turn))), None)
     if question is None:
         return Say("You have not asked about a city in this conversation.")
     return Say(f"You asked about {' and '.join(_cities_in(question))}.")
 
 
-def _recall_question(match: re.Match[str], turn: Turn) -> Answer:
+def _recall_question(match: re.Match[str], turn: OfflineTurn) -> Answer:
     previous = next(_earlier_texts(turn), None)
     if previous is None:
         return Say("You have not asked anything before in this conversation.")
     return Say(f'Before that, you said: "{_shortened(previous)}".')
 
 
-def _write_about(match: re.Match[str], turn: Turn) -> Answer:
+def _write_about(match: re.Match[str], turn: OfflineTurn) -> Answer:
     subject = match["subject"].strip()
     return Say(f"{subject[0].upper()}{subject[1:]}: worth knowing, and worth telling others.")
 
 
-def _shorten(match: re.Match[str], turn: Turn) -> Answer:
+def _shorten(match: re.Match[str], turn: OfflineTurn) -> Answer:
     return Say(match["text"].partition(",")[0].rstrip(" .") + ".")
 
 
-def _earlier_texts(turn: Turn) -> Iterator[str]:
+def _earlier_texts(turn: OfflineTurn) -> Iterator[str]:
     """What the user said before the newest message, the latest first."""
     return (_read(message) for message in reversed(turn.messages[:-1]) if message.role == "user")
 

@@ -19,7 +19,7 @@ from agent_framework import (
 )
 from agent_framework.observability import ChatTelemetryLayer
 
-from hosting.offline_answers import Answer, Say, Turn, answer
+from hosting.offline_answers import Answer, OfflineTurn, Say, answer
 from hosting.offline_values import in_format
 
 CHARACTERS_PER_TOKEN = 4
@@ -89,7 +89,7 @@ async def stream_updates(
 
 def answer_contents(messages: Sequence[Message], options: Mapping[str, Any]) -> list[Content]:
     """The contents of the answer, never empty; what it says is put into the wanted format, if there is one."""
-    reply = answer(Turn(messages, _offered_tools(options)))
+    reply = answer(OfflineTurn(messages, _offered_tools(options)))
     if isinstance(reply, Say):
         reply = Say(in_format(reply.text, options.get("response_format")))
     return _contents_of(reply, call_prefix=f"call_{len(messages)}")

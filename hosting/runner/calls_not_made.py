@@ -1,10 +1,12 @@
-"""What a model gets for a tool call that is not made."""
+"""Tool calls that are not made: what the model gets for them, and what ends the run instead."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 
 from agent_framework import ChatContext, ChatMiddleware, Content, FunctionInvocationContext, FunctionMiddleware
+
+from hosting.errors import RunDivergedError, RunInterruptedError
 
 
 class RefusedCalls(ChatMiddleware):
@@ -37,3 +39,19 @@ class ToolsOff(FunctionMiddleware):
     async def process(self, context: FunctionInvocationContext, call_next: Callable[[], Awaitable[None]]) -> None:
         """Make the refusal the tool's result."""
         context.result = "Tools are switched off for this request. Answer without them."
+
+
+def interrupted(name: str) -> RunInterruptedError:
+    """Return the error of a call that was cut short, and is not made again."""
+    return RunInterruptedError(
+        f"The process ended while tool {name!r} ran, and a tool is called at most once. "
+        "Whether it did its work is unknown."
+    )
+
+
+def diverged(step: str) -> RunDivergedError:
+    """Return the error of an attempt that does something else than was recorded."""
+    return RunDivergedError(
+        f"The attempt before this one recorded something else at {step}: the agent's code changed, or it does not do "
+        "the same twice. Nothing was done again; send the message once more."
+    )

@@ -6,13 +6,12 @@ known by the model call that asked for it and by its call id. A tool call that b
 unless its tool is idempotent. A model's answer is appended together with the start of the tool calls that it asks for.
 An answer without tool calls is not recorded here: the event that follows it holds it, the run's end or a tool's result.
 
-Of a client without chat middleware only the tool calls are recorded. A later attempt calls its model again, and the run
-continues as long as the model asks for the same calls in the same order. Otherwise the run ends, and nothing is done
-twice.
+Of a client without chat middleware only the tool calls are recorded. A later attempt calls its model again. If it asks
+for other calls then, or in another order, the run ends, and nothing is done twice.
 
-An agent that is the tool of another has steps of its own, known by the key of the call that runs it. A crash that cuts
-that call short lets it be made again, because its own steps are replayed too. The framework hands no middleware on to
-such an agent. So it gets its middleware once, for good, which finds its steps by the call around it.
+An agent that is the tool of another has steps of its own, known by the key of the call that runs it. That call is made
+again after a crash, because its own steps are replayed too. The framework hands no middleware on to such an agent. So
+it gets its middleware once, for good, which finds its steps by the call around it.
 """
 
 from __future__ import annotations
@@ -43,6 +42,7 @@ from agent_framework import (
 
 from hosting.errors import HostingError
 from hosting.names import model_call_key
+from hosting.runner.calls_not_made import diverged, interrupted
 from hosting.runner.connections import connected
 from hosting.runner.finish_reasons import FinishReasons
 from hosting.runner.format_fallback import own_format_fallback
@@ -67,7 +67,6 @@ from hosting.runner.recorded import (
 )
 from hosting.runner.session_changes import SessionChanges, put_back
 from hosting.runner.spending import Spending
-from hosting.runner.step_errors import diverged, interrupted
 from hosting.thread.events import ModelResult, Step, ToolResult, ToolStarted
 from hosting.thread.versions import VERSION
 from hosting.tools import MCP_CALL_KEY, ToolCall, enter
@@ -91,9 +90,9 @@ class AttemptEndedError(MiddlewareFailure):
 class StepRecorder:
     """Appends the steps of one attempt, of whichever agent. `cause` is why the attempt was ended, once it was.
 
-    `reports_unknown_outcomes`: the model reads that a tool call was cut short; otherwise the run fails by it.
-    `pending` are steps that are appended with the next one, because nothing happens in between. `spending` is there
-    with a budget, when every answer of a model is a step but for the one in the run's end, or with a limit of tokens.
+    `reports_unknown_outcomes`: the model reads that a tool call was cut short; otherwise the run fails by it. `pending`
+    are steps that are appended with the next one. `spending` is there with a budget, when every answer of a model is a
+    step but for the one in the run's end, or with a limit of tokens.
     """
 
     held: HeldRun
@@ -228,10 +227,9 @@ class ExecutorSteps:
 
     def of(self, agent: Agent[Any]) -> AgentSteps | None:
         """Return the steps of this agent. Every answer of its model is one: the executor continues behind it."""
-        if id(agent) not in self._agents:
-            within = f"{self.within}/{agent.name or len(self._agents)}"
-            self._agents[id(agent)] = AgentSteps(agent, self.recorder, within=within, keeps_answers=True)
-        return self._agents[id(agent)]
+        within = f"{self.within}/{agent.name or len(self._agents)}"
+        steps = AgentSteps(agent, self.recorder, within=within, keeps_answers=True)
+        return self._agents.setdefault(id(agent), steps)
 
 
 WITHIN: ContextVar[AgentSteps | ExecutorSteps | None] = ContextVar("agent_steps", default=None)
@@ -342,8 +340,8 @@ class _ToolCalls(_Calls, FunctionMiddleware):
         server, is_harmless = server_of_tool(context.function), is_idempotent(context.function)
         make_call = await connected(server, call_next, is_idempotent=is_harmless)
         # A call that began in an earlier attempt begins again, and who reads the run sees both.
-        at, run_id = held.clocks.wall(), held.run_id
-        await recorder.start(ToolStarted(at=at, run_id=run_id, key=key, name=name, digest=arguments))
+        started = ToolStarted(at=held.clocks.wall(), run_id=held.run_id, key=key, name=name, digest=arguments)
+        await recorder.start(started)
         if recorder.cause is not None:  # another call of the same moment ended the attempt
             raise recorder.ended(recorder.cause)
         await _call(context, make_call, key, recorder, inner)
