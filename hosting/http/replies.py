@@ -6,7 +6,6 @@ The types of the bodies are those from which the OpenAPI document is made.
 from __future__ import annotations
 
 import json
-import re
 import string
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -48,7 +47,8 @@ from hosting.thread.run import Run
 
 T = TypeVar("T")
 EVENT_STREAM = "text/event-stream"
-_HEADER = re.compile("[!-~]{1,64}")
+_LONGEST_WORD = 64
+"""Of what a provider gives as its reason, in a header."""
 
 
 @dataclass(frozen=True)
@@ -93,8 +93,9 @@ def run_headers(run: Run) -> dict[str, str]:
 
 def finish_headers(end: Completed) -> dict[str, str]:
     """Return the headers of an answer that say why the model ended it, and whether it is no whole one."""
-    reason = finish_reason(end)
-    named = {"x-ms-finish-reason": reason} if reason is not None and _HEADER.fullmatch(reason) else {}
+    reason = finish_reason(end) or ""
+    is_word = 0 < len(reason) <= _LONGEST_WORD and all("!" <= character <= "~" for character in reason)
+    named = {"x-ms-finish-reason": reason} if is_word else {}
     return {**named, **({"x-ms-incomplete": "true"} if is_incomplete(end) else {})}
 
 

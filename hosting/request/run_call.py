@@ -237,8 +237,16 @@ class JsonBody:
         return json_fields(call.body, self.members.keys())
 
 
-DECISION = JsonBody({**DECISION_FIELDS, **WAIT_MEMBERS}, ("approved",), '{"approved": true}')
-WORKFLOW_ANSWER = JsonBody({**ANSWER_FIELDS, **WAIT_MEMBERS}, (), '{"approved": true}', ("approved", VALUE))
+_ONLY_APPROVALS_STAND: Schema = {
+    "if": {"properties": {"approved": {"const": False}}, "required": ["approved"]},
+    "then": {"properties": {"always": {"type": "null"}}},
+}
+DECISION = JsonBody(
+    {**DECISION_FIELDS, **WAIT_MEMBERS}, ("approved",), '{"approved": true}', together=_ONLY_APPROVALS_STAND
+)
+WORKFLOW_ANSWER = JsonBody(
+    {**ANSWER_FIELDS, **WAIT_MEMBERS}, (), '{"approved": true}', ("approved", VALUE), _ONLY_APPROVALS_STAND
+)
 
 
 def parse_decision(call: RawRequest, approval_id: str, most_bytes: int, body: JsonBody) -> AnswerRequest:

@@ -138,7 +138,9 @@ class AgentRunner:
         # A client that would keep the conversation itself does not, unless the agent's author chose.
         stores = getattr(getattr(agent, "client", None), "STORES_BY_DEFAULT", False)
         chosen = getattr(agent, "default_options", {})
-        self._options: dict[str, Any] = {"store": False} if stores and "store" not in chosen else {}
+        self._options: dict[str, Any] = (
+            {"store": False} if stores and not {"store", "conversation_id"} & {*chosen} else {}
+        )
         self._own_format = agents_own_format(agent)
         self._fallback = FormatFallback(name)
 

@@ -57,7 +57,7 @@ def _script(row: Row, text: str) -> tuple[Answer, ...]:
     last = (_last(row, text), _last(row, f"{text}, again"), _last(row, f"{text}, once more"))
     look, add = Call("look", {"key": text}), Call("add", {"amount": len(text)})
     match row["tools"]:
-        case "one":
+        case "one" | "mcp":
             return (_calling(row, look), *last)
         case "session":
             keep = [_calling(row, Call("keep", {"word": f"{text} {number}"})) for number in range(2)]

@@ -33,6 +33,7 @@ from agent_framework import (
     InlineSkill,
     InMemoryAgentFileStore,
     InMemoryHistoryProvider,
+    MCPStreamableHTTPTool,
     Message,
     MiddlewareTermination,
     SkillFrontmatter,
@@ -48,6 +49,8 @@ from agent_framework import (
 from agent_framework.anthropic import AnthropicClient
 from agent_framework.openai import OpenAIChatClient, OpenAIChatCompletionClient
 from anthropic import AsyncAnthropic
+from mcp.client._memory import InMemoryTransport
+from mcp.server import MCPServer
 from openai import AsyncOpenAI
 
 from hosting.tools import idempotent
@@ -61,12 +64,12 @@ Row = Mapping[str, str]
 DIMENSIONS: dict[str, tuple[str, ...]] = {
     "client": ("chat completions", "responses", "anthropic"),
     "carrier": ("waited", "streamed", "killed"),
-    "tools": ("none", "one", "parallel", "rounds", "declared", "hosted", "agent", "no ids", "session"),
+    "tools": ("none", "one", "parallel", "rounds", "declared", "hosted", "agent", "mcp", "no ids", "session"),
     "approval": ("none", "person", "refused", "rule", "standing", "mixed"),
     "middleware": ("none", "function", "chat", "agent", "loop", "ends with a result", "ends without a result", "retry"),
     "provider": ("none", "messages", "tools", "history of each call", "own history", "todo", "file memory", "skills"),
     "compaction": ("none", "window", "truncation", "tool results", "summary", "kept summary"),
-    "store": ("unset", "off", "on"),
+    "store": ("unset", "off", "on", "conversation"),
     "format": ("none", "schema"),
     "content": ("text", "picture", "file", "picture from a tool", "thinking"),
     "finish": ("stop", "length", "content_filter", "cut"),
@@ -84,7 +87,7 @@ SCHEMA = {
     "required": ["answer"],
     "additionalProperties": False,
 }
-_CALLS_TOOLS = ("one", "parallel", "rounds", "no ids")
+_CALLS_TOOLS = ("one", "parallel", "rounds", "mcp", "no ids")
 _WIRES: dict[str, Callable[[], Wire]] = {
     "chat completions": ChatCompletions,
     "responses": Responses,
@@ -162,7 +165,12 @@ def agent_of(setting: Setting) -> Agent[Any]:
     )
 
 
-_STORES: dict[str, dict[str, Any]] = {"unset": {}, "off": {"store": False}, "on": {"store": True}}
+_STORES: dict[str, dict[str, Any]] = {
+    "unset": {},
+    "off": {"store": False},
+    "on": {"store": True},
+    "conversation": {"conversation_id": "conv_1"},
+}
 _FORMATS: dict[str, dict[str, Any]] = {
     "none": {},
     "schema": {
@@ -222,11 +230,31 @@ def _tools(setting: Setting) -> list[Any]:
             return [FunctionTool(name="where", func=None, description="The caller's city.", input_model=schema)]
         case "hosted":
             return [OpenAIChatClient.get_web_search_tool()]
+        case "mcp":
+            return [idempotent(ToolServer(setting, must_ask=must_ask))]
         case "agent":
             inner = Agent(client=_client(setting), name="inner", instructions="Help.", tools=[look])
             return [inner.as_tool(name="inner", arg_name="task")]
         case _:
             return [look, add]
+
+
+class ToolServer(MCPStreamableHTTPTool):
+    """A server of the tool `look`, in this process; its transport is the only part that is not a real one's."""
+
+    def __init__(self, setting: Setting, *, must_ask: bool) -> None:
+        super().__init__("shop", "http://localhost", approval_mode="always_require" if must_ask else "never_require")
+        self._served = MCPServer("shop")
+
+        @self._served.tool()
+        async def look(key: str) -> str:
+            """Look a value up."""
+            await setting.work(f"look {key}")
+            return f"value of {key}"
+
+    def get_mcp_client(self) -> Any:
+        """Return a transport to the server."""
+        return InMemoryTransport(self._served)
 
 
 class AddedMessages(ContextProvider):

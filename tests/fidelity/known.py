@@ -35,14 +35,20 @@ WANTED = (
         (("format", ("schema",)),),
     ),
     Difference(
+        "An answer that only calls a tool of its caller says so in words",
+        r"plain (says|answered) '', hosted (answered )?'Make this call",
+        row(tools="declared"),
+        (("tools", ("declared",)),),
+    ),
+    Difference(
         "Summaries of an agent's own tool results are no part of its answer",
         r"plain says '.*\[Tool results: ",
         row(tools="rounds", compaction="tool results"),
         (("compaction", ("tool results",)),),
     ),
     Difference(
-        "What was decided is no part of the history that is summed up",
-        r"plain \"1\. \[user\].*hosted \"1\. \[user\]",
+        "What was decided is no part of the history that is summed up, so a summary may begin elsewhere",
+        r"(messages|input)\[\d+\]\.content",
         row(tools="one", approval="person", compaction="kept summary"),
         (("compaction", ("kept summary", "summary")), ("approval", ("person", "rule", "standing", "mixed", "refused"))),
     ),

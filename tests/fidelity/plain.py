@@ -26,7 +26,10 @@ async def run_plain(setting: Setting, turns: Any) -> list[Told]:
     """Return what the caller was told of each turn."""
     agent = agent_of(setting)
     session = agent.create_session()
-    return [await asyncio.wait_for(_take(agent, session, setting, turn), GUARD_SECONDS) for turn in turns]
+    try:
+        return [await asyncio.wait_for(_take(agent, session, setting, turn), GUARD_SECONDS) for turn in turns]
+    finally:
+        await agent.close()
 
 
 async def _take(agent: Any, session: AgentSession, setting: Setting, turn: Turn) -> Told:

@@ -91,7 +91,8 @@ class StrictModel:
 
     async def _answer(self, request: Request) -> Response:
         body = await request.json()
-        kept = self._kept.get(str(body.get("previous_response_id")), [])
+        conversation = body.get("conversation")
+        kept = self._kept.get(str(conversation or body.get("previous_response_id")), [])
         problems = self.wire.problems(body, kept)
         self.turns[-1].append(Received(body, tuple(problems)))
         if not self._asked.done():
@@ -108,7 +109,7 @@ class StrictModel:
             return JSONResponse({"type": "error", "error": error}, answer.status)
         reply = self.wire.reply(answer, number)
         if "id" in reply:
-            self._kept[reply["id"]] = [*kept, *self.wire.items(body), *self.wire.kept(reply)]
+            self._kept[str(conversation or reply["id"])] = [*kept, *self.wire.items(body), *self.wire.kept(reply)]
         if not body.get("stream"):
             return JSONResponse(reply)
         return StreamingResponse(iter(self.wire.events(answer, number)), media_type="text/event-stream")
