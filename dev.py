@@ -45,7 +45,7 @@ UV = shutil.which("uv")
 OLDEST, NEWEST = (3, 10), (3, 13)
 SUPPORTED = "Python 3.10 to 3.13"
 
-# What `run` passes on to the host; None is an option without a value. docs/local-host.md says what each is for.
+# What `run` passes on to the host; None is an option without a value. docs/reference/commands.md says what each is for.
 HOST_OPTIONS = {
     "port": ("N", "7071, or what the settings say, unless given; 0 takes a free one"),
     "host": ("ADDRESS", "the address to listen on, unless given only this machine's own"),

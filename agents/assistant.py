@@ -41,7 +41,7 @@ KNOWN = {
 SKIES = ("sunny", "partly cloudy", "cloudy", "rainy", "windy")
 
 
-@idempotent  # looking again does no harm: docs/durability.md
+@idempotent  # looking again does no harm: docs/explanation/why-it-is-safe.md
 @tool
 def get_weather(city: Annotated[str, "The city's name, such as Paris"]) -> str:
     """Tell the weather in a city: the sky and the temperature in degrees Celsius."""

@@ -1,4 +1,4 @@
-"""Which model the agents talk to, chosen by settings; with none of them set, the offline model (docs/models.md)."""
+"""Which model the agents talk to, chosen by settings; with none of them set, the offline model (models.md)."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -44,7 +44,7 @@ def create_chat_client(environ: Mapping[str, str]) -> ChatClient:
 
     Raises ModelSettingsError when settings of two providers are set, or of one only half. A misspelt one is logged.
     """
-    report_misspelt(environ, BEGINNINGS, (*SETTINGS, *READ_BY_LIBRARIES), advice="See docs/models.md.")
+    report_misspelt(environ, BEGINNINGS, (*SETTINGS, *READ_BY_LIBRARIES), advice="See docs/guides/models.md.")
     settings = {name: environ[name].strip() for name in SETTINGS if environ.get(name, "").strip()}
     named = [provider for provider in PROVIDERS if any(name in settings for name in provider.all_settings())]
     if not named:

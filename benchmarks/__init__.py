@@ -1,1 +1,1 @@
-"""How fast the app is on this machine: `python -m benchmarks` (docs/benchmarks.md)."""
+"""How fast the app is on this machine: `python -m benchmarks` (docs/contributing/benchmarks.md)."""

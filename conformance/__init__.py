@@ -1,1 +1,1 @@
-"""Scores any agent service on durable promises, over HTTP alone: `python -m conformance URL` (docs/conformance.md)."""
+"""Scores any agent service on durable promises, over HTTP alone: `python -m conformance URL` (conformance.md)."""

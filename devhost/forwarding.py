@@ -86,7 +86,7 @@ class AppLog(logging.StreamHandler):  # type: ignore[type-arg] # Python 3.10 tak
             logger.log(
                 min(record.levelno, logging.WARNING),
                 "'%s' logs outside of an invocation. Azure drops that, and it is not shown here: start with --verbose "
-                "to see it. See docs/local-host.md, What is logged.",
+                "to see it. See docs/reference/local-host.md, What is logged.",
                 record.name,
             )
 

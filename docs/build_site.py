@@ -23,7 +23,7 @@ PAGES = ("*.md", "docs/**/*.md", "samples/README.md", "samples/*/README.md")
 # What only GitHub shows: badges, and the word that colours a quotation.
 ON_GITHUB = re.compile(r"^\[!\[.*\n|^> \[!\w+\]\n", re.MULTILINE)
 LINK = re.compile(r"\[([^\]]*)\]\((?!https?:|#)([^)#]+)(#[^)]*)?\)")
-PART = re.compile(r"^## (.+)$|^\| \[[^\]]+\]\(([\w-]+\.md)\) \|", re.MULTILINE)
+PART = re.compile(r"^## (.+)$|^\| \[[^\]]+\]\(([\w/-]+\.md)\) \|", re.MULTILINE)
 # Anchors as GitHub makes them, on which the pages are read too.
 EXTENSIONS = """
 [project.markdown_extensions.toc]

@@ -99,16 +99,16 @@ class AgentFunctionApp(df.DFApp):
     Constructor and methods have the names of the class in `agent-framework-azurefunctions`, and its order of arguments.
     Wrong agents, names, options and settings raise `hosting.errors.ConfigurationError` here, before anything is served.
 
-    A workflow is given as it is, or as the function that builds it (docs/workflows.md).
+    A workflow is given as it is, or as the function that builds it (docs/guides/workflows.md).
     `max_poll_retries * poll_interval_seconds` is the longest wait, if either is given.
     `health_lists_agents`: `GET health`, which needs no key, names the agents, as that of
     `agent-framework-azurefunctions` does.
     `enable_page` serves the page for a browser at `ui/`; None is where the app is developed only.
-    `wires` names other protocols whose clients are served too, such as "responses" (docs/responses.md).
+    `wires` names other protocols whose clients are served too, such as "responses" (docs/reference/responses.md).
     `budget` is how much each run, thread or owner in a day may use of its agent's model, and `limit` how many requests
-    and tokens of a caller an agent takes in a minute, and how many of its runs a process has at once (docs/budgets.md).
-    `webhook` is the address that is notified of each run's end (docs/webhooks.md).
-    `principal` says who sends a request, and each caller then has threads of their own (docs/security.md).
+    and tokens of a caller an agent takes in a minute, and how many of its runs a process has at once (budgets.md).
+    `webhook` is the address that is notified of each run's end (docs/guides/notifications.md).
+    `principal` says who sends a request, and each caller then has threads of their own (docs/guides/security.md).
     """
 
     def __init__(  # noqa: PLR0917 - the order is that of the class that users come from
@@ -302,7 +302,7 @@ class AgentFunctionApp(df.DFApp):
         with reported():
             functions: list[Any] = super().get_functions()
             if not self._plan.agents:
-                warn("This app has no agents. Give agents=[...], or call add_agent(...). See docs/hosting.md.")
+                warn("This app has no agents. Give agents=[...] or call add_agent(...). See docs/reference/hosting.md.")
             names, ours, theirs = self._own_functions, list[Any](), list[Any]()
             for function in functions:
                 (ours if function.get_function_name() in names else theirs).append(function)
@@ -395,6 +395,6 @@ class AgentFunctionApp(df.DFApp):
 def _refuse(where: str, unknown: Mapping[str, Any]) -> None:
     for name, value in unknown.items():
         if name not in _NOT_YET:
-            raise ConfigurationError(f"{where} has no option {name!r}. See docs/hosting.md for its options.")
+            raise ConfigurationError(f"{where} has no option {name!r}. See docs/reference/hosting.md for its options.")
         if value is not None:
             raise ConfigurationError(_NOT_YET[name])

@@ -1,6 +1,6 @@
 """Everything this library refuses or reports: one class each, with its stable code, its HTTP status and what it means.
 
-docs/http-api.md lists the codes and statuses for callers; a test compares the two.
+docs/reference/http-errors.md lists the codes and statuses for callers; a test compares the two.
 """
 
 from __future__ import annotations

@@ -167,5 +167,5 @@ def report_missing(environ: Mapping[str, str], python: tuple[int, int] = sys.ver
         else:
             is_missing = python < (3, 13) and given not in ("1", "true", "yes", "t", "y")
         if is_missing:
-            value, without = setting.value, setting.without
-            warn(f"Set the app setting {setting.name} to {value}: without it {without}. See docs/deploying.md.")
+            name, value, without = setting.name, setting.value, setting.without
+            warn(f"Set the app setting {name} to {value}: without it {without}. See docs/reference/deployment.md.")

@@ -1,4 +1,4 @@
-"""`OwnerMemory`: what an agent learnt about its owner, given to its model in each of their threads (docs/memory.md).
+"""`OwnerMemory`: what an agent learnt about its owner, given to its model in each of their threads (memory.md).
 
 Theory. A fact is a short text that belongs to an owner and an agent, and to no thread. The model adds and forgets facts
 by two tools. Before a run it is given those that fit: all of them, or, where they are too many, those that are most

@@ -182,7 +182,7 @@ def _shortened(text: str) -> str:
 CHARACTERS_READ = 2000
 INTRODUCTION = (
     "I am the offline model: I answer by rules. For example, {weather}tell me your name and ask for it later, or ask "
-    "what you asked before. docs/models.md says how to connect a real model."
+    "what you asked before. docs/guides/models.md says how to connect a real model."
 )
 SEPARATORS = re.compile(r"\s*,\s*(?:and\s+)?|\s+(?:and|or)\s+", re.IGNORECASE)
 TIME_WORDS = re.compile(r"[\s,](?:today|tonight|tomorrow|now|right now|this week|please)\b.*$", re.IGNORECASE)

@@ -35,7 +35,7 @@ class RuleChatClient(BaseChatClient[Any]):
     WORD_SECONDS = 0.05  # between two words of a stream, so that a person sees it grow; 0 where time is measured
     MODEL_INPUTS = ("text",)  # read by hosting: pictures and files are refused before they come here
     ONLY_FOR_DEVELOPMENT = (  # read by hosting too: an app in production logs it at its start
-        "Choose a model by AZURE_OPENAI_ENDPOINT, OPENAI_BASE_URL or OPENAI_API_KEY: docs/models.md."
+        "Choose a model by AZURE_OPENAI_ENDPOINT, OPENAI_BASE_URL or OPENAI_API_KEY: docs/guides/models.md."
     )
 
     def _inner_get_response(

@@ -1,4 +1,4 @@
-"""`python dev.py operations` says what an app's agents are at, and what is stuck and why (docs/operations.md).
+"""`python dev.py operations` says what an app's agents are at, and what is stuck and why (docs/guides/operations.md).
 
 Theory. It asks over HTTP, as an administrator where the app knows its callers. What it does for `--repair` are requests
 that anybody may repeat: to read a run has its thread's entity look after it, and a deletion goes on where it is asked

@@ -1,4 +1,4 @@
-"""`python dev.py owners assign` hands threads of an app to an owner, by the app's own routes (docs/security.md).
+"""`python dev.py owners assign` hands threads of an app to an owner, by the app's own routes (docs/guides/security.md).
 
 Each thread is one request, which may be repeated. Whoever sends them must be an administrator to the app.
 """

@@ -93,7 +93,7 @@ class PrincipalRequest:
     """A request as far as it says who sent it.
 
     `headers` are by name in lower case; one that was sent twice has both values, joined by a comma. `route` is its verb
-    and path as docs/http-api.md has them, `agent` the agent that it names. With `is_mcp` it is a call of an MCP tool:
+    and path as http-routes.md has them, `agent` the agent that it names. With `is_mcp` it is a call of an MCP tool:
     the headers are those of the client's transport.
     """
 
@@ -195,7 +195,7 @@ def easy_auth(environ: Mapping[str, str] = os.environ) -> PrincipalResolver:
         warn(
             "principal=easy_auth() answers every request 401: WEBSITE_AUTH_ENABLED is not True, so App Service "
             "Authentication is off here. Turn it on for the function app; on the local host, use --principal NAME. "
-            "See docs/security.md."
+            "See docs/guides/security.md."
         )
     return _signed_in_by_nobody
 

@@ -1,6 +1,6 @@
 """The app settings of this library, and where the app runs, both read from the environment.
 
-Settings are read once, at start-up, and a wrong one is refused there. docs/settings.md has a row for each.
+Settings are read once, at start-up, and a wrong one is refused there. docs/reference/settings.md has a row for each.
 """
 
 from __future__ import annotations
@@ -228,12 +228,11 @@ def meaning_of(setting: str) -> str:
 
 def report_unknown(environ: Mapping[str, str]) -> None:
     """Print a warning for each setting that begins as ours and is none, with the nearest that is one."""
-    report_misspelt(environ, ("AGENT_",), [str(field.alias) for field in Settings.model_fields.values()])
+    known = [str(field.alias) for field in Settings.model_fields.values()]
+    report_misspelt(environ, ("AGENT_",), known, advice="See docs/reference/settings.md.")
 
 
-def report_misspelt(
-    environ: Mapping[str, str], beginnings: tuple[str, ...], known: Sequence[str], advice: str = "See docs/settings.md."
-) -> None:
+def report_misspelt(environ: Mapping[str, str], beginnings: tuple[str, ...], known: Sequence[str], advice: str) -> None:
     """Print a warning for each setting that begins as `known` ones do and is none; nothing where no host runs."""
     for name in sorted(environ) if is_hosted(environ) else ():
         if name.upper().startswith(beginnings) and name not in known:

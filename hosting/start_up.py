@@ -29,11 +29,11 @@ CODE = "configuration"
 
 MOST_CHARACTERS = 1000
 _PAGES = (
-    (r"AGENT_[A-Z]|AzureWebJobs", "docs/settings.md"),
-    (r"OPENAI_", "docs/models.md"),
-    (r"host\.json", "docs/deploying.md"),
+    (r"AGENT_[A-Z]|AzureWebJobs", "docs/reference/settings.md"),
+    (r"OPENAI_", "docs/guides/models.md"),
+    (r"host\.json", "docs/reference/deployment.md"),
 )
-"""Pages by what a refusal of ours names; docs/hosting.md has the others."""
+"""Pages by what a refusal of ours names; docs/reference/hosting.md has the others."""
 
 
 def warn(sentence: str) -> None:
@@ -88,7 +88,7 @@ def why_no_start(error: BaseException, folder: Path) -> str:
     text = text if text.endswith((".", "!", "?")) else f"{text}."
     if isinstance(error, ModuleNotFoundError):
         text += " Add its package to requirements.txt, or correct the name."
-    page = "docs/hosting.md" if is_refusal else "docs/deploying.md"
+    page = "docs/reference/hosting.md" if is_refusal else "docs/guides/deploying.md"
     page = next((found for named, found in _PAGES if re.search(named, text)), page)
     where = _place(error, folder)
     return f"The app does not start: {where}{text}" + ("" if "docs/" in text else f" See {page}.")

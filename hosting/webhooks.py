@@ -108,7 +108,7 @@ def check_webhook(agent: str, url: str | None, rules: WebhookRules | None) -> No
     """Raise `ConfigurationError` for the webhook of an agent that cannot be sent to."""
     if url is not None and rules is None:
         raise ConfigurationError(
-            f"Agent {agent!r} has a webhook, and there is no secret to sign with. Set {SECRET} (docs/webhooks.md)."
+            f"Agent {agent!r} has a webhook and no secret to sign with. Set {SECRET} (docs/guides/notifications.md)."
         )
     if url is not None and rules is not None and (refusal := rules.refusal(str(url))) is not None:
         raise ConfigurationError(f"Agent {agent!r}: {refusal}")

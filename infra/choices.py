@@ -1,6 +1,6 @@
 """Refuses choices of a deployment that Azure would refuse late, or would take and nobody meant.
 
-azd runs this before it provisions (azure.yaml), with the choices of docs/deploying.md in the environment. Where Azure's
+azd runs this before it provisions (azure.yaml), with the choices of deployment.md in the environment. Where Azure's
 command line is there and signed in, Azure says which regions a service has; else the lists here do, which grow old.
 Standard library only.
 """

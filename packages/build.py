@@ -184,7 +184,7 @@ _SAID = re.compile(rf"(?P<command>{'|'.join(COMMANDS)})|(?<![\w./-])(?P<module>{
 """A command, or a module of the packages by its dotted name: never `state.head` of some variable, nor a path."""
 
 
-_PAGE = re.compile(r"(?<![\w./-])docs/([a-z0-9-]+\.md)(?![\"'])|(?<![\"'\w./-])docs/([a-z0-9-]+\.md)")
+_PAGE = re.compile(r"(?<![\w./-])docs/([a-z]+/[a-z0-9-]+\.md)(?![\"'])|(?<![\"'\w./-])docs/([a-z]+/[a-z0-9-]+\.md)")
 """A page that a sentence names. A string that is nothing else is a path."""
 _EXTRA = re.compile(r"the line of requirements-(\w+)\.txt")
 

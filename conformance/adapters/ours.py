@@ -1,4 +1,4 @@
-"""durable-agent-host, by its own routes (docs/http-api.md)."""
+"""durable-agent-host, by its own routes (docs/reference/http-routes.md)."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ from hosting.stores.choice import choose_stores
 class AgentWorker:
     """Hosts agents on any worker of the SDK; add orchestrations and activities to that worker as usual.
 
-    Settings are those of an app (docs/settings.md), read from `environ`; stores with relative paths are below `folder`.
+    Settings are those of an app (settings.md), read from `environ`; stores with relative paths are below `folder`.
     Wrong agents, names and settings raise `hosting.errors.ConfigurationError`. Use it as a context manager, or call
     `start` and `stop`.
     """

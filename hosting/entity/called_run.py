@@ -107,7 +107,7 @@ class AgentCall:
 class AgentRunError(Exception):
     """A run that was called for ended without an answer.
 
-    `code` is one of the run's codes (docs/http-api.md), or `refused` for a request that the entity did not take.
+    `code` is one of the run's codes (http-errors.md), or `refused` for a request that the entity did not take.
     """
 
     def __init__(self, call: AgentCall, code: str, detail: str) -> None:

@@ -1,4 +1,4 @@
-"""The HTTP triggers of workflows by the names of agent-framework-azurefunctions (docs/workflows.md)."""
+"""The HTTP triggers of workflows by the names of agent-framework-azurefunctions (docs/guides/workflows.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The MCP tool trigger `mcptool-<agent>`: an agent as a tool with a conversation (docs/mcp.md)."""
+"""The MCP tool trigger `mcptool-<agent>`: an agent as a tool with a conversation (docs/reference/mcp.md)."""
 
 from __future__ import annotations
 

@@ -165,7 +165,7 @@ def warn_of_management_urls(functions: Iterable[Any]) -> None:
             where = f"{Path(code.co_filename).name}, line {code.co_firstlineno}"
             warn(
                 f"Function {function.get_function_name()} ({where}) answers with management URLs, which hold a key to "
-                "every conversation. Answer with app.run_orchestration(...) instead. See docs/security.md."
+                "every conversation. Answer with app.run_orchestration(...) instead. See docs/guides/security.md."
             )
 
 

@@ -1,4 +1,4 @@
-"""The routes of what an agent remembers of the caller, and what they answer (docs/memory.md)."""
+"""The routes of what an agent remembers of the caller, and what they answer (docs/guides/memory.md)."""
 
 from __future__ import annotations
 

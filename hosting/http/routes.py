@@ -1,4 +1,4 @@
-"""Every HTTP route that the library serves, below the host's prefix (docs/http-api.md). `run` is one per agent.
+"""Every HTTP route that the library serves, below the host's prefix (http-routes.md). `run` is one per agent.
 
 A route is its whole contract without an app: what it takes, which statuses it may answer, each with the type of its
 body and its headers, and what it refuses. Its trigger and the OpenAPI document are both made from it.

@@ -1,4 +1,4 @@
-"""The routes of an agent's schedules, and what they answer (docs/schedules.md)."""
+"""The routes of an agent's schedules, and what they answer (docs/guides/schedules.md)."""
 
 from __future__ import annotations
 

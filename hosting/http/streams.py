@@ -1,6 +1,6 @@
 """Answers that are streams: a run's events as they come, as an event stream or by the Durable Streams protocol.
 
-Theory. Frames are a fold of what follows the run (docs/streaming.md). The id of a logged event is its position in
+Theory. Frames are a fold of what follows the run (streaming.md). The id of a logged event is its position in
 the thread's log; that of a delta which is sent before it is logged is the newest position before it, a dot and its
 number after it. So a reader that comes back with the last id it has seen gets everything that was logged after that
 position: its events, and its deltas again, which it puts where their `offset` says. Events that are none of a caller's

@@ -1,6 +1,6 @@
 """What a caller wants the answer to be (`response_format`), and the check that it is.
 
-`FORMAT_COMPONENTS` say what the field takes; of JSON Schema, other keywords are taken too (docs/http-api.md). Parts are
+`FORMAT_COMPONENTS` say what the field takes; of JSON Schema, other keywords are taken too (http-runs.md). Parts are
 not described as JSON Schemas again: no schema can express whether a reference or a pattern in one is right, and
 generated requests would grow without end.
 """

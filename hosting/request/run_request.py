@@ -36,7 +36,7 @@ class Retry:
     """How often a run whose model or agent failed is tried: `attempts` at most, with pauses that grow by `backoff`.
 
     The run is tried again before its end is recorded. The steps in its journal are replayed, so a tool that was called
-    is not called once more (docs/durability.md); the SDKs' own retries around a call would meet the recorded end. All
+    is not called once more (why-it-is-safe.md); the SDKs' own retries around a call would meet the recorded end. All
     attempts share the run's time limit: one that could only begin after it is not made. Raises `InvalidFieldError` for
     a number out of its range.
     """

@@ -1,4 +1,4 @@
-"""Response callbacks: what agents say and how runs end, passed to code of the app's author (docs/callbacks.md).
+"""Response callbacks: what agents say and how runs end, passed to code of the app's author (notifications.md).
 
 The names are those of `agent-framework-azurefunctions`; `on_agent_failure` and `run_id` are ours.
 

@@ -11,7 +11,7 @@ than the whole limit is refused before its agent runs, and an answer that is sta
 a document never passes twice the limit, with the default of 512 KiB the 1 MiB that the smallest of the engines takes.
 While the archive is away and a document is over its limit, the entity stores nothing: the log has what happened, and
 the operation is delivered again.
-docs/long-threads.md says the same for users.
+docs/explanation/long-threads.md says the same for users.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ class Memories:
             if not has_owners and not provider.shared:
                 raise ConfigurationError(
                     f"Agent {name!r} has an OwnerMemory, and the app knows no owners: what one caller says would be "
-                    "known to the next. Name the callers (principal=..., docs/security.md), or give "
+                    "known to the next. Name the callers (principal=..., docs/guides/security.md), or give "
                     "OwnerMemory(shared=True)."
                 )
             provider.attach(partial(self._of_run, held, provider))

@@ -62,7 +62,7 @@ SHORT_WAIT_SECONDS = 1.0
 
 PROTOCOL_WAIT_SECONDS = 50.0
 """How long a caller by a protocol waits at most whose official clients give up after 60 s, as those of MCP and A2A do:
-they have the ids of a run that goes on before that (docs/waits.md)."""
+they have the ids of a run that goes on before that (docs/reference/waits.md)."""
 
 
 @dataclass(frozen=True)

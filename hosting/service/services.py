@@ -249,7 +249,7 @@ class Services:
             if names:
                 logger.warning(
                     "%s %r has a budget or a limit of tokens, and the code of %r names %s: what that asks a model "
-                    "counts for nothing (docs/budgets.md#code-that-asks-a-model).",
+                    "counts for nothing (docs/guides/budgets.md#code-that-asks-a-model).",
                     *(runner.kind, planned.name, where, ", ".join(names)),
                 )
         if budget is not None:

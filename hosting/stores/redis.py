@@ -355,7 +355,7 @@ class RedisThreadStore:
         return bool(await self._run(self._forget, address, known.tag, _listed(address)))
 
     async def scrub(self) -> None:
-        """Nothing of what is replaced can be read from the server; its append-only file is its own (docs/data.md)."""
+        """Nothing of what is replaced can be read from the server; its append-only file is its own (data.md)."""
 
     async def watch(self, address: Address, after: int, seconds: float) -> bool:
         """The server answers with the append."""

@@ -5,7 +5,7 @@ that position, zero padded, so that the order of keys is that of events; `r-<nam
 properties p0, p1, ..., because one property takes 64 KiB; an entity takes 1 MiB with all that is around them.
 
 A batch is multipart MIME, which is written and read by hand here: the official client has Python's email package do
-both, which is two thirds of the processor time of an append (docs/benchmarks.md). Its pipeline still sends the batch:
+both, which is two thirds of the processor time of an append (benchmarks.md). Its pipeline still sends the batch:
 credentials, time limits and connections are its own.
 """
 

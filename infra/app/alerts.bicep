@@ -6,7 +6,7 @@ param email string
 param workspaceName string
 param storageName string
 
-@description('The line that the app logs at the end of each run (docs/observability.md).')
+@description('The line that the app logs at the end of each run (docs/guides/observability.md).')
 var ended = 'AppTraces | where Message startswith "Run " and Message contains "; attempts "'
 var rules = [
   {

@@ -33,7 +33,7 @@ resource vault 'Microsoft.KeyVault/vaults@2023-07-01' = {
       family: 'A'
       name: 'standard'
     }
-    // A vault that is deleted keeps its name for these days; docs/deploying.md says what DEPLOYMENT_NUMBER is for.
+    // A vault that is deleted keeps its name for these days; docs/reference/deployment.md says what DEPLOYMENT_NUMBER is for.
     enablePurgeProtection: true
     enableRbacAuthorization: true
     enableSoftDelete: true

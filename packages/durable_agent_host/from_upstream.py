@@ -27,9 +27,9 @@ KEPT = ("AgentCallbackContext", "AgentFunctionApp", "AgentResponseCallbackProtoc
 """What both packages have under one name."""
 INSTEAD = {
     "DurableAIAgent": "It is a type alone: what app.get_agent(context, name) returns needs no import",
-    "DurableAIAgentClient": "Use AgentClient, as docs/console.md says",
-    "DurableAIAgentOrchestrationContext": "Call worker.get_agent(context, name), as docs/console.md says",
-    "DurableAIAgentWorker": "Use AgentWorker, as docs/console.md says",
+    "DurableAIAgentClient": "Use AgentClient, as docs/guides/console.md says",
+    "DurableAIAgentOrchestrationContext": "Call worker.get_agent(context, name), as docs/guides/console.md says",
+    "DurableAIAgentWorker": "Use AgentWorker, as docs/guides/console.md says",
     "DurableWorkflowClient": "Call the workflow by app.get_agent(context, name), or over HTTP",
 }
 OPTIONS = {

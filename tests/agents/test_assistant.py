@@ -88,7 +88,7 @@ async def test_the_streamed_answer_is_the_whole_answer(question: str) -> None:
 
 
 async def test_usage_counts_a_token_for_four_characters_begun() -> None:
-    """The rule that docs/models.md states, on a message of five characters."""
+    """The rule that docs/guides/models.md states, on a message of five characters."""
     response = await OfflineChatClient().get_response([Message(role="user", contents=["hello"])])
 
     assert response.usage_details is not None
@@ -120,7 +120,7 @@ async def test_an_answer_to_anything_else_names_the_offline_model_and_the_way_to
     response = await ask("Tell me a joke")
 
     assert response.text.startswith('You said: "Tell me a joke". I am the offline model')
-    assert "docs/models.md says how" in response.text
+    assert "docs/guides/models.md says how" in response.text
 
 
 async def test_a_text_is_written_and_shortened_so_that_answers_can_be_questions() -> None:

@@ -81,8 +81,10 @@ def test_the_house_has_at_most_nine_rooms_on_eight_floors_and_nothing_besides() 
 
 @pytest.mark.behaviour("hosting.import-levels")
 def test_the_page_draws_the_house_as_it_is() -> None:
-    """Each floor of docs/architecture.md, by its number, has the rooms and files that stand on it."""
-    drawn = re.findall(r'subgraph f(\d) \["[^"]*"\]\n(.*?)\n    end', page("docs/architecture.md"), re.DOTALL)
+    """Each floor of docs/explanation/architecture.md, by its number, has the rooms and files that stand on it."""
+    drawn = re.findall(
+        r'subgraph f(\d) \["[^"]*"\]\n(.*?)\n    end', page("docs/explanation/architecture.md"), re.DOTALL
+    )
     floors = {int(number): set(re.findall(r"\b[a-z_]+\b", re.sub(r"\w+\[", "", text))) for number, text in drawn}
 
     assert floors == {number: set(names) for number, names in enumerate(FLOORS)}

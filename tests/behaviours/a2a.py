@@ -1,4 +1,4 @@
-"""What A2A's clients are promised of the wire `a2a` (docs/a2a.md)."""
+"""What A2A's clients are promised of the wire `a2a` (docs/reference/a2a.md)."""
 
 BEHAVIOURS = {
     "a2a.named": "The wire is off unless the app names it, and is one function.",

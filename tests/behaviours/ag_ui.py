@@ -1,4 +1,4 @@
-"""What AG-UI's clients are promised of the wire `ag-ui` (docs/ag-ui.md)."""
+"""What AG-UI's clients are promised of the wire `ag-ui` (docs/reference/ag-ui.md)."""
 
 BEHAVIOURS = {
     "ag-ui.named": "The wire is off unless the app names it.",

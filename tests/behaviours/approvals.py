@@ -17,7 +17,7 @@ BEHAVIOURS = {
     "approvals.form": "The answer has the form that the run was asked for, also when a run goes on; text tells what "
     "waits and how to answer.",
     "approvals.visible": "Whoever decides sees what the tool gets: characters that show nothing, or turn the words "
-    "beside them, are written out on the page, in texts, over each protocol and in the log (docs/approvals.md).",
+    "beside them, are written out on the page, in texts, over each protocol and in the log (docs/guides/approvals.md).",
     "approvals.mcp": "An MCP client is told what waits and where a person answers; it cannot answer itself.",
     "approvals.orchestrations": "An orchestration gets the framework's requests and brings all answers in one run; of "
     "it and a person over HTTP one decides.",

@@ -28,5 +28,5 @@ BEHAVIOURS = {
     "archive.summary-kept": "A summary that a `CompactionProvider` makes is kept with the thread, begins the next "
     "turns, and is made once.",
     "archive.stored-as-said": "Compaction shortens nothing that is stored and leaves no trace in it.",
-    "archive.page": "docs/long-threads.md shows an example that runs, what is logged, and every archive.",
+    "archive.page": "docs/explanation/long-threads.md shows an example that runs, what is logged, and every archive.",
 }

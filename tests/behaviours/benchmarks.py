@@ -9,5 +9,5 @@ BEHAVIOURS = {
     "lost and doubled messages show.",
     "benchmarks.ends-what-it-started": "A benchmark ends the host that it started and deletes its folder, and touches "
     "no other.",
-    "benchmarks.documented": "Every measure, figure with a bar, and bar stands in docs/benchmarks.md.",
+    "benchmarks.documented": "Every measure, figure with a bar, and bar stands in docs/contributing/benchmarks.md.",
 }

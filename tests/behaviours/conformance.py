@@ -9,5 +9,5 @@ BEHAVIOURS = {
     "conformance.command": "The command prints a table or JSON, and ends with 0 if nothing failed, 1 if something did, "
     "2 if nothing was tried.",
     "conformance.apart": "The pack imports nothing of the product, and needs httpx alone.",
-    "conformance.documented": "Every check, option and adapter stands in docs/conformance.md.",
+    "conformance.documented": "Every check, option and adapter stands in docs/guides/conformance.md.",
 }

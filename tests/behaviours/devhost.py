@@ -107,6 +107,6 @@ BEHAVIOURS = {
     "devhost.cors": "Pages of the origins that local.settings.json names may call; preflights are answered 204, "
     "and other sites' pages are refused.",
     "devhost.recordings": "What the real host was recorded to answer comes out the same, or stands with its reason on "
-    "the list in docs/local-host.md.",
-    "devhost.documented": "Every command and option of the local host stands in docs/local-host.md.",
+    "the list in docs/contributing/recorded-exchanges.md.",
+    "devhost.documented": "Every command and option of the local host stands in docs/reference/commands.md.",
 }

@@ -1,4 +1,4 @@
-"""Threads that begin with what another one says (docs/http-api.md)."""
+"""Threads that begin with what another one says (docs/guides/forks.md)."""
 
 BEHAVIOURS = {
     "fork.whole": "A fork is a thread of its own with all entries of its origin up to some point, archived ones and "

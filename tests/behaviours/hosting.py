@@ -20,7 +20,7 @@ BEHAVIOURS = {
     "hosting.stores-outages-named": "A store that fails later is a line in the log with its path or address and the "
     "cause, once, without keys.",
     "hosting.waits-that-fit": "A request is answered before common clients and gateways give up, with the ids of a run "
-    "that goes on (docs/waits.md).",
+    "that goes on (docs/reference/waits.md).",
     "hosting.taken-routes-refused": "A route of the user's own function that meets one of the library's is refused at "
     "start-up, naming both.",
     "hosting.names-free": "A function of the user's own that has the name of one of the library's is refused at "
@@ -54,19 +54,19 @@ BEHAVIOURS = {
     "hosting.settings-refused": "A wrong setting is refused at start-up, naming the setting, the value and what it "
     "must be.",
     "hosting.run-limit-per-agent": "An agent may have a run limit of its own; one that the platform's functionTimeout "
-    "would cut is refused at start-up (docs/settings.md).",
+    "would cut is refused at start-up (docs/reference/settings.md).",
     "hosting.spans": "Where OpenTelemetry's SDK is set up, each attempt of a run is a span below its caller's "
     "traceparent and above the framework's own; without text.",
     "hosting.metrics": "Where OpenTelemetry's SDK is set up, a process counts the runs that it accepted, works on and "
     "ended, their attempts by cause, their waits, durations and costs, and the calls of the store, and observes how "
     "long the oldest queued run waits; without text.",
     "hosting.late-tools-told": "A synchronous tool that outlives its run is left to end, and the log says so "
-    "(docs/observability.md).",
+    "(docs/guides/observability.md).",
     "hosting.opened-once": "What agents hold open is opened once in a process, on the agents' loop, and closed with it "
-    "(docs/observability.md).",
+    "(docs/guides/observability.md).",
     "hosting.connections-come-back": "A server of an agent's tools that was started again is connected to again, and "
     "what else an agent holds open is opened again once its connection broke. No call is made twice "
-    "(docs/tools.md).",
+    "(docs/guides/tools.md).",
     "hosting.drains": "A process that is asked to end takes no new runs, lets those that run end, and closes what "
     "agents hold open.",
     "hosting.one-line-per-run": "Each run has one line in the log at its end: agent, thread, run, outcome, attempts, "

@@ -1,4 +1,4 @@
-"""What a caller over HTTP is promised (http-api.md)."""
+"""What a caller over HTTP is promised (http-runs.md)."""
 
 BEHAVIOURS = {
     "http.answers-200": "A run that is waited for is answered with its text, its ids, its count and its usage.",
@@ -26,9 +26,9 @@ BEHAVIOURS = {
     "http.budget": "A run that has used up its budget, or its thread's, makes no model call more: it ends as 402 with "
     "what is used and left, and keeps what it said (issue 51).",
     "http.budget-code": "An agent that an executor's own code calls spends its workflow's budget; code that asks a "
-    "model unseen is named at the start (docs/budgets.md).",
+    "model unseen is named at the start (docs/guides/budgets.md).",
     "http.budget-cut-short": "What was received of a streamed answer that did not come whole counts for budgets and "
-    "limits, and says how much of it is an estimate (docs/budgets.md).",
+    "limits, and says how much of it is an estimate (docs/guides/budgets.md).",
     "http.budget-retried": "What the model used in an attempt that is tried again counts for the run and its thread, "
     "also where that attempt has no step of it (issue 51).",
     "http.owner-budget": "All threads of an owner share what the agent may use in a day, over all processes: no call "
@@ -63,7 +63,7 @@ BEHAVIOURS = {
     "http.full-disk": "On a full disk a turn is answered within 20 s, the process is not ready, and what was promised "
     "is done when there is room (Readiness).",
     "http.local-cause": "On the local host a failed run's answer has its cause, and a failed tool call in the stream "
-    "and the timeline; on Azure never (http-api.md, tools.md).",
+    "and the timeline; on Azure never (http-runs.md, tools.md).",
     "http.negotiates": "The answer is JSON or text as Accept prefers, else as the request was.",
     "http.json-without-its-type": "A JSON object with a request's fields and without a JSON content type is refused, "
     "and the header is named.",

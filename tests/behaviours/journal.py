@@ -1,4 +1,4 @@
-"""What a run does not do twice (docs/durability.md)."""
+"""What a run does not do twice (docs/explanation/why-it-is-safe.md)."""
 
 BEHAVIOURS = {
     "journal.records-steps": "Model answers that call tools, and tool calls at their begin and end, are recorded as "

@@ -13,6 +13,6 @@ BEHAVIOURS = {
     "limit, those of the wires too, exactly where they are sent (issue 51).",
     "openapi.limits": "The document has the limits that the app's settings and agents set.",
     "openapi.generates": "The clients that four generators make of the document fit its types, make a run and "
-    "answer an approval (docs/http-api.md).",
+    "answer an approval (docs/reference/http-routes.md).",
     "openapi.complete": "Every field, header and error code of the contract is in the document.",
 }

@@ -1,17 +1,17 @@
-"""What is promised of an agent's threads together: newest, waiting, figures (docs/http-api.md)."""
+"""What is promised of an agent's threads together: newest, waiting, figures (docs/reference/http-routes.md)."""
 
 BEHAVIOURS = {
     "overview.newest": "Threads are listed by their last change with a title and how they stand, found by a part of "
-    "their id, in pages (http-api.md).",
+    "their id, in pages (http-routes.md).",
     "overview.waiting": "What waits for approval is listed across threads and agents, the longest first.",
     "overview.figures": "Figures of an agent by day have its runs, failures by code, latencies and tokens.",
     "overview.exact": "Each run is counted once, whichever processes look at once and whichever dies.",
     "overview.free": "A turn writes nothing for the overview; whoever reads it reads what changed, and nothing else.",
     "overview.owners": "With owners, everybody sees their own threads, approvals and figures only.",
     "overview.operations": "An operator sees what each agent's runs are at, over all owners and processes, and whether "
-    "all was looked at; runs write nothing for it (docs/operations.md).",
+    "all was looked at; runs write nothing for it (docs/guides/operations.md).",
     "overview.stuck": "What a dead process left is listed with its reason, and ends when an operator asks for it again "
-    "(docs/operations.md).",
+    "(docs/guides/operations.md).",
     "overview.commands": "A command that asks a running app says of each refusal what to give instead: a key, who you "
     "are, or the address, which it quotes as you typed it (operations.md).",
 }

@@ -22,7 +22,7 @@ BEHAVIOURS = {
     "nobody else reads; a route that answers with the engine's URLs is named at start-up (security.md).",
     "owners.keys": "What an agent's code is given to keep something under, the framework's session id and the key of a "
     "thread, is equal for no two owners, agents or lives of a thread, and what a provider keeps by it is erased with "
-    "the thread (docs/memory.md).",
+    "the thread (docs/guides/memory.md).",
     "owners.assigned": "A thread of the app is handed to an owner whole, with its archive and its attachments, once, "
     "whatever dies meanwhile (security.md).",
 }

@@ -1,4 +1,4 @@
-"""What OpenAI's clients are promised of the wire `responses` (docs/responses.md)."""
+"""What OpenAI's clients are promised of the wire `responses` (docs/reference/responses.md)."""
 
 BEHAVIOURS = {
     "responses.named": "The wire is off unless the app names it, and a name that is no wire is refused at start-up.",

@@ -24,7 +24,7 @@ BEHAVIOURS = {
     "service.cancel": "A run is cancelled whichever process holds it.",
     "service.stale": "A holder that was taken over appends nothing more.",
     "service.leave": "A process that is told to stop hands its runs on, and answers who waits there "
-    "(docs/observability.md).",
+    "(docs/guides/observability.md).",
     "service.callers-leave": "A run whose last caller has left is handed on behind its next step, unless one comes "
     "back before that; never a tool that is at work.",
     "service.given-conversations": "An agent is given what its conversation only refers to, or is run elsewhere or "
@@ -56,7 +56,7 @@ BEHAVIOURS = {
     "service.temporary": "The thread of a temporary run is deleted by its entity once whoever answers has had a lease "
     "for it.",
     "service.dead-processes": "On one machine a run whose process is dead is taken over at once; one that is stopped "
-    "is not dead (durability.md).",
+    "is not dead (why-it-is-safe.md).",
     "service.lost-processes": "A run whose process died is taken over by the entity's own clock, a live one never.",
     "service.versions": "A process that meets a thread on which a newer version works decides nothing there: its "
     "delivery is given back (Rules).",

@@ -46,7 +46,7 @@ BEHAVIOURS = {
     "runs, and the conversation stays as it is.",
     "state.too-large-answer": "An answer larger than a conversation may be is told from its run's log, and leaves an "
     "error in its place.",
-    "state.page": "docs/state.md shows a document that we write, and what it says is printed is printed.",
+    "state.page": "docs/reference/state.md shows a document that we write, and what it says is printed is printed.",
     "state.tells": "`python -m state` tells version, counts, unknowns and what was said; its exit status tells whether "
     "the document is readable.",
 }

@@ -35,11 +35,11 @@ BEHAVIOURS = {
     "streams.slow-readers": "A slow reader delays nobody.",
     "streams.browser": "A browser's EventSource reads an answer as it is made, with its key and from another origin.",
     "streams.starting-again": "Our own readers go on behind a 500 without a body, which a worker that starts again may "
-    "answer, and at which a browser's EventSource stops (docs/streaming.md).",
+    "answer, and at which a browser's EventSource stops (docs/reference/streaming.md).",
     "streams.unavailable": "A stream whose log stays away says so and ends; it never hangs.",
-    "streams.reader": "A run is read from its log alone, as it goes on and to its end (docs/streaming.md).",
-    "streams.reader-refused": "A log or a run that cannot be read is refused by one sentence (docs/streaming.md).",
-    "streams.redis": "Another program follows a run with plain Redis commands (docs/streaming.md).",
+    "streams.reader": "A run is read from its log alone, as it goes on and to its end (docs/reference/streaming.md).",
+    "streams.reader-refused": "A log or a run that cannot be read is refused by one sentence (streaming.md).",
+    "streams.redis": "Another program follows a run with plain Redis commands (docs/reference/streaming.md).",
     "streams.npm-client": "The protocol's own client reads, follows and resumes runs (PROTOCOL.md, 5).",
     "streams.conformance": "What the protocol's conformance suite asks of reads holds (PROTOCOL.md, 5).",
 }

@@ -76,7 +76,7 @@ BEHAVIOURS = {
     "template.removed-agent": "What a removed agent left behind is refused by name, and goes on when it is back.",
     "template.redeployed": "Conversations, and runs and orchestrations that are under way, are taken up by the next "
     "version of the app.",
-    "template.host-json-explained": "Every line of host.json stands in docs/deploying.md with value and reason.",
-    "template.costs-add-up": "The sums in docs/costs.md follow from its prices and from what a turn uses.",
+    "template.host-json-explained": "Every line of host.json stands in docs/guides/deploying.md with value and reason.",
+    "template.costs-add-up": "The sums in docs/reference/costs.md follow from its prices and from what a turn uses.",
     "template.plan-limits": "Every limit of host.json and of the settings is possible on the plan that infra deploys.",
 }

@@ -36,7 +36,7 @@ BEHAVIOURS = {
     "thread.trim": "Only what no open run and no waiting approval needs is trimmed.",
     "thread.fold": "Whatever is asked, the head is the fold of the events, and small enough for every store.",
     "thread.versions": "What a newer version wrote is not decided on; members that this one does not know are no "
-    "error, and stay in what it writes again (docs/state.md).",
+    "error, and stay in what it writes again (docs/reference/state.md).",
     "thread.conversation": "The conversation is the stored document and what the log says behind its position, "
     "wherever that is; each run that ended has its one place in it.",
     "thread.document": "A document without our mark is merged by the ids of its runs, one that others emptied is a "

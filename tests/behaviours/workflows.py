@@ -1,4 +1,4 @@
-"""What the app promises of workflows, agent-framework's graphs of executors (docs/workflows.md)."""
+"""What the app promises of workflows, agent-framework's graphs of executors (docs/guides/workflows.md)."""
 
 BEHAVIOURS = {
     "workflows.run": "A workflow is run by POST workflows/NAME/run: what its executors yield is the answer.",

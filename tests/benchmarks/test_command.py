@@ -13,7 +13,7 @@ from benchmarks.catalogue import MEASURES
 from benchmarks.cli import main
 from benchmarks.host_process import HostStartError, hosted
 
-PAGE = (ROOT / "docs" / "benchmarks.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "contributing" / "benchmarks.md").read_text(encoding="utf-8")
 GUARD_SECONDS = 120
 
 

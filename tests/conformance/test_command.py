@@ -220,7 +220,7 @@ async def test_what_the_user_gave_no_means_for_is_not_tried() -> None:
 @pytest.mark.behaviour("conformance.documented")
 def test_the_page_has_every_check_option_and_adapter() -> None:
     """And the sentence of each promise."""
-    page = (ROOT / "docs" / "conformance.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "guides" / "conformance.md").read_text(encoding="utf-8")
     options = {name for action in command_line()._actions for name in action.option_strings} - {"-h", "--help"}
 
     assert [check.name for check in ALL_CHECKS if f"| `{check.name}` | {check.promise} |" not in page] == []

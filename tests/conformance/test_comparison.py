@@ -1,4 +1,4 @@
-"""The README's comparison, computed from what the pack found, and the sums of docs/conformance.md."""
+"""The README's comparison, computed from what the pack found, and the sums of docs/guides/conformance.md."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ROWS = {
     cells[0]: cells[1:]
     for cells in ([cell.strip() for cell in row.split("|")[1:-1]] for row in TABLE.splitlines() if row.startswith("| "))
 }
-# The services of the README, in the order of its columns, by the names of docs/conformance.md.
+# The services of the README, in the order of its columns, by the names of docs/guides/conformance.md.
 NAMES = ("durable-agent-host", "agent-framework-azurefunctions", "agent-framework-foundry-hosting", "langgraph-api")
 
 pytestmark = pytest.mark.behaviour("conformance.fair")
@@ -64,7 +64,7 @@ def test_each_cell_of_the_comparison_is_what_the_pack_found() -> None:
 
 def test_the_sums_of_the_page_are_what_the_pack_found() -> None:
     """In its table of results, a row for each service."""
-    results = part(page("docs/conformance.md"), "## Results")
+    results = part(page("docs/guides/conformance.md"), "## Results")
     rows = [[cell.strip() for cell in row.split("|")[1:-1]] for row in results.splitlines() if row.startswith("| ")]
     listed = [next([int(count) for count in row[2:]] for row in rows if row[0].startswith(name)) for name in NAMES]
 
@@ -73,7 +73,7 @@ def test_the_sums_of_the_page_are_what_the_pack_found() -> None:
 
 def test_the_columns_of_the_comparison_are_the_services_with_their_versions() -> None:
     """As the page of results names them."""
-    results = part(page("docs/conformance.md"), "## Results")
+    results = part(page("docs/guides/conformance.md"), "## Results")
     versions = [re.findall(rf"^\| {name} (\S+)", results, re.MULTILINE)[0] for name in NAMES[1:]]
 
     assert [version in cell for version, cell in zip(versions, ROWS[""][1:], strict=True)] == [True] * 3

@@ -1,4 +1,4 @@
-"""What docs/costs.md says that a turn takes of the storage account, held against what it takes of the emulator.
+"""What costs.md says that a turn takes of the storage account, held against what it takes of the emulator.
 
 Two apps over one log: one answers requests, the other has the entities, as Flex Consumption has it.
 """
@@ -35,7 +35,7 @@ from tests.support.storage_calls import by_kind
 
 pytestmark = pytest.mark.slow
 
-COSTS = (ROOT / "docs" / "costs.md").read_text(encoding="utf-8")
+COSTS = (ROOT / "docs" / "reference" / "costs.md").read_text(encoding="utf-8")
 WORDS, WORD_SECONDS = 40, 0.05
 GUARD_SECONDS = 10.0
 PRICED_KINDS = ("write", "list", "read")

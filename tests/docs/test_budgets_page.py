@@ -1,4 +1,4 @@
-"""docs/budgets.md: its apps start as they stand there, and what it shows of a day is what an owner reads."""
+"""docs/guides/budgets.md: its apps start as they stand there, and what it shows of a day is what an owner reads."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.support.made_app import served
 from tests.support.pages import code, page
 from tests.support.spender import priced, spender
 
-PAGE = page("docs/budgets.md")
+PAGE = page("docs/guides/budgets.md")
 
 
 def app_of_block(block: str, monkeypatch: pytest.MonkeyPatch) -> AgentFunctionApp:
@@ -34,7 +34,7 @@ def app_of_block(block: str, monkeypatch: pytest.MonkeyPatch) -> AgentFunctionAp
 @pytest.mark.behaviour("docs.budgets")
 def test_each_app_of_the_page_starts(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the options that stand there."""
-    apps = [app_of_block(block, monkeypatch) for block in code(PAGE, "python")]
+    apps = [app_of_block(block, monkeypatch) for block in code(PAGE + page("docs/guides/limits.md"), "python")]
 
     assert [sorted(app.agents) for app in apps] == [
         ["assistant", "researcher"],

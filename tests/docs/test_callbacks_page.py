@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import queue
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -14,8 +13,9 @@ from tests.support.app.scripted import scripted_agent
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.direct import DirectHost
 from tests.support.made_app import ask, served
+from tests.support.pages import page, part
 
-PAGE = (Path(__file__).parents[2] / "docs" / "callbacks.md").read_text(encoding="utf-8")
+PAGE = part(page("docs/guides/notifications.md"), "## Response callbacks")
 MEMORY = "AgentFunctionApp(environ={'AGENT_LOG': 'memory'}, "
 
 

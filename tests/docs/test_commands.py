@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from dev import HOST_COMMANDS, HOST_OPTIONS, ROOT, command_line
+from packages.durable_agent_host.__main__ import COMMANDS
+from tests.support.pages import page, part
 
 PAGES = sorted(
     [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("samples/README.md"), *ROOT.glob("samples/*/README.md")]
@@ -74,8 +76,18 @@ def test_a_command_that_would_not_work_is_found(command: str, tmp_path: Path) ->
 
 @pytest.mark.behaviour("docs.commands-work")
 def test_every_option_and_command_of_dev_py_is_documented() -> None:
-    """In docs/local-host.md those of the host."""
-    text = (ROOT / "docs" / "local-host.md").read_text(encoding="utf-8")
+    """In docs/reference/commands.md."""
+    text = page("docs/reference/commands.md")
+    (listed,) = [action.choices for action in command_line()._actions if isinstance(action.choices, dict)]
 
+    assert [name for name in listed if not re.search(rf"^\| `python dev\.py {name}\b", text, re.MULTILINE)] == []
     assert [name for name in HOST_OPTIONS if f"| `--{name}` |" not in text] == []
     assert [name for name in HOST_COMMANDS if f"`python dev.py host {name}`" not in text] == []
+
+
+@pytest.mark.behaviour("docs.commands-work")
+def test_every_command_of_the_library_is_documented_and_no_other() -> None:
+    """In docs/reference/commands.md."""
+    text = part(page("docs/reference/commands.md"), "## `durable-agent-host`")
+
+    assert sorted(re.findall(r"^\| `durable-agent-host (\w+)", text, re.MULTILINE)) == sorted(COMMANDS)

@@ -1,4 +1,4 @@
-"""docs/why-it-is-safe.md and docs/architecture.md: each row of their tables is a promise, and links a test of it."""
+"""why-it-is-safe.md and architecture.md: each row of their tables is a promise, and links a test of it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ FOUND = {
     "a signal that fails": "thread.failed-signals",
     "the engine's answer to a signal that it took, or a process that slept meanwhile": "service.late-answers",
     "after a 202, a wait or a cancel was answered": "turn.survives-kill",
-    "a signal that the engine took, by [an older version](redeploying.md#a-new-agent)": "service.promised",
+    "a signal that the engine took, by [an older version](../guides/redeploying.md#a-new-agent)": "service.promised",
     "the process that holds the run": "service.lost-processes",
     "the attempts before this one": "runner.steps",
     "the third process that holds the same run": "turn.crashing-message-ends",
@@ -55,7 +55,8 @@ FOUND = {
     "during a deletion, before the tombstone": "thread.delete",
     "during a deletion, after the tombstone": "erasure.nothing-is-left",
     "the host, between an episode's messages and its history": "orchestrations.repeated-episode",
-    "the process that sends a [webhook](webhooks.md#when-a-receiver-hangs) whose receiver hangs": "webhooks.apart",
+    "the process that sends a [webhook](../guides/notifications.md#when-a-receiver-hangs) "
+    "whose receiver hangs": "webhooks.apart",
     "the log, away before the first append": "turn.log-down",
     "the log, away while an agent runs": "service.outage",
     "the log of a document that was restored without it": "thread.document",
@@ -68,8 +69,8 @@ FOUND = {
 @pytest.mark.behaviour("docs.durability")
 def test_each_row_of_the_table_is_a_promise_and_links_a_test_that_shows_it() -> None:
     """By the mark in the linked file."""
-    table = rows(page("docs/why-it-is-safe.md"), "killed")
-    linked = {killed: re.findall(r"\]\(\.\./([^)]+)\)", shown) for killed, _, shown in table}
+    table = rows(page("docs/explanation/why-it-is-safe.md"), "killed")
+    linked = {killed: re.findall(r"\]\(\.\./\.\./([^)]+)\)", shown) for killed, _, shown in table}
 
     assert list(linked) == list(ROWS)
     assert set(ROWS.values()) <= PROMISED
@@ -80,8 +81,8 @@ def test_each_row_of_the_table_is_a_promise_and_links_a_test_that_shows_it() -> 
 @pytest.mark.behaviour("docs.durability")
 def test_each_row_of_what_a_crash_finds_is_a_promise_and_links_a_test_that_shows_it() -> None:
     """By the mark in the linked file."""
-    table = rows(page("docs/architecture.md"), "killed, lost or paused")
-    linked = {killed: re.findall(r"\]\(\.\./([^)]+)\)", shown) for killed, _, _, shown in table}
+    table = rows(page("docs/explanation/architecture.md"), "killed, lost or paused")
+    linked = {killed: re.findall(r"\]\(\.\./\.\./([^)]+)\)", shown) for killed, _, _, shown in table}
 
     assert list(linked) == list(FOUND)
     assert set(FOUND.values()) <= PROMISED
@@ -92,6 +93,6 @@ def test_each_row_of_what_a_crash_finds_is_a_promise_and_links_a_test_that_shows
 @pytest.mark.behaviour("docs.durability")
 def test_the_command_that_shows_it_names_a_file_of_tests_that_kill() -> None:
     """The others of the table are run in the same way."""
-    (path,) = re.findall(r"^    python dev\.py test (\S+)$", page("docs/why-it-is-safe.md"), re.MULTILINE)
+    (path,) = re.findall(r"^    python dev\.py test (\S+)$", page("docs/explanation/why-it-is-safe.md"), re.MULTILINE)
 
     assert "SIGKILL" in (ROOT / path).read_text(encoding="utf-8") or "killed_runs" in (ROOT / path).read_text("utf-8")

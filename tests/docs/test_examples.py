@@ -10,7 +10,12 @@ from tests.support.pages import page
 from tests.support.running_host import RunningHost
 from tests.support.template_process import copy_tree
 
-PAGES = ("docs/http-api.md", "docs/streaming.md", "docs/schedules.md", "docs/forks.md")
+PAGES = (
+    "docs/reference/http-runs.md",
+    "docs/reference/streaming.md",
+    "docs/guides/schedules.md",
+    "docs/guides/forks.md",
+)
 
 
 @pytest.mark.slow
@@ -31,4 +36,9 @@ async def test_each_request_of_a_page_gets_what_the_page_shows(tmp_path: Path) -
                     assert is_shown(step.output, printed), f"{step.command}\n" + "\n".join(printed)
                     seen.append(name)
 
-    assert seen == ["docs/http-api.md"] * 2 + ["docs/streaming.md", "docs/schedules.md"] + ["docs/forks.md"] * 3
+    assert (
+        seen
+        == ["docs/reference/http-runs.md"] * 2
+        + ["docs/reference/streaming.md", "docs/guides/schedules.md"]
+        + ["docs/guides/forks.md"] * 3
+    )

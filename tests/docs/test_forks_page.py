@@ -1,4 +1,4 @@
-"""docs/forks.md: its request gets the answer that it shows, and its table has the fields."""
+"""docs/guides/forks.md: its request gets the answer that it shows, and its table has the fields."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.support.app.scripted import scripted_agent
 from tests.support.made_app import app_of, ask, served
 from tests.support.pages import code, page
 
-PAGE = page("docs/forks.md")
+PAGE = page("docs/guides/forks.md")
 
 
 @pytest.mark.behaviour("docs.examples-run")

@@ -1,4 +1,4 @@
-"""docs/getting-started.md, followed step by step in a clone; the cloud is left out."""
+"""docs/tutorials/getting-started.md, followed step by step in a clone; the cloud is left out."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ from tests.support.pages import code, page, part
 from tests.support.running_host import RunningHost
 from tests.support.template_process import copy_tree
 
-PAGE = page("docs/getting-started.md")
+PAGE = page("docs/tutorials/getting-started.md")
 OWN, TEST, CRASH, STREAM = (
     "## 2. Add an agent and a tool",
     "## 3. Test it without a model",

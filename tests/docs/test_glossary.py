@@ -1,4 +1,4 @@
-"""docs/glossary.md: the ids that it calls the same are the same."""
+"""docs/reference/glossary.md: the ids that it calls the same are the same."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.direct import DirectHost
 from tests.support.made_app import MEMORY, ask, served
 from tests.support.pages import page
 
-PAGE = page("docs/glossary.md")
+PAGE = page("docs/reference/glossary.md")
 
 
 @pytest.mark.behaviour("docs.glossary")

@@ -1,4 +1,4 @@
-"""docs/hosting.md: its example is an app of two agents, and what an update replaces is all that the library needs."""
+"""hosting.md: its example is an app of two agents, and what an update replaces is all that the library needs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.pages import ROOT, code, page, part
 
-PAGE = page("docs/hosting.md")
+PAGE = page("docs/reference/hosting.md")
 
 
 @pytest.mark.behaviour("docs.hosting")
@@ -33,7 +33,7 @@ def test_the_example_registers_both_agents_and_one_of_them_as_a_tool(
 @pytest.mark.behaviour("docs.hosting")
 def test_an_update_replaces_all_folders_that_the_library_imports() -> None:
     """What it imports of the clone stands in the command."""
-    update = part(PAGE, "## Update the library in your app")
+    update = part(page("docs/guides/packages.md"), "## Update the library in your app")
     replaced = set(re.findall(r"^    git rm -rq (.*)$", update, re.MULTILINE)[0].split())
     folders = {path.name for path in ROOT.iterdir() if (path / "__init__.py").is_file()}
     imported = {

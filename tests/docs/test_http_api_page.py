@@ -1,4 +1,4 @@
-"""The page of the HTTP contract names all that the code serves, and nothing else."""
+"""The pages of the HTTP contract name all that the code serves, and nothing else."""
 
 from __future__ import annotations
 
@@ -17,11 +17,13 @@ from hosting.http.schedule_routes import SCHEDULE_ROUTES, ShownSchedule
 from hosting.request.run_call import FIELDS, THREAD_ID_HEADERS, WAIT_HEADER
 from hosting.request.schedule_call import SCHEDULE_MEMBERS
 
-PAGE = (Path(__file__).parents[2] / "docs" / "http-api.md").read_text(encoding="utf-8")
-SECURITY = (Path(__file__).parents[2] / "docs" / "security.md").read_text(encoding="utf-8")
-SCHEDULES = (Path(__file__).parents[2] / "docs" / "schedules.md").read_text(encoding="utf-8")
-OPERATED = (Path(__file__).parents[2] / "docs" / "operations.md").read_text(encoding="utf-8")
-ROWS = re.findall(r"^\| `([a-z_]+)` \| (\d*) ?\|", PAGE, flags=re.MULTILINE)
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "http-runs.md").read_text(encoding="utf-8")
+ROUTED = (Path(__file__).parents[2] / "docs" / "reference" / "http-routes.md").read_text(encoding="utf-8")
+FAILED = (Path(__file__).parents[2] / "docs" / "reference" / "http-errors.md").read_text(encoding="utf-8")
+SECURITY = (Path(__file__).parents[2] / "docs" / "guides" / "security.md").read_text(encoding="utf-8")
+SCHEDULES = (Path(__file__).parents[2] / "docs" / "guides" / "schedules.md").read_text(encoding="utf-8")
+OPERATED = (Path(__file__).parents[2] / "docs" / "guides" / "operations.md").read_text(encoding="utf-8")
+ROWS = re.findall(r"^\| `([a-z_]+)` \| (\d*) ?\|", FAILED, flags=re.MULTILINE)
 
 
 @pytest.mark.behaviour("docs.error-codes")
@@ -47,7 +49,7 @@ def test_the_page_names_every_field_and_header(name: str) -> None:
 @pytest.mark.behaviour("docs.fields-and-routes")
 def test_the_page_has_exactly_the_routes() -> None:
     """In its table, each with its verb."""
-    listed = re.findall(r"^\| `([A-Z]+ [^`?]+)` \|", PAGE, flags=re.MULTILINE)
+    listed = re.findall(r"^\| `([A-Z]+ [^`?]+)` \|", ROUTED, flags=re.MULTILINE)
     assert sorted(listed) == sorted(str(route) for route in ROUTES)
 
 
@@ -80,7 +82,7 @@ def test_the_page_about_schedules_has_exactly_their_routes_and_fields() -> None:
 @pytest.mark.behaviour("docs.fields-and-routes")
 def test_the_page_about_memories_has_exactly_their_routes_and_fields() -> None:
     """And what it shows of a fact."""
-    page = (Path(__file__).parents[2] / "docs" / "memory.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "guides" / "memory.md").read_text(encoding="utf-8")
     listed = re.findall(r"^\| `([A-Z]+ [^`?]+)` \|", page, flags=re.MULTILINE)
 
     assert sorted(listed) == sorted(str(route) for route in MEMORY_ROUTES)

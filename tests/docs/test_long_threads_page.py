@@ -1,4 +1,4 @@
-"""docs/long-threads.md: its example runs, and what it says is logged is logged."""
+"""docs/explanation/long-threads.md: its example runs, and what it says is logged is logged."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from state.conversation import append_turn
 from tests.support.bench import ArmedArchive
 from tests.support.state_documents import a_request, a_response
 
-PAGE = (Path(__file__).parents[2] / "docs" / "long-threads.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "explanation" / "long-threads.md").read_text("utf-8")
 
 
 @pytest.mark.behaviour("archive.page")

@@ -1,4 +1,4 @@
-"""docs/observability.md: its set-up exports spans as it stands, its line is the one logged, its tables are whole."""
+"""observability.md: its set-up exports spans as it stands, its line is the one logged, its tables are whole."""
 
 import asyncio
 import importlib
@@ -15,7 +15,7 @@ from tests.support.carriers import APP, socket_api
 from tests.support.running_host import RunningHost
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = (ROOT / "docs" / "observability.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "guides" / "observability.md").read_text(encoding="utf-8")
 
 
 def block(kind: str) -> str:

@@ -1,4 +1,4 @@
-"""docs/one-turn.md names every function that a plain turn enters, as a real one does on the local host."""
+"""docs/contributing/one-turn.md names every function that a plain turn enters, as a real one does on the local host."""
 
 import itertools
 import json
@@ -11,7 +11,7 @@ import pytest
 
 from tests.support.template_process import ROOT, copy_tree
 
-PAGE = ROOT / "docs" / "one-turn.md"
+PAGE = ROOT / "docs" / "contributing" / "one-turn.md"
 MOST_FUNCTIONS = 343
 MOST_FILES = 70
 GUARD_SECONDS = 120

@@ -22,7 +22,7 @@ from tests.support.carriers import GUARD_SECONDS
 from tests.support.redis_server import RedisServer
 from tests.support.threads import accept, end
 
-PAGE = (Path(__file__).parents[2] / "docs" / "streaming.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "streaming.md").read_text(encoding="utf-8")
 ADDRESS = Address.of("Helper", "t1")
 
 

@@ -43,9 +43,9 @@ def small_clone(tmp_path: Path) -> Path:
         "docs/README.md",
         "samples/README.md",
     )
-    names = ("costs.md", "models.md", "tools.md", "durability.md")
+    names = ("reference/costs.md", "guides/models.md", "guides/tools.md", "explanation/why-it-is-safe.md")
     for path in (*first, *(f"docs/{name}" for name in names)):
-        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / path).write_text(f"# {path}\n", encoding="utf-8")
     rows = "".join(f"| [{name}]({name}) | it |\n" for name in names)
     (tmp_path / "docs" / "README.md").write_text(f"# Pages\n\n## All\n\n| page | about |\n| --- | --- |\n{rows}")
@@ -67,12 +67,12 @@ def test_every_page_is_in_the_site_under_its_own_path_and_so_is_what_draws_diagr
     """
     ended = build(clone)
     site = clone / "site" / "html"
-    pages = [path.relative_to(ROOT) for pattern in ("docs/*.md", "samples/*/*.md") for path in ROOT.glob(pattern)]
+    pages = [path.relative_to(ROOT) for pattern in ("docs/**/*.md", "samples/*/*.md") for path in ROOT.glob(pattern)]
     made = {path: path.with_suffix(".html") for path in pages}
     for path, page in made.items():
         if path.name == "README.md":
             made[path] = page.with_name("index.html")
-    drawn = (site / "docs" / "architecture.html").read_text(encoding="utf-8")
+    drawn = (site / "docs" / "explanation" / "architecture.html").read_text(encoding="utf-8")
 
     assert ended.returncode == 0, ended.stdout + ended.stderr
     assert [str(path) for path, page in made.items() if not (site / page).is_file()] == []
@@ -82,12 +82,12 @@ def test_every_page_is_in_the_site_under_its_own_path_and_so_is_what_draws_diagr
     if "npm is missing" in ended.stderr:
         pytest.skip("npm's registry cannot be reached")
     assert "globalThis" in (site / "mermaid.min.js").read_text(encoding="utf-8")
-    assert 'src="../mermaid.min.js"' in drawn
+    assert 'src="../../mermaid.min.js"' in drawn
 
 
 LOST = {
-    "a page, a file": {"costs.md": "nowhere.md", "models.md": "../infra/nowhere.bicep"},
-    "a heading": {"tools.md": "durability.md#nowhere"},
+    "a page, a file": {"reference/costs.md": "nowhere.md", "guides/models.md": "../../infra/nowhere.bicep"},
+    "a heading": {"guides/tools.md": "../explanation/why-it-is-safe.md#nowhere"},
 }
 
 

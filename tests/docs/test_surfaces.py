@@ -1,4 +1,4 @@
-"""What docs/README.md says of the surfaces, compared with what each of them has."""
+"""What docs/reference/surfaces.md says of the surfaces, compared with what each of them has."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.support.flows import text_flow
 from tests.support.made_app import app_of, triggers
 from tests.support.pages import page, part
 
-TABLE = part(page("docs/README.md"), "## What you reach where")
+TABLE = part(page("docs/reference/surfaces.md"), "# What you reach where")
 ROWS = [tuple(cell.strip() for cell in row.split("|")[1:5]) for row in TABLE.splitlines() if row.startswith("| ")][2:]
 PAGE = "\n".join(script.read_text(encoding="utf-8") for script in sorted(FOLDER.glob("*.js")))
 

@@ -1,4 +1,4 @@
-"""docs/waits.md: what it says of others is what their packages have, and what it says of us is what we do."""
+"""docs/reference/waits.md: what it says of others is what their packages have, and what it says of us is what we do."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from hosting.service.runs import PROTOCOL_WAIT_SECONDS
 from hosting.settings import read_settings
 from tests.support.pages import page, part
 
-PAGE = page("docs/waits.md")
+PAGE = page("docs/reference/waits.md")
 ROWS = [
     [cell.strip() for cell in row.split("|")[1:5]]
     for row in part(PAGE, "## Who gives up when").splitlines()

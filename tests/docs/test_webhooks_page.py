@@ -1,4 +1,4 @@
-"""docs/webhooks.md: the secret that it makes is one, and what it shows of a message is what its receiver gets."""
+"""notifications.md: the secret that it makes is one, and what it shows of a message is what its receiver gets."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from hosting.http.deliveries import WEBHOOK_ROUTES
 from hosting.service.deliveries import DeliveryState
 from tests.support.app.scripted import scripted_agent
 from tests.support.made_app import app_of, ask, served
-from tests.support.pages import code, page
+from tests.support.pages import code, page, part
 from tests.support.receiver import WEBHOOKS, receiving
 
-PAGE = page("docs/webhooks.md")
+PAGE = part(page("docs/guides/notifications.md"), "## Webhooks")
 
 
 async def test_a_receiver_gets_and_verifies_what_the_page_shows() -> None:

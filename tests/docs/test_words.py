@@ -1,4 +1,4 @@
-"""The words of pages and messages: one for each thing, as the field has it (docs/glossary.md)."""
+"""The words of pages and messages: one for each thing, as the field has it (docs/reference/glossary.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/workflows.md: its example is an app, and its first request gets an answer."""
+"""docs/guides/workflows.md: its example is an app, and its first request gets an answer."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ async def test_the_example_is_an_app_that_answers(tmp_path: Path, monkeypatch: p
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("AGENT_LOG", "memory")
     names: dict[str, Any] = {"__name__": "example"}
-    exec(code(page("docs/workflows.md"), "python")[0], names)
+    exec(code(page("docs/guides/workflows.md"), "python")[0], names)
 
     async with served(names["app"]) as (_, http):
         answer = await http.post("/api/workflows/Shout/run", json={"message": "hello"})
@@ -30,7 +30,7 @@ async def test_the_example_is_an_app_that_answers(tmp_path: Path, monkeypatch: p
 @pytest.mark.behaviour("docs.fields-and-routes")
 def test_the_page_has_exactly_the_routes_by_the_names_of_upstream() -> None:
     """In its table, each with its verb."""
-    rows = re.findall(r"^\| (`[A-Z]+ workflow/.+?`) \|", page("docs/workflows.md"), flags=re.MULTILINE)
+    rows = re.findall(r"^\| (`[A-Z]+ workflow/.+?`) \|", page("docs/guides/workflows.md"), flags=re.MULTILINE)
     listed = re.findall(r"`([A-Z]+ [^`]+)`", " ".join(rows))
 
     assert sorted(listed) == sorted(str(route) for route in (*INSTANCE_ROUTES, *SINGLE_ROUTES))

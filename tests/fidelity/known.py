@@ -1,4 +1,4 @@
-"""The differences that we want, each with its reason in docs/decisions.md, and those that are still to be mended.
+"""The differences that we want, each with its reason in decisions.md, and those that are still to be mended.
 
 Each has a row that shows it. The list is strict: a row that no longer differs takes its line out, and a difference that
 no line names fails the table.

@@ -146,7 +146,10 @@ def test_an_agent_that_cannot_be_hosted_is_refused(agents: list[Any], sentence: 
     [
         ("workflow", "A object is neither a Workflow nor a function that builds one. Give workflows=[build_review]."),
         ("workflows", "workflows takes a list of workflows, or of functions that build them."),
-        ("htp_auth_level", "AgentFunctionApp has no option 'htp_auth_level'. See docs/hosting.md for its options."),
+        (
+            "htp_auth_level",
+            "AgentFunctionApp has no option 'htp_auth_level'. See docs/reference/hosting.md for its options.",
+        ),
     ],
 )
 def test_an_option_that_is_not_served_is_refused(option: str, sentence: str) -> None:
@@ -163,7 +166,7 @@ def test_an_option_that_is_not_served_is_refused(option: str, sentence: str) -> 
     [
         ("entity_id", "An agent's entity is 'dafx-<agent name>' and cannot be named. Leave entity_id out."),
         ("workflow_name", "A workflow has its own name: WorkflowBuilder(name=...). Leave workflow_name out."),
-        ("mcp", "add_agent has no option 'mcp'. See docs/hosting.md for its options."),
+        ("mcp", "add_agent has no option 'mcp'. See docs/reference/hosting.md for its options."),
     ],
 )
 def test_an_agents_option_that_is_not_served_is_refused(option: str, sentence: str) -> None:

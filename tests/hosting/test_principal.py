@@ -245,7 +245,7 @@ def test_a_host_without_the_platforms_authentication_is_warned_once(capsys: pyte
     assert capsys.readouterr().err == (
         "principal=easy_auth() answers every request 401: WEBSITE_AUTH_ENABLED is not True, so App Service "
         "Authentication is off here. Turn it on for the function app; on the local host, use --principal NAME. See "
-        "docs/security.md.\n"
+        "docs/guides/security.md.\n"
     )
 
 

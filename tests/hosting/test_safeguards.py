@@ -69,7 +69,7 @@ def test_the_offline_model_is_refused_in_production() -> None:
 
     assert refused.value.detail == (
         "Agent 'assistant' uses OfflineChatClient, which is not for production. "
-        "Choose a model by AZURE_OPENAI_ENDPOINT, OPENAI_BASE_URL or OPENAI_API_KEY: docs/models.md."
+        "Choose a model by AZURE_OPENAI_ENDPOINT, OPENAI_BASE_URL or OPENAI_API_KEY: docs/guides/models.md."
     )
 
 

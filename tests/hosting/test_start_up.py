@@ -68,30 +68,31 @@ def indexed(folder: Path, environ: Mapping[str, str]) -> tuple[int, list[str]]:
         (
             PRODUCTION,
             "function_app.py, line 12: Agent 'assistant' uses OfflineChatClient, which is not for production. Choose a "
-            "model by AZURE_OPENAI_ENDPOINT, OPENAI_BASE_URL or OPENAI_API_KEY: docs/models.md.",
+            "model by AZURE_OPENAI_ENDPOINT, OPENAI_BASE_URL or OPENAI_API_KEY: docs/guides/models.md.",
         ),
         (
             {**LOCAL, "AGENT_LOG_DAYS": "0"},
             "function_app.py, line 12: Setting AGENT_LOG_DAYS is '0': input should be greater than or equal to 1. How "
             "many days the log keeps events that the stored conversation of a living thread holds too. See "
-            "docs/settings.md.",
+            "docs/reference/settings.md.",
         ),
         (
             {**PRODUCTION, "AGENT_LOG": "memory"},
             "function_app.py, line 12: AGENT_LOG is 'memory', which other instances cannot read, and threads belong to "
             "all of them. Leave AGENT_LOG out in production, which keeps the log in the app's storage account, or name "
-            "a Redis server. See docs/settings.md.",
+            "a Redis server. See docs/reference/settings.md.",
         ),
         (
             {**LOCAL, "OPENAI_MODEL": "small"},
             "agents/models.py, line 73: ModelSettingsError: OPENAI_MODEL is set, and OPENAI_BASE_URL or OPENAI_API_KEY "
             "is not: OpenAI or a server that speaks its protocol needs both. Set OPENAI_BASE_URL or OPENAI_API_KEY, or "
-            "remove OPENAI_MODEL to talk to the offline model. See docs/models.md.",
+            "remove OPENAI_MODEL to talk to the offline model. See docs/guides/models.md.",
         ),
         (
             {**LOCAL, "AzureFunctionsJobHost__extensions__durableTask__hubName": "x"},
             "function_app.py, line 12: extensions.durableTask.hubName of host.json is 'x': it must be 3 to 45 letters "
-            "and digits, a letter first, where %NAME% stands for an app setting. See docs/deploying.md.",
+            "and digits, a letter first, where %NAME% stands for an app setting. "
+            "See docs/reference/deployment.md.",
         ),
     ],
     ids=["offline-model", "setting", "store", "model", "host.json"],
@@ -114,42 +115,42 @@ def test_a_refusal_of_the_template_is_one_line_with_its_page(
         (
             {"function_app.py": "from hosting.budgets import Budget\n\nBudget()\n"},
             "function_app.py, line 3: A Budget has neither tokens nor a cost. Give tokens=..., or cost=... and "
-            "prices=... See docs/hosting.md.",
+            "prices=... See docs/reference/hosting.md.",
         ),
         (
             {"function_app.py": MADE.format("agents=[], enable_paeg=True")},
-            "function_app.py, line 3: AgentFunctionApp has no option 'enable_paeg'. See docs/hosting.md for its "
-            "options.",
+            "function_app.py, line 3: AgentFunctionApp has no option 'enable_paeg'. "
+            "See docs/reference/hosting.md for its options.",
         ),
         (
             {"function_app.py": AGENT.format(ONE) + MADE.format("agents=[one]") + "app.add_agent(one)\n"},
             "function_app.py, line 8: Two agents are named 'one' and 'one'; names are compared without case, a blank "
-            "like '_'. Rename one. See docs/hosting.md.",
+            "like '_'. Rename one. See docs/reference/hosting.md.",
         ),
         (
             {"function_app.py": MADE.format("wires=['a2b']")},
-            "function_app.py, line 3: There is no wire 'a2b'. Did you mean 'a2a'? See docs/hosting.md.",
+            "function_app.py, line 3: There is no wire 'a2b'. Did you mean 'a2a'? See docs/reference/hosting.md.",
         ),
         (
             {"function_app.py": "import hosting.start_up\nimport mine\n", "mine.py": "import not_there\n"},
             "mine.py, line 1: ModuleNotFoundError: No module named 'not_there'. Add its package to requirements.txt, "
-            "or correct the name. See docs/deploying.md.",
+            "or correct the name. See docs/guides/deploying.md.",
         ),
         (
             {"function_app.py": "import hosting.start_up\nimport mine\n", "mine.py": "x = 1\nx.y\n"},
-            "mine.py, line 2: AttributeError: 'int' object has no attribute 'y'. See docs/deploying.md.",
+            "mine.py, line 2: AttributeError: 'int' object has no attribute 'y'. See docs/guides/deploying.md.",
         ),
         (
             {"function_app.py": "import hosting.start_up\nimport mine\n", "mine.py": "x = 1\ndef (:\n"},
-            "mine.py, line 2: SyntaxError: invalid syntax. See docs/deploying.md.",
+            "mine.py, line 2: SyntaxError: invalid syntax. See docs/guides/deploying.md.",
         ),
         (
             {"function_app.py": "import hosting.start_up\n\nraise SystemExit\n"},
-            "function_app.py, line 3: SystemExit. See docs/deploying.md.",
+            "function_app.py, line 3: SystemExit. See docs/guides/deploying.md.",
         ),
         (
             {"function_app.py": "import hosting.start_up\n\nraise ValueError('two\\nlines')\n"},
-            "function_app.py, line 3: ValueError: two lines. See docs/deploying.md.",
+            "function_app.py, line 3: ValueError: two lines. See docs/guides/deploying.md.",
         ),
     ],
     ids=["top", "option", "add_agent", "wire", "package", "own", "syntax", "exit", "lines"],
@@ -184,9 +185,9 @@ def test_an_app_that_starts_prints_its_warnings_alone(tmp_path: Path) -> None:
         0,
         [
             "Set the app setting PYTHON_ENABLE_INIT_INDEXING to 1: without it no HTTP route is answered. See "
-            "docs/deploying.md.",
-            "There is no setting AGENT_LOGS, so it does nothing. Is AGENT_LOG meant? See docs/settings.md.",
-            "This app has no agents. Give agents=[...], or call add_agent(...). See docs/hosting.md.",
+            "docs/reference/deployment.md.",
+            "There is no setting AGENT_LOGS, so it does nothing. Is AGENT_LOG meant? See docs/reference/settings.md.",
+            "This app has no agents. Give agents=[...] or call add_agent(...). See docs/reference/hosting.md.",
         ],
     )
 
@@ -211,7 +212,7 @@ def test_the_local_host_says_once_what_the_app_has_printed(tmp_path: Path) -> No
 
     assert refused.returncode == failed.returncode == 1
     assert refused.stderr.splitlines() == [
-        f"{BEGIN}function_app.py, line 3: There is no wire 'a2b'. Did you mean 'a2a'? See docs/hosting.md."
+        f"{BEGIN}function_app.py, line 3: There is no wire 'a2b'. Did you mean 'a2a'? See docs/reference/hosting.md."
     ]
     assert failed.stderr.splitlines() == [
         f"Error: {folder / 'function_app.py'}, line 1: ValueError: no stock. Correct it."

@@ -54,7 +54,7 @@ def test_the_line_says_what_does_not_work_and_the_app_starts(capsys: pytest.Capt
 
     assert capsys.readouterr().err == (
         "Set the app setting PYTHON_THREADPOOL_THREAD_COUNT to 32: without it orchestrators and your own synchronous "
-        "functions share a handful of threads. See docs/deploying.md.\n"
+        "functions share a handful of threads. See docs/reference/deployment.md.\n"
     )
 
 
@@ -75,7 +75,7 @@ def test_a_misspelt_setting_is_named_with_the_nearest_known_one(
     report_unknown({**ALONE, name: "x", "AGENT_QUEUE_LIMIT": "3", "AGENTS_TEST_URL": "y"})
 
     assert capsys.readouterr().err == (
-        f"There is no setting {name}, so it does nothing. Is {nearest} meant? See docs/settings.md.\n"
+        f"There is no setting {name}, so it does nothing. Is {nearest} meant? See docs/reference/settings.md.\n"
     )
 
 

@@ -1,4 +1,4 @@
-"""docs/mcp.md shows the tool as it is."""
+"""docs/reference/mcp.md shows the tool as it is."""
 
 from __future__ import annotations
 
@@ -10,13 +10,12 @@ import pytest
 
 from hosting.app import AgentFunctionApp
 from hosting.service.runs import PROTOCOL_WAIT_SECONDS
-from tests.mcp.listed import PAGE
 from tests.mcp.node_packages import NodePackages
 from tests.support.app.scripted import scripted_agent
 from tests.support.direct import DirectHost
-from tests.support.pages import code, part
+from tests.support.pages import code, page, part
 
-TEXT = PAGE.read_text(encoding="utf-8")
+TEXT = page("docs/reference/mcp.md")
 pytestmark = pytest.mark.behaviour("mcp.page")
 
 

@@ -393,7 +393,7 @@ def test_what_cannot_be_checked_is_refused(both_installed: Path, app: Path, argu
 
 def test_every_check_has_a_case_and_a_row_in_the_page() -> None:
     """By its id."""
-    page = (ROOT / "docs" / "packages.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "commands.md").read_text(encoding="utf-8")
 
     assert {name for name, *_ in CASES} == set(IDS)
     assert [cells[0].strip("`") for cells in rows(page, "check")] == IDS

@@ -97,7 +97,7 @@ function_app.py:7: DurableAIAgent is not in durable_agent_host.
 function_app.py:9: create_agent_entity is not in durable_agent_host.
     It was imported from agent_framework_azurefunctions._entities.
 function_app.py:10: DurableAIAgentWorker is not in durable_agent_host.
-    Use AgentWorker, as console.md of the documentation says.
+    Use AgentWorker, as guides/console.md of the documentation says.
 function_app.py:15: the string 'agent_framework_azurefunctions._app.AgentFunctionApp' names Microsoft's package.
     Name ours, or leave it out.
 function_app.py:16: the agent-framework that durable-agent-host needs has no agent_framework.azure.NoSuchClient any

@@ -12,7 +12,7 @@ USERS = [
     ROOT / "function_app.py",
     *(path for top in ("agents", "samples") for path in sorted((ROOT / top).rglob("*.py"))),
 ]
-PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/*.md"), *ROOT.glob("samples/*/README.md")])
+PAGES = sorted([ROOT / "README.md", *ROOT.glob("docs/**/*.md"), *ROOT.glob("samples/*/README.md")])
 
 pytestmark = pytest.mark.behaviour("packages.public")
 

@@ -66,17 +66,20 @@ def test_the_files_of_a_new_app_name_nothing_that_only_a_clone_has(installed: Pa
 @pytest.mark.parametrize(
     ("source", "expected"),
     [
-        ("'See docs/settings.md.'\n", "'See {}settings.md.'\n"),
-        ("f'{x}. docs/a2a.md lists what is.'\n", "f'{x}. {}a2a.md lists what is.'\n"),
-        ("'docs/models.md says how', 'one of docs/models.md'\n", "'{}models.md says how', 'one of {}models.md'\n"),
-        ("x = 1  # docs/data.md\n", "x = 1  # {}data.md\n"),
-        ("'docs/settings.md', 'x/docs/settings.md is it'\n", None),
+        ("'See docs/reference/settings.md.'\n", "'See {}reference/settings.md.'\n"),
+        ("f'{x}. docs/reference/a2a.md lists what is.'\n", "f'{x}. {}reference/a2a.md lists what is.'\n"),
+        (
+            "'docs/guides/models.md says how', 'one of docs/guides/models.md'\n",
+            "'{}guides/models.md says how', 'one of {}guides/models.md'\n",
+        ),
+        ("x = 1  # docs/reference/data.md\n", "x = 1  # {}reference/data.md\n"),
+        ("'docs/reference/settings.md', 'x/docs/reference/settings.md is it'\n", None),
     ],
 )
 def test_a_page_has_its_address_where_that_is_known(source: str, expected: str | None) -> None:
     """Else its name; a string that is a path and no more stays one."""
     address = "https://example.org/blob/v1/docs/"
-    named = re.sub(r"\{\}([\w-]+\.md)", r"\1 of the documentation", expected or source)
+    named = re.sub(r"\{\}([\w/-]+\.md)", r"\1 of the documentation", expected or source)
 
     assert renamed(source, f"{address}{{}}") == (expected or source).replace("{}", address)
     assert renamed(source) == named

@@ -1,6 +1,6 @@
 """`python -m tests.recorded.compare [NAME ...]`: what the local host does like the real one, label by label.
 
-Prints N of M for each recording and every difference that the list in docs/local-host.md does not know; exits with 1
+Prints N of M for each recording and every difference that the list in recorded-exchanges.md does not know; exits with 1
 when there is one.
 """
 
@@ -110,11 +110,11 @@ def main(names: Sequence[str]) -> int:
 
 def _print(report: Report, known: Sequence[Known]) -> int:
     unknown, stale = report.unknown(known), report.stale(known)
-    print(f"{report}; {len(report.differences) - len(unknown)} differ as docs/local-host.md says")
+    print(f"{report}; {len(report.differences) - len(unknown)} differ as docs/contributing/recorded-exchanges.md says")
     for difference in unknown:
         print(f"\n{difference.label}\n{difference.text[:1000]}")
     for entry in stale:
-        print(f"\n{entry.label}: listed in docs/local-host.md, but it does not differ")
+        print(f"\n{entry.label}: listed in docs/contributing/recorded-exchanges.md, but it does not differ")
     return len(unknown) + len(stale)
 
 

@@ -1,4 +1,4 @@
-"""The list of known differences in docs/local-host.md, read back from its table."""
+"""The list of known differences in docs/contributing/recorded-exchanges.md, read back from its table."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from pathlib import Path
 
 from tests.support.running_host import ROOT
 
-PAGE = ROOT / "docs" / "local-host.md"
-HEADING = "## Recorded exchanges that come out differently"
+PAGE = ROOT / "docs" / "contributing" / "recorded-exchanges.md"
+HEADING = "# Recorded exchanges that come out differently"
 _ROW = re.compile(r"\| (?P<run>[\w. ]+) \| (?P<labels>.*) \| (?P<why>.*) \|")
 _LABEL = re.compile(r"`([^`]+)`")
 

@@ -85,5 +85,5 @@ def test_every_page_that_a_sample_links_is_there(page: Path) -> None:
 
 @pytest.mark.parametrize("name", APPS)
 def test_a_sample_has_the_template_s_own_host_json(name: str) -> None:
-    """Its reasons stand in docs/deploying.md, once for all."""
+    """Its reasons stand in docs/reference/deployment.md, once for all."""
     assert (SAMPLES / name / "host.json").read_bytes() == (ROOT / "host.json").read_bytes()

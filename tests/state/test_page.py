@@ -1,4 +1,4 @@
-"""docs/state.md: what it shows runs, and its tables are complete."""
+"""docs/reference/state.md: what it shows runs, and its tables are complete."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.support.dotnet_reader import faults
 from tests.support.dotnet_writer import rewritten
 from tests.support.state_documents import OWN_SCHEMA, PUBLIC_SCHEMA, a_request, a_response, conversation_of
 
-PAGE = (Path(__file__).parents[2] / "docs" / "state.md").read_text("utf-8")
+PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "state.md").read_text("utf-8")
 
 
 def block(language: str) -> str:
@@ -112,7 +112,7 @@ def test_the_page_names_what_dotnet_drops_and_it_does() -> None:
 @pytest.mark.behaviour("state.page")
 def test_the_page_says_that_approvals_come_before_another_package() -> None:
     """A call that waits stays open in the document: others see no result, and nothing of the request for approval."""
-    assert "Answer [approvals](approvals.md) before you hand a thread over" in PAGE
+    assert "Answer [approvals](../guides/approvals.md) before you hand a thread over" in PAGE
     call = Content.from_function_call("c1", "refund", arguments="{}")
     asked = Content.from_function_approval_request("a1", call)
     text = write(conversation_of((a_request("r1"), a_response("r1", asked))))

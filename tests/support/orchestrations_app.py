@@ -1,4 +1,4 @@
-"""The app of the page docs/orchestrations.md, in a folder: its code blocks behind scripted agents."""
+"""The app of the page docs/guides/orchestrations.md, in a folder: its code blocks behind scripted agents."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from tests.support.app_folder import make_app
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "orchestrations.md"
+PAGE = ROOT / "docs" / "guides" / "orchestrations.md"
 HOST = json.loads((ROOT / "tests" / "support" / "app" / "host.json").read_text(encoding="utf-8"))
 AGENTS = """\
 from tests.support.app.scripted import scripted_agent

@@ -1,4 +1,4 @@
-"""The tables of docs/deploying.md and docs/costs.md, held against the files that they tell of."""
+"""The tables of deploying.md, deployment.md and costs.md, held against the files that they tell of."""
 
 import json
 import re
@@ -10,8 +10,9 @@ import pytest
 from tests.support.page_tables import rows
 from tests.template.bicep import INFRA, ROOT, parsed
 
-DEPLOYING = (ROOT / "docs" / "deploying.md").read_text(encoding="utf-8")
-COSTS = (ROOT / "docs" / "costs.md").read_text(encoding="utf-8")
+DEPLOYING = (ROOT / "docs" / "guides" / "deploying.md").read_text(encoding="utf-8")
+DEPLOYMENT = (ROOT / "docs" / "reference" / "deployment.md").read_text(encoding="utf-8")
+COSTS = (ROOT / "docs" / "reference" / "costs.md").read_text(encoding="utf-8")
 DAYS, QUEUES, SECONDS_OF_A_DAY, MEMORY_GB = 30, 5, 86_400, 2
 COUNTED = ("batches", "queries", "reads", "kB up", "kB down")
 
@@ -34,14 +35,14 @@ def test_every_line_of_host_json_is_explained_with_its_value() -> None:
     """In the file's order or another; none is left out and none is of another version."""
     host = json.loads((ROOT / "host.json").read_text(encoding="utf-8"))
 
-    assert {cells[0].strip("`"): cells[1] for cells in rows(DEPLOYING, "key")} == dict(leaves(host))
+    assert {cells[0].strip("`"): cells[1] for cells in rows(DEPLOYMENT, "key")} == dict(leaves(host))
 
 
 def test_every_choice_of_a_deployment_stands_in_the_page_with_its_default() -> None:
     """By the variable that azd fills the parameter from."""
     parameters = json.loads((INFRA / "main.parameters.json").read_text(encoding="utf-8"))["parameters"].values()
     filled = [re.fullmatch(r"\${(\w+)(?:=(.*))?}", parameter["value"]) for parameter in parameters]
-    received = {cells[0].strip("`"): cells[1] for cells in rows(DEPLOYING, "name")}
+    received = {cells[0].strip("`"): cells[1] for cells in rows(DEPLOYMENT, "name")}
 
     assert set(received) == {found[1] for found in filled if found}
     assert {found[1]: found[2] for found in filled if found and found[2]}.items() <= received.items()

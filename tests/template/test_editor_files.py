@@ -30,7 +30,7 @@ def test_a_debugger_starts_the_local_host_or_finds_the_task_that_starts_the_real
 
 def test_the_mcp_settings_are_those_of_the_page_about_mcp() -> None:
     """In both shapes that clients read, at the endpoint of the local host."""
-    shown = [json.loads(block) for block in code(part(page("docs/mcp.md"), "## Connect a client"), "json")]
+    shown = [json.loads(block) for block in code(part(page("docs/reference/mcp.md"), "## Connect a client"), "json")]
 
     assert [set(block) for block in shown] == [{"servers"}, {"mcpServers"}]
     assert read(".vscode/mcp.json") == shown[0] == {"servers": shown[1]["mcpServers"]}

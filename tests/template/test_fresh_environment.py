@@ -14,7 +14,7 @@ from tests.support.seeds import IS_EXPLORING
 # What is compared there are our imports, which are the same on each Python.
 MEASURED_ON = "3.13"
 MEASURED_IMPORTS = 2
-# Above what docs/deploying.md says was measured, so that a busy machine does not fail it and a heavy import does.
+# Above what real-host.md says was measured, so that a busy machine does not fail it and a heavy import does.
 MOST_TIMES_STREAMING = 1.9
 # The packages that no app of this kind can do without, then the one that sends a response as it is made.
 DURABLE_AGENTS = "import azure.durable_functions; from agent_framework import Agent"
@@ -54,7 +54,7 @@ def test_the_deployed_tree_indexes_with_its_requirements_alone(
 def assert_imports_are_light(python: str, folder: Path, record_property: Callable[[str, object], None]) -> None:
     streaming, app = import_seconds(python, folder, (STREAMING, {}), (THE_APP, {}))
     text = f"Python {MEASURED_ON}: cold import {app:.2f} s, {app / streaming:.2f} times what each such app imports"
-    if IS_EXPLORING:  # for docs/deploying.md; nothing is compared with these
+    if IS_EXPLORING:  # for docs/contributing/real-host.md; nothing is compared with these
         durable, deployed = import_seconds(python, folder, (DURABLE_AGENTS, {}), (THE_APP, DEPLOYED))
         text += f", {app / durable:.2f} times that without the HTTP extension; as deployed {deployed:.2f} s"
     record_property("measured", text)

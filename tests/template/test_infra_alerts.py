@@ -76,7 +76,7 @@ def test_an_alert_counts_the_runs_that_it_names(name: str, counted: list[str]) -
 
 def test_every_alert_stands_in_the_page() -> None:
     """By the name that the mail has."""
-    page = (ROOT / "docs" / "observability.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "guides" / "observability.md").read_text(encoding="utf-8")
     metric = re.findall(r"^  name: '([\w-]+)'$", (INFRA / "app" / "alerts.bicep").read_text("utf-8"), re.MULTILINE)
 
     assert [cells[0].strip("`") for cells in rows(page, "alert")] == [*RULES, *metric]

@@ -118,7 +118,9 @@ def test_the_app_is_made_once_its_identity_may_use_what_the_settings_name() -> N
 @pytest.mark.behaviour("template.infra-settings")
 def test_a_setting_of_the_code_that_infra_leaves_out_has_its_row_in_docs() -> None:
     """Whoever runs the app on Azure sets it there, by hand."""
-    pages = "\n".join((ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("settings.md", "models.md"))
+    pages = "\n".join(
+        (ROOT / "docs" / name).read_text(encoding="utf-8") for name in ("reference/settings.md", "guides/models.md")
+    )
     left_out = (LIBRARY_SETTINGS | set(MODEL_SETTINGS)) - settings_of_the_app()
 
     assert left_out - set(re.findall(r"^\| `(\w+)` \|", pages, re.MULTILINE)) == set()

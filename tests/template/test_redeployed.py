@@ -1,4 +1,4 @@
-"""One version after another over the same data: docs/redeploying.md."""
+"""One version after another over the same data: docs/guides/redeploying.md."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ def test_the_template_lists_every_setting_of_the_code_and_nothing_that_nobody_re
 @pytest.mark.behaviour("template.settings-documented")
 def test_the_template_has_the_settings_of_the_model_first_and_the_library_s_commented_by_the_groups_of_docs() -> None:
     """A newcomer sees what to fill in, and finds what a setting means under the same heading."""
-    page = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "reference" / "settings.md").read_text(encoding="utf-8")
     tables = {
         heading: re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)
         for heading, text in re.findall(r"^## (.+)\n((?:(?!## ).*\n)*)", page, re.MULTILINE)
@@ -74,7 +74,7 @@ def test_the_template_has_the_settings_of_the_model_first_and_the_library_s_comm
 @pytest.mark.behaviour("template.settings-documented")
 def test_no_page_names_a_setting_that_does_nothing() -> None:
     """In a table or a sentence: one that neither the code reads by its name, nor the library by its member."""
-    pages = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md"))
+    pages = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs").rglob("*.md"))
     source = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "hosting").rglob("*.py"))
     rows = {name for name in re.findall(r"^\| `(\w+)` \|", pages, re.MULTILINE) if SETTING.fullmatch(name)}
 
@@ -88,7 +88,7 @@ def test_no_page_names_a_setting_that_does_nothing() -> None:
 @pytest.mark.behaviour("template.settings-documented")
 def test_a_table_in_docs_has_a_row_for_every_setting() -> None:
     """A row begins with the setting's name in backquotes."""
-    pages = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs").glob("*.md"))
+    pages = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "docs").rglob("*.md"))
 
     assert settings_in_code() - set(re.findall(r"^\| `(\w+)` \|", pages, re.MULTILINE)) == set()
 

@@ -27,7 +27,7 @@ async def test_a_start_shows_the_model_the_agents_and_a_request_that_asks_one(tm
     printed = [re.sub(r"\d+(?= more with)", "N", line) for line in app.printed[2:]]
     assert printed == [
         "Model: offline, for development only. Choose a model by AZURE_OPENAI_ENDPOINT, OPENAI_BASE_URL or "
-        "OPENAI_API_KEY: docs/models.md.",
+        "OPENAI_API_KEY: docs/guides/models.md.",
         "",
         "Functions:",
         "",
@@ -60,7 +60,9 @@ async def test_a_start_names_another_model_and_a_misspelt_setting(tmp_path: Path
 
     assert "Model: small at http://127.0.0.1:9/v1/\n" in printed
     for name, nearest in (("OPENAI_MODEL_NAME", "OPENAI_MODEL"), ("AZURE_OPENAI_MODLE", "AZURE_OPENAI_MODEL")):
-        assert f"There is no setting {name}, so it does nothing. Is {nearest} meant? See docs/models.md." in printed
+        assert (
+            f"There is no setting {name}, so it does nothing. Is {nearest} meant? See docs/guides/models.md." in printed
+        )
     assert printed.count("There is no setting") == 2
 
 

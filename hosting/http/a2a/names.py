@@ -93,7 +93,7 @@ def route_of(method: str, path: str) -> Route:
     name, _, rest = path.rstrip("/").partition("/")
     route = {"": RPC, _CARD: CARD}.get(rest) if name else None
     if route is None:
-        raise UnknownPathError(f"{method} {path[:80]!r} is not served here. docs/a2a.md lists what is.")
+        raise UnknownPathError(f"{method} {path[:80]!r} is not served here. docs/reference/a2a.md lists what is.")
     if route.method != method:
         raise MethodNotAllowedError(f"{method} is not served at {path[:80]!r}. Send {route.method}.")
     return route

@@ -116,7 +116,7 @@ def operation_of(method: str, path: str) -> Route:
     if found:
         methods = " or ".join(route.method for route in found)
         raise MethodNotAllowedError(f"{method} is not served at {path[:80]!r}. Send {methods}.")
-    raise UnknownPathError(f"{method} {path[:80]!r} is not served here. docs/responses.md lists what is.")
+    raise UnknownPathError(f"{method} {path[:80]!r} is not served here. docs/reference/responses.md lists what is.")
 
 
 def parts_of(route: Route, path: str) -> dict[str, str] | None:

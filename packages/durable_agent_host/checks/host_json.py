@@ -14,7 +14,7 @@ FILE = "host.json"
 BUNDLE = "Microsoft.Azure.Functions.ExtensionBundle"
 RANGE = "[4.*, 5.0.0)"
 _NEEDED = (4, 29)
-"""The bundle that has the MCP extension's release, as docs/deploying.md says."""
+"""The bundle that has the MCP extension's release, as docs/reference/deployment.md says."""
 _RUN_SECONDS, _SPARE_SECONDS = 300, 25
 _DURABLE = ("extensions", "durableTask")
 _WANTED = (

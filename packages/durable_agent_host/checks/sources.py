@@ -37,7 +37,7 @@ def anonymous_http(app: AppFolder) -> Iterator[Found]:
             yield (
                 f"{name}:{call.lineno}",
                 "http_auth_level is ANONYMOUS, and in production the app does not start so. Leave it out, or give "
-                "principal=... (docs/security.md).",
+                "principal=... (docs/guides/security.md).",
             )
 
 

@@ -1,4 +1,4 @@
-"""The program of docs/console.md, run as it stands."""
+"""The program of docs/guides/console.md, run as it stands."""
 
 import os
 import re
@@ -11,7 +11,7 @@ import pytest
 from tests.hosting.console.task_hub import task_hub
 
 ROOT = Path(__file__).resolve().parents[3]
-PAGE = (ROOT / "docs" / "console.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "guides" / "console.md").read_text(encoding="utf-8")
 BEFORE = """\
 import sys
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 
 import httpx
 import pytest
@@ -13,10 +12,11 @@ from hosting.ports import OrchestrationStatus
 from hosting.tools import Engine, Orchestrations, ToolCall
 from tests.support.app_folder import make_app
 from tests.support.instances import GUARD_SECONDS, Instances
-from tests.support.orchestrations_app import HOST, page_blocks
+from tests.support.orchestrations_app import HOST
+from tests.support.pages import code, page, part
 from tests.support.running_host import RunningHost
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "long-running-tools.md"
+PAGE = part(page("docs/guides/tools.md"), "## Work that takes longer than a run")
 BETWEEN = """
 from agent_framework import Agent
 
@@ -58,7 +58,7 @@ def tools_of(client: NotedClient, call_key: str = "r-1-1.call") -> Orchestration
 @pytest.fixture(scope="module")
 def host(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningHost]:
     """One process of the page's app."""
-    first, second = page_blocks(PAGE)
+    first, second = code(PAGE, "python")
     source = "\n".join([first, BETWEEN, second])
     with RunningHost(make_app(tmp_path_factory.mktemp("page"), source, host=HOST)) as running:
         yield running

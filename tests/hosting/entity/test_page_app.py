@@ -1,4 +1,4 @@
-"""The orchestrations of docs/orchestrations.md, on the local host."""
+"""The orchestrations of docs/guides/orchestrations.md, on the local host."""
 
 import json
 import re

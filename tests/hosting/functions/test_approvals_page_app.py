@@ -1,4 +1,4 @@
-"""The app of the page docs/approvals.md: its code blocks around a scripted clerk, on the local host."""
+"""The app of the page docs/guides/approvals.md: its code blocks around a scripted clerk, on the local host."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.support.running_host import RunningHost
 
 pytestmark = pytest.mark.slow
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "approvals.md"
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "guides" / "approvals.md"
 BEFORE = """
 class payments:
     @staticmethod

@@ -1,4 +1,4 @@
-"""`busy`, over HTTP: what becomes of a request whose thread has a run that has not ended (http-api.md)."""
+"""`busy`, over HTTP: what becomes of a request whose thread has a run that has not ended (http-runs.md)."""
 
 from __future__ import annotations
 

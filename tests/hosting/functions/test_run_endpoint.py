@@ -1,4 +1,4 @@
-"""`POST agents/<name>/run` and the run's status route, as docs/http-api.md promises them."""
+"""`POST agents/<name>/run` and the run's status route, as docs/reference/http-runs.md promises them."""
 
 import uuid
 

@@ -141,5 +141,5 @@ def test_an_app_without_agents_is_warned(capsys: pytest.CaptureFixture[str]) -> 
     app_of(scripted_agent("Joker")).get_functions()
 
     assert capsys.readouterr().err == (
-        "This app has no agents. Give agents=[...], or call add_agent(...). See docs/hosting.md.\n"
+        "This app has no agents. Give agents=[...] or call add_agent(...). See docs/reference/hosting.md.\n"
     )

@@ -1,4 +1,4 @@
-"""The reader that docs/streaming.md shows, in a headless Chromium, against a worker that is starting again."""
+"""The reader that streaming.md shows, in a headless Chromium, against a worker that is starting again."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ async def evaluated(server: BrokenStream, script: str) -> object:
 @pytest.mark.behaviour("streams.starting-again")
 async def test_the_page_s_reader_goes_on_behind_a_500_of_a_worker_that_starts_again() -> None:
     """Each event comes once, over three connections, and it ends with the run."""
-    (reader,) = READER.findall((DOCS / "streaming.md").read_text(encoding="utf-8"))
+    (reader,) = READER.findall((DOCS / "reference" / "streaming.md").read_text(encoding="utf-8"))
     script = f"""(async () => {{
         {reader}
         const seen = []

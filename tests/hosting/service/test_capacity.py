@@ -20,7 +20,7 @@ from tests.support.bench import ADDRESS, Bench
 
 LIMIT = 4096
 TELLERS = ("hosting.service.archiving", "hosting.runner.hosted_agent")
-PAGE = (Path(__file__).parents[3] / "docs" / "state.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[3] / "docs" / "reference" / "state.md").read_text(encoding="utf-8")
 
 
 @pytest.fixture

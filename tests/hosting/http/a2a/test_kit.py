@@ -1,4 +1,4 @@
-"""What the protocol's test kit wants of an agent made for it, and cannot be asked of another (docs/a2a.md)."""
+"""What the protocol's test kit wants of an agent made for it, and cannot be asked of another (test-kits.md)."""
 
 from __future__ import annotations
 

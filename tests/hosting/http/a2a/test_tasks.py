@@ -21,7 +21,7 @@ from tests.support.app.scripted import scripted_agent
 from tests.support.flows import asking_flow
 from tests.support.made_app import app_of, triggers
 
-PAGE = (Path(__file__).parents[4] / "docs" / "a2a.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[4] / "docs" / "reference" / "a2a.md").read_text(encoding="utf-8")
 PICTURE = "iVBORw0KGgo="
 
 FUNCTION_KEY = {

@@ -14,7 +14,7 @@ from tests.support.app.scripted import scripted_agent
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.made_app import app_of, triggers
 
-PAGE = (Path(__file__).parents[4] / "docs" / "ag-ui.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[4] / "docs" / "reference" / "ag-ui.md").read_text(encoding="utf-8")
 IDS = {"threadId": "t", "runId": "r"}
 
 

@@ -21,7 +21,7 @@ from tests.support.app.scripted import scripted_agent
 from tests.support.made_app import app_of, triggers
 from tests.support.strictly import strictly
 
-PAGE = (Path(__file__).parents[4] / "docs" / "responses.md").read_text(encoding="utf-8")
+PAGE = (Path(__file__).parents[4] / "docs" / "reference" / "responses.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.behaviour("responses.named")
