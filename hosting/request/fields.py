@@ -44,6 +44,10 @@ DECISION_FIELDS: Mapping[str, Schema] = {
         ),
     },
 }
+STANDING: Schema = {
+    "if": {"properties": {"approved": {"const": False}}, "required": ["approved"]},
+    "then": {"properties": {"always": {"type": "null"}}},
+}
 ANSWER_FIELDS: Mapping[str, Schema] = {
     **DECISION_FIELDS,
     VALUE: {"description": "The answer to what an executor of a workflow asks, by its answer_schema."},

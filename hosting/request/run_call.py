@@ -32,6 +32,7 @@ from hosting.request.fields import (
     ANSWER_FIELDS,
     DECISION_FIELDS,
     REQUEST_FIELDS,
+    STANDING,
     TRUTH_SCHEMA,
     TRUTH_WORD,
     VALUE,
@@ -237,16 +238,8 @@ class JsonBody:
         return json_fields(call.body, self.members.keys())
 
 
-_ONLY_APPROVALS_STAND: Schema = {
-    "if": {"properties": {"approved": {"const": False}}, "required": ["approved"]},
-    "then": {"properties": {"always": {"type": "null"}}},
-}
-DECISION = JsonBody(
-    {**DECISION_FIELDS, **WAIT_MEMBERS}, ("approved",), '{"approved": true}', together=_ONLY_APPROVALS_STAND
-)
-WORKFLOW_ANSWER = JsonBody(
-    {**ANSWER_FIELDS, **WAIT_MEMBERS}, (), '{"approved": true}', ("approved", VALUE), _ONLY_APPROVALS_STAND
-)
+DECISION = JsonBody({**DECISION_FIELDS, **WAIT_MEMBERS}, ("approved",), '{"approved": true}', together=STANDING)
+WORKFLOW_ANSWER = JsonBody({**ANSWER_FIELDS, **WAIT_MEMBERS}, (), '{"approved": true}', ("approved", VALUE), STANDING)
 
 
 def parse_decision(call: RawRequest, approval_id: str, most_bytes: int, body: JsonBody) -> AnswerRequest:
