@@ -156,6 +156,8 @@ def _compaction_in(messages: Sequence[Message]) -> dict[str, Any]:
     A message of the thread is named by its position, and one that the run added by its number: it will stand behind
     those of the thread, the last of which is at `after`.
     """
+    if not any(_MARKS & message.additional_properties.keys() for message in messages):
+        return {}
     positions = [position_of(message) for message in messages if is_of_thread(message)]
     number = sum(not is_of_thread(message) and not _is_summary(message) for message in messages)
     excluded: list[Any] = []

@@ -42,6 +42,8 @@ def _is_whole(messages: Sequence[Message]) -> bool:
     used: set[str] = set()
     waiting: set[str] = set()
     for message in messages:
+        if len(message.contents) == 1 and message.contents[0].type == "text" and not waiting:
+            continue
         results = [content.call_id or "" for content in message.contents if content.type == "function_result"]
         if not message.contents or not waiting.issuperset(results) or len(set(results)) < len(results):
             return False
