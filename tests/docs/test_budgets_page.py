@@ -48,7 +48,7 @@ def test_each_app_of_the_page_starts(monkeypatch: pytest.MonkeyPatch) -> None:
 async def test_a_budget_to_try_ends_the_run_that_the_page_says(monkeypatch: pytest.MonkeyPatch) -> None:
     """By the sentence that stands there."""
     monkeypatch.setenv("AGENT_LOG", "memory")
-    (step,) = steps_in(PAGE.partition("### What counts")[0])
+    (step,) = steps_in(PAGE.partition("## What counts")[0])
     (asked,) = re.findall(r'-d "(.*)"', step.command)
     (tokens,) = re.findall(r"`budget=Budget\(tokens=(\d+)\)`", PAGE)
     app = AgentFunctionApp(agents=[create_assistant(OfflineChatClient())], budget=Budget(tokens=int(tokens)))
