@@ -2,7 +2,7 @@
 
 Zensical makes it, and fails at a link to a page or a heading that is not there. It reads one folder, so the pages are
 copied into `site/pages/` as they lie in the clone, with what they link to. docs/README.md is the table of contents: its
-headings are the parts, its rows the pages.
+headings are the parts, the links of its rows the pages.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ PAGES = ("*.md", "docs/**/*.md", "samples/README.md", "samples/*/README.md")
 # What only GitHub shows: badges, and the word that colours a quotation.
 ON_GITHUB = re.compile(r"^\[!\[.*\n|^> \[!\w+\]\n", re.MULTILINE)
 LINK = re.compile(r"\[([^\]]*)\]\((?!https?:|#)([^)#]+)(#[^)]*)?\)")
-PART = re.compile(r"^## (.+)$|^\| \[[^\]]+\]\(([\w/-]+\.md)\) \|", re.MULTILINE)
+PART = re.compile(r"^## (.+)$|^(\| .+)$", re.MULTILINE)
 # Anchors as GitHub makes them, on which the pages are read too.
 EXTENSIONS = """
 [project.markdown_extensions.toc]
@@ -112,11 +112,11 @@ def bring_mermaid(pages: Path) -> bool:
 def configuration(clone: Path, scripts: list[str]) -> str:
     """What the generator is told: where to read and write, the parts of docs/README.md, and nothing of Google's."""
     parts: dict[str, list[str]] = {}
-    for part, page in PART.findall((clone / "docs" / "README.md").read_text(encoding="utf-8")):
+    for part, row in PART.findall((clone / "docs" / "README.md").read_text(encoding="utf-8")):
         if part:
             parts[part] = []
         else:
-            list(parts.values())[-1].append(f"docs/{page}")
+            list(parts.values())[-1].extend(f"docs/{target}" for _, target, _ in LINK.findall(row))
     samples = sorted(str(path.relative_to(clone).as_posix()) for path in clone.glob("samples/*/README.md"))
     nav = [
         "README.md",

@@ -4,7 +4,7 @@ BEHAVIOURS = {
     "docs.error-codes": "Every error code stands in docs/reference/http-errors.md with its status, and no other.",
     "docs.commands-work": "Every command of a page exists, and needs no activated environment; "
     "commands.md has those of dev.py and of the library.",
-    "docs.durability": "Each row of what is killed on why-it-is-safe.md and architecture.md is a promise of "
+    "docs.durability": "Each row of the tables of why-it-is-safe.md and crash-points.md is a promise of "
     "this manifest and links a test that shows it.",
     "docs.fields-and-routes": "Every route stands in docs/reference/http-routes.md, every field and header in "
     "http-runs.md.",

@@ -1,4 +1,4 @@
-"""why-it-is-safe.md and architecture.md: each row of their tables is a promise, and links a test of it."""
+"""why-it-is-safe.md and crash-points.md: each row of their tables is a promise, and links a test of it."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ ROWS = {
     "three times by the same message": "turn.crashing-message-ends",
 }
 
-# What promises each row of architecture.md.
+# What promises each row of crash-points.md.
 FOUND = {
     "the caller's process, before the first append": "http.idempotent-after-crash",
     "after it, before its signal was taken": "service.promises",
@@ -79,9 +79,9 @@ def test_each_row_of_the_table_is_a_promise_and_links_a_test_that_shows_it() -> 
 
 
 @pytest.mark.behaviour("docs.durability")
-def test_each_row_of_what_a_crash_finds_is_a_promise_and_links_a_test_that_shows_it() -> None:
+def test_each_crash_point_is_a_promise_and_links_a_test_that_shows_it() -> None:
     """By the mark in the linked file."""
-    table = rows(page("docs/explanation/architecture.md"), "killed, lost or paused")
+    table = rows(page("docs/contributing/crash-points.md"), "killed, lost or paused")
     linked = {killed: re.findall(r"\]\(\.\./\.\./([^)]+)\)", shown) for killed, _, _, shown in table}
 
     assert list(linked) == list(FOUND)
