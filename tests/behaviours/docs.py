@@ -14,6 +14,8 @@ BEHAVIOURS = {
     "is not there.",
     "docs.getting-started": "Each command of getting-started.md prints what it shows, and its test passes; the "
     "cloud is left out.",
+    "docs.tutorials": "Each command of the other tutorials prints what it shows, and what they have their reader make "
+    "works in a browser, over a killed server too.",
     "docs.tools": "The tools of docs/guides/tools.md do what it says of them.",
     "docs.workflows": "The first app of docs/guides/workflows.md is one, and answers.",
     "docs.hosting": "The app of hosting.md serves its two agents, and an update as in docs/guides/packages.md "

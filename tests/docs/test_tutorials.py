@@ -1,0 +1,160 @@
+"""The tutorials of docs/tutorials/ beside the first one, followed step by step in a clone; the cloud is left out."""
+
+import re
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from playwright.async_api import Page, expect
+
+from tests.support.browsing import a_browser, needs_browser
+from tests.support.console_blocks import Step, is_shown, steps_in, typed
+from tests.support.pages import code, page, part
+from tests.support.running_host import RunningHost
+from tests.support.template_process import copy_tree
+
+CHAT, APPROVAL = page("docs/tutorials/a-chat-page.md"), page("docs/tutorials/an-approval.md")
+REASON = "Ask for the receipt first."
+
+pytestmark = [pytest.mark.slow(seconds=15), pytest.mark.behaviour("docs.tutorials")]
+needs_curl = pytest.mark.skipif(shutil.which("curl") is None, reason="the pages' commands use curl")
+
+
+def make_chat_page(clone: Path) -> None:
+    """Make the file of the page, and add its function to function_app.py."""
+    copy_tree(clone)
+    (function,), (html,) = code(CHAT, "python"), code(CHAT, "html")
+    with (clone / "function_app.py").open("a", encoding="utf-8") as app:
+        app.write(f"\n\n{function}")
+    (clone / "chat.html").write_text(html, encoding="utf-8")
+
+
+def make_clerk(clone: Path) -> None:
+    """Make the agent of the page, and change function_app.py as it says."""
+    copy_tree(clone)
+    agent, app = code(APPROVAL, "python")
+    (clone / "agents" / "clerk.py").write_text(agent, encoding="utf-8")
+    line, _, call = app.strip().partition("\n\n")
+    text = (clone / "function_app.py").read_text(encoding="utf-8")
+    (old,) = re.findall(r"^app = .*$", text, re.MULTILINE)
+    text = text.replace(old, call).replace("\nfrom agents", f"\n{line}\nfrom agents", 1)
+    (clone / "function_app.py").write_text(text, encoding="utf-8")
+
+
+def start_again(clone: Path, origin: str) -> RunningHost:
+    """Return a host of the clone at the address of one that has ended."""
+    return RunningHost(clone, "--port", origin.rpartition(":")[2])
+
+
+async def check(step: Step, origin: str) -> None:
+    printed = await typed(step, origin)
+    assert is_shown(step.output, printed), f"{step.command}\n" + "\n".join(printed)
+
+
+@needs_curl
+@needs_browser
+async def test_the_chat_page_answers_is_loaded_again_and_outlives_the_server(tmp_path: Path) -> None:
+    """What the page shows is what the tutorial prints; nothing is asked of another server."""
+    make_chat_page(tmp_path)
+    (served,) = steps_in(CHAT)
+    (asked,), (after,) = code(part(CHAT, "## 2. Talk"), "text"), code(part(CHAT, "## 4. Kill the server"), "text")
+    first, second = (block.splitlines() for block in (asked, after))
+    urls: list[str] = []
+
+    with RunningHost(tmp_path) as host:
+        origin = host.origin
+        await check(served, origin)
+        async with a_browser() as browser:
+            shown = await browser.new_page()
+            shown.on("request", lambda request: urls.append(request.url))
+            await shown.goto(f"{origin}/api/chat")
+            await shown.fill("input", first[0].removeprefix("You: "))
+            await shown.press("input", "Enter")
+            await expect(shown.locator("p")).to_have_text(first)
+            await shown.reload()
+            await expect(shown.locator("p")).to_have_text(first)
+            host.stop()
+            await shown.fill("input", second[0].removeprefix("You: "))
+            await shown.press("input", "Enter")
+            await expect(shown.locator("p").last).to_have_text("...")
+            with start_again(tmp_path, origin):
+                await expect(shown.locator("p")).to_have_text([*first, *second], timeout=20_000)
+                await shown.reload()
+                await expect(shown.locator("p")).to_have_text([*first, *second])
+                messages = await requested(
+                    "GET", f"{origin}/api/agents/assistant/threads/{await thread_of(shown)}/messages"
+                )
+
+    assert [entry["type"] for entry in messages.json()["entries"]] == ["request", "response"] * 2
+    assert [url for url in urls if not url.startswith(origin)] == []
+
+
+@needs_browser
+async def test_the_chat_page_shows_an_answer_that_came_while_it_was_closed_once(tmp_path: Path) -> None:
+    """The message that it had sent is the newest of the thread then; a refusal is a line too."""
+    make_chat_page(tmp_path)
+    with RunningHost(tmp_path) as host:
+        async with a_browser() as browser:
+            shown = await browser.new_page()
+            await shown.goto(f"{host.origin}/api/chat")
+            run = {"key": "k", "message": "What is the weather in Rome?"}
+            address = f"{host.origin}/api/agents/assistant/run?thread_id={await thread_of(shown)}"
+            answer = await requested("POST", address, content=run["message"], headers={"Idempotency-Key": "k"})
+            await shown.evaluate("run => { localStorage.run = JSON.stringify(run) }", run)
+            await shown.reload()
+            await expect(shown.locator("p")).to_have_text([f"You: {run['message']}", answer.text.strip()])
+            await expect(shown.locator("button")).to_be_enabled()
+            await shown.fill("input", " ")
+            await shown.press("input", "Enter")
+            await expect(shown.locator("p").last).to_contain_text("message is blank")
+
+
+@needs_curl
+async def test_the_approval_waits_over_a_restart_and_is_decided_once(tmp_path: Path) -> None:
+    """Each command prints what the page shows."""
+    make_clerk(tmp_path)
+    asks, listed, refused, approves, too_late = steps_in(APPROVAL)
+
+    with RunningHost(tmp_path) as host:
+        origin = host.origin
+        await check(asks, origin)
+        host.stop()
+    with start_again(tmp_path, origin):
+        await check(listed, origin)
+        waiting = await requested("GET", f"{origin}/api/agents/clerk/threads/first/approvals")
+        (approval,) = waiting.json()["approvals"]
+        await check(refused, origin)
+        for step in (approves, approves, too_late):
+            await check(replace(step, command=step.command.replace("/ID ", f"/{approval['id']} ")), origin)
+
+
+@needs_browser
+async def test_the_page_refuses_the_call_with_the_reason_of_the_tutorial(tmp_path: Path) -> None:
+    """By the buttons that it names."""
+    make_clerk(tmp_path)
+    (message,) = re.findall(r"send `(Call refund[^`]*)`", APPROVAL)
+    assert f'"{REASON}"' in APPROVAL
+    with RunningHost(tmp_path) as host:
+        async with a_browser() as browser:
+            shown = await browser.new_page()
+            await shown.goto(f"{host.origin}/api/ui/#/clerk/second")
+            await shown.get_by_label("Message", exact=True).fill(message)
+            await shown.keyboard.press("Enter")
+            await expect(shown.get_by_role("button", name="Approve")).to_be_visible()
+            await shown.get_by_role("button", name="Refuse").click()
+            await shown.get_by_label("Reason").fill(REASON)
+            await shown.keyboard.press("Enter")
+            await expect(shown.get_by_text(f"Reason: {REASON}").first).to_be_visible()
+
+
+async def requested(method: str, url: str, **options: Any) -> httpx.Response:
+    async with httpx.AsyncClient(timeout=20) as http:
+        return await http.request(method, url, **options)
+
+
+async def thread_of(shown: Page) -> str:
+    """Return the thread's id that the page keeps."""
+    return str(await shown.evaluate("localStorage.thread"))
