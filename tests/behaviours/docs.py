@@ -30,6 +30,7 @@ BEHAVIOURS = {
     "docs.glossary": "The ids that docs/reference/glossary.md calls the same are the same.",
     "docs.cited-pages": "Each page that the code, its tests or this manifest cite exists.",
     "docs.words": "Pages and messages have one word for each thing, and none of a private dialect.",
+    "docs.plain": "No page or message has a sentence of more than 30 words, and no page a word that stands for a noun.",
     "docs.examples-run": "The requests at the top of http-runs.md, streaming.md and forks.md get what "
     "these pages show.",
 }

@@ -56,13 +56,13 @@ FOUND = {
     "during a deletion, after the tombstone": "erasure.nothing-is-left",
     "the host, between an episode's messages and its history": "orchestrations.repeated-episode",
     "the process that sends a [webhook](../guides/notifications.md#when-a-receiver-hangs) "
-    "whose receiver hangs": "webhooks.apart",
+    "to a receiver that hangs": "webhooks.apart",
     "the log, away before the first append": "turn.log-down",
     "the log, away while an agent runs": "service.outage",
     "the log of a document that was restored without it": "thread.document",
     "one call of the log: refused, late or unanswered": "log.unknown",
     "an older version of the app, beside a newer one": "groups.versions",
-    "everybody who could end a run": "service.lost-runs",
+    "all processes that could end a run": "service.lost-runs",
 }
 
 
