@@ -8,7 +8,7 @@ from typing import Any
 
 import httpx
 import pytest
-from playwright.async_api import Page, expect
+from playwright.async_api import expect
 
 from tests.support.browsing import a_browser, needs_browser
 from tests.support.console_blocks import Step, is_shown, steps_in, typed
@@ -17,6 +17,7 @@ from tests.support.running_host import RunningHost
 from tests.support.template_process import copy_tree
 
 CHAT, APPROVAL = page("docs/tutorials/a-chat-page.md"), page("docs/tutorials/an-approval.md")
+GUARD_MS = 20_000.0
 REASON = "Ask for the receipt first."
 
 pytestmark = [pytest.mark.slow(seconds=15), pytest.mark.behaviour("docs.tutorials")]
@@ -56,7 +57,7 @@ async def check(step: Step, origin: str) -> None:
 
 @needs_curl
 @needs_browser
-async def test_the_chat_page_answers_is_loaded_again_and_outlives_the_server(tmp_path: Path) -> None:
+async def test_the_chat_page_answers_is_loaded_again_and_outlives_a_killed_server(tmp_path: Path) -> None:
     """What the page shows is what the tutorial prints; nothing is asked of another server."""
     make_chat_page(tmp_path)
     (served,) = steps_in(CHAT)
@@ -81,14 +82,21 @@ async def test_the_chat_page_answers_is_loaded_again_and_outlives_the_server(tmp
             await shown.press("input", "Enter")
             await expect(shown.locator("p").last).to_have_text("...")
             with start_again(tmp_path, origin):
-                await expect(shown.locator("p")).to_have_text([*first, *second], timeout=20_000)
+                await expect(shown.locator("p")).to_have_text([*first, *second], timeout=GUARD_MS)
                 await shown.reload()
                 await expect(shown.locator("p")).to_have_text([*first, *second])
-                messages = await requested(
-                    "GET", f"{origin}/api/agents/assistant/threads/{await thread_of(shown)}/messages"
+                await shown.fill("input", "And in Tokyo?")
+                await shown.press("input", "Enter")
+                await expect(shown.locator("p").last).to_contain_text("The weather")  # and the host is killed
+            with start_again(tmp_path, origin):
+                await expect(shown.locator("p").last).to_have_text(
+                    "The weather in Tokyo: clear, 21 °C.", timeout=GUARD_MS
                 )
+                await expect(shown.locator("button")).to_be_enabled()
+                thread = await shown.evaluate("localStorage.thread")
+                messages = await requested("GET", f"{origin}/api/agents/assistant/threads/{thread}/messages")
 
-    assert [entry["type"] for entry in messages.json()["entries"]] == ["request", "response"] * 2
+    assert [entry["type"] for entry in messages.json()["entries"]] == ["request", "response"] * 3
     assert [url for url in urls if not url.startswith(origin)] == []
 
 
@@ -101,7 +109,7 @@ async def test_the_chat_page_shows_an_answer_that_came_while_it_was_closed_once(
             shown = await browser.new_page()
             await shown.goto(f"{host.origin}/api/chat")
             run = {"key": "k", "message": "What is the weather in Rome?"}
-            address = f"{host.origin}/api/agents/assistant/run?thread_id={await thread_of(shown)}"
+            address = f"{host.origin}/api/agents/assistant/run?thread_id={await shown.evaluate('localStorage.thread')}"
             answer = await requested("POST", address, content=run["message"], headers={"Idempotency-Key": "k"})
             await shown.evaluate("run => { localStorage.run = JSON.stringify(run) }", run)
             await shown.reload()
@@ -153,8 +161,3 @@ async def test_the_page_refuses_the_call_with_the_reason_of_the_tutorial(tmp_pat
 async def requested(method: str, url: str, **options: Any) -> httpx.Response:
     async with httpx.AsyncClient(timeout=20) as http:
         return await http.request(method, url, **options)
-
-
-async def thread_of(shown: Page) -> str:
-    """Return the thread's id that the page keeps."""
-    return str(await shown.evaluate("localStorage.thread"))
