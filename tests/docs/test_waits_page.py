@@ -26,7 +26,7 @@ from tests.support.pages import page, part
 PAGE = page("docs/reference/waits.md")
 ROWS = [
     [cell.strip() for cell in row.split("|")[1:5]]
-    for row in part(PAGE, "## Who gives up when").splitlines()
+    for row in part(PAGE, "## Time limits of clients and gateways").splitlines()
     if row.startswith("| ")
 ][2:]
 MARGIN_SECONDS = 10.0
