@@ -70,7 +70,8 @@ BEHAVIOURS = {
     "engine.rewind": "A rewound instance repeats what failed, its failed sub-orchestrations' failures included, and "
     "nothing that had succeeded.",
     "engine.rewind-retries": "Of a call with a retry policy that ran out, a rewind repeats the last attempt, beside "
-    "others and in sub-orchestrations too, where the real host fails the instance (docs/reference/local-host.md).",
+    "others and in sub-orchestrations too, where the real host fails the instance (docs/contributing/"
+    "recorded-exchanges.md).",
     "engine.call-http": "call_http makes one request, as an activity of the engine's own, and hands over whatever is "
     "answered.",
     "engine.custom-status-limit": "A custom status of more than 16 KB of UTF-16 fails the instance.",

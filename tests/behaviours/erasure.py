@@ -25,7 +25,7 @@ BEHAVIOURS = {
     "request erased it (docs/reference/data.md).",
     "erasure.entity": "The entity of a deleted thread is purged once it has committed its end, and never at work; one "
     "that a late signal makes anew is in the receipt, and goes with the next deletion or sweep.",
-    "erasure.inventory": "data.md names everything that the app keeps, and what is left of a deleted thread.",
+    "erasure.inventory": "stored-names.md names everything that the app keeps, and what is left of a deleted thread.",
     "erasure.nothing-is-left": "What was said on a deleted thread is in no store that the tests can start, in whatever "
     "form they search for it.",
     "erasure.receipt": "A deletion leaves a receipt of what was deleted where: counts and hashes, no content.",

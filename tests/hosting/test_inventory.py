@@ -1,4 +1,4 @@
-"""data.md against the stores: what the app writes has a row there, and of a deleted thread what it says is left.
+"""stored-names.md against the stores: what the app writes has a row there, and of a deleted thread what it says is left.
 
 One life of a thread on the local host, in files, in Redis and in an account: an idempotency key, a large picture, so
 many turns that the older move to the archive, a run that another named, one that is cancelled, one whose webhook nobody
@@ -30,7 +30,7 @@ from tests.support.running_host import ROOT, RunningHost
 
 pytestmark = pytest.mark.slow
 
-PAGE = (ROOT / "docs" / "reference" / "data.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "contributing" / "stored-names.md").read_text(encoding="utf-8")
 CANARY = b"canary-5b1d"
 PICTURE = b"\x89PNG" + CANARY * 4000
 HOOKS = "/runtime/webhooks/durabletask"
