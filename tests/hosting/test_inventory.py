@@ -1,4 +1,4 @@
-"""stored-names.md against the stores: what the app writes has a row there, and of a deleted thread what it says is left.
+"""stored-names.md against the stores: what the app writes has a row there, which says what a deletion leaves of it.
 
 One life of a thread on the local host, in files, in Redis and in an account: an idempotency key, a large picture, so
 many turns that the older move to the archive, a run that another named, one that is cancelled, one whose webhook nobody
