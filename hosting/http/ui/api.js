@@ -22,7 +22,7 @@ export class Problem extends Error {
 /** The app cannot be reached: it restarts, or there is no network. */
 export class Unreachable extends Error {
   constructor() {
-    super("The app does not answer. Is it running? This page goes on by itself when it is back.")
+    super("The app does not answer. Is it running? This page reconnects when it is back.")
   }
 }
 

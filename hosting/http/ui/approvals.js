@@ -9,7 +9,7 @@ import { until } from "./times.js"
  * What an executor of a workflow asks has an `answer_schema`: the decision is then `{ value }`. */
 export function approvalCard(approval, answer) {
   if (approval.answer_schema) return questionCard(approval, answer)
-  const reason = el("input", { type: "text", placeholder: "Why not? The agent is told.", "aria-label": "Reason", hidden: true })
+  const reason = el("input", { type: "text", placeholder: "Reason. The agent sees it.", "aria-label": "Reason", hidden: true })
   const refuse = button("Refuse", () => {
     if (reason.hidden) {
       reason.hidden = false
@@ -33,7 +33,7 @@ export function approvalCard(approval, answer) {
   }
 
   const title = el("h3", {}, "May the agent call ", el("code", {}, visible(approval.tool)), "?")
-  const limit = approval.expires_at ? el("p", { class: "note" }, `Counts as refused ${until(approval.expires_at)}.`) : null
+  const limit = approval.expires_at ? el("p", { class: "note" }, `Expires ${until(approval.expires_at)}, then counts as refused.`) : null
   const actions = el("div", { class: "actions" }, approve, refuse, reason)
   const card = el("section", { class: "card ask" }, title, valueNode("Arguments", approval.arguments), actions, limit, note)
   return card
@@ -49,7 +49,7 @@ function questionCard(approval, answer) {
       await answer(approval, { value: isText ? field.value : JSON.parse(field.value) })
       card.remove()
     } catch (problem) {
-      note.replaceChildren(...visible(problem instanceof SyntaxError ? `This is no JSON: ${problem.message}` : problem.message))
+      note.replaceChildren(...visible(problem instanceof SyntaxError ? `This is not JSON: ${problem.message}` : problem.message))
       send.disabled = ["approval_answered", "approval_expired"].includes(problem.code)
     }
   }, "primary")

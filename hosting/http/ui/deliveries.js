@@ -9,13 +9,13 @@ const MOST = 200
 const AFTER_MS = 2000
 const POLL_MS = 10_000
 const QUIET_MS = 60_000
-const STATES = { waiting: "It is tried again", delivered: "It was taken", dead: "It was given up" }
+const STATES = { waiting: "Waiting for the next try", delivered: "Delivered", dead: "Given up" }
 const RECEIVERS = { agent: "the agent's webhook", request: "the request's webhook" }
 const PROBLEMS = {
   timeout: "no answer in time",
-  name_not_found: "its name leads nowhere",
-  tls_failed: "its certificate is refused",
-  not_reached: "not reached",
+  name_not_found: "its name does not resolve",
+  tls_failed: "its certificate is not trusted",
+  not_reached: "no connection",
   inside_network: "inside the network, so nothing was sent",
   not_allowed: "not allowed, so nothing was sent",
 }
@@ -28,9 +28,9 @@ export class Deliveries extends Cards {
     this.administers = administers
     this.runId = runId
     this.asked = new Map()
-    this.more = el("p", { class: "note", hidden: true }, `There are more. These are ${MOST} of them.`)
+    this.more = el("p", { class: "note", hidden: true }, `There are more. Only ${MOST} are shown.`)
     this.element.append(this.more)
-    if (threadId && administers && !runId) this.element.prepend(el("p", {}, el("a", { href: hrefOf(agent, "", "webhooks") }, "What was not taken, of all threads")))
+    if (threadId && administers && !runId) this.element.prepend(el("p", {}, el("a", { href: hrefOf(agent, "", "webhooks") }, "Undelivered notifications of all threads")))
   }
 
   /** Return the deliveries; null where they are not for who asks. */
@@ -59,7 +59,7 @@ export class Deliveries extends Cards {
       ["Next try", next ? time(next) : "none"],
     ].filter(Boolean)
     const list = el("dl", { class: "receipt" }, rows.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]))
-    const again = this.administers ? button(state === "waiting" ? "Send it now" : "Send it again", () => this._again(one)) : null
+    const again = this.administers ? button(state === "waiting" ? "Send now" : "Send again", () => this._again(one)) : null
     const says = el("p", { class: "note", role: "status" }, asked ? "It is being sent." : "")
     const head = el("h2", { class: state }, STATES[state] ?? state, ": ", el("code", {}, event))
     return el("section", { class: "card delivery" }, head, list, el("div", { class: "actions" }, again, says))
@@ -69,18 +69,18 @@ export class Deliveries extends Cards {
     const { owner, thread_id: thread, run_id: run, receiver, tries } = one
     const path = paths.runs(this.agent, thread, run, `/webhooks/${encodeURIComponent(receiver)}?${new URLSearchParams({ owner })}`)
     this.asked.set(keyOf(one), tries.length)
-    const isTaken = await this._changed(() => send("POST", path, { action: true }), "It is sent again.")
+    const isTaken = await this._changed(() => send("POST", path, { action: true }), "Sent again.")
     if (!isTaken) this.asked.delete(keyOf(one))
     lead(byId(this._idOf(one))?.querySelector("button"))
     setTimeout(() => this.isLeft || this._load().catch(this.failed), AFTER_MS)
   }
 
   _nothing(deliveries) {
-    if (this.runId) return el("p", { class: "note" }, "No webhook was tried yet.")
-    if (!deliveries) return nothing("Open a thread first", "The deliveries of its runs stand here then. Those of all threads are for who administers the app.")
+    if (this.runId) return el("p", { class: "note" }, "No webhook was sent yet.")
+    if (!deliveries) return nothing("Open a thread first", "You then see the notifications of its runs. Only administrators see those of all threads.")
     return this.threadId
-      ? nothing("Nobody was notified yet", "Who is told of the ends of this thread's runs stands here for 30 days, with what came of it.")
-      : nothing("Everything was taken", "What a webhook's receiver does not take stands here, with its tries, until it is taken.")
+      ? nothing("No notifications yet", "Notifications sent when this thread's runs end appear here for 30 days.")
+      : nothing("Everything was delivered", "A notification that its receiver does not accept appears here until it is delivered.")
   }
 }
 

@@ -31,7 +31,7 @@ export async function askForKey(why) {
     return [input, el("label", { for: id }, label), input, el("p", { class: "note" }, hint)]
   }
   const [key, ...keyField] = field("key", "Function key", credentials.key, "Sent as x-functions-key. On your machine with --auth: python dev.py host keys.")
-  const [token, ...tokenField] = field("token", "Bearer token", credentials.token, "For an app that signs its callers in. Leave it empty for most.")
+  const [token, ...tokenField] = field("token", "Bearer token", credentials.token, "For an app where users sign in. Otherwise leave it empty.")
   const signIn = el("a", { href: new URL("/.auth/login/aad", location.href).href }, "Sign in with Microsoft Entra ID")
   const answer = await opened(
     "Open this app",
@@ -39,8 +39,8 @@ export async function askForKey(why) {
     ...keyField,
     ...tokenField,
     why ? el("p", { class: "note" }, "With App Service Authentication: ", signIn, ".") : null,
-    el("p", { class: "note" }, "Both are kept in this tab only, until you close it."),
-    el("div", { class: "actions" }, choice("Use them", "use", "primary"), choice("Cancel", "")),
+    el("p", { class: "note" }, "This tab keeps both until you close it."),
+    el("div", { class: "actions" }, choice("Save", "use", "primary"), choice("Cancel", "")),
   )
   if (answer !== "use") return false
   credentials.set({ key: key.value.trim(), token: token.value.trim() })
@@ -49,7 +49,7 @@ export async function askForKey(why) {
 
 /** Ask before something is gone. Returns whether it may go. */
 export async function confirmed(title, text, says) {
-  const keep = choice("Keep it", "")
+  const keep = choice("Cancel", "")
   keep.autofocus = true // a key that is pressed too early deletes nothing
   const actions = el("div", { class: "actions" }, choice(says, "yes", "danger"), keep)
   return (await opened(title, el("p", {}, visible(text)), actions)) === "yes"
@@ -59,7 +59,7 @@ export async function confirmed(title, text, says) {
 export async function showReceipt(receipt) {
   const { document: stored, runs, archived_entries: archived, attachments, instances } = receipt
   const rows = [
-    ["Deleted", inFull(receipt.deleted_at)],
+    ["Deleted at", inFull(receipt.deleted_at)],
     ["Conversation", `${stored.size_bytes.toLocaleString()} bytes`],
     ["SHA-256", el("code", {}, stored.sha256)],
     ["Runs", runs],
@@ -68,8 +68,8 @@ export async function showReceipt(receipt) {
     ...instances.map(({ id, outcome }) => [`Instance ${outcome}`, el("code", {}, id)]),
   ]
   await opened(
-    "It is gone",
-    el("p", {}, "This is the receipt: counts and hashes, and not a word of the conversation."),
+    "Thread deleted",
+    el("p", {}, "The receipt has counts and hashes, and no text of the conversation."),
     el("dl", { class: "receipt" }, ...rows.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)])),
     el("div", { class: "actions" }, copyButton(() => JSON.stringify(receipt, null, 2), "Copy as JSON"), choice("Close", "", "primary")),
   )
@@ -85,7 +85,7 @@ export async function showCommands() {
         el("div", { class: "row" }, el("h3", {}, name), copyButton(() => text)),
         el("pre", { tabIndex: 0 }, text),
       ])
-    : [el("p", {}, "Send a message first: what you do here is then shown as a command.")]
+    : [el("p", {}, "Send a message first. Your last request then appears here as a command.")]
   await opened("Your last request", ...made, el("div", { class: "actions" }, choice("Close", "", "primary")))
 }
 
@@ -95,7 +95,7 @@ export function copyButton(text, says = "Copy", kind = "") {
     says,
     async () => {
       const copied = await navigator.clipboard.writeText(text()).then(() => true, () => false)
-      made.textContent = copied ? "Copied" : "Select it and copy it yourself"
+      made.textContent = copied ? "Copied" : "Select the text and copy it"
       setTimeout(() => (made.textContent = says), COPIED_MS)
     },
     kind,

@@ -73,7 +73,7 @@ export function valueNode(title, value) {
  * written out, as JSON escapes it. */
 export function visible(text) {
   const escaped = (unseen) => unseen.replace(/[^]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
-  return String(text ?? "").split(UNSEEN).map((part, at) => (at % 2 ? el("mark", { class: "unseen", title: "A character that is not seen" }, escaped(part)) : part))
+  return String(text ?? "").split(UNSEEN).map((part, at) => (at % 2 ? el("mark", { class: "unseen", title: "An invisible character" }, escaped(part)) : part))
 }
 
 /** Return whether that key was pressed, and not to choose a word of an input method. Safari ends the word before the

@@ -71,15 +71,15 @@ export class Figures {
     const facts = [
       ["Runs", runs.toLocaleString()],
       ["Failed", sum("failed") ? `${sum("failed").toLocaleString()} (${((100 * sum("failed")) / runs).toFixed(1)} %)` : "0"],
-      [this.threadId ? "Slowest" : "Slowest day, 95 %", length(1000 * slowest)],
+      [this.threadId ? "Slowest" : "Slowest day, p95", length(1000 * slowest)],
       ["Tokens", (sum("taken") + sum("given")).toLocaleString()],
       ...(hasCosts(points) ? [["Cost", money(sum("cost"))]] : []),
     ]
-    const took = [{ name: this.threadId ? "run" : "95 % of runs", kind: "curve main", of: (point) => point.slow }]
-    if (!this.threadId) took.push({ name: "half of the runs", kind: "curve second", of: (point) => point.fast })
+    const took = [{ name: this.threadId ? "run" : "p95", kind: "curve main", of: (point) => point.slow }]
+    if (!this.threadId) took.push({ name: "p50", kind: "curve second", of: (point) => point.fast })
     this.charts = [
       chart("Latency", points, took, (value) => length(1000 * value)),
-      chart("Tokens", points, [{ name: "read", kind: "column main", of: (point) => point.taken }, { name: "written", kind: "column second", of: (point) => point.given }], short),
+      chart("Tokens", points, [{ name: "input", kind: "column main", of: (point) => point.taken }, { name: "output", kind: "column second", of: (point) => point.given }], short),
       chart("Runs and failures", points, [{ name: "answered", kind: "column main", of: (point) => point.runs - point.failed }, { name: "failed", kind: "column bad", of: (point) => point.failed }], short),
     ]
     const summary = el("dl", { class: "facts" }, facts.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))))
@@ -92,7 +92,7 @@ export class Figures {
 }
 
 function nothingYet(agent, threadId) {
-  return el("section", { class: "empty" }, el("h2", {}, "No runs to count yet"), el("p", {}, threadId ? "Say something on this thread, and come back." : `Ask ${agent} something. Each run is counted on the day on which it ends.`))
+  return el("section", { class: "empty" }, el("h2", {}, "No runs yet"), el("p", {}, threadId ? "Send a message on this thread first." : `Send ${agent} a message first. A run counts on the day it ends.`))
 }
 
 /** Return a chart: `series` are drawn over each other, those of bars upon each other. */
@@ -145,7 +145,7 @@ function plot({ points, series, unit, top, stacked, says, width }) {
 
 function table(points, isOfRuns) {
   const priced = hasCosts(points)
-  const heads = [isOfRuns ? "Run" : "Day", ...(isOfRuns ? [] : ["Runs", "Half within"]), isOfRuns ? "Took" : "95 % within", "Failed", "Tokens read", "Tokens written", ...(priced ? ["Cost"] : [])]
+  const heads = [isOfRuns ? "Run" : "Day", ...(isOfRuns ? [] : ["Runs", "p50"]), isOfRuns ? "Took" : "p95", "Failed", "Input tokens", "Output tokens", ...(priced ? ["Cost"] : [])]
   const cells = (point) => [
     point.title,
     ...(isOfRuns ? [] : [point.runs, length(1000 * point.fast)]),

@@ -8,7 +8,7 @@ const GAP = { x: 14, y: 34 }
 const NODE = { least: 84, most: 176, high: 44 }
 const SIDE = 26 // for edges that go back, or past a row
 const CHARACTER = 7.6 // how wide one is
-const SAYS = { idle: "", running: "at work", done: "done", waiting: "waits for a person", failed: "failed", stopped: "stopped" }
+const SAYS = { idle: "", running: "running", done: "done", waiting: "waits for a person", failed: "failed", stopped: "stopped" }
 const ENDS = new Set(["completed", "failed", "cancelled"])
 const CHOSEN = new Set(["conditional", "switch"])
 
@@ -21,7 +21,7 @@ export class Graph {
     this.waiting = new Set()
     this.seen = new Set()
     this.canvas = el("div", { class: "canvas", "aria-hidden": "true" })
-    this.list = el("ol", { class: "hidden", "aria-label": "The executors of the workflow" })
+    this.list = el("ol", { class: "hidden", "aria-label": "Executors of the workflow" })
     this.element = el("figure", { class: "graph" }, this.canvas, this.list)
     this._forget()
     new ResizeObserver(() => this._draw()).observe(this.canvas)
@@ -94,7 +94,7 @@ export class Graph {
     const items = this.shape.executors.map(({ id, kind }) => {
       const next = [...new Set(this.shape.edges.filter((edge) => edge.source === id).map((edge) => edge.target))]
       const leads = next.length ? `, leads to ${next.join(", ")}` : ""
-      return el("li", { "data-state": this._stateOf(id) }, `${id}${kind === "code" ? "" : ` (${kind})`}: ${this._says(id) || "not yet"}${leads}`)
+      return el("li", { "data-state": this._stateOf(id) }, `${id}${kind === "code" ? "" : ` (${kind})`}: ${this._says(id) || "not started"}${leads}`)
     })
     this.list.replaceChildren(...items)
   }

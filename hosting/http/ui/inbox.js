@@ -72,7 +72,7 @@ export class Inbox {
       }
       card.isDecided = true
       const said = "value" in decision ? "Answered" : decision.approved ? "Approved" : `Refused${decision.reason ? `: ${decision.reason}` : ""}`
-      const done = el("p", { role: "status", tabIndex: -1 }, visible(`${said}. `), el("code", {}, visible(approval.tool)), " of ", el("a", { href }, visible(approval.thread_id)))
+      const done = el("p", { role: "status", tabIndex: -1 }, visible(`${said}. `), el("code", {}, visible(approval.tool)), " on ", el("a", { href }, visible(approval.thread_id)))
       card.element.replaceChildren(from, el("div", { class: "card" }, done))
       lead(done)
       this._count()
@@ -85,7 +85,7 @@ export class Inbox {
   _count() {
     const open = [...this.cards.values()].filter((card) => !card.isDecided).length
     this.hooks.counted(`${open || ""}${this.cursor ? "+" : ""}`)
-    const nothing = [el("h2", {}, "Nothing waits for you"), el("p", {}, "When an agent wants to call a tool that needs approval, the call appears here, whichever thread it is on."), el("p", { class: "note" }, "Give a tool ", el("code", {}, 'approval_mode="always_require"'), " to have it ask.")]
+    const nothing = [el("h2", {}, "Nothing waits for you"), el("p", {}, "Tool calls that need your approval appear here, from every thread."), el("p", { class: "note" }, "Set ", el("code", {}, 'approval_mode="always_require"'), " on a tool to make it ask.")]
     this.note.replaceChildren(...(this.cards.size ? [] : [el("section", { class: "empty" }, nothing)]))
   }
 }

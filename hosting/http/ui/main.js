@@ -79,7 +79,7 @@ async function start() {
     byId("operations").parentNode.hidden = !operated
     agents = [...listed, ...workflows].filter((agent) => agent.run_url)
   } catch (problem) {
-    if (problem.isSignIn && (await askForKey(problem.code ? problem.message : "The app asks for a key."))) return start()
+    if (problem.isSignIn && (await askForKey(problem.code ? problem.message : "This app needs a key."))) return start()
     failed(problem)
     if (!(problem instanceof Problem)) setTimeout(start, 2000)
     return
@@ -104,16 +104,16 @@ async function route() {
   views.memory.hidden = !agent?.memory_url
   views.webhooks.hidden = !agent?.webhooks_url
   if (!agent) return showNoAgents()
-  if (wanted === "approvals") return showView(new Inbox({ counted, failed }), "approvals", "Approvals", "What agents ask you before they do it")
-  if (wanted === "operations" && administers()) return showView(new Operations(failed), "operations", "Operations", "What all agents are at now")
+  if (wanted === "approvals") return showView(new Inbox({ counted, failed }), "approvals", "Approvals", "Tool calls and questions that wait for your answer")
+  if (wanted === "operations" && administers()) return showView(new Operations(failed), "operations", "Operations", "Queued, running and stuck runs of all agents")
   if (wanted === "figures") {
-    const about = thread ? `The newest runs of this thread with ${agent.name}` : "Its runs by day, all threads together"
+    const about = thread ? `The newest runs of this thread with ${agent.name}` : "Runs by day, in all threads"
     return showView(new Figures(agent.name, thread), "figures", thread || agent.name, about, agent)
   }
-  if (wanted === "schedules") return showView(new Schedules(agent.name, thread, failed, takesText(agent)), "schedules", agent.name, "What it runs by itself, and when", agent)
-  if (wanted === "memory" && agent.memory_url) return showView(new Memory(agent.name, thread, failed), "memory", agent.name, "What it remembers in all threads", agent)
+  if (wanted === "schedules") return showView(new Schedules(agent.name, thread, failed, takesText(agent)), "schedules", agent.name, "Runs that start at set times", agent)
+  if (wanted === "memory" && agent.memory_url) return showView(new Memory(agent.name, thread, failed), "memory", agent.name, "Facts that it uses in every thread", agent)
   if (wanted === "webhooks" && agent.webhooks_url) {
-    const about = thread ? "Who was notified of the ends of its runs" : "What was not taken of the ends of runs, all threads together"
+    const about = thread ? "Notifications sent when runs of this thread ended" : "Notifications that were not delivered, in all threads"
     return showView(new Deliveries(agent.name, thread, failed, administers()), "webhooks", thread || agent.name, about, agent)
   }
   delete document.body.dataset.view
@@ -167,7 +167,7 @@ function count() {
 /** Show how many calls wait for a person. */
 function counted(text) {
   byId("waiting").textContent = text
-  byId("waiting").setAttribute("aria-label", text ? `${text} wait for you` : "")
+  byId("waiting").setAttribute("aria-label", text ? `${text} waiting for you` : "")
 }
 
 async function say(...given) {
@@ -185,8 +185,8 @@ async function say(...given) {
 
 async function reset() {
   const { agent, threadId } = conversation
-  const text = "The agent forgets everything that was said in this thread. Its runs stay in the list of runs."
-  if (!(await confirmed("Forget this conversation?", text, "Forget it"))) return
+  const text = "The agent forgets the messages of this thread. The runs stay in the list of runs."
+  if (!(await confirmed("Forget this conversation?", text, "Forget conversation"))) return
   await act(async () => {
     await checked(await send("POST", paths.thread(agent, threadId, "/reset"), { action: true }))
     others.postMessage({ agent, thread: threadId, isEmptied: true })
@@ -196,8 +196,8 @@ async function reset() {
 
 async function remove() {
   const { agent, threadId } = conversation
-  const text = "The conversation, its runs and its files are erased, in every store of the app. This cannot be undone."
-  if (!(await confirmed("Delete this thread?", text, "Delete it"))) return
+  const text = "The conversation, its runs and its files are erased from every store of the app. You cannot undo this."
+  if (!(await confirmed("Delete this thread?", text, "Delete thread"))) return
   await act(async () => {
     conversation.leave()
     await checked(await send("DELETE", paths.thread(agent, threadId), { action: true }))
@@ -243,7 +243,7 @@ async function again(contents) {
 }
 
 async function mayReplace() {
-  return composer.isEmpty || confirmed("Replace what you wrote?", "It is not sent yet. Another message takes its place in the box.", "Replace it")
+  return composer.isEmpty || confirmed("Replace your draft?", "You have not sent it. The other message replaces it.", "Replace draft")
 }
 
 function forked(threadId, contents) {
@@ -283,7 +283,7 @@ function scrolled() {
 
 function failed(problem) {
   if (problem.name === "AbortError") return
-  const open = problem.isSignIn ? button("Give a key", async () => (await askForKey(problem.message)) && start(), "small") : null
+  const open = problem.isSignIn ? button("Enter a key", async () => (await askForKey(problem.message)) && start(), "small") : null
   const code = problem.code ? el("code", {}, problem.code) : null
   byId("notice").replaceChildren(el("p", {}, problem.message, " ", code), open ?? "", iconButton("close", "Close", quiet))
   byId("notice").hidden = false
@@ -320,7 +320,7 @@ async function showTop() {
   const told = await read(paths.thread(agent, threadId)).catch(() => null)
   if (!told || conversation?.threadId !== threadId) return
   const tokens = told.usage.total_token_count
-  const parts = [agent, told.message_count && `${told.message_count} messages`, tokens && `${tokens.toLocaleString()} tokens`, told.cost && `cost ${told.cost}`, told.budget && leftOf(told.budget), threadId]
+  const parts = [agent, told.message_count && `${told.message_count} ${told.message_count === 1 ? "message" : "messages"}`, tokens && `${tokens.toLocaleString()} tokens`, told.cost && `cost ${told.cost}`, told.budget && leftOf(told.budget), threadId]
   const origin = told.forked_from?.thread_id
   const link = origin && el("a", { href: hrefOf(agent, origin), title: origin }, "Fork of another thread")
   byId("subtitle").replaceChildren(...(link ? [link, " · "] : []), parts.filter(Boolean).join(" · "))
@@ -346,7 +346,7 @@ function showEmpty(agent) {
       "section",
       { id: "empty", class: "empty" },
       el("span", { class: "badge large", "aria-hidden": "true" }, agent.name[0].toUpperCase()),
-      el("h2", {}, conversation.threadId ? "Nothing was said here yet" : `${shape ? "Run" : "Ask"} ${agent.name}`),
+      el("h2", {}, conversation.threadId ? "No messages yet" : `${shape ? "Run" : "Ask"} ${agent.name}`),
       el("p", {}, agent.description),
       first,
       el("p", { class: "note" }, "Or from a terminal:"),
@@ -368,8 +368,8 @@ function showNoAgents() {
     el(
       "section",
       { class: "empty" },
-      el("h2", {}, "No agent yet"),
-      el("p", {}, "Write one in ", el("code", {}, "agents/"), ", and add it to ", el("code", {}, "agents=[...]"), " in ", el("code", {}, "function_app.py"), "."),
+      el("h2", {}, "No agents yet"),
+      el("p", {}, "Write an agent in ", el("code", {}, "agents/"), ", and add it to ", el("code", {}, "agents=[...]"), " in ", el("code", {}, "function_app.py"), "."),
     ),
   )
 }

@@ -11,7 +11,7 @@ export class Memory extends Cards {
   constructor(agent, threadId, failed) {
     super(agent, threadId, failed)
     this.editor = null
-    this.adding = new Writing("Something to remember", "Add", (text) => this._add(text))
+    this.adding = new Writing("A fact to remember", "Add", (text) => this._add(text))
     this.gone = button("Forget all", () => this._erase(), "quiet")
     this.gone.hidden = true
     this.element.prepend(el("section", { class: "card" }, this.adding.field, el("div", { class: "actions" }, this.adding.keep)))
@@ -34,19 +34,19 @@ export class Memory extends Cards {
   _card(fact) {
     const { fact_id: id, text, at, thread_id: thread } = fact
     if (id === this.editor?.id) return this.editor.element // with what was typed so far
-    const from = thread ? ["Learnt ", time(at), " in ", el("a", { href: hrefOf(this.agent, thread) }, thread)] : ["Written ", time(at)]
+    const from = thread ? ["Learned ", time(at), " in ", el("a", { href: hrefOf(this.agent, thread) }, thread)] : ["Added ", time(at)]
     const actions = el("div", { class: "actions" }, button("Edit", () => this._edit(fact)), button("Forget", () => this._forget(id)))
     return el("section", { class: "card" }, el("p", { class: "fact" }, visible(text)), el("p", { class: "note" }, from), actions)
   }
 
   async _add(text) {
-    const isTaken = await this._changed(() => send("POST", paths.memory(this.agent), { body: { text }, action: true }), "It is remembered.")
+    const isTaken = await this._changed(() => send("POST", paths.memory(this.agent), { body: { text }, action: true }), "Fact saved.")
     if (isTaken) this.adding.field.value = ""
     if (!this.list.contains(document.activeElement)) this.adding.field.focus() // who went on to a card stays there
   }
 
   _edit({ fact_id: id, text }) {
-    const { field, keep } = new Writing("The fact", "Save", (wanted) => this._replace(id, wanted))
+    const { field, keep } = new Writing("Edit fact", "Save", (wanted) => this._replace(id, wanted))
     const close = () => this._close(id)
     field.value = text
     field.addEventListener("keydown", (event) => pressed(event, "Escape") && close())
@@ -58,7 +58,7 @@ export class Memory extends Cards {
 
   async _replace(id, text) {
     const request = () => send("POST", paths.memory(this.agent, id), { body: { text }, action: true })
-    if (await this._changed(request, "It is changed.")) this._close(id)
+    if (await this._changed(request, "Fact changed.")) this._close(id)
     else this.editor?.field.focus()
   }
 
@@ -69,21 +69,21 @@ export class Memory extends Cards {
   }
 
   async _forget(id) {
-    if (!(await confirmed("Forget this?", "It is erased for good. What was said of it in threads stays there.", "Forget it"))) return
-    await this._changed(() => send("DELETE", paths.memory(this.agent, id), { action: true }), "It is forgotten.")
+    if (!(await confirmed("Forget this?", "The fact is erased for good. Messages in threads that mention it stay.", "Forget fact"))) return
+    await this._changed(() => send("DELETE", paths.memory(this.agent, id), { action: true }), "Fact forgotten.")
     const next = this.list.querySelector("button") ?? this.adding.field
     next.focus()
   }
 
   async _erase() {
-    const text = `All that ${this.agent} remembers is erased for good, for each thread. What was said in threads stays there.`
-    if (!(await confirmed("Forget all?", text, "Forget all of it"))) return
-    await this._changed(() => send("DELETE", paths.memory(this.agent), { action: true }), "All of it is forgotten.")
+    const text = `All facts that ${this.agent} remembers are erased for good. Messages in threads that mention them stay.`
+    if (!(await confirmed("Forget all?", text, "Forget everything"))) return
+    await this._changed(() => send("DELETE", paths.memory(this.agent), { action: true }), "All facts forgotten.")
     this.adding.field.focus()
   }
 
   _nothing() {
-    return nothing("Nothing is remembered yet", `What ${this.agent} learns in one thread stands here, and it knows it in every other one.`)
+    return nothing("No facts yet", `Facts that ${this.agent} learns in a thread appear here. It uses them in every thread.`)
   }
 }
 

@@ -10,12 +10,12 @@ import { inFull } from "./times.js"
 const POLL_MS = 30_000 // each look has the engine go through its list of what changed
 const WATCH_MS = 30_000 // who works on a run shows a sign of life within it
 const AFTER_MS = 3000
-const SPANS = [[1, "an hour"], [24, "a day"], [720, "30 days"]]
+const SPANS = [[1, "hour"], [24, "day"], [720, "30 days"]]
 const STUCK = {
-  not_taken_up: "Nobody took it up",
-  out_of_time: "Its time is over",
-  silent: "It is silent",
-  deleting: "Its deletion stands still",
+  not_taken_up: "Not started",
+  out_of_time: "Past its time limit",
+  silent: "No sign of life",
+  deleting: "Deletion stopped",
 }
 
 /** The agents with their numbers, and a card for each thread that goes on no more. */
@@ -29,7 +29,7 @@ export class Operations extends Cards {
     this.seen = el("p", { class: "note" })
     this.facts = el("dl", { class: "facts" })
     this.table = el("div", { class: "table", tabIndex: 0, role: "region", "aria-label": "All agents" })
-    const chosen = el("div", { class: "row chosen" }, el("label", { for: "span" }, "Threads that changed within"), this.span, button("Look again", () => this._look()))
+    const chosen = el("div", { class: "row chosen" }, el("label", { for: "span" }, "Threads changed in the last"), this.span, button("Refresh", () => this._look()))
     this.element.classList.add("operations")
     this.element.prepend(chosen, this.facts, this.table, this.seen, el("h2", {}, "Stuck"))
   }
@@ -63,7 +63,7 @@ export class Operations extends Cards {
     const cost = sum(({ today }) => Number(today.cost ?? 0))
     const facts = [
       ["Running", sum((one) => one.running)],
-      ["Queued", [queued, oldest && [" ", el("small", {}, "the oldest ", time(oldest))]]],
+      ["Queued", [queued, oldest && [" ", el("small", {}, "oldest ", time(oldest))]]],
       ["Stuck", stuck.length, stuck.length && "bad"],
       ["Ended today", sum(({ today }) => today.runs)],
       ["Failed today", failed, failed && "bad"],
@@ -72,9 +72,9 @@ export class Operations extends Cards {
     ]
     this.facts.replaceChildren(...facts.map(([name, value, kind]) => el("div", {}, el("dt", {}, name), el("dd", { class: kind || null }, shown(value)))))
     this.table.replaceChildren(tableOf(agents, Boolean(cost)))
-    const missing = complete ? "" : " There were more: the numbers are those of the threads that changed last."
-    const called = `The process that answered has read ${calls.read.toLocaleString()} times in the store of threads and appended ${calls.append.toLocaleString()} times; ${calls.failed.toLocaleString()} calls failed.`
-    this.seen.textContent = `${count.toLocaleString()} threads were looked at on ${inFull(at)}.${missing} Today is a day of UTC. ${called}`
+    const missing = complete ? "" : " There are more: the numbers count only the threads that changed last."
+    const called = `Store calls of the process that answered: ${calls.read.toLocaleString()} reads, ${calls.append.toLocaleString()} appends, ${calls.failed.toLocaleString()} failed.`
+    this.seen.textContent = `${count.toLocaleString()} threads, as of ${inFull(at)}.${missing} Today is the day in UTC. ${called}`
   }
 
   _idOf(one) {
@@ -90,8 +90,8 @@ export class Operations extends Cards {
       ...(run ? [["Run", el("code", {}, run)]] : []),
       ["Since", time(since)],
     ]
-    const says = asked ? `It was asked for again: ${asked}.` : isSure ? "" : "It is watched for half a minute, for a sign of life."
-    const again = isSure ? button(run ? "Ask for it again" : "Delete it again", () => this._repair(one)) : null
+    const says = asked ? `Retried: ${asked}.` : isSure ? "" : "Waiting half a minute for a sign of life."
+    const again = isSure ? button(run ? "Retry" : "Delete again", () => this._repair(one)) : null
     const list = el("dl", { class: "receipt" }, rows.flatMap(([name, value]) => [el("dt", {}, name), el("dd", {}, value)]))
     return el("section", { class: "card" }, el("h3", {}, STUCK[code] ?? code), el("p", {}, reason), list, el("div", { class: "actions" }, again, el("p", { class: "note", role: "status" }, says)))
   }
@@ -107,7 +107,7 @@ export class Operations extends Cards {
       if (answer.ok) this.asked.set(keyOf(one), run ? told.status : answer.status === 204 ? "deleted" : "under way")
       return answer
     }
-    if (await this._changed(request, "It is asked for again.")) setTimeout(() => this.isLeft || this._look(), AFTER_MS)
+    if (await this._changed(request, "Retried.")) setTimeout(() => this.isLeft || this._look(), AFTER_MS)
   }
 
   async _isStill(one) {
@@ -116,7 +116,7 @@ export class Operations extends Cards {
   }
 
   _nothing() {
-    return el("p", { class: "note" }, "Nothing is. A run that nobody works on for a minute stands here, and what recorded nothing for five, with what helps.")
+    return el("p", { class: "note" }, "Nothing is stuck. A run that no process takes for a minute appears here, and a run without progress for five.")
   }
 }
 

@@ -5,7 +5,7 @@ import { announce, button, el, pressed } from "./dom.js"
 
 const FIELD = /^The field '([a-z_]+)'/ // how a refusal begins that is about one of them; some are known by their codes
 const FIELDS = { missing_message: "message", invalid_input: "message", invalid_thread_id: "thread_id" }
-const CRON = "Minute, hour, day of the month, month, day of the week: 0 9 * * 1-5 is each weekday at nine."
+const CRON = "Minute, hour, day of the month, month, day of the week: 0 9 * * 1-5 means every weekday at nine."
 
 /** The fields of a new schedule behind a button. `made(schedule)` is told of the one that was made. */
 export class Planning {
@@ -14,11 +14,11 @@ export class Planning {
     this.agent = agent
     this.takesText = takesText
     this.made = made
-    const often = chosen("plan-often", [["cron", "Again and again"], ["at", "Once"]], () => this._fit())
+    const often = chosen("plan-often", [["cron", "Repeatedly"], ["at", "Once"]], () => this._fit())
     const zone = Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC"
     const zones = el("datalist", { id: "zones" }, ["UTC", ...Intl.supportedValuesOf("timeZone")].map((value) => el("option", { value })))
     const where = chosen("plan-where", [["", "A new thread for each run"], ["one", "One thread for all runs"]], () => this._fit())
-    const missed = chosen("plan-missed", [["run_once", "Have one run for all of them"], ["skip", "Are skipped"]])
+    const missed = chosen("plan-missed", [["run_once", "Run once for all of them"], ["skip", "Skip them"]])
     this.fields = {
       often,
       cron: el("input", { id: "plan-cron", spellcheck: false, autocomplete: "off", placeholder: "0 9 * * 1-5" }),
@@ -33,8 +33,8 @@ export class Planning {
     this.refusal = el("p", { class: "refusal", id: "plan-refusal", role: "alert" })
     this.open = button("New schedule", () => this._open(true))
     this.open.setAttribute("aria-expanded", "false")
-    const actions = el("div", { class: "actions" }, button("Make it", () => this._make(), "primary"), button("Cancel", () => this._open(false)))
-    const names = { often: "Runs begin", cron: "Cron expression", at: "At", time_zone: "Time zone", message: takesText ? "What each run is asked" : "Input, as JSON", where: "Thread", thread_id: "The thread's id", missed: "Runs that were missed" }
+    const actions = el("div", { class: "actions" }, button("Create", () => this._make(), "primary"), button("Cancel", () => this._open(false)))
+    const names = { often: "How often", cron: "Cron expression", at: "At", time_zone: "Time zone", message: takesText ? "Message of each run" : "Input, as JSON", where: "Thread", thread_id: "Thread id", missed: "Missed runs" }
     this.rows = Object.fromEntries(Object.entries(names).map(([name, says]) => [name, this._row(name, says)]))
     this.rows.cron.append(el("p", { class: "note", id: "plan-cron-hint" }, CRON))
     this.fields.cron.setAttribute("aria-describedby", "plan-cron-hint")
@@ -83,7 +83,7 @@ export class Planning {
       this.asked = ""
       this.fields.message.value = ""
       this._open(false)
-      announce("The schedule is made.")
+      announce("Schedule created.")
       this.made(await sent.json())
     } catch (problem) {
       this._refuse(problem)
@@ -104,7 +104,7 @@ export class Planning {
     try {
       return { input: JSON.parse(text) }
     } catch {
-      throw new Error("The field 'message' is no JSON. Write the workflow's input as JSON.")
+      throw new Error("The field 'message' is not JSON. Write the workflow's input as JSON.")
     }
   }
 

@@ -50,8 +50,8 @@ export class Schedules extends Cards {
     const when = cron ? [el("code", {}, cron), ` in ${zone}`] : [`Once, on ${inFull(at)}`]
     const asked = request.message ?? JSON.stringify(request.input ?? request.contents ?? request)
     const rows = [
-      ["Asks", visible(asked.length > ASKED_CHARACTERS ? `${asked.slice(0, ASKED_CHARACTERS)}…` : asked)],
-      ["Thread", thread ? el("a", { href: hrefOf(this.agent, thread) }, visible(thread)) : "a new one for each run"],
+      ["Request", visible(asked.length > ASKED_CHARACTERS ? `${asked.slice(0, ASKED_CHARACTERS)}…` : asked)],
+      ["Thread", thread ? el("a", { href: hrefOf(this.agent, thread) }, visible(thread)) : "a new thread for each run"],
       ["Next run", next ? time(next) : `none (${status})`],
       problem && ["Problem", problem],
       last && ["Last run", [time(last.at), ", ", last.run_id ? el("a", { href: hrefOf(this.agent, last.thread_id) }, "its thread") : el("code", {}, last.code)]],
@@ -64,21 +64,21 @@ export class Schedules extends Cards {
   }
 
   async _act({ schedule_id: id }, verb) {
-    await this._changed(() => send("POST", paths.schedules(this.agent, id, `/${verb}`), { action: true }), `The schedule is ${verb}d.`)
+    await this._changed(() => send("POST", paths.schedules(this.agent, id, `/${verb}`), { action: true }), `Schedule ${verb}d.`)
     lead(byId(idOf(id))?.querySelector("button"))
   }
 
   async _delete(id) {
-    const text = "No run of it begins any more. Its threads, and a run that has begun, stay as they are."
-    if (!(await confirmed("Delete this schedule?", text, "Delete it"))) return
-    await this._changed(() => send("DELETE", paths.schedules(this.agent, id), { action: true }), "The schedule is deleted.")
+    const text = "It starts no more runs. Its threads stay, and a run in progress continues."
+    if (!(await confirmed("Delete this schedule?", text, "Delete schedule"))) return
+    await this._changed(() => send("DELETE", paths.schedules(this.agent, id), { action: true }), "Schedule deleted.")
     lead(this.list.querySelector("button"))
   }
 
   _nothing(schedules) {
     return schedules
-      ? nothing("No schedules yet", `A schedule has ${this.agent} run by itself, each weekday at nine or once at a time.`)
-      : nothing("This app has no schedules", "They are switched off here, or its worker runs without them.")
+      ? nothing("No schedules yet", `A schedule runs ${this.agent} at set times: every weekday at nine, for example, or once.`)
+      : nothing("Schedules are off", "This app was started without schedules.")
   }
 }
 

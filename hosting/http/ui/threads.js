@@ -7,7 +7,7 @@ import { inFull, until } from "./times.js"
 const PAGE = 100
 const TYPING_MS = 250
 const BEHIND_MS = 2500 // the list follows a run's end by a moment
-const STATES = { running: "runs", waiting: "waits for approval" }
+const STATES = { running: "running", waiting: "waits for approval" }
 
 /** The owner of all threads where nobody is signed in. */
 export const OWN = "app"
@@ -72,7 +72,7 @@ export class ThreadList {
     if (wanted && !this.rows.has(wanted)) this.rows.set(wanted, this._row({ thread_id: wanted }))
     this.cursor = page.next_cursor
     byId("threads").replaceChildren(...this.rows.values())
-    byId("threads-note").textContent = this.rows.size ? "" : "None yet. Your first message begins one."
+    byId("threads-note").textContent = this.rows.size ? "" : "No threads yet. Your first message starts one."
     byId("more-threads").hidden = !this.cursor
     this._mark()
     if (focused) this.rows.get(focused)?.firstChild.focus()
@@ -85,7 +85,7 @@ export class ThreadList {
   }
 
   _row({ thread_id: id, title, updated_at: at, status }) {
-    const here = id === this.open ? "" : el("span", { class: "note" }, "open this id")
+    const here = id === this.open ? "" : el("span", { class: "note" }, "open")
     const time = at ? el("time", { dateTime: at, title: inFull(at) }, until(at)) : here
     const says = STATES[status]
     const state = says && el("span", { class: `dot ${status}`, title: says }, el("span", { class: "hidden" }, `(${says})`))

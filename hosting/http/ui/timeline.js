@@ -7,7 +7,7 @@ import { inFull, length } from "./times.js"
 const POLL_MS = 1000
 const OPEN = new Set(["accepted", "running", "cancelling"])
 const ICONS = { accepted: "inbox", attempt: "reset", model_call: "model", tool_call: "tool", executor: "model", voided: "close", pause: "clock", cancel_requested: "stop", ended: "approve" }
-const LEFT = { lost: "its process was lost", released: "handed on" }
+const LEFT = { lost: "its process was lost", released: "handed over" }
 const ENDS = { success: "Answered", failed: "Failed", timed_out: "Out of time", cancelled: "Stopped" }
 
 /** Return what opens and closes the timeline of a run; `read()` asks the app for it.
@@ -54,7 +54,7 @@ function timelineNodes({ created_at: begun, ended_at: ended, steps, usage, cost,
     `${attempts} ${attempts === 1 ? "attempt" : "attempts"}`,
     tokens && `${tokens.toLocaleString()} tokens`,
     cost && `cost ${cost}`,
-    OPEN.has(status) && "goes on",
+    OPEN.has(status) && "running",
   ]
   const rows = withPauses(withSums(steps)).map((step) => row(step, from, to))
   return [el("p", { class: "note" }, facts.filter(Boolean).join(" · ")), el("ol", {}, rows)]
@@ -77,7 +77,7 @@ function withPauses(steps) {
   let free = steps[0]?.at
   for (const step of steps) {
     if (step.kind === "attempt" && free && Date.parse(step.at) - Date.parse(free) >= 5)
-      shown.push({ kind: "pause", at: free, ended_at: step.at, text: step.attempt === 1 ? "Waits for its turn" : "Waits to be taken up" })
+      shown.push({ kind: "pause", at: free, ended_at: step.at, text: step.attempt === 1 ? "Waits for its turn" : "Waits for a process" })
     if (step.kind === "attempt") free = step.ended_at
     shown.push(step)
   }
@@ -123,7 +123,7 @@ function named(step) {
     case "voided":
       return [el("del", {}, step.text)]
     case "cancel_requested":
-      return ["Somebody stops it"]
+      return ["Cancel requested"]
     case "approval_answered":
       return [`Call ${saidOf(step)}${step.reason ? `: ${step.reason}` : ""}`]
     default:
@@ -135,9 +135,9 @@ function details(step) {
   const { input_token_count: taken, output_token_count: given } = step.usage ?? {}
   if (step.kind === "tool_call")
     return [valueNode("Arguments", step.arguments), step.error || step.ended_at ? valueNode(step.error ? "Error" : "Result", step.error ?? step.result) : ""]
-  if (step.kind === "voided") return [el("p", { class: "note" }, "A later attempt said this otherwise:"), el("del", {}, step.text)]
+  if (step.kind === "voided") return [el("p", { class: "note" }, "A later attempt replaced this text:"), el("del", {}, step.text)]
   if (taken || given) {
-    const told = [`${(taken ?? 0).toLocaleString()} tokens read, ${(given ?? 0).toLocaleString()} written`, step.model, step.cost && `cost ${step.cost}`]
+    const told = [`${(taken ?? 0).toLocaleString()} input tokens, ${(given ?? 0).toLocaleString()} output tokens`, step.model, step.cost && `cost ${step.cost}`]
     return [el("p", { class: "note" }, told.filter(Boolean).join(" · "))]
   }
   if (step.kind === "ended" && step.error) return [el("p", {}, step.error)]

@@ -10,11 +10,11 @@ import { timelineButton } from "./timeline.js"
 const WRITTEN = new Set(["text", "data", "uri"]) // what a person writes or attaches
 const TEXT_OF_END = { cancelled: "Stopped", failed: "Failed" }
 const WHY_INCOMPLETE = {
-  length: "the model reached its limit of tokens",
-  content_filter: "a filter of the model's provider stopped it",
+  length: "the model reached its token limit",
+  content_filter: "the provider's content filter stopped it",
   broken_off: "the connection to the model ended too early",
   refusal: "the model refused",
-  tool_limit: "the agent has called tools as often as it may",
+  tool_limit: "the agent reached its limit of tool calls",
 }
 
 /** The turn of one run. `element` stands in the conversation. */
@@ -57,7 +57,7 @@ export class Turn {
     this.request.replaceChildren(...parts)
     this.request.hidden = !parts.length
     if (this.isWhole && parts.length)
-      this.edit.replaceChildren(this._forkButton("Edit", "Change it in a thread of its own", "request", this.contents))
+      this.edit.replaceChildren(this._forkButton("Edit", "Edit this message in a new thread", "request", this.contents))
   }
 
   /** Wait for the first event. */
@@ -68,7 +68,7 @@ export class Turn {
 
   /** The connection was lost. It is being made again. */
   lost() {
-    this._say("The connection was lost. Coming back", "busy")
+    this._say("Connection lost. Reconnecting", "busy")
   }
 
   /** Show one event of the run. */
@@ -111,7 +111,7 @@ export class Turn {
     this.state.replaceChildren()
     this.state.hidden = true
     const code = problem.code ? el("code", {}, problem.code) : null
-    const again = this.contents.length && this.again ? el("div", {}, button("Write it again", () => this.again(this.contents), "small")) : null
+    const again = this.contents.length && this.again ? el("div", {}, button("Reuse message", () => this.again(this.contents), "small")) : null
     this.cards.replaceChildren(el("div", { class: "card bad", role: "alert" }, el("p", {}, problem.message), code, again))
   }
 
@@ -124,7 +124,7 @@ export class Turn {
   }
 
   _on_restarted({ attempt }) {
-    this._say(`Attempt ${attempt}: going on from what was recorded`, "busy")
+    this._say(`Attempt ${attempt}: continuing from the saved steps`, "busy")
   }
 
   _on_delta({ text, offset }) {
@@ -171,7 +171,7 @@ export class Turn {
     if (this.characters.length) this.foot.append(copyButton(() => this.characters.join(""), "Copy", "quiet small"))
     if (!this.fork || asked) return
     this.element.classList.add("forks")
-    this.foot.append(this._forkButton("Fork", "Go on from here in a thread of its own", "response"))
+    this.foot.append(this._forkButton("Fork", "Continue from here in a new thread", "response"))
   }
 
   _on_failed(data) {
@@ -180,12 +180,12 @@ export class Turn {
 
   _on_cancelled({ code } = {}) {
     this._end("cancelled")
-    const kept = code === "run_superseded" ? "its text until then" : "nothing of this run"
+    const kept = code === "run_superseded" ? "the text up to here" : "nothing of this run"
     this._say(`Stopped. The agent remembers ${kept}`, "quiet")
   }
 
   _on_unavailable() {
-    this._say("The app cannot reach its log. Coming back", "busy")
+    this._say("The app cannot reach its store. Reconnecting", "busy")
   }
 
   /** Return a button for a fork before the request, to edit `contents` there, or after the response: the same fork,

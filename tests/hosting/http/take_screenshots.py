@@ -143,7 +143,7 @@ async def take(origin: str, folder: Path, theme: str, *, is_phone: bool) -> None
         await shot("figures")
         await page.route("**/operations?*", lambda route: route.fulfill(json=a_busy_hour()))
         await page.goto(f"{origin}/api/ui/#/?operations")
-        await page.get_by_role("button", name="Ask for it again").wait_for()
+        await page.get_by_role("button", name="Retry").wait_for()
         await shot("operations")
         for number, message in enumerate(("Please refund it.", "It is late, I want a refund.")):
             await page.goto(f"{origin}/api/ui/#/support/refund-{number}")
@@ -162,7 +162,7 @@ async def take(origin: str, folder: Path, theme: str, *, is_phone: bool) -> None
             await shot("side")
             await page.keyboard.press("Escape")
         await page.get_by_label("Delete the thread").click()
-        await page.get_by_role("button", name="Delete it").click()
+        await page.get_by_role("button", name="Delete thread").click()
         await page.locator(".receipt").wait_for()
         await shot("receipt")
         await page.get_by_role("button", name="Close", exact=True).click()

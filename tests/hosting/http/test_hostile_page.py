@@ -148,7 +148,7 @@ async def test_no_step_and_nothing_that_waits_becomes_more_than_text(host: Runni
         await page.locator(".cards").get_by_text(hostile).wait_for()
         facts = await page.evaluate(UNWANTED)
         await page.get_by_role("button", name="Edit").click()
-        await expect(page.get_by_label("The fact")).to_have_value(hostile)
+        await expect(page.get_by_label("Edit fact")).to_have_value(hostile)
         facts += await page.evaluate(UNWANTED)
 
     assert (inbox, decided, steps, schedules, facts) == ([], [], [], [], [])

@@ -125,7 +125,7 @@ async def test_a_message_is_edited_in_a_fork_that_ends_before_it(host: RunningHo
         of_origin = await said(page)
         await forks(page, "Edit").first.click()
         await at_a_fork(page, origin)
-        await page.get_by_text("Nothing was said here yet").wait_for()
+        await page.get_by_text("No messages yet").wait_for()
         await expect(box(page)).to_have_value("one")
 
     assert (of_fork, of_origin) == (["one", "two, and a half"], ["one", "two", "three"])
@@ -177,16 +177,16 @@ async def test_what_was_written_and_not_sent_is_replaced_only_if_its_writer_agre
         await ask(page, "fail")
         await ended(page, "failed")
         asked, kept = noted(page), []
-        for name in ("Edit", "Write it again"):
+        for name in ("Edit", "Reuse message"):
             await box(page).fill("a draft")
             await page.get_by_role("button", name=name, exact=True).first.click()
-            await page.get_by_role("button", name="Keep it").press("Enter")
+            await page.get_by_role("button", name="Cancel").press("Enter")
             kept.append((await box(page).input_value(), len(asked)))
-        await page.get_by_role("button", name="Write it again").click()
-        await page.get_by_role("button", name="Replace it").click()
+        await page.get_by_role("button", name="Reuse message").click()
+        await page.get_by_role("button", name="Replace draft").click()
         await expect(box(page)).to_have_value("fail")
         await forks(page, "Edit").first.click()
-        await page.get_by_role("button", name="Replace it").click()
+        await page.get_by_role("button", name="Replace draft").click()
         await at_a_fork(page, "drafts")
         await expect(box(page)).to_have_value("one")
 

@@ -106,7 +106,7 @@ async def test_an_answer_is_copied_and_a_message_that_failed_is_written_again(ho
         await page.get_by_label("Remove plan.png").wait_for()
         await ask(page, "fail")
         await ended(page, "failed")
-        await page.get_by_role("button", name="Write it again").click()
+        await page.get_by_role("button", name="Reuse message").click()
         written = await page.get_by_label("Message", exact=True).input_value()
         await page.get_by_label("Remove plan.png").wait_for()
 
@@ -131,7 +131,7 @@ async def test_an_answer_that_is_no_whole_one_says_so_under_it_also_after_a_relo
         await page.get_by_role("button", name="Timeline").last.click()
         step = await page.locator(".step-row.model_call .what").text_content()
 
-    assert now == later == "This answer is incomplete: the model reached its limit of tokens."
+    assert now == later == "This answer is incomplete: the model reached its token limit."
     assert step == "Model answers incomplete: length"
 
 
@@ -171,8 +171,8 @@ async def test_a_run_is_stopped_by_the_button_that_sent_its_message(host: Runnin
     ("choice", "how", "kept"),
     [
         (None, "completed", "word59"),
-        ("interrupts the run", "cancelled", "Stopped. The agent remembers its text until then"),
-        ("takes the run's place", "cancelled", "Stopped. The agent remembers nothing of this run"),
+        ("interrupts the run", "cancelled", "Stopped. The agent remembers the text up to here"),
+        ("replaces the run", "cancelled", "Stopped. The agent remembers nothing of this run"),
     ],
     ids=["queue", "interrupt", "rollback"],
 )
@@ -184,7 +184,7 @@ async def test_a_message_that_is_sent_while_a_run_goes_on_waits_for_it_or_ends_i
         page = await browser.open("#/writer")
         await ask(page, SPEECH)
         await page.locator(".markdown", has_text="word3").wait_for()
-        offered = page.get_by_label("A run goes on. What you send")
+        offered = page.get_by_label("A run is in progress. Your message")
         await expect(offered).to_be_hidden()
         await page.get_by_label("Message", exact=True).fill("second")
         await expect(offered).to_have_value("queue")
@@ -232,12 +232,12 @@ async def test_a_conversation_is_reset_and_a_thread_deleted_with_its_receipt(hos
         await page.keyboard.press("Escape")
         await page.get_by_text("first", exact=True).last.wait_for()
         await page.get_by_label("Reset: forget the conversation").click()
-        await page.get_by_role("button", name="Forget it").click()
-        await page.get_by_text("Nothing was said here yet").wait_for()
+        await page.get_by_role("button", name="Forget conversation").click()
+        await page.get_by_text("No messages yet").wait_for()
         await ask(page, "second")
         await ended(page)
         await page.get_by_label("Delete the thread").click()
-        await page.get_by_role("button", name="Delete it").click()
+        await page.get_by_role("button", name="Delete thread").click()
         receipt = await page.locator(".receipt").inner_text()
         await page.get_by_role("button", name="Close", exact=True).click()
         await page.get_by_text("Ask writer").wait_for()
@@ -431,7 +431,7 @@ async def test_the_page_goes_on_by_itself_after_the_host_was_killed(tmp_path: Pa
             await page.locator(".markdown", has_text="word3").wait_for()
             await page.evaluate(WATCH, SPEECH)
             host.process.kill()
-            await page.get_by_text("The connection was lost").wait_for()
+            await page.get_by_text("Connection lost").wait_for()
             with RunningHost(folder, "--port", host.origin.rpartition(":")[2], environ=LEASE):
                 await page.locator(".turn[data-end=completed]").wait_for()  # longer than other tests wait
                 answer = await answered(page)
@@ -462,9 +462,9 @@ async def test_with_keys_the_page_asks_for_one_and_keeps_it_in_its_tab(tmp_path:
         async with browsed(host.origin, REFUSED) as browser:
             page = await browser.open("#/writer")
             await page.get_by_label("Function key").fill("wrong")
-            await page.get_by_role("button", name="Use them").click()
+            await page.get_by_role("button", name="Save").click()
             await page.get_by_label("Function key").fill(str(KEYS["host"]))
-            await page.get_by_role("button", name="Use them").click()
+            await page.get_by_role("button", name="Save").click()
             await page.get_by_text("Ask writer").wait_for()
             await ask(page, "behind a key")
             await ended(page)
@@ -518,7 +518,7 @@ async def test_nothing_stands_in_the_way_of_those_who_do_not_see_or_point(
         await ask(page, "word " * 400)
         await page.get_by_text("Answering").wait_for()
         await page.get_by_label("Message", exact=True).fill("not sent")
-        await expect(page.get_by_label("A run goes on. What you send")).to_be_visible()
+        await expect(page.get_by_label("A run is in progress. Your message")).to_be_visible()
         found["busy"] = await faults_of(page)
         wide.append(await page.evaluate(WIDER))
         for view, there in (
@@ -537,7 +537,7 @@ async def test_nothing_stands_in_the_way_of_those_who_do_not_see_or_point(
         await page.goto(f"{host.origin}/api/ui/#/clerk?schedules")
         await page.get_by_role("button", name="New schedule").click()
         await page.get_by_label("Cron expression").fill("x" * 80)
-        await page.get_by_role("button", name="Make it").click()
+        await page.get_by_role("button", name="Create").click()
         await page.locator(".planning [aria-invalid]").wait_for()
         found["planning"] = await faults_of(page)
         wide.append(await page.evaluate(WIDER))

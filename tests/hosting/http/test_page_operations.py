@@ -62,12 +62,12 @@ async def test_an_administrator_sees_what_is_stuck_and_asks_for_it_again_by_keys
         stuck = page.locator(".cards > li")
         await expect(stuck).to_have_count(2)
         row = await page.locator(".operations tbody tr").first.locator("th, td").all_text_contents()
-        of_run, of_deletion = stuck.filter(has_text="asked"), stuck.filter(has_text="Its deletion stands still")
+        of_run, of_deletion = stuck.filter(has_text="asked"), stuck.filter(has_text="Deletion stopped")
         reason = await of_run.locator("p").first.text_content()
         shown = await of_run.locator("dd").all_text_contents()
-        await of_run.get_by_role("button", name="Ask for it again").press("Enter")
-        await of_deletion.get_by_role("button", name="Delete it again").press("Enter")
-        await page.get_by_text("Nothing is. ").wait_for()
+        await of_run.get_by_role("button", name="Retry").press("Enter")
+        await of_deletion.get_by_role("button", name="Delete again").press("Enter")
+        await page.get_by_text("Nothing is stuck.").wait_for()
         answer = await client.get(f"{ended}{run}")
         gone = await client.get("/api/agents/Joker/threads/deleted")
 
@@ -128,11 +128,11 @@ async def test_a_silent_run_is_asked_for_only_after_it_showed_no_sign_of_life(
         await page.route("**/operations?*", tell)
         await page.clock.install()
         await page.goto(f"{host.origin}/api/ui/#/?operations")
-        again = page.get_by_role("button", name="Ask for it again")
+        again = page.get_by_role("button", name="Retry")
         calls = page.locator(".operations tbody tr").first.locator('[data-name="Store calls"]')
         await expect(calls).to_have_text("2,000,001")
-        await page.get_by_text("It is watched for half a minute").wait_for()
-        await page.get_by_text("There were more").wait_for()
+        await page.get_by_text("Waiting half a minute").wait_for()
+        await page.get_by_text("There are more").wait_for()
         async with page.expect_response("**/operations?*"):
             await page.clock.fast_forward(30_000)
         await expect(again).to_have_count(0)
@@ -140,7 +140,7 @@ async def test_a_silent_run_is_asked_for_only_after_it_showed_no_sign_of_life(
         await expect(again).to_be_visible()
         found, wider, unwanted = await faults_of(page), await page.evaluate(WIDER), await page.evaluate(UNWANTED)
         async with page.expect_response("**/operations?*"):
-            await page.get_by_label("Threads that changed within").select_option("30 days")
+            await page.get_by_label("Threads changed in the last").select_option("30 days")
 
     assert asked == ["hours=1"] * 3 + ["hours=720"]
     assert found == []

@@ -43,7 +43,7 @@ async def test_an_agents_schedules_are_listed_paused_resumed_and_deleted(host: R
             await page.clock.fast_forward(10_000)
             await expect(first.get_by_role("button", name="Pause")).to_be_focused()
             await second.get_by_role("button", name="Delete").click()
-            await page.get_by_role("button", name="Delete it").click()
+            await page.get_by_role("button", name="Delete schedule").click()
             await expect(page.locator(".cards > li")).to_have_count(1)
             await page.get_by_role("button", name="Schedules").click()
             await ended(page)
@@ -52,7 +52,7 @@ async def test_an_agents_schedules_are_listed_paused_resumed_and_deleted(host: R
     assert paused == "paused"
     assert shown[0] == ["Write the report", "reports", "none (paused)"]
     assert (shown[1][:3], shown[1][3].partition(", ")[2]) == (
-        ["once", "a new one for each run", "none (ended)"],
+        ["once", "a new thread for each run", "none (ended)"],
         "its thread",
     )
     assert [(one["cron"], one["status"]) for one in left] == [(daily["cron"], "active")]
@@ -65,15 +65,15 @@ async def test_a_schedule_is_made_by_keys_and_what_is_refused_stands_with_its_fi
         page = await browser.open("#/assistant/planned?schedules")
         opens, cards = page.get_by_role("button", name="New schedule"), page.locator(".cards > li")
         await opens.press("Enter")
-        often, cron = page.get_by_label("Runs begin"), page.get_by_label("Cron expression")
+        often, cron = page.get_by_label("How often"), page.get_by_label("Cron expression")
         await expect(often).to_be_focused()
         await expect(page.get_by_label("At", exact=True)).to_be_hidden()
         await cron.fill("61 * * * *")
         await page.get_by_label("Time zone").fill("Europe/Berlin")
-        await page.get_by_label("What each run is asked").fill("Write the report")
+        await page.get_by_label("Message of each run").fill("Write the report")
         await page.get_by_label("Thread", exact=True).select_option("One thread for all runs")
-        thread = await page.get_by_label("The thread's id").input_value()
-        await page.get_by_label("The thread's id").press("Enter")
+        thread = await page.get_by_label("Thread id").input_value()
+        await page.get_by_label("Thread id").press("Enter")
         refusal = page.locator(".planning").get_by_role("alert")
         await expect(refusal).to_contain_text("The field 'cron' is '61 * * * *', which cannot be read")
         await expect(cron).to_be_focused()
@@ -86,11 +86,11 @@ async def test_a_schedule_is_made_by_keys_and_what_is_refused_stands_with_its_fi
         await often.select_option("Once")
         await page.get_by_label("At", exact=True).fill("2031-02-03T04:05")
         await page.get_by_label("Thread", exact=True).select_option("A new thread for each run")
-        await page.get_by_role("button", name="Make it").press("Enter")
-        await expect(page.get_by_label("What each run is asked")).to_be_focused()
+        await page.get_by_role("button", name="Create").press("Enter")
+        await expect(page.get_by_label("Message of each run")).to_be_focused()
         await expect(refusal).to_contain_text("message")
         await page.keyboard.type("Wish them well")
-        await page.get_by_role("button", name="Make it").press("Enter")
+        await page.get_by_role("button", name="Create").press("Enter")
         await expect(cards).to_have_count(2)
         await expect(cards.nth(1).get_by_role("button", name="Pause")).to_be_focused()
         await opens.press("Enter")
@@ -123,11 +123,11 @@ async def test_a_schedule_whose_answer_was_lost_is_made_once_and_one_like_it_aga
         for number in (1, 2):
             await page.get_by_role("button", name="New schedule").click()
             await page.get_by_label("Cron expression").fill("0 9 * * *")
-            await page.get_by_label("What each run is asked").fill("Where is A-17?")
-            await page.get_by_role("button", name="Make it").click()
+            await page.get_by_label("Message of each run").fill("Where is A-17?")
+            await page.get_by_role("button", name="Create").click()
             if number == 1:
                 await page.locator(".planning").get_by_text("The app does not answer.").wait_for()
-                await page.get_by_role("button", name="Make it").click()
+                await page.get_by_role("button", name="Create").click()
             await expect(page.get_by_label("Cron expression")).to_be_hidden()
             await expect(page.locator(".cards > li")).to_have_count(number)
 

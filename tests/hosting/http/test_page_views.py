@@ -108,7 +108,10 @@ async def test_each_attempt_of_a_run_says_what_it_used_and_cost(host: RunningHos
         more = await attempts.locator(".step-body").all_text_contents()
 
     assert said == ["Attempt 1 run_failed 40 tokens", "Attempt 2 80 tokens"]
-    assert more == ["30 tokens read, 10 written · cost 5.000001", "60 tokens read, 20 written · cost 10.000002"]
+    assert more == [
+        "30 input tokens, 10 output tokens · cost 5.000001",
+        "60 input tokens, 20 output tokens · cost 10.000002",
+    ]
 
 
 @pytest.mark.behaviour("page.inbox")
@@ -160,7 +163,9 @@ async def test_what_a_workflow_asks_is_answered_in_the_inbox(tmp_path: Path) -> 
                     await page.get_by_label("Answer", exact=True).fill(answer)
                     await page.get_by_role("button", name="Answer").click()
                     if answer != '{"approved": true}':
-                        await page.get_by_text("no JSON" if answer == "nonsense" else "is not what executor").wait_for()
+                        await page.get_by_text(
+                            "not JSON" if answer == "nonsense" else "is not what executor"
+                        ).wait_for()
                 await expect(page.get_by_text("Answered.")).to_be_focused()
             newest = (await client.get("/threads/t/runs")).json()["runs"][0]
             async with client.stream("GET", f"/threads/t/runs/{newest['run_id']}/events") as events:
@@ -297,7 +302,7 @@ async def test_what_an_agent_remembers_is_listed_with_its_thread_added_edited_an
         facts = page.locator(".cards > li")
         await expect(facts).to_have_count(1)
         learnt = await facts.locator("p").all_text_contents()
-        adding = page.get_by_label("Something to remember")
+        adding = page.get_by_label("A fact to remember")
         await adding.fill("Has a dog.")
         await adding.press("Enter")
         await expect(facts).to_have_count(2)
@@ -322,27 +327,27 @@ async def test_what_an_agent_remembers_is_listed_with_its_thread_added_edited_an
         (await client.post(place, json={"text": "Has a cat."})).raise_for_status()
         await page.clock.fast_forward(10_000)
         await expect(facts).to_have_count(3)
-        await expect(page.get_by_label("The fact")).to_be_focused()
+        await expect(page.get_by_label("Edit fact")).to_be_focused()
         await page.keyboard.press("Enter")
         await expect(facts.nth(1).get_by_role("button", name="Edit")).to_be_focused()
         edited = await known()
         await facts.nth(1).get_by_role("button", name="Forget").press("Enter")
-        await page.get_by_role("button", name="Forget it").press("Enter")
+        await page.get_by_role("button", name="Forget fact").press("Enter")
         await expect(facts).to_have_count(2)
         forgotten = await known()
         await page.get_by_role("button", name="Forget all").press("Enter")
-        await page.keyboard.press("Enter")  # "Keep it" has the focus
+        await page.keyboard.press("Enter")  # "Cancel" has the focus
         await expect(facts).to_have_count(2)
         await facts.get_by_role("link", name="learning").press("Enter")
         await ended(page)
         await page.get_by_role("button", name="Memory").press("Enter")
         await page.get_by_role("button", name="Forget all").press("Enter")
-        await page.get_by_role("button", name="Forget all of it").press("Enter")
-        await page.get_by_text("Nothing is remembered yet").wait_for()
+        await page.get_by_role("button", name="Forget everything").press("Enter")
+        await page.get_by_text("No facts yet").wait_for()
         await expect(adding).to_be_focused()
         erased = await known()
 
-    assert learnt == [tea, "Learnt just now in learning"]
+    assert learnt == [tea, "Learned just now in learning"]
     assert (edited, forgotten, erased) == (
         [tea, "Has a dog. It is old.", "Has a cat."],
         [tea, "Has a cat."],

@@ -54,24 +54,24 @@ async def test_a_runs_deliveries_stand_in_its_timeline_and_its_thread_and_are_se
         await expect(cards).to_have_count(1)
         of_thread = await cards.locator("dd").all_text_contents()
         again = cards.get_by_role("button")
-        await expect(again).to_have_text("Send it now")
+        await expect(again).to_have_text("Send now")
         await again.press("Enter")
         second = await receiver.next()
-        await expect(cards.get_by_role("heading")).to_have_text("It was given up: run.completed")
+        await expect(cards.get_by_role("heading")).to_have_text("Given up: run.completed")
         await expect(again).to_be_focused()
         given_up = await cards.locator("dd").all_text_contents()
-        await page.get_by_role("link", name="What was not taken, of all threads").press("Enter")
+        await page.get_by_role("link", name="Undelivered notifications of all threads").press("Enter")
         await cards.get_by_role("link", name="told").wait_for()
         await again.press("Enter")
         third = await receiver.next()
-        await page.get_by_text("Everything was taken").wait_for()
+        await page.get_by_text("Everything was delivered").wait_for()
         await page.get_by_role("button", name="Webhooks").press("Enter")
         await page.get_by_text("Ask writer").wait_for()
         text = await page.content()
 
     host_and_port = receiver.url.removeprefix("http://")
     told = [f"{host_and_port}, the request's webhook", "1, the last just now: 503", "in a moment"]
-    assert (title, of_run) == ("It is tried again: run.completed", told)
+    assert (title, of_run) == ("Waiting for the next try: run.completed", told)
     assert of_thread == [told[0], waiting, *told[1:]]
     assert given_up == [told[0], waiting, "2, the last just now: 410", "none"]
     assert first.id == second.id == third.id
@@ -117,7 +117,7 @@ async def test_who_is_no_administrator_sees_a_threads_deliveries_and_sends_none_
         page = await browser.context.new_page()
         await page.route("**/api/agents", lambda route: without(route, "operations_url"))
         await page.goto(f"{host.origin}/api/ui/#/writer/seen?webhooks")
-        await expect(page.locator(".cards > li h2")).to_have_text("It was taken: run.completed")
+        await expect(page.locator(".cards > li h2")).to_have_text("Delivered: run.completed")
         await expect(page.locator(".cards > li button")).to_have_count(0)
         await page.goto(f"{host.origin}/api/ui/#/writer?webhooks")
         await page.get_by_text("Open a thread first").wait_for()
@@ -146,7 +146,7 @@ async def test_deliveries_are_for_everybody_and_run_nothing(host: RunningHost, t
         await page.goto(f"{host.origin}/api/ui/#/writer?webhooks")
         await page.get_by_text("There are more.").wait_for()
         await expect(page.locator(".cards > li")).to_have_count(3)
-        await page.get_by_role("button", name="Send it now").click()
+        await page.get_by_role("button", name="Send now").click()
         await expect(page.get_by_role("status").filter(has_text="It is being sent.")).to_have_count(1)
         found, wider, unwanted = await faults_of(page), await page.evaluate(WIDER), await page.evaluate(UNWANTED)
 

@@ -60,10 +60,10 @@ async def test_a_workflow_is_chosen_like_an_agent_and_its_graph_is_drawn_before_
         names = await page.locator(".graph .name").all_text_contents()
         await expect(page.locator(".graph li")).to_have_text(
             [
-                "spread: not yet, leads to Left, Right",
-                "Left (agent): not yet, leads to joined",
-                "Right (agent): not yet, leads to joined",
-                "joined: not yet",
+                "spread: not started, leads to Left, Right",
+                "Left (agent): not started, leads to joined",
+                "Right (agent): not started, leads to joined",
+                "joined: not started",
             ]
         )
         places = [await drawn(page, name).locator("rect").bounding_box() for name in ("spread", "Left", "Right")]
@@ -100,11 +100,11 @@ async def test_a_schedule_of_a_workflow_is_given_its_input_as_json(host: Running
         given = page.get_by_label("Input, as JSON")
         for text, refusal in (("tea", "is no JSON"), ('{"item": 1}', "input")):
             await given.fill(text)
-            await page.get_by_role("button", name="Make it").click()
+            await page.get_by_role("button", name="Create").click()
             await expect(page.locator(".planning").get_by_role("alert")).to_contain_text(refusal)
             await expect(given).to_be_focused()
         await given.fill('{"item": "tea", "count": 2}')
-        await page.get_by_role("button", name="Make it").click()
+        await page.get_by_role("button", name="Create").click()
         await expect(page.locator(".cards > li dd").first).to_have_text('{"item": "tea", "count": 2}')
 
 
@@ -125,7 +125,7 @@ async def test_an_executor_at_work_is_seen_also_after_a_reload_and_when_it_is_st
     async with browsed(host.origin, REFUSED) as browser:
         page = await browser.open("#/Text/waiting")
         await ask(page, "wait")
-        said = ["upper: at work, leads to reversed", "reversed: not yet"]
+        said = ["upper: running, leads to reversed", "reversed: not started"]
         await expect(executors(page)).to_have_text(said)
         await expect(drawn(page, "upper")).to_have_class("node running")
         await page.reload()
@@ -135,9 +135,9 @@ async def test_an_executor_at_work_is_seen_also_after_a_reload_and_when_it_is_st
         await page.get_by_role("button", name="Stop").click()
         for one in (page, other):
             await ended(one, "cancelled")
-            await expect(executors(one)).to_have_text(["upper: stopped, leads to reversed", "reversed: not yet"])
+            await expect(executors(one)).to_have_text(["upper: stopped, leads to reversed", "reversed: not started"])
         await page.reload()
-        await expect(executors(page)).to_have_text(["upper: stopped, leads to reversed", "reversed: not yet"])
+        await expect(executors(page)).to_have_text(["upper: stopped, leads to reversed", "reversed: not started"])
 
 
 @pytest.mark.behaviour("page.graph")
@@ -150,7 +150,7 @@ async def test_executors_that_ended_and_that_failed_are_told_apart(host: Running
         await expect(executors(page)).to_have_text(["upper: done, leads to reversed", "reversed: done"])
         await ask(page, "fail")
         await ended(page, "failed")
-        failed = ["upper: failed, leads to reversed", "reversed: not yet"]
+        failed = ["upper: failed, leads to reversed", "reversed: not started"]
         await expect(executors(page, 2)).to_have_text(failed)
         await page.reload()
         await expect(executors(page, 2)).to_have_text(failed)

@@ -87,7 +87,7 @@ async def test_enter_that_confirms_a_word_of_an_input_method_sends_nothing(host:
         await search.evaluate(CONFIRMS)
         place = page.url
         await page.goto(f"{host.origin}/api/ui/#/clerk?memory")
-        fact = page.get_by_label("Something to remember")
+        fact = page.get_by_label("A fact to remember")
         await fact.fill("にほん")
         await fact.evaluate(CONFIRMS)
         await page.goto(f"{host.origin}/api/ui/#/clerk?schedules")
