@@ -47,23 +47,23 @@ SUPPORTED = "Python 3.10 to 3.13"
 
 # What `run` passes on to the host; None is an option without a value. docs/reference/commands.md says what each is for.
 HOST_OPTIONS = {
-    "port": ("N", "7071, or what the settings say, unless given; 0 takes a free one"),
-    "host": ("ADDRESS", "the address to listen on, unless given only this machine's own"),
+    "port": ("N", "port to listen on; 0 takes a free port (default: the setting LocalHttpPort, or 7071)"),
+    "host": ("ADDRESS", "address to listen on (default: this machine only)"),
     "auth": (None, "ask for keys, as on Azure"),
     "principal": ("NAME", "sign each request in as NAME, as App Service Authentication would"),
     "group": ("GROUP", "run only http, durable or function:NAME, as one instance of several on Azure"),
-    "queue-poll": ("SECONDS", "longest time between two looks for durable messages of other processes"),
+    "queue-poll": ("SECONDS", "longest time between two polls for durable messages of other processes"),
     "verbose": (None, "log each request, and more"),
 }
 HOST_COMMANDS = ("functions", "inspect", "keys", "reset")
 
 # How tests/azure/target.py gets which host it is; a key is better kept in the variable than typed.
 TARGET_OPTIONS = {
-    "url": ("AGENTS_TEST_URL", "only the tests of endpoints, against the app that runs there"),
+    "url": ("AGENTS_TEST_URL", "run the endpoint tests against the app at this address"),
     "key": ("AGENTS_TEST_KEY", "with --url: a function key"),
     "mcp-key": ("AGENTS_TEST_MCP_KEY", "with --url: the system key mcp_extension"),
-    "storage-log": ("AGENTS_TEST_STORAGE_LOG", "with --url: the file with what Azurite prints, to count storage calls"),
-    "kill": ("AGENTS_TEST_KILL", "with --url: a command that kills the app's worker, to time the run that it had"),
+    "storage-log": ("AGENTS_TEST_STORAGE_LOG", "with --url: the file with Azurite's output, to count storage calls"),
+    "kill": ("AGENTS_TEST_KILL", "with --url: a command that kills the app's worker, to time the takeover of its run"),
 }
 
 # Two test processes for each core: most tests wait for processes that they start, or for a time that is promised. More
@@ -84,7 +84,7 @@ EXPLANATIONS = {
     "Microsoft Visual C++": "A package has to be compiled. Install the Microsoft C++ Build Tools.",
     "CMake": "A package has to be compiled. Install cmake and a C++ compiler.",
     "No module named pip": "The folder .venv is incomplete. Delete it and run the command again.",
-    "No matching distribution": "The package index lacks a package. Is it the index you mean (PIP_INDEX_URL)?",
+    "No matching distribution": "The package index does not have a package. Check PIP_INDEX_URL.",
 }
 
 
@@ -105,7 +105,7 @@ def main(arguments: list[str]) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except (SetupError, OSError) as error:
-        advice = "" if isinstance(error, SetupError) else ". Give yourself the right to write there, or make room."
+        advice = "" if isinstance(error, SetupError) else ". Check that you may write there and that the disk has room."
         print(f"dev.py: {error}{advice}", file=sys.stderr)
         return 1
 
@@ -114,7 +114,7 @@ def carry_out(arguments: list[str]) -> NoReturn:
     """Become what was typed; SetupError when it cannot be started."""
     parser = command_line()
     if not arguments:
-        parser.error("No command was given. Begin with: python dev.py run. --help lists what else there is.")
+        parser.error("No command was given. Start with: python dev.py run. --help lists all commands.")
     options, rest = parser.parse_known_args(arguments)
     refuse_unsupported_python(sys.version_info[:2])
     COMMANDS[options.command](options, rest)
@@ -131,27 +131,34 @@ def command_line() -> argparse.ArgumentParser:
         else:
             run_command.add_argument(f"--{option}", help=meaning, metavar=value)
     watching = run_command.add_mutually_exclusive_group()
-    watching.add_argument("--watch", action="store_true", default=None, help="what happens unless --no-watch is given")
+    watching.add_argument(
+        "--watch", action="store_true", default=None, help="start again when the app's files change (the default)"
+    )
     watching.add_argument("--no-watch", action="store_true", help="do not start again when the app's files change")
-    host_command = commands.add_parser("host", help="look at the app of the current folder, without running it")
+    host_command = commands.add_parser("host", help="inspect the app of the current folder without running it")
     host_command.add_argument("host_command", choices=HOST_COMMANDS, metavar="|".join(HOST_COMMANDS))
-    host_command.add_argument("arguments", nargs=argparse.REMAINDER, help="what goes to that command")
+    host_command.add_argument("arguments", nargs=argparse.REMAINDER, help="arguments for that command")
     exec_command = commands.add_parser("exec", help="run any program in the environment, in the current folder")
     exec_command.add_argument("program", help="python, pip, func, ...")
-    exec_command.add_argument("arguments", nargs=argparse.REMAINDER, help="what goes to the program")
+    exec_command.add_argument("arguments", nargs=argparse.REMAINDER, help="arguments for the program")
     test_command = commands.add_parser("test", help="run the tests; other arguments go to pytest", allow_abbrev=False)
     test_command.add_argument("--model", action="store_true", help="only the tests with a real model")
-    test_command.add_argument("--room", metavar="NAME", help="only what belongs to that folder of hosting/")
-    test_command.add_argument("--wheel", action="store_true", help="where the library is installed, as a wheel")
-    explored = "only what chooses at random, with new seeds and more examples, for so long; once without"
+    test_command.add_argument("--room", metavar="NAME", help="only the tests of this folder of hosting/")
+    test_command.add_argument("--wheel", action="store_true", help="with the library installed as a wheel")
+    explored = "only the randomized tests, with new seeds and more examples, for MINUTES; one round by default"
     test_command.add_argument("--explore", metavar="MINUTES", nargs="?", type=float, const=0.0, help=explored)
     for option, (_, meaning) in TARGET_OPTIONS.items():
         test_command.add_argument(f"--{option}", help=meaning)
-    commands.add_parser("docs", help="make a site of the pages, and refuse a link that leads nowhere")
+    commands.add_parser("docs", help="build a site from the pages; a broken link is an error")
     # Their options are those of hosting/owners.py, hosting/operations.py, tests/model/server.py and packages/build.py.
     commands.add_parser("model", help="serve a small real model on this machine", add_help=False, allow_abbrev=False)
     commands.add_parser("owners", help="hand threads of a running app to an owner", add_help=False, allow_abbrev=False)
-    commands.add_parser("operations", help="say what a running app is at", add_help=False, allow_abbrev=False)
+    commands.add_parser(
+        "operations",
+        help="show the queued, running and stuck runs of a running app",
+        add_help=False,
+        allow_abbrev=False,
+    )
     commands.add_parser("build", help="build the wheels", add_help=False, allow_abbrev=False)
     return parser
 

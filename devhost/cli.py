@@ -62,7 +62,7 @@ def command_line() -> argparse.ArgumentParser:
     parser.add_argument("--version", action=_PrintVersion, nargs=0, help="print the version of the package")
     commands = parser.add_subparsers(dest="command", required=True)
     start = commands.add_parser("start", help="run the app until Ctrl-C")
-    start.add_argument("--port", type=_port, help=f"0 for a free one (default: local.settings.json, {DEFAULT_PORT})")
+    start.add_argument("--port", type=_port, help=f"0 for a free port (default: local.settings.json, {DEFAULT_PORT})")
     start.add_argument("--host", default="127.0.0.1", help="address to listen on (default: loopback)")
     start.add_argument("--verbose", action="store_true", help="log each request, and more")
     start.add_argument("--watch", action="store_true", help="start again when the app's files change")
@@ -79,14 +79,14 @@ def command_line() -> argparse.ArgumentParser:
         type=_poll_seconds,
         default=1.0,
         metavar="SECONDS",
-        help="longest time between two looks for durable messages of other processes (default: 1)",
+        help="longest time between two polls for durable messages of other processes (default: 1)",
     )
     start.add_argument("--watched-by", type=int, help=argparse.SUPPRESS)
     commands.add_parser("functions", help="list the app's functions without running them")
-    inspect = commands.add_parser("inspect", help="show what the durable engine holds, also while a host runs")
+    inspect = commands.add_parser("inspect", help="list durable instances and entities, also while a host runs")
     inspect.add_argument("instance", nargs="?", help="an instance's id or an entity's, @name@key (default: all)")
     keys = commands.add_parser("keys", help="print the keys that --auth asks for")
-    keys.add_argument("--all", action="store_true", help="also those of single functions")
+    keys.add_argument("--all", action="store_true", help="also the keys of single functions")
     commands.add_parser("reset", help="delete the durable state of the app, .devhost/")
     return parser
 
@@ -100,14 +100,14 @@ class _PrintVersion(argparse.Action):
         try:
             print(f"functions-local-host {version('functions-local-host')}")
         except PackageNotFoundError:
-            print("functions-local-host, not installed but run from its sources")
+            print("functions-local-host, run from its sources")
         parser.exit()
 
 
 def _port(text: str) -> int:
     if text.isascii() and text.isdigit() and int(text) <= 65535:
         return int(text)
-    raise argparse.ArgumentTypeError(f"{text!r} is no port; give a number from 0 to 65535")
+    raise argparse.ArgumentTypeError(f"{text!r} is not a port; give a number from 0 to 65535")
 
 
 def _poll_seconds(text: str) -> float:
@@ -117,7 +117,7 @@ def _poll_seconds(text: str) -> float:
         seconds = 0.0
     if 0.01 <= seconds <= 30:
         return seconds
-    raise argparse.ArgumentTypeError(f"{text!r} is no time between two looks; give seconds from 0.01 to 30")
+    raise argparse.ArgumentTypeError(f"{text!r} is not a polling interval; give seconds from 0.01 to 30")
 
 
 def _principal(text: str) -> str:

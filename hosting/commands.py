@@ -46,7 +46,7 @@ class RunningApp:
         headers = dict(_header(text) for text in options.header)
         if options.key:
             if not _PRINTABLE.fullmatch(options.key):
-                raise ValueError("--key has spaces, or characters that no key has. Give the key alone.")
+                raise ValueError("--key has spaces or characters that keys do not have. Give only the key.")
             headers[_KEY] = options.key
         return cls(_checked(options.url), headers)
 
@@ -67,7 +67,7 @@ class RunningApp:
             raise RefusedError(self._refusal(error, where)) from None
         except (OSError, HTTPException) as error:
             reason = getattr(error, "reason", error)
-            raise RefusedError(f"The app cannot be reached at {self.url}: {reason}. Does it run there?") from None
+            raise RefusedError(f"The app cannot be reached at {self.url}: {reason}. Is it running there?") from None
         except ValueError:
             raise self._other_service() from None
 
@@ -83,22 +83,26 @@ class RunningApp:
         detail = _detail(error)
         if error.code == 401:
             if detail is not None:
-                return f"{detail} Say who you are by --header 'NAME: VALUE'."
-            wanted = "It does not take the key of --key." if _KEY in self.headers else "Give a function key as --key."
+                return f"{detail} Identify yourself with --header 'NAME: VALUE'."
+            wanted = (
+                "It does not accept the key of --key." if _KEY in self.headers else "Send a function key with --key."
+            )
             return f"The app at {self.url} answered 401 {error.reason}. {wanted}"
         if detail is not None:
             return detail
         answered = f"{self.url} answered {error.code} {error.reason}"
         if error.code == 404:
             return (
-                f"{answered} to {urlsplit(where).path}. Give as --url where the app runs, without the path of a route."
+                f"{answered} to {urlsplit(where).path}. Give the app's address as --url, without the path of a route."
             )
         if error.code == 403:
-            return f"{answered}: what stands before the app refuses you. Is it stopped, or closed to your network?"
+            return (
+                f"{answered}: a service in front of the app refused you. Is the app stopped, or closed to your network?"
+            )
         return f"{answered}."
 
     def _other_service(self) -> RefusedError:
-        return RefusedError(f"What answers at {self.url} is no app of this kind. Give its address as --url.")
+        return RefusedError(f"The service at {self.url} is not an app of this kind. Give the app's address as --url.")
 
 
 def _opener(where: str) -> OpenerDirector:
@@ -116,7 +120,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         metavar="'NAME: VALUE'",
-        help="by which you are known, as often as needed",
+        help="a header that identifies you; repeat it for more headers",
     )
 
 
@@ -133,7 +137,7 @@ def _checked(url: str) -> str:
     if not url.lower().startswith(("http://", "https://")):
         raise ValueError(f"{quoted}: it must begin with http:// or https://.")
     if not _PRINTABLE.fullmatch(url):
-        raise ValueError(f"{quoted}: it has spaces, or characters that an address writes in another way.")
+        raise ValueError(f"{quoted}: it has spaces or characters that must be percent-encoded.")
     try:
         parts = urlsplit(url)
         has_host = bool(parts.hostname) and (parts.port or 1) > 0

@@ -49,7 +49,7 @@ class Embedder:
 
     def __init__(self, client: SupportsGetEmbeddings[Any, Any, Any], name: str, seconds: float = 5.0) -> None:
         if inspect.isclass(client):
-            raise ConfigurationError(f"{name} is the class {client.__name__!r:.80}. Give a client that is made of it.")
+            raise ConfigurationError(f"{name} is the class {client.__name__!r:.80}. Give an instance of it.")
         if not callable(getattr(client, "get_embeddings", None)):
             raise ConfigurationError(
                 f"{name} is {client!r:.80}, which has no get_embeddings. Give a client of embeddings, as "

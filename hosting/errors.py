@@ -268,7 +268,7 @@ class StoreUnavailableError(HostingError, status=503):
 class LogUnavailableError(StoreUnavailableError, code="log_unavailable", status=503):
     """The log could not be reached, or throttles: no new run was started, and started ones continue."""
 
-    sentence = "The log cannot be reached. Try again; what was started goes on."
+    sentence = "The log cannot be reached. Try again. Runs in progress continue."
 
 
 class ArchiveUnavailableError(StoreUnavailableError, code="archive_unavailable", status=503):

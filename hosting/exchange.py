@@ -64,7 +64,7 @@ async def exchange(
         status, fields = await _head(reader)
         return FinalAnswer(status, await _body(reader, fields, most_body_bytes) if most_body_bytes else b"")
     except (EOFError, asyncio.LimitOverrunError) as error:
-        raise UnreadableAnswerError("The answer ended before it was complete, or has too long a line.") from error
+        raise UnreadableAnswerError("The answer ended early, or one of its lines is too long.") from error
     finally:
         writer.transport.abort()  # an orderly end would wait for the other side, and read what it still sends
 
@@ -76,7 +76,7 @@ def _request(method: str, parts: SplitResult, headers: Mapping[str, str], body: 
         fields["content-length"] = str(len(body))
     lines = [f"{method} {target} HTTP/1.1", *(f"{name}: {value}" for name, value in fields.items())]
     if any(set("\r\n\0") & set(line) for line in lines):
-        raise ValueError("A header has the end of a line in it.")
+        raise ValueError("A header contains a line break.")
     return "\r\n".join([*lines, "", ""]).encode() + body
 
 
@@ -111,7 +111,7 @@ async def _head(reader: asyncio.StreamReader) -> tuple[int, Mapping[bytes, bytes
     while True:
         line, left = await _line(reader, left)
         if (match := _STATUS.fullmatch(line)) is None:
-            raise UnreadableAnswerError("The answer is no HTTP.")
+            raise UnreadableAnswerError("The answer is not HTTP.")
         fields = dict[bytes, bytes]()
         while line:
             line, left = await _line(reader, left)
@@ -126,7 +126,7 @@ async def _line(reader: asyncio.StreamReader, left: int) -> tuple[bytes, int]:
     """Return the next line without its end, and of how many bytes the following may be."""
     line = await reader.readuntil(b"\n")
     if len(line) > left:
-        raise UnreadableAnswerError("The answer has too many bytes before its body, or in what surrounds its parts.")
+        raise UnreadableAnswerError("The answer has too many bytes in its headers or around its chunks.")
     return line.rstrip(b"\r\n"), left - len(line)
 
 
@@ -152,7 +152,7 @@ async def _chunks(reader: asyncio.StreamReader, most: int) -> bytes:
     while True:
         line, left = await _line(reader, left)
         if (match := _CHUNK.fullmatch(line)) is None:
-            raise UnreadableAnswerError("The answer's body is in no chunks.")
+            raise UnreadableAnswerError("The answer's body is not in valid chunks.")
         size = int(match[1], 16)
         if len(body) + size > most:
             raise UnreadableAnswerError(f"The answer's body has more than {most} bytes.")
@@ -160,4 +160,4 @@ async def _chunks(reader: asyncio.StreamReader, most: int) -> bytes:
             return bytes(body)
         body += await reader.readexactly(size)
         if (await _line(reader, left))[0]:
-            raise UnreadableAnswerError("The answer's body is in no chunks.")
+            raise UnreadableAnswerError("The answer's body is not in valid chunks.")

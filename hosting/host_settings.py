@@ -126,8 +126,8 @@ class Safeguards:
     def _refuse_anonymous(self, door: str) -> None:
         if self._is_production and not self._allows_anonymous:
             raise ConfigurationError(
-                f"{door} is Anonymous: anybody who finds the app may use its agents and read their threads. Ask for "
-                "keys, or set AGENT_ANONYMOUS to 'allow' if this is meant."
+                f"{door} is Anonymous: anyone who finds the app may use its agents and read their threads. Ask for "
+                "keys, or set AGENT_ANONYMOUS to 'allow' if you want this."
             )
 
 
@@ -145,7 +145,7 @@ class WorkerSetting:
 
 
 WORKER_SETTINGS = (
-    WorkerSetting("PYTHON_ENABLE_INIT_INDEXING", "1", "no HTTP route is answered"),
+    WorkerSetting("PYTHON_ENABLE_INIT_INDEXING", "1", "no HTTP route answers"),
     WorkerSetting(
         "PYTHON_ISOLATE_WORKER_DEPENDENCIES", "1", "the worker's own protobuf and grpc take the place of the app's"
     ),

@@ -47,5 +47,5 @@ async def entity_pages(
             return
         if not cursors.is_new(cursor):
             raise EngineUnavailableError(
-                f"The durable engine's list of {entity!r} does not end: it leads to the same page again. Try again."
+                f"The durable engine's list of {entity!r} does not end: it repeats a page. Try again."
             )

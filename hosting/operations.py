@@ -43,18 +43,20 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="dev.py operations", description="What an app's agents are at.")
-    parser.add_argument(
-        "--hours", type=int, default=1, help="look at threads that changed since (default: %(default)s)"
+    parser = argparse.ArgumentParser(
+        prog="dev.py operations", description="Shows the queued, running and stuck runs of an app's agents."
     )
-    parser.add_argument("--owner", help="look at this owner's threads alone, and at all of them that have open runs")
-    parser.add_argument("--repair", action="store_true", help="ask again for what is stuck")
+    parser.add_argument(
+        "--hours", type=int, default=1, help="only threads that changed within this many hours (default: %(default)s)"
+    )
+    parser.add_argument("--owner", help="only this owner's threads, and all of them that have open runs")
+    parser.add_argument("--repair", action="store_true", help="retry stuck runs and deletions")
     parser.add_argument(
         "--watch",
         type=_watched,
         default=30.0,
         metavar="SECONDS",
-        help="how long runs that say nothing are watched for a sign of life, at most 3600 (default: %(default)s)",
+        help="how long to wait for a sign of life of a silent run, at most 3600 (default: %(default)s)",
     )
     add_options(parser)
     return parser
@@ -64,7 +66,7 @@ def _watched(text: str) -> float:
     with suppress(ValueError):
         if 0 <= (seconds := float(text)) <= _MOST_WATCHED_SECONDS:
             return seconds
-    raise argparse.ArgumentTypeError(f"{text[:40]!r} is no number of seconds from 0 to {_MOST_WATCHED_SECONDS:,}")
+    raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a number of seconds from 0 to {_MOST_WATCHED_SECONDS:,}")
 
 
 def _look(app: RunningApp, asked: Mapping[str, object]) -> Found:
@@ -80,7 +82,7 @@ def _summary(page: Found) -> Iterator[str]:
             f"{one['taken_over']} taken over; today {one['today']['runs']} ended{failures}"
         )
     if not page["complete"]:
-        yield f"Only the {page['looked_at']} threads that changed last were looked at."
+        yield f"These numbers count only the {page['looked_at']} threads that changed last."
 
 
 def _seen(one: Found) -> tuple[str, ...]:
@@ -101,7 +103,7 @@ def _shown(app: RunningApp, one: Found, *, repairs: bool) -> int:
     except RefusedError as error:
         print(f"  {error}", file=sys.stderr)
         return 1
-    print(f"  asked for again: {answer['status'] if answer else 'deleted' if status == 204 else 'under way'}")
+    print(f"  retried: {answer['status'] if answer else 'deleted' if status == 204 else 'under way'}")
     return 0
 
 

@@ -31,13 +31,13 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="dev.py owners", description="Whose an app's threads are.")
+    parser = argparse.ArgumentParser(prog="dev.py owners", description="Assigns an app's threads to owners.")
     assign = parser.add_subparsers(dest="command", required=True).add_parser("assign", help="hand threads to an owner")
     assign.add_argument("agent", metavar="AGENT", help="the agent's name")
-    assign.add_argument("threads", metavar="THREAD", nargs="*", help="ids of threads that are the app's own")
-    assign.add_argument("--all", action="store_true", help="all threads that the app itself has with the agent")
-    assign.add_argument("--issuer", required=True, help="who signs the owner in")
-    assign.add_argument("--id", required=True, help="who the owner is to the issuer")
+    assign.add_argument("threads", metavar="THREAD", nargs="*", help="ids of threads without an owner")
+    assign.add_argument("--all", action="store_true", help="all of the agent's threads without an owner")
+    assign.add_argument("--issuer", required=True, help="the issuer that signs the owner in")
+    assign.add_argument("--id", required=True, help="the owner's id at that issuer")
     add_options(assign)
     return parser
 
@@ -53,7 +53,7 @@ def _threads(app: RunningApp, path: str) -> list[str]:
         cursor = page["next_cursor"]
         if not cursor:
             return threads
-    raise RefusedError("The app's list of threads leads to the same page again, and so would not end. Nothing is done.")
+    raise RefusedError("The app's list of threads repeats a page and would never end. Nothing was assigned.")
 
 
 def _assign(app: RunningApp, path: str, thread: str, options: argparse.Namespace) -> int:
@@ -63,7 +63,7 @@ def _assign(app: RunningApp, path: str, thread: str, options: argparse.Namespace
     except RefusedError as error:
         print(f"{visible_line(thread)}: {error}", file=sys.stderr)
         return 1
-    print(f"{visible_line(thread)}: assigned" + (", the old thread still goes" if status == 202 else ""))
+    print(f"{visible_line(thread)}: assigned" + (", the old thread is still being deleted" if status == 202 else ""))
     return 0
 
 

@@ -79,7 +79,7 @@ class AgentPlan:
     @property
     def description(self) -> str:
         """The agent's own description, or a sentence instead."""
-        return getattr(self.agent, "description", None) or f"Asks the agent {self.name}."
+        return getattr(self.agent, "description", None) or f"Send a message to the agent {self.name}."
 
     @property
     def example(self) -> str:
@@ -152,7 +152,7 @@ class Plan:
         elif tool_name is not None or tool_description is not None:
             option = "mcp_tool_description" if tool_name is None else "mcp_tool_name"
             raise ConfigurationError(
-                f"{option} is given for agent {name!r}, which is no MCP tool. Add enable_mcp_tool_trigger=True."
+                f"{option} is given for agent {name!r}, which is not an MCP tool. Add enable_mcp_tool_trigger=True."
             )
         self.agents[name.lower()] = planned
         return planned

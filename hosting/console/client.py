@@ -158,7 +158,7 @@ class _Caller(Generic[T]):
         run = await runs.wait(started.run, self._engine, seconds)
         named = replace(call, run_id=run.run_id)
         if (end := run.certain_end) is None:
-            raise AgentRunError(named, "run_pending", f"The run goes on after {seconds:g} s (AGENT_WAIT_SECONDS).")
+            raise AgentRunError(named, "run_pending", f"The run continues after {seconds:g} s (AGENT_WAIT_SECONDS).")
         return read_answer(named, answer_text(run, end))
 
     async def close(self) -> None:

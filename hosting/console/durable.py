@@ -192,7 +192,7 @@ class ServedEntity:
             try:
                 return self.loop.result_of(self._operated(batch))
             except _AGAIN as error:
-                logger.warning("Thread %s has to wait: %s Trying again in %g s.", batch.key, error, pause)
+                logger.warning("Thread %s waits: %s Trying again in %g s.", batch.key, error, pause)
             if self.stopping.wait(pause):
                 break
         return self.loop.result_of(self._operated(batch))

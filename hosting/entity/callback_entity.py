@@ -129,4 +129,4 @@ class CallbackEntity:
 
     async def _call(self, callback: Callback | None, value: object, context: AgentCallbackContext) -> None:
         if callback is not None and await self._calls.call(callback, value, context) is CallOutcome.NOT_BEGUN:
-            raise CallbacksBusyError(f"No callback can be begun for run {context.run_id}.")
+            raise CallbacksBusyError(f"No callback can be started for run {context.run_id}.")

@@ -136,7 +136,7 @@ def read_answer(call: AgentCall, result: object) -> AgentResponse[Any]:
         raise AgentRunError(call, "refused", str(result))
     answer = _answer(result)
     if answer is None:
-        raise AgentRunError(call, "refused", f"The entity answered {result!r:.80}, which is no run's end.")
+        raise AgentRunError(call, "refused", f"The entity answered {result!r:.80}, which is not the end of a run.")
     if "error" in answer:
         raise AgentRunError(call, answer["error"]["code"], answer["error"]["detail"])
     try:
@@ -159,7 +159,7 @@ def _answer(result: object) -> Mapping[str, Any] | None:
 def _response(call: AgentCall, answer: Mapping[str, Any]) -> AgentResponse[Any]:
     entry = read_entry(answer["entry"])
     if not isinstance(entry, ResponseEntry):
-        raise MalformedError("The answer's entry is no response.")
+        raise MalformedError("The answer's entry is not a response.")
     value = call.wanted.value(answer["value"]) if "value" in answer else None
     response = agent_response(entry)
     for request in approval_requests(response):

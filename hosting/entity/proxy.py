@@ -44,16 +44,17 @@ def check_session(session: object, agent: str, owner: Principal | None) -> Durab
     """Return the session when it is one of this agent; else raise `InvalidFieldError`."""
     if not isinstance(session, DurableAgentSession):
         raise InvalidFieldError(
-            f"session is a {type(session).__name__}. Give one of this agent's create_session() or get_session(id)."
+            f"session is a {type(session).__name__}. Use a session from this agent's create_session() or "
+            "get_session(id)."
         )
     if session.agent.lower() != agent.lower():
         raise InvalidFieldError(
-            f"The session is one of agent {session.agent!r} and cannot be used with {agent!r}. "
-            f"Give one of {agent!r}, made by its create_session()."
+            f"The session belongs to agent {session.agent!r} and cannot be used with {agent!r}. Use a session from "
+            f"the create_session() of {agent!r}."
         )
     if owner_of(session.owner) != owner_of(owner):
         raise InvalidFieldError(
-            "The session is one of another owner's. Give one made by this agent's create_session(), or get the agent "
+            "The session belongs to another owner. Use a session from this agent's create_session(), or get the agent "
             "for that owner."
         )
     return session
@@ -125,8 +126,8 @@ class DurableAgent(Generic[TaskT]):
         """
         if busy != "queue" and self.caller.orchestration_id is not None:
             raise InvalidFieldError(
-                f"busy is {str(busy)[:80]!r}. In an orchestration a call waits for its turn at the thread's entity, "
-                "which is at work on the run before it. Leave it out."
+                f"busy is {str(busy)[:80]!r}. In an orchestration calls always wait for the run before them. Leave it "
+                "out."
             )
         thread = self.create_session() if session is None else check_session(session, self.name, self.owner)
         given = _checked_options(options, response_format)
@@ -155,7 +156,7 @@ def _checked_options(options: Mapping[str, Any] | None, response_format: object)
     """Return `response_format` and `enable_tool_calls` as far as they are given; refuse everything else."""
     given = {name: value for name, value in (options or {}).items() if value is not None}
     if response_format is not None and given.setdefault("response_format", response_format) is not response_format:
-        raise InvalidFieldError("response_format is given twice, in options too. Give it once.")
+        raise InvalidFieldError("response_format stands in options too. Give it once.")
     if given.pop("wait_for_response", True) is not True:
         raise InvalidFieldError("wait_for_response must be true: a call waits for its run. Leave it out.")
     if not isinstance(given.get("enable_tool_calls", True), bool):
@@ -163,7 +164,7 @@ def _checked_options(options: Mapping[str, Any] | None, response_format: object)
     for name in given:
         if name not in ("response_format", "enable_tool_calls"):
             raise InvalidFieldError(
-                f"The option {name!r:.80} is not served. Known: response_format, enable_tool_calls. "
-                "Options of the model are the agent's own: set them where it is made."
+                f"The option {name!r:.80} is not served. Known: response_format, enable_tool_calls. Set the model's "
+                "options where you create the agent."
             )
     return given

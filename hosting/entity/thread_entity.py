@@ -179,7 +179,7 @@ class ThreadEntity:
             if not (is_called and watched.must_continue):  # a caller has nobody else to be answered by
                 break
             if watched.is_spent:
-                raise UnfinishedError(f"Run {run_id} goes on elsewhere.")
+                raise UnfinishedError(f"Run {run_id} continues in another process.")
             queued_seconds = watched.queued_seconds
         if watched.must_forget:
             is_deleted = await self._deletion.forget(given.address, given.text)
@@ -209,7 +209,7 @@ class ThreadEntity:
         signals = (delete,) if refused.signal else ()
         if given.operation.is_signal:
             logger.warning(
-                "Run %s of thread %s of agent %s, brought by a signal, is not accepted: %s",
+                "A signal brought run %s of thread %s of agent %s, which is refused: %s",
                 accepted.run_id,
                 accepted.thread_id,
                 accepted.agent,
@@ -252,7 +252,7 @@ class ThreadEntity:
             return self._documents.written(given.address, begun(conversation, now, self._ttl_seconds)), Done()
         if not is_expired(conversation, now) or not await self._deletion.expire(given.address, text):
             return text, Done()
-        logger.info("The time of thread %s of agent %s was up; it is deleted.", given.address.thread_id, self._agent)
+        logger.info("Thread %s of agent %s has expired and is deleted.", given.address.thread_id, self._agent)
         return None, Done()
 
     async def _trim(self, given: OperationInput) -> Result:
@@ -284,9 +284,7 @@ def _carried_principal(given: object, address: Address) -> Principal | None:
     except (TypeError, ValueError):
         principal = None
     if principal is None or principal.owner != address.owner:
-        raise InvalidFieldError(
-            "The field 'principal' is not the owner of the thread. Send the one whose thread it is."
-        )
+        raise InvalidFieldError("The field 'principal' is not the owner of the thread. Send the thread's owner.")
     return principal
 
 

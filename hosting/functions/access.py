@@ -86,16 +86,16 @@ class Access:
         """Return the owner whom an administrator names, once that is in the log."""
         if not self.administers(principal):
             raise ForbiddenError(
-                "This is for administrators, who have the role that AGENT_ADMIN_ROLE names: to read, delete and hand "
-                "over threads by 'owner'. Leave 'owner' out for your own."
+                "Only administrators, who have the role in AGENT_ADMIN_ROLE, may read, delete and assign threads by "
+                "'owner'. Leave 'owner' out for your own threads."
             )
         if not takes_owner(route):
             raise ForbiddenError(
-                f"{route} is for oneself: an administrator reads, deletes and hands over what others have, and acts "
-                "for nobody. Leave 'owner' out."
+                f"{route} does not take 'owner': administrators may read, delete and assign other people's threads, "
+                "and may not act for them. Leave 'owner' out."
             )
         if owner == APP and "{name}" not in route.path and route.needs != "admin":
-            raise InvalidFieldError("'app' is no person: its threads are read and deleted one by one. Name an owner.")
+            raise InvalidFieldError("'app' is not a person: read and delete its threads one by one. Name an owner.")
         logger.warning(
             "Administrator %s of %s: %s, owner %s, thread %s.",
             principal.id,

@@ -28,10 +28,10 @@ from hosting.settings import Settings
 
 UNKNOWN_FUNCTIONS: dict[Kind, str] = {"agent": "z_unknown_agent", "workflow": "z_unknown_workflow"}
 """The host tries functions by their names, in capitals: these are the last, so that they get what all others leave."""
-_NO_WEBHOOKS = "This app sends no webhooks: it has no AGENT_WEBHOOK_SECRET. GET the run for its end instead."
-_NO_SCHEDULES = "This app takes no schedules: AGENT_SCHEDULES is 0. Begin the runs yourself."
-_NO_OWNERS = "This app has no owners: its AgentFunctionApp has no principal=, so every thread is the app's own."
-_NO_MEMORY = "No agent of this app has a memory of its callers: none has an OwnerMemory. Do without it."
+_NO_WEBHOOKS = "This app sends no webhooks: AGENT_WEBHOOK_SECRET is not set. Poll the run with GET instead."
+_NO_SCHEDULES = "This app has no schedules: AGENT_SCHEDULES is 0. Start the runs yourself."
+_NO_OWNERS = "This app has no owners: its AgentFunctionApp has no principal=, so all threads belong to the app."
+_NO_MEMORY = "No agent of this app remembers its callers: none has an OwnerMemory."
 
 
 def register_unknown(served: Served) -> None:
@@ -76,7 +76,7 @@ def _unserved(served: Served, kind: Kind, method: str, name: str, rest: str) -> 
     for route, sentence in (lacks[part] for part in parts if part in lacks):
         if route not in served.routes:
             return UnknownRouteError(sentence)
-    return UnknownRouteError(f"{method} {path[:120]!r} is no route of this app. GET openapi.json has all.")
+    return UnknownRouteError(f"{method} {path[:120]!r} is not a route of this app. GET openapi.json lists all routes.")
 
 
 def register_health(

@@ -147,7 +147,7 @@ class DurableClient:
 
     async def terminate(self, instance_id: str) -> None:
         """End an orchestration."""
-        await self._reached(lambda: self.sdk.terminate(instance_id, "it is needed no more"))
+        await self._reached(lambda: self.sdk.terminate(instance_id, "it is no longer needed"))
 
     async def _reached(self, call: Callable[[], Awaitable[T]], *, again: bool = True) -> T:
         clock = asyncio.get_running_loop().time

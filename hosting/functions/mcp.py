@@ -69,17 +69,17 @@ def output_schema(plan: AgentPlan) -> dict[str, Any]:
         "type": "object",
         "properties": {
             "response": {"type": "string", "description": "The agent's answer."},
-            "thread_id": {**_ID, "description": "The conversation; give it as threadId to go on."},
+            "thread_id": {**_ID, "description": "The conversation. Send it as threadId to continue."},
             "run_id": {**_ID, "description": "The run that answered."},
             "finish_reason": {"type": ["string", "null"], "description": "Why the model ended its answer, if known."},
-            "incomplete": {"type": "boolean", "description": "true: the answer is no whole one."},
+            "incomplete": {"type": "boolean", "description": "true: the answer is incomplete."},
             **({} if wanted is None else {"value": value}),
             "pending_approvals": {
                 "type": "array",
                 "items": {"type": "object"},
                 "description": "Tool calls that wait for a person.",
             },
-            "code": {"type": "string", "description": "What went wrong, of a tool error."},
+            "code": {"type": "string", "description": "The reason of a tool error."},
         },
         "anyOf": [{"required": ["response", "thread_id", "run_id"]}, {"required": ["code"]}],
     }
@@ -197,8 +197,8 @@ def _tool_result(run: Run, plan: AgentPlan, waited_seconds: float, settings: Set
 def _how_to_go_on(run: Run, plan: AgentPlan) -> str:
     """Return how to have the answer of a run that goes on: a model that asked the same again would begin another."""
     at_work = (
-        f"Its run {run.run_id} goes on, on thread {visible_line(run.accepted.thread_id)}. Do not send the query again: "
-        "that would begin another run."
+        f"Its run {run.run_id} continues on thread {visible_line(run.accepted.thread_id)}. Do not send the query "
+        "again: that would start another run."
     )
     if plan.workflow is None:
         return (
@@ -223,7 +223,7 @@ def _how_to_answer(run: Run, plan: AgentPlan) -> str:
         "These calls are made only if a person approves them, over the app's HTTP interface: POST "
         f"{_thread_path(run, plan)}/approvals/<id> with "
         '{"approved": true} or {"approved": false, "reason": "..."}. '
-        f"The conversation then goes on on thread {visible_line(run.accepted.thread_id)}."
+        f"The conversation then continues on thread {visible_line(run.accepted.thread_id)}."
     )
 
 

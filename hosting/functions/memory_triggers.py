@@ -40,7 +40,7 @@ def register_memory(served: Served, services: Services, settings: Settings) -> N
         agent, text = request.agent.name, await text_of(request)
         wanted = Fact(id=request.fact_id, text=text, at=memories.now())
         if not await memories.replace(agent, request.caller.owner, wanted):
-            raise UnknownFactError(f"Agent {agent!r} remembers nothing under the id {wanted.id!r}.")
+            raise UnknownFactError(f"Agent {agent!r} has no fact with the id {wanted.id!r}.")
         return fact_reply(wanted)
 
     @serves(served, memory_routes.FORGET)

@@ -81,7 +81,7 @@ class Shutdown:
         if not self._watches:
             self._watch()
         if self.is_ending:
-            raise StoppingError("The process is about to end; this is left to another.")
+            raise StoppingError("This process is about to end. Another process continues.")
         with self._changed:
             self._turns += 1
         try:
@@ -117,7 +117,7 @@ class Shutdown:
     def _end(self) -> None:
         number = self._signals.get()
         # No invocation has it, so Azure drops it: at INFO a local host would name this logger at each restart.
-        logger.debug("The process is asked to end: no new runs; those that run have %g s.", self._grace_seconds)
+        logger.debug("The process was asked to end. It takes no new runs; running ones have %g s.", self._grace_seconds)
         end = time.monotonic() + self._grace_seconds + _RELEASE_SECONDS
         has_left = True
         if self._leave is not None and self._loop is not None:
@@ -131,7 +131,7 @@ class Shutdown:
         if is_done and has_left:
             self._close()
         else:
-            logger.warning("Runs did not end and were not released in time: they go on once their leases are out.")
+            logger.warning("Runs were neither finished nor released in time. They continue once their leases expire.")
         if number is not None:
             time.sleep(_ANSWER_SECONDS)  # the last turns' answers are on their way out
             signal.raise_signal(number)

@@ -154,8 +154,8 @@ def refuse_taken_names(functions: Iterable[Any]) -> None:
         if other is not function:
             first, second = (f"{each.get_function_name()!r} ({_defined_at(each)})" for each in (other, function))
             raise ConfigurationError(
-                f"Two functions have one name, which a host compares without case: {first} and {second}. Give yours "
-                "another one, by @app.function_name(...) or by renaming it."
+                f"Two functions have the same name, ignoring case: {first} and {second}. Rename yours, or set its "
+                "name with @app.function_name(...)."
             )
 
 
@@ -174,8 +174,8 @@ def refuse_taken_routes(ours: Iterable[Any], of_the_user: Iterable[Any]) -> None
             if theirs.meets(mine) and takes:
                 raise ConfigurationError(
                     f"The route {theirs.route!r} of your function {theirs.name!r} ({theirs.defined_at}) meets "
-                    f"{mine.route!r} of this library's function {mine.name!r}: only one of them would answer. Give "
-                    "yours another route."
+                    f"{mine.route!r} of this library's function {mine.name!r}: only one of them would answer. Change "
+                    "your route."
                 )
 
 

@@ -28,7 +28,7 @@ from hosting.workflows import WorkflowInput
 
 Schema = dict[str, Any]
 
-THREAD_TEXT = "The thread to continue. A new one without it, or when it is blank. Two different ones are refused."
+THREAD_TEXT = "The thread to continue. If it is missing or blank, a new thread starts. Two different ids are refused."
 
 
 def thread_id_schema(agent: str, owner: str, blank: str = "\\s*") -> Schema:

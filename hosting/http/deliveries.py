@@ -35,7 +35,7 @@ NOT_TAKEN = Route(
     "http_webhooks",
     "GET",
     "agents/{name}/webhooks",
-    "List the deliveries of all the agent's threads that were not taken",
+    "List the agent's undelivered webhooks, of all threads",
     ok(ShownDeliveries),
     _REFUSALS,
     (LIMIT, CURSOR),
@@ -44,7 +44,7 @@ NOT_TAKEN = Route(
 OF_THREAD = read_of_thread(
     "http_thread_webhooks",
     "/webhooks",
-    "List the deliveries of a thread's runs",
+    "List the webhook deliveries of a thread's runs",
     ShownDeliveries,
     _REFUSALS,
     parameters=(LIMIT, CURSOR, OF_RUN),
@@ -54,7 +54,7 @@ AGAIN = Route(
     "POST",
     f"{THREAD_PATH}/runs/{{run_id}}/webhooks/{{receiver}}",
     "Send a webhook again",
-    (ResponseSpec(202, "It is tried once more, now. This came of it before.", ShownDelivery),),
+    (ResponseSpec(202, "The app tries again now. The delivery's state before this try.", ShownDelivery),),
     (errors.UnknownDeliveryError, *_REFUSALS),
     needs="admin",
 )

@@ -83,11 +83,14 @@ INSTANCE_RUN = Route(
     (
         ResponseSpec(
             200,
-            "It has ended, and you waited for that.",
+            "The run has ended while you waited.",
             EndedInstance,
-            (*RUN_HEADERS, Header("Idempotency-Replayed", "true: the key had begun this run before.", always=False)),
+            (
+                *RUN_HEADERS,
+                Header("Idempotency-Replayed", "true: an earlier request with this key started the run.", always=False),
+            ),
         ),
-        ResponseSpec(202, "It has begun.", StartedInstance, (*RUN_HEADERS, *PENDING_HEADERS)),
+        ResponseSpec(202, "The run has started.", StartedInstance, (*RUN_HEADERS, *PENDING_HEADERS)),
     ),
     tuple(error for error in RUN.refusals if error is not errors.ThreadBusyError),
     INSTANCE_PARAMETERS,
@@ -98,8 +101,8 @@ INSTANCE_STATUS = Route(
     "http_instance_status",
     "GET",
     "workflow/{name}/status/{thread_id}",
-    "Read how a workflow stands, by the names of agent-framework-azurefunctions",
-    (ResponseSpec(200, "How it stands, whatever that is.", InstanceStatus, RUN_HEADERS),),
+    "Read a workflow's status, by the names of agent-framework-azurefunctions",
+    (ResponseSpec(200, "The status, also of a run that has failed.", InstanceStatus, RUN_HEADERS),),
     (errors.ThreadDeletingError, errors.ThreadDeletedError, *STORES),
 )
 INSTANCE_RESPOND = Route(
@@ -109,7 +112,10 @@ INSTANCE_RESPOND = Route(
     "Answer what an executor asks, by the names of agent-framework-azurefunctions",
     (
         ResponseSpec(
-            200, "It is recorded.", DeliveredResponse, (Header("x-ms-run-id", "The run that asked.", always=False),)
+            200,
+            "The answer is recorded.",
+            DeliveredResponse,
+            (Header("x-ms-run-id", "The run that asked.", always=False),),
         ),
     ),
     ANSWER_APPROVAL.refusals,

@@ -333,7 +333,7 @@ def _responses(route: Route, links: Schema, requires_key: bool, has_owners: bool
         }
     if requires_key:
         unsigned = responses.setdefault("401", {"description": ""})
-        unsigned["description"] = f"No key, or one that does not open this route. {unsigned['description']}".strip()
+        unsigned["description"] = f"The key is missing or not valid for this route. {unsigned['description']}".strip()
     return responses
 
 

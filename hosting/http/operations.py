@@ -82,12 +82,13 @@ class Operations(TypedDict):
 
 
 REASONS: Mapping[StuckCode, str] = {
-    "not_taken_up": "It is the next run of its thread, and nobody works on it. Its signal never came, or each process "
-    "has too much to do, or none is there.",
-    "out_of_time": "Its time is over, and nobody ended it. Its process is gone, and no other was signalled.",
-    "silent": "A process took it, and recorded nothing for minutes. If it is silent for half a minute more, that "
-    "process is gone.",
-    "deleting": "The thread's deletion was begun, and has not ended. Its signal never came.",
+    "not_taken_up": "The run is first in its thread's queue, and no process has claimed it. Its signal was lost, or "
+    "every process is busy or gone.",
+    "out_of_time": "The run passed its time limit, and no process ended it. Its process is gone, and no other was "
+    "signalled.",
+    "silent": "A process claimed the run and has recorded nothing for minutes. If it stays silent for 30 seconds "
+    "more, that process is gone.",
+    "deleting": "The thread's deletion has started and not ended. Its signal was lost.",
 }
 """What each code means."""
 
@@ -95,7 +96,7 @@ OPERATIONS = Route(
     "http_operations",
     "GET",
     "operations",
-    "Read what all agents are at now, over all owners and processes",
+    "Read the queued, running and stuck runs of all agents",
     ok(Operations),
     STORES,
     (HOURS,),

@@ -16,13 +16,13 @@ from hosting.http.workflow_routes import of_workflow
 from hosting.request.owner_call import GRANT, OWNER
 from hosting.request.parameters import CURSOR, LIMIT
 
-GRANTS = read_of_thread("http_grants", "/grants", "List with whom a thread is shared", bodies.GrantList, LOG)
+GRANTS = read_of_thread("http_grants", "/grants", "List the people a thread is shared with", bodies.GrantList, LOG)
 SHARE = Route(
     "http_grant",
     "POST",
     f"{THREAD_PATH}/grants",
-    "Share a thread with somebody",
-    (ResponseSpec(201, "The grant, and where they find the thread.", bodies.ShownGrant),),
+    "Share a thread with another person",
+    (ResponseSpec(201, "The grant, and the URL at which the person finds the thread.", bodies.ShownGrant),),
     (errors.ThreadDeletingError, errors.ThreadDeletedError, errors.TooManyGrantsError, *LOG),
     body=GRANT,
     needs="own",
@@ -31,8 +31,8 @@ WITHDRAW = Route(
     "http_grant_withdraw",
     "DELETE",
     f"{THREAD_PATH}/grants/{{grant_id}}",
-    "Share a thread no longer",
-    (ResponseSpec(204, "The grant opens nothing any more."),),
+    "Stop sharing a thread with a person",
+    (ResponseSpec(204, "The grant is withdrawn."),),
     LOG,
     needs="own",
 )
@@ -40,10 +40,12 @@ ASSIGN = Route(
     "http_assign",
     "POST",
     f"{THREAD_PATH}/assign",
-    "Hand a thread of the app to an owner",
+    "Assign a thread without an owner to an owner",
     (
-        ResponseSpec(204, "It is the owner's, under the same id."),
-        ResponseSpec(202, "It is the owner's; the old one still goes.", headers=(routes.RETRY_AFTER,)),
+        ResponseSpec(204, "The thread belongs to the owner, under the same id."),
+        ResponseSpec(
+            202, "The thread belongs to the owner. The old copy is still being deleted.", headers=(routes.RETRY_AFTER,)
+        ),
     ),
     (errors.InvalidThreadIdError, errors.ThreadChangedError, *routes.WHOLE, errors.AttachmentsUnavailableError),
     body=OWNER,
@@ -65,8 +67,13 @@ ERASE_ME = Route(
     "owners/me",
     "Delete everything that is stored about the caller",
     (
-        ResponseSpec(200, "All of it is gone.", owner_bodies.OwnerErasure),
-        ResponseSpec(202, "It is under way. Ask again.", owner_bodies.OwnerErasure, (routes.RETRY_AFTER,)),
+        ResponseSpec(200, "Everything is deleted.", owner_bodies.OwnerErasure),
+        ResponseSpec(
+            202,
+            "The deletion is in progress. Send the request again.",
+            owner_bodies.OwnerErasure,
+            (routes.RETRY_AFTER,),
+        ),
     ),
     STORES,
     needs="own",

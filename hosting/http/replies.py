@@ -167,7 +167,7 @@ def _pending_reply(
     url, response = run_url(run.run_id, thread_url), "Agent request accepted"
     sent = {**headers, "location": url, "retry-after": str(RETRY_AFTER_SECONDS)}
     if form == "text":
-        how = f"The run goes on. GET {url} until it answers 200; its `response` is the answer then."
+        how = f"The run is in progress. GET {url} until it answers 200; its `response` is the answer."
         return Reply(202, f"{response}. {how}", "text/plain", sent)
     body: PendingRun = {
         "status": open_status(run),
@@ -211,7 +211,8 @@ def answered_reply(paused: Run, decision: Decision, form: Form, thread_url: str)
     thread_id, waiting = paused.accepted.thread_id, paused.undecided
     if form == "text":
         sentence = (
-            f"Answered. {len(waiting)} more to answer before the thread goes on. GET {thread_url}/approvals lists them."
+            f"Answered. {len(waiting)} more to answer before the thread continues. GET {thread_url}/approvals lists "
+            "them."
         )
         return Reply(200, sentence, "text/plain", thread_headers(thread_id))
     body: AnsweredApproval = {

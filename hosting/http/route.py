@@ -43,8 +43,8 @@ class ResponseSpec:
 THREAD_HEADERS = (Header("x-ms-thread-id", "The thread."), Header("x-ms-session-id", "The thread."))
 RUN_HEADERS = (*THREAD_HEADERS, Header("x-ms-run-id", "The run."))
 FINISH_HEADERS = (
-    Header("x-ms-finish-reason", "Why the model ended its answer, where that is known.", always=False),
-    Header("x-ms-incomplete", "true: the answer is no whole one.", always=False),
+    Header("x-ms-finish-reason", "The reason why the model ended its answer, if known.", always=False),
+    Header("x-ms-incomplete", "true: the answer is incomplete.", always=False),
 )
 
 Refusals = tuple[type[errors.HostingError], ...]

@@ -36,28 +36,31 @@ from hosting.request.run_call import DECISION, KEY_PARAMETER, RUN_PARAMETERS, WA
 from hosting.service.figures import Figures
 from hosting.service.outcome import CompletedRun, EndedRun
 
-NOT_STORED = Header("Cache-Control", "no-store: nobody on the way keeps the response.")
-RETRY_AFTER = Header("Retry-After", "How many seconds to wait before the next request.", "integer")
-PENDING_HEADERS = (Header("Location", "Where the run's end will be."), RETRY_AFTER)
-IN_THE_WAY = (Header("Location", "thread_busy: that run."), Header("x-ms-run-id", "thread_busy: the run in the way."))
+NOT_STORED = Header("Cache-Control", "no-store: no cache keeps the response.")
+RETRY_AFTER = Header("Retry-After", "Seconds to wait before the next request.", "integer")
+PENDING_HEADERS = (Header("Location", "The run's URL."), RETRY_AFTER)
+IN_THE_WAY = (
+    Header("Location", "thread_busy: the URL of the run in the way."),
+    Header("x-ms-run-id", "thread_busy: the run in the way."),
+)
 OF_LIMIT = (
-    Header("RateLimit-Policy", "Where there is a limit: what it allows, by draft-ietf-httpapi-ratelimit-headers-11."),
-    Header("RateLimit", "Where there is a limit: what is left, and in how many seconds there is more."),
+    Header("RateLimit-Policy", "The limit, if the app has one, by draft-ietf-httpapi-ratelimit-headers-11."),
+    Header("RateLimit", "What is left of the limit, and the seconds until there is more."),
 )
 """Of answers to requests that begin a run."""
 COUNTED = frozenset((409, 410, 429, 500, 503))
 """The statuses of refusals that may come when a limit has counted the request, but for those of a run's end."""
 _PREFERENCE = Header("Preference-Applied", "The preferences that were applied.", always=False)
-_REPLAYED = Header("Idempotency-Replayed", "true: the key had begun this run before.", always=False)
+_REPLAYED = Header("Idempotency-Replayed", "true: an earlier request with this key started the run.", always=False)
 _STREAM_POSITION = (
     Header("Stream-Next-Offset", "Durable Streams: the offset after the last event of the response.", always=False),
     Header("Stream-Up-To-Date", "Durable Streams: true, there are no more events yet.", always=False),
     Header("Stream-Closed", "Durable Streams: true, the run has ended and this is its last event.", always=False),
 )
-_ETAG = Header("ETag", "Durable Streams: to be sent as If-None-Match with the same read.", always=False)
+_ETAG = Header("ETag", "Durable Streams: send it as If-None-Match with the same read.", always=False)
 _STREAM_READ = (
     *_STREAM_POSITION,
-    Header("Stream-Cursor", "Durable Streams: to be sent as `cursor` with the next wait.", always=False),
+    Header("Stream-Cursor", "Durable Streams: send it as `cursor` with the next wait.", always=False),
     _ETAG,
 )
 
@@ -123,7 +126,7 @@ RUN = Route(
         ),
         ResponseSpec(
             202,
-            "The run continues: you did not wait for it, or not for long enough.",
+            "The run is in progress: you did not wait, or the wait ended first.",
             bodies.PendingRun,
             (*RUN_HEADERS, *PENDING_HEADERS, _REPLAYED, _PREFERENCE),
             or_text=True,
@@ -165,7 +168,7 @@ FIGURES = Route(
     "http_figures",
     "GET",
     "agents/{name}/figures",
-    "Read how many runs of the agent ended by day, how long they took, and what they used",
+    "Read the agent's runs by day: count, duration, failures and usage",
     ok(Figures),
     STORES,
     (DAYS,),
@@ -174,7 +177,7 @@ BUDGET = Route(
     "http_budget",
     "GET",
     "agents/{name}/budget",
-    "Read what is left of the agent's budget today, or what each run or thread may use",
+    "Read the agent's budget: the rest of today, or the limit of each run or thread",
     ok(bodies.AgentBudget),
     LOG,
 )
@@ -185,8 +188,8 @@ DELETE_THREAD = Route(
     THREAD_PATH,
     "Delete a thread with its runs",
     (
-        ResponseSpec(204, "It is gone, or was never there."),
-        ResponseSpec(202, "It is under way, and will end.", bodies.DeletionUnderWay, (RETRY_AFTER,)),
+        ResponseSpec(204, "Deleted, or not found."),
+        ResponseSpec(202, "The deletion is in progress and will finish.", bodies.DeletionUnderWay, (RETRY_AFTER,)),
     ),
     STORES,
     needs="own",
@@ -212,18 +215,16 @@ RESET = Route(
     "POST",
     f"{THREAD_PATH}/reset",
     "Forget a conversation and keep its thread",
-    (ResponseSpec(204, "It is forgotten, by every run that begins from now on."),),
+    (ResponseSpec(204, "Every run that starts from now on has an empty conversation."),),
     _CONVERSATION,
     needs="own",
 )
-_FORKED = ResponseSpec(
-    201, "The fork, a thread of its own.", bodies.Fork, (Header("Location", "Where the fork is."), _REPLAYED)
-)
+_FORKED = ResponseSpec(201, "The fork: a new thread.", bodies.Fork, (Header("Location", "The fork's URL."), _REPLAYED))
 FORK = Route(
     "http_thread_fork",
     "POST",
     f"{THREAD_PATH}/fork",
-    "Begin a thread with what another one says, up to some entry",
+    "Fork a thread: a new thread with the same entries up to a point",
     (_FORKED,),
     (
         errors.InvalidThreadIdError,
@@ -242,7 +243,7 @@ FORK = Route(
 EXPORT = read_of_thread(
     "http_thread_export",
     "/export",
-    "Export everything that is kept about a thread",
+    "Export everything stored about a thread",
     bodies.Export,
     (*WHOLE, errors.AttachmentsUnavailableError),
 )
@@ -259,8 +260,8 @@ STATUS = Route(
     _RUN,
     "Read a run's outcome",
     (
-        ResponseSpec(200, "It has ended, with or without success.", CompletedRun | EndedRun),
-        ResponseSpec(202, "It is queued or running.", bodies.PendingRun, PENDING_HEADERS),
+        ResponseSpec(200, "The run has ended, with or without success.", CompletedRun | EndedRun),
+        ResponseSpec(202, "The run is queued or running.", bodies.PendingRun, PENDING_HEADERS),
     ),
 )
 TIMELINE = Route(
@@ -270,13 +271,13 @@ TIMELINE = Route(
     "Read what a run did, step by step, with times and tokens",
     ok(RunTimeline),
 )
-_CANCELLED = (ResponseSpec(202, "Its status now.", bodies.RunState),)
+_CANCELLED = (ResponseSpec(202, "The run's status now.", bodies.RunState),)
 CANCEL = Route("http_run_cancel", "POST", f"{_RUN}/cancel", "Cancel a run", _CANCELLED, needs="run")
 EVENTS = Route(
     "http_run_events",
     "GET",
     f"{_RUN}/events",
-    "Follow a run's events, from the first or after one that you have",
+    "Stream a run's events, from the first or after an event id",
     (
         ResponseSpec(
             200,
@@ -287,10 +288,10 @@ EVENTS = Route(
         ),
         ResponseSpec(
             204,
-            "Nothing is new: the run has ended, which makes a browser stop asking, or none came for `live=long-poll`.",
+            "No new events: the run has ended (a browser then stops asking), or `live=long-poll` timed out.",
             headers=_STREAM_READ,
         ),
-        ResponseSpec(304, "The reader has these events.", headers=(_ETAG,)),
+        ResponseSpec(304, "Not modified.", headers=(_ETAG,)),
     ),
     (errors.ShuttingDownError,),
     parameters=(EVENTS_AFTER, LAST_EVENT_ID, OFFSET, LIVE, STREAM_CURSOR, IF_NONE_MATCH),
@@ -299,8 +300,8 @@ EVENTS_TAIL = Route(
     "http_run_events_tail",
     "HEAD",
     f"{_RUN}/events",
-    "Return where a run's events end, by the Durable Streams protocol",
-    (ResponseSpec(200, "Where they end, and whether for good.", headers=_STREAM_POSITION),),
+    "Read the last offset of a run's events (Durable Streams)",
+    (ResponseSpec(200, "The last offset, and whether the run has ended.", headers=_STREAM_POSITION),),
 )
 APPROVALS = read_of_thread(
     "http_thread_approvals", "/approvals", "List the tool calls that wait for approval", bodies.ApprovalList, LOG
@@ -322,15 +323,15 @@ ANSWER_APPROVAL = Route(
     (
         ResponseSpec(
             200,
-            "The answer is recorded; when it was the last one, the answer of the run that went on.",
+            "The answer is recorded. After the last answer: the response of the run that continued.",
             bodies.AnsweredApproval | CompletedRun,
-            (Header("x-ms-run-id", "The run that went on.", always=False), _PREFERENCE),
+            (Header("x-ms-run-id", "The run that continued.", always=False), _PREFERENCE),
             or_text=True,
             or_events=True,
         ),
         ResponseSpec(
             202,
-            "The run continues: you did not wait for it, or not for long enough.",
+            "The run is in progress: you did not wait, or the wait ended first.",
             bodies.PendingRun,
             (*RUN_HEADERS, *PENDING_HEADERS, _PREFERENCE),
             or_text=True,
@@ -353,8 +354,8 @@ ORCHESTRATION = Route(
     "orchestrations/{instance_id}",
     "Read an orchestration's status",
     (
-        ResponseSpec(200, "It has ended, with or without success.", bodies.OrchestrationState),
-        ResponseSpec(202, "It is queued or running.", bodies.OrchestrationState, PENDING_HEADERS),
+        ResponseSpec(200, "The orchestration has ended, with or without success.", bodies.OrchestrationState),
+        ResponseSpec(202, "The orchestration is queued or running.", bodies.OrchestrationState, PENDING_HEADERS),
     ),
     (errors.UnknownOrchestrationError, errors.EngineUnavailableError),
 )

@@ -73,26 +73,24 @@ CREATE = Route(
     "http_schedule_create",
     "POST",
     _PATH,
-    "Have runs begin by a schedule",
+    "Create a schedule",
     (
-        ResponseSpec(
-            201, "The schedule.", ShownSchedule, (Header("Location", "Where it is read, paused and deleted."),)
-        ),
-        ResponseSpec(200, "The key has made this schedule before.", ShownSchedule),
+        ResponseSpec(201, "The schedule.", ShownSchedule, (Header("Location", "The schedule's URL."),)),
+        ResponseSpec(200, "An earlier request with this key created the schedule.", ShownSchedule),
     ),
     (*(one for one in RUN.refusals if one not in _NOT_OF_SCHEDULES), errors.TooManySchedulesError),
     SCHEDULE_PARAMETERS,
     "schedule",
     needs="own",
 )
-LIST = Route("http_schedules", "GET", _PATH, "List the schedules with the agent", ok(ScheduleList), STORES)
-READ = Route("http_schedule", "GET", _ONE, "Read a schedule, with its last and its next run", ok(ShownSchedule), STORES)
+LIST = Route("http_schedules", "GET", _PATH, "List the agent's schedules", ok(ScheduleList), STORES)
+READ = Route("http_schedule", "GET", _ONE, "Read a schedule with its last and next run", ok(ShownSchedule), STORES)
 PAUSE = Route(
     "http_schedule_pause",
     "POST",
     f"{_ONE}/pause",
-    "Have no run of a schedule begin",
-    (ResponseSpec(200, "It is paused.", ShownSchedule),),
+    "Pause a schedule",
+    (ResponseSpec(200, "The schedule is paused.", ShownSchedule),),
     _STARTING,
     needs="own",
 )
@@ -100,8 +98,8 @@ RESUME = Route(
     "http_schedule_resume",
     "POST",
     f"{_ONE}/resume",
-    "Have runs of a schedule begin again",
-    (ResponseSpec(200, "It goes on with the next tick.", ShownSchedule),),
+    "Resume a schedule",
+    (ResponseSpec(200, "The schedule continues with its next time.", ShownSchedule),),
     STORES,
     needs="own",
 )
@@ -110,7 +108,7 @@ DELETE = Route(
     "DELETE",
     _ONE,
     "Delete a schedule",
-    (ResponseSpec(204, "It is gone, or was never there: no run of it begins any more."),),
+    (ResponseSpec(204, "Deleted, or not found. The schedule starts no more runs."),),
     _STARTING,
     needs="own",
 )

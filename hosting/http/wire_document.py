@@ -78,20 +78,25 @@ assert _CREATED.keys() | {"model"} == SERVED | WITHOUT_EFFECT
 
 _NUMBER: Schema = {"type": "string", "pattern": "^(-[0-9]{1,16}|[0-9]{1,17})$"}
 _PAGE = (
-    Parameter("limit", "query", "At most so many.", {"type": "integer", "minimum": 1, "maximum": 100}),
-    Parameter("order", "query", "asc: the oldest first.", {"type": "string", "enum": ["asc", "desc"]}),
-    Parameter("after", "query", "Those behind the item of this id.", _TEXT),
+    Parameter("limit", "query", "The most items to return.", {"type": "integer", "minimum": 1, "maximum": 100}),
+    Parameter("order", "query", "asc (oldest first) or desc.", {"type": "string", "enum": ["asc", "desc"]}),
+    Parameter("after", "query", "Only items after this id.", _TEXT),
 )
 _PARAMETERS: Mapping[Route, tuple[Parameter, ...]] = {
     openai.RESPONSE: (
         Parameter("stream", "query", "true: the response's events.", TRUTH_WORD),
-        Parameter("starting_after", "query", "Events behind this number.", _NUMBER),
+        Parameter("starting_after", "query", "Only events after this number.", _NUMBER),
     ),
     openai.INPUT_ITEMS: _PAGE,
     openai.ITEMS: _PAGE,
-    openai.LIST: (Parameter("agent_id", "query", "The agent, where there are several.", _TEXT),),
+    openai.LIST: (Parameter("agent_id", "query", "The agent, if the app has several.", _TEXT),),
     a2a.RPC: (
-        Parameter("A2A-Version", "header", "Without it 0.3, which is not served.", {"type": "string", "enum": ["1.0"]}),
+        Parameter(
+            "A2A-Version",
+            "header",
+            "Required: without it the version is 0.3, which is not supported.",
+            {"type": "string", "enum": ["1.0"]},
+        ),
     ),
 }
 _ID = id_pattern(200)
@@ -157,7 +162,7 @@ def _in_path(route: Route, agents: Sequence[str]) -> Iterator[Parameter]:
             yield Parameter(name, "path", "The agent.", agent)
         else:
             start = "" if name == "item" else "conv_" if "conversations" in route.path else "resp_"
-            yield Parameter(name, "path", "An id that the app gave.", {"type": "string", "pattern": f"^{start}{_ID}$"})
+            yield Parameter(name, "path", "The id.", {"type": "string", "pattern": f"^{start}{_ID}$"})
 
 
 def _body(route: Route, agents: Sequence[str]) -> Schema | None:

@@ -25,21 +25,31 @@ MOST_EARLIER = 100
 """Messages before the one that is to be answered; longer conversations are what threads are for."""
 
 OWNER_FIELDS: Mapping[str, Schema] = {
-    "issuer": {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME, "description": "Who signs them in."},
-    "id": {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME, "description": "Who they are to the issuer."},
+    "issuer": {
+        "type": "string",
+        "minLength": 1,
+        "maxLength": LONGEST_NAME,
+        "description": "The issuer that signs the person in.",
+    },
+    "id": {
+        "type": "string",
+        "minLength": 1,
+        "maxLength": LONGEST_NAME,
+        "description": "The person's id at that issuer.",
+    },
 }
 VALUE = "value"
 WEBHOOK = "webhook"
 DECISION_FIELDS: Mapping[str, Schema] = {
-    "approved": {"type": "boolean", "description": "Whether the tool call is made."},
+    "approved": {"type": "boolean", "description": "true to make the tool call, false to refuse it."},
     "reason": {
         "anyOf": [{"type": "string", "maxLength": LONGEST_REASON}, {"type": "null"}],
-        "description": "The reason, which is stored; of a refusal, the model gets it.",
+        "description": "The reason. It is stored, and the model sees the reason of a refusal.",
     },
     "always": {
         "anyOf": [{"enum": [*ALWAYS]}, {"type": "null"}],
         "description": (
-            "Approves later calls in this thread too: of the `tool`, or of the tool with the same arguments "
+            "Approves later calls in this thread too: all calls of the `tool`, or only those with the same arguments "
             "(`tool_with_arguments`). Only for an agent with agent-framework's ToolApprovalMiddleware."
         ),
     },
@@ -50,7 +60,7 @@ STANDING: Schema = {
 }
 ANSWER_FIELDS: Mapping[str, Schema] = {
     **DECISION_FIELDS,
-    VALUE: {"description": "The answer to what an executor of a workflow asks, by its answer_schema."},
+    VALUE: {"description": "The answer to a workflow's question, by its answer_schema."},
 }
 
 
@@ -101,7 +111,9 @@ def read_decision(fields: Mapping[str, Any]) -> Decision:
     if VALUE not in fields:
         approved = read_flag("approved", fields.get("approved"))
     elif "approved" in fields:
-        raise InvalidFieldError("The answer has 'value' and 'approved'. Send 'value' where an executor asks.")
+        raise InvalidFieldError(
+            "The answer has both 'value' and 'approved'. Send 'value' to answer a workflow's question, else 'approved'."
+        )
     if reason is not None:
         reason = read_text("reason", reason)
         if len(reason) > LONGEST_REASON:
@@ -122,7 +134,7 @@ def read_always(value: object, *, approved: bool) -> Always | None:
     if not isinstance(value, str) or value not in ALWAYS:
         raise InvalidFieldError(f"The field 'always' is {value!r:.80}. Send {' or '.join(map(repr, ALWAYS))}.")
     if not approved:
-        raise InvalidFieldError("The field 'always' is there with approved false. Only an approval can stand.")
+        raise InvalidFieldError("The field 'always' is there with approved false. Only an approval can be standing.")
     return value
 
 
@@ -181,21 +193,23 @@ REQUEST_FIELDS: Mapping[str, Field] = {
             json_text(value) if limits.takes_values and not isinstance(value, str) else value
         ),
         _message_schema,
-        "What you say.",
+        "Your message.",
     ),
     "contents": Field("contents", read_contents, contents_schema, "Texts, pictures and files after the message."),
-    "role": Field("role", _read_role, lambda limits: {"type": "string", "enum": list(limits.roles)}, "Who speaks."),
+    "role": Field(
+        "role", _read_role, lambda limits: {"type": "string", "enum": list(limits.roles)}, "The author of the message."
+    ),
     "enable_tool_calls": Field(
         "enable_tool_calls",
         lambda value, _: read_truth("enable_tool_calls", value),
         lambda _: TRUTH_SCHEMA,
-        "false: no tool is run.",
+        "false: the run calls no tools.",
     ),
     WEBHOOK: Field(
         WEBHOOK,
         lambda value, limits: read_webhook(value, limits.webhooks),
         lambda limits: webhook_schema(limits.webhooks),
-        "The https address that is notified of the run's end, where the app sends webhooks.",
+        "The https address to notify when the run ends, if the app sends webhooks.",
     ),
     "response_format": _FORMAT,
     "responseFormat": _FORMAT,
@@ -210,7 +224,9 @@ def read_members(fields: Mapping[str, Any], limits: Limits, *, needs_message: bo
             continue
         value = field.read(fields[name], limits)
         if members.setdefault(field.member, value) != value:
-            raise InvalidFieldError(f"The field {field.member!r} is given twice, as {name!r} too. Send one.")
+            raise InvalidFieldError(
+                f"The field {field.member!r} is also sent as {name!r}, with another value. Send only one."
+            )
     if needs_message and not members.get("message") and not members.get("contents"):
         raise MissingMessageError('There is no message. Send {"message": "..."}, or the message itself as text/plain.')
     return members
@@ -244,14 +260,14 @@ def carried_request(order: Mapping[str, Any], limits: Limits) -> RunRequest:
     wanted = order.get("response_format")
     if isinstance(wanted, dict) and "__response_schema_type__" in wanted:
         raise InvalidFieldError(
-            "The field 'response_format' names a Python class, and none is imported because a message names it. "
-            "Send its JSON Schema (model_json_schema())."
+            "The field 'response_format' names a Python class, and the app imports none. Send its JSON Schema "
+            "(model_json_schema())."
         )
     decides = order.get("decisions") is not None
     members = read_members(order, limits, needs_message=not decides)
     if decides:
         if members.get("message") or members.get("contents") or order.get("earlier"):
-            raise InvalidFieldError("Answers to approvals and a message are two runs. Send the answers first.")
+            raise InvalidFieldError("Answers to approvals and a message need two runs. Send the answers first.")
         members["decisions"] = read_decisions(order["decisions"])
     members["earlier"] = _earlier_messages(order.get("earlier") or (), limits)
     orchestration_id = order.get("orchestrationId")

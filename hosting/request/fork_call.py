@@ -19,7 +19,7 @@ _AT: Schema = {
         {"type": "string", "pattern": f"^{id_pattern()}$"},
         {"type": "null"},
     ],
-    "description": "The last entry of the fork: its position, or the id of the run that it ends. Without it the end.",
+    "description": "The last entry of the fork: its position, or the id of its run. Default: the end of the thread.",
 }
 _BEFORE: Schema = {
     "anyOf": [{"type": "boolean"}, {"type": "null"}],
@@ -27,7 +27,7 @@ _BEFORE: Schema = {
 }
 _THREAD_ID: Schema = {
     "anyOf": [{"type": "string", "pattern": f"^{id_pattern()}$"}, {"type": "null"}],
-    "description": "The id of the fork. Without it the app makes one.",
+    "description": "The id of the fork. Default: a new id.",
 }
 _FIELDS: Mapping[str, Schema] = {"thread_id": _THREAD_ID, "at": _AT, "before": _BEFORE}
 _BEFORE_WHAT: Schema = {
@@ -69,11 +69,11 @@ def parse_fork(call: RawRequest, agent: str, owner: str, most_bytes: int) -> For
         at = int(at)
     before = fields.get("before") is not None and read_flag("before", fields["before"])
     if at is None and before:
-        raise InvalidFieldError("The field 'before' says before what in 'at'. Send an entry's position or a run's id.")
+        raise InvalidFieldError("The field 'before' needs 'at'. Send an entry's position or a run's id in 'at'.")
     if at is not None and not isinstance(at, str) and not (type(at) is int and 0 < at <= _MOST_POSITION):
         raise InvalidFieldError(f"The field 'at' is {_shown(at)}. Send an entry's position, from 1, or a run's id.")
     if isinstance(at, str) and not is_id(at):
-        raise InvalidFieldError(f"The field 'at' is {at[:80]!r}, which is no run's id. Send one, or a position.")
+        raise InvalidFieldError(f"The field 'at' is {at[:80]!r}, which is not a run id. Send a run id, or a position.")
     thread_id = None if named is None else check_thread_id(read_text("thread_id", named), agent, owner)
     return ForkCall(ForkPoint(at, before), thread_id, read_idempotency_key(call.headers))
 

@@ -38,14 +38,14 @@ _SECONDS = re.compile("[0-9]{1,3}")
 RUN_ID = Parameter(
     "runId",
     "query",
-    "The id of the instance; the same request with it again finds its run.",
+    "The id of the instance. The same request with the same id finds the same run.",
     {"type": "string", "pattern": f"^{id_pattern()}$"},
 )
-WAIT_FOR_RESPONSE = Parameter("waitForResponse", "query", "true: answer with the end.", TRUTH_WORD)
+WAIT_FOR_RESPONSE = Parameter("waitForResponse", "query", "true: wait for the end.", TRUTH_WORD)
 TIMEOUT_SECONDS = Parameter(
     "timeoutSeconds",
     "query",
-    "How long to wait for the end.",
+    "Seconds to wait for the end.",
     {"type": "integer", "minimum": 1, "maximum": MOST_SECONDS, "default": DEFAULT_SECONDS},
 )
 INSTANCE_PARAMETERS = (

@@ -15,7 +15,7 @@ from hosting.request.run_request import GrantedAccess
 
 GRANT_FIELDS: Mapping[str, Schema] = {
     **OWNER_FIELDS,
-    "access": {"type": "string", "enum": ["read", "run"], "description": "read, or run: to ask the agent too."},
+    "access": {"type": "string", "enum": ["read", "run"], "description": "read, or run (to send messages too)."},
 }
 FACT_FIELDS: Mapping[str, Schema] = {
     "text": {"type": "string", "minLength": 1, "maxLength": LONGEST_FACT, "description": "One short sentence."}
@@ -29,7 +29,7 @@ def parse_fact(call: RawRequest, most_bytes: int) -> str:
     """Return what an agent is to remember; raise a `HostingError` of `errors.REQUEST_ERRORS` otherwise."""
     text = read_text("text", FACT.read(call, most_bytes).get("text"))
     if refusal := fact_refusal(text):
-        raise InvalidFieldError(f"The field 'text' is not taken. {refusal}")
+        raise InvalidFieldError(f"The field 'text' is refused. {refusal}")
     return text.strip()
 
 

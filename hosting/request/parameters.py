@@ -68,27 +68,27 @@ _POSITION: Schema = {"type": "integer", "minimum": 0, "maximum": 10**_DIGITS - 1
 _ID: Schema = {"type": "string", "pattern": f"^{_EVENT_ID.pattern}$"}
 _NUMBER_ADVICE = f"a whole number of at most {_DIGITS} digits."
 _ID_ADVICE = "the id of an event, or 0 for all."
-_OFFSET_ADVICE = f"Stream-Next-Offset of the answer before, '{BEGINNING}' for all events or '{NOW}' for those to come."
+_OFFSET_ADVICE = f"Stream-Next-Offset of the last answer, '{BEGINNING}' for all events or '{NOW}' for new ones only."
 
 THREAD_IN_PATH = Parameter(
     "thread_id",
     "path",
-    "The thread. One that another package stored may have an id of other characters.",
+    "The thread. Threads stored by another package may have ids with other characters.",
     {"type": "string", "pattern": rf"^[^/\\?#\u0000-\u001f\u007f-\u009f]{{1,{MAX_STORED_ID_LENGTH}}}$"},
 )
 RUN_IN_PATH = Parameter("run_id", "path", "The run.", _PATH_ID)
 APPROVAL_IN_PATH = Parameter("approval_id", "path", "The approval.", _PATH_ID)
 SCHEDULE_IN_PATH = Parameter("schedule_id", "path", "The schedule.", _PATH_ID)
-FACT_IN_PATH = Parameter("fact_id", "path", "What the agent remembers.", {"type": "string"})
+FACT_IN_PATH = Parameter("fact_id", "path", "The fact.", {"type": "string"})
 INSTANCE_IN_PATH = Parameter("instance_id", "path", "The orchestration.", {"type": "string"})
 GRANT_IN_PATH = Parameter(
-    "grant", "path", "What was shared with you: `grant` of the owner's answer.", {"type": "string"}
+    "grant", "path", "The grant that its owner gave you: `grant` of the answer.", {"type": "string"}
 )
 GRANT_ID_IN_PATH = Parameter("grant_id", "path", "The grant.", {"type": "string"})
 RECEIVER_IN_PATH = Parameter(
     "receiver",
     "path",
-    "Whose webhook it is: agent, request, or push- with the id of a task's receiver.",
+    "The receiver: agent, request, or push- with the id of a task's receiver.",
     {"type": "string", "pattern": f"^(?:agent|request|push-{id_pattern()})$"},
 )
 IN_PATH = {
@@ -109,7 +109,7 @@ IN_PATH = {
 OWNER = Parameter(
     "owner",
     "query",
-    "For administrators: whose threads are meant.",
+    "For administrators: the owner of the threads.",
     {"type": "string", "pattern": f"^{_OWNER.pattern}$"},
     _OWNER,
     "the 16 characters of an owner, or 'app'.",
@@ -117,7 +117,7 @@ OWNER = Parameter(
 LIMIT = Parameter(
     "limit",
     "query",
-    "How many.",
+    "The number of items.",
     {"type": "integer", "minimum": 1, "maximum": MOST, "default": DEFAULT_LIMIT},
     _NUMBER,
     _NUMBER_ADVICE,
@@ -135,13 +135,13 @@ BEFORE = Parameter("before", "query", "Only entries before this position.", _POS
 CURSOR = Parameter(
     "cursor",
     "query",
-    "next_cursor of the page before; empty for the first.",
+    "next_cursor of the last page; empty for the first page.",
     {"type": "string", "pattern": f"^[ -~]{{0,{_LONGEST_CURSOR}}}$"},
 )
 SORT = Parameter(
     "sort",
     "query",
-    "The newest change first, with titles; without it the store's own order.",
+    "changed: the newest change first, with titles. Default: the order of the store.",
     {"type": "string", "enum": ["changed"]},
     _SORT,
     "'changed', or leave it out.",
@@ -149,16 +149,16 @@ SORT = Parameter(
 SEARCH = Parameter(
     "search",
     "query",
-    "Only threads whose id contains this, in whichever letter case; the newest change first.",
+    "Only threads with this text in their id, ignoring case; the newest change first.",
     {"type": "string", "pattern": f"^{_SEARCH.pattern}$"},
     _SEARCH,
     "a part of a thread's id.",
 )
-OF_RUN = Parameter("run_id", "query", "Only those of this run.", _PATH_ID, _RUN_ID, "the id of a run.")
+OF_RUN = Parameter("run_id", "query", "Only deliveries of this run.", _PATH_ID, _RUN_ID, "the id of a run.")
 DAYS = Parameter(
     "days",
     "query",
-    "Of how many days on which runs ended, the newest of them.",
+    "The number of days, of those on which runs ended; the newest first.",
     {"type": "integer", "minimum": 1, "maximum": MOST_DAYS, "default": DEFAULT_DAYS},
     _NUMBER,
     _NUMBER_ADVICE,
@@ -166,20 +166,22 @@ DAYS = Parameter(
 HOURS = Parameter(
     "hours",
     "query",
-    "Threads are looked at that changed within so many hours.",
+    "Only threads that changed within this many hours.",
     {"type": "integer", "minimum": 1, "maximum": MOST_HOURS, "default": 1},
     _NUMBER,
     _NUMBER_ADVICE,
 )
 EVENTS_AFTER = Parameter("after", "query", "Only events after this id.", _ID, _EVENT_ID, _ID_ADVICE)
 LAST_EVENT_ID = Parameter(
-    "last-event-id", "header", "Only events after this id; it goes before `after`.", _ID, _EVENT_ID, _ID_ADVICE
+    "last-event-id", "header", "Only events after this id. It wins over `after`.", _ID, _EVENT_ID, _ID_ADVICE
 )
-IF_NONE_MATCH = Parameter("if-none-match", "header", "ETag of an answer to the same read.", {"type": "string"})
+IF_NONE_MATCH = Parameter(
+    "if-none-match", "header", "The ETag of an earlier answer to the same request.", {"type": "string"}
+)
 OFFSET = Parameter(
     "offset",
     "query",
-    f"Durable Streams: the events behind this one, as JSON. '{BEGINNING}' for all, '{NOW}' for those to come.",
+    f"Durable Streams: the events after this offset, as JSON. '{BEGINNING}' for all, '{NOW}' for new ones only.",
     {"type": "string", "pattern": f"^(?:{_OFFSET.pattern})$"},
     _OFFSET,
     _OFFSET_ADVICE,
@@ -187,7 +189,7 @@ OFFSET = Parameter(
 LIVE = Parameter(
     "live",
     "query",
-    "Durable Streams: wait for events behind `offset`, for some time or as long as they come.",
+    "Durable Streams: wait for events after `offset`: long-poll for a while, sse to the end of the run.",
     {"type": "string", "enum": list(get_args(Live))},
     _LIVE,
     "'long-poll' or 'sse', or leave it out.",
@@ -195,10 +197,10 @@ LIVE = Parameter(
 STREAM_CURSOR = Parameter(
     "cursor",
     "query",
-    "Durable Streams: Stream-Cursor of the answer before.",
+    "Durable Streams: Stream-Cursor of the last answer.",
     {"type": "string", "pattern": f"^{_CURSOR.pattern}$"},
     _CURSOR,
-    "Stream-Cursor of the answer before.",
+    "Stream-Cursor of the last answer.",
 )
 
 
@@ -261,7 +263,7 @@ def read_cursor(query: Mapping[str, str]) -> str | None:
     """Return the cursor of an earlier page; raises `InvalidFieldError` for what cannot be one."""
     cursor = query.get(CURSOR.name) or None
     if cursor is not None and (len(cursor) > _LONGEST_CURSOR or not cursor.isascii() or not cursor.isprintable()):
-        raise InvalidFieldError("The query 'cursor' is not from this app. Send next_cursor of the page before.")
+        raise InvalidFieldError("The query 'cursor' is not from this app. Send next_cursor of the last page.")
     return cursor
 
 
@@ -291,7 +293,7 @@ def read_stream_query(query: Mapping[str, str]) -> StreamQuery | None:
     if OFFSET.name not in query and LIVE.name not in query:
         return None
     if EVENTS_AFTER.name in query:
-        raise InvalidFieldError("The queries 'offset' and 'after' say the same in two ways. Send one of them.")
+        raise InvalidFieldError("The queries 'offset' and 'after' exclude each other. Send one of them.")
     offset = OFFSET.read(query)
     if offset is None:
         raise InvalidFieldError(f"The query 'offset' is missing. Send {OFFSET.advice}")

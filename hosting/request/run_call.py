@@ -70,7 +70,7 @@ WAIT_PARAMETERS = (
     Parameter(WAIT_HEADER, "header", _WAIT_TEXT, TRUTH_WORD),
     Parameter(PREFER, "header", "respond-async, or wait=SECONDS.", {"type": "string"}),
 )
-_BUSY_TEXT = "What is to become of the request while a run of the thread has not ended; without it as the agent says."
+_BUSY_TEXT = "What to do while another run of the thread is in progress. Default: the agent's own policy."
 _BUSY_WORD: Schema = {"type": "string", "enum": list(BUSY_POLICIES)}
 KEY_PARAMETER = Parameter(
     IDEMPOTENCY_KEY,
@@ -88,7 +88,7 @@ _WAIT_MEMBER: Schema = {"anyOf": [TRUTH_SCHEMA, {"type": "null"}], "description"
 WAIT_MEMBERS = dict.fromkeys(WAIT_FIELDS, _WAIT_MEMBER)
 STREAM_MEMBER: Schema = {
     "anyOf": [{"type": "boolean"}, {"type": "null"}],
-    "description": "true: stream the response, unless Accept chooses another form; the run's events have its deltas.",
+    "description": "true: stream the response, unless Accept asks for another form.",
 }
 BUSY_MEMBER: Schema = {"anyOf": [_BUSY_WORD, {"type": "null"}], "description": _BUSY_TEXT}
 """What the OpenAPI document has of a body besides the fields of the request itself."""
@@ -266,7 +266,7 @@ def body_form(call: RawRequest, most_bytes: int) -> Form:
     coding = call.headers.get("content-encoding", "").strip().lower()
     if coding not in ("", "identity"):
         raise UnsupportedMediaTypeError(
-            f"The body has the Content-Encoding {coding[:80]!r}. Send it as it is, without."
+            f"The body has the Content-Encoding {coding[:80]!r}. Send the body without encoding."
         )
     media, _, parameters = call.headers.get("content-type", "").partition(";")
     media = media.strip().lower()

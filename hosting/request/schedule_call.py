@@ -50,11 +50,9 @@ TIME_MEMBERS: dict[str, Schema] = {
     _CRON: _text(
         "Five fields: minute, hour, day of the month, month, day of the week. Or send `at`.", maxLength=MOST_CHARACTERS
     ),
-    _TIME_ZONE: _text("A name of the tz database, by which `cron` and an `at` without an offset go; or else UTC."),
-    _AT: _text("One time that has not passed, RFC 3339, instead of `cron`."),
-    _MISSED: _text(
-        "What becomes of a tick that was missed: one run for all of them, or none.", enum=[*MISSED_POLICIES]
-    ),
+    _TIME_ZONE: _text("A time zone of the tz database, for `cron` and for `at` without an offset. Default: UTC."),
+    _AT: _text("A future time in RFC 3339, instead of `cron`."),
+    _MISSED: _text("What to do with missed times: one run for all of them, or no run.", enum=[*MISSED_POLICIES]),
 }
 SCHEDULE_MEMBERS: dict[str, Schema] = {**TIME_MEMBERS, BUSY: BUSY_MEMBER}
 """What the OpenAPI document has of a body besides the fields of the run."""

@@ -30,7 +30,7 @@ ClientT = TypeVar("ClientT")
 T = TypeVar("T")
 
 
-ENDLESS = "its list leads to the same page again, and so would not end."
+ENDLESS = "its list repeats a page and would never end."
 """The cause of a store's failure that gives a cursor twice."""
 
 

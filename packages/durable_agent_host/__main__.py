@@ -13,7 +13,7 @@ COMMANDS = {
     "check": (f"{__package__}.check", "say what of an app is outdated, unsafe in production or not deployable"),
     "lock": (f"{__package__}.lock", "lock what a deployment installs, with hashes, for each Python"),
     "new": (f"{__package__}.new", "make an app of your own"),
-    "operations": ("hosting.operations", "say what a running app is at, and what is stuck"),
+    "operations": ("hosting.operations", "show the queued, running and stuck runs of a running app"),
     "owners": ("hosting.owners", "hand threads of a running app to an owner"),
     "state": ("state.__main__", "print what a stored conversation holds"),
     "tail": ("hosting.tail", "print a run's events from its log"),

@@ -52,7 +52,7 @@ def main(arguments: list[str]) -> int:
         print(f"The packages could not be installed. The lines above say why. {WHERE_WHEELS_ARE}", file=sys.stderr)
         return 1
     except OSError as error:
-        print(f"{error}. Give yourself the right to write there, or make room.", file=sys.stderr)
+        print(f"{error}. Check that you may write there and that the disk has room.", file=sys.stderr)
         return 1
     os.environ["PATH"] = os.pathsep.join([str(PROGRAMS), os.environ.get("PATH", "")])
     command = [*COMMANDS[name], *rest]

@@ -101,7 +101,7 @@ def test_a_time_between_looks_that_cannot_be_kept_is_refused(tmp_path: Path, tex
     ended = run_command(tmp_path, "start", "--queue-poll", text)
 
     assert ended.returncode == 2
-    assert f"'{text}' is no time between two looks; give seconds from 0.01 to 30" in ended.stderr
+    assert f"'{text}' is not a polling interval; give seconds from 0.01 to 30" in ended.stderr
 
 
 def test_http_processes_take_requests_while_the_durable_one_is_absent_and_killed(tmp_path: Path) -> None:

@@ -116,7 +116,7 @@ def test_a_port_in_use_is_one_sentence_and_exit_code_two():
 def test_a_port_that_is_none_is_refused():
     """By the command line's own usage message."""
     ended = run_command(APPS / "classic", "start", "--port", "65536")
-    assert "'65536' is no port; give a number from 0 to 65535" in ended.stderr
+    assert "'65536' is not a port; give a number from 0 to 65535" in ended.stderr
 
 
 @posix_only

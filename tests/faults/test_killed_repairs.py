@@ -36,7 +36,7 @@ hosting.service.operators_view.QUIET_SECONDS = 0.5
 """The same app, which lists what was quiet for half a second."""
 AGO_SECONDS = 1000.0
 THREADS = ("one", "two", "three")
-ASKED = "  asked for again: "
+ASKED = "  retried: "
 
 
 def repairing(host: RunningHost) -> subprocess.Popen[str]:

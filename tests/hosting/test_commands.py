@@ -69,9 +69,9 @@ class Answers:
 @pytest.mark.parametrize(
     ("answered", "options", "sentence"),
     [
-        ((401, b""), [], "The app at URL answered 401 Unauthorized. Give a function key as --key."),
-        ((401, b""), ["--key", "k"], "The app at URL answered 401 Unauthorized. It does not take the key of --key."),
-        ((401, b'{"detail": "Sign in."}'), ["--key", "k"], "Sign in. Say who you are by --header 'NAME: VALUE'."),
+        ((401, b""), [], "The app at URL answered 401 Unauthorized. Send a function key with --key."),
+        ((401, b""), ["--key", "k"], "The app at URL answered 401 Unauthorized. It does not accept the key of --key."),
+        ((401, b'{"detail": "Sign in."}'), ["--key", "k"], "Sign in. Identify yourself with --header 'NAME: VALUE'."),
         ((403, b""), [], "URL answered 403 Forbidden: what stands before the app refuses you."),
         ((403, b'{"detail": "This is for administrators."}'), [], "This is for administrators."),
         ((404, b""), [], "URL answered 404 Not Found to /api/"),

@@ -138,5 +138,5 @@ async def test_an_answer_is_read_as_it_is_sent(parts: list[bytes], answer: Final
 async def test_a_header_that_ends_a_line_is_not_sent() -> None:
     """It would be another header."""
     async with server([OK, b"\r\n"]) as url:
-        with pytest.raises(ValueError, match="the end of a line"):
+        with pytest.raises(ValueError, match="a line break"):
             await exchange("POST", url, {"authorization": "a\r\nb: c"}, resolve=here)

@@ -86,7 +86,7 @@ def test_what_a_dead_process_left_is_listed_with_its_reason_and_repaired(
         f"Joker, run {'r' * 32} of thread asked, owner {ADA}",
         f"Joker, thread deleted, owner {ADA}",
     ]
-    assert sorted(asked_again) == ["  asked for again: accepted", "  asked for again: deleted"]
+    assert sorted(asked_again) == ["  retried: accepted", "  retried: deleted"]
     assert answer.json()["response"] == "echo: Hello from " + "r" * 32
     assert http.get(f"{THREADS}/deleted?owner={ADA}").status_code == 404
 
@@ -142,7 +142,7 @@ def test_an_owner_is_looked_at_alone_over_the_stores_of_many_processes(
 
     assert (codes, left) == ([1, 0, 0], 1)
     assert [told.count(f"Joker, run {run_id} of thread new, owner {owner}") for owner in (ADA, bob)] == [2, 0]
-    assert told.endswith("  asked for again: accepted\n")
+    assert told.endswith("  retried: accepted\n")
 
 
 @pytest.mark.slow
@@ -154,7 +154,7 @@ def test_what_cannot_be_asked_is_a_sentence_and_an_exit_code(
     lines = capsys.readouterr().err.splitlines()
 
     assert codes == [1, 1, 1]
-    assert lines[0].startswith("This is for administrators")
+    assert lines[0].startswith("Only administrators")
     assert lines[1].startswith("The query 'hours' is 721")
     assert lines[2].startswith("The app cannot be reached")
 
@@ -203,10 +203,10 @@ def answering(*pages: object) -> Iterator[str]:
 @pytest.mark.parametrize(
     ("page", "sentence"),
     [
-        ({"status": "ok"}, "is no app of this kind"),
-        ([], "is no app of this kind"),
-        (b"<html>", "is no app of this kind"),
-        (b"", "is no app of this kind"),
+        ({"status": "ok"}, "is not an app of this kind"),
+        ([], "is not an app of this kind"),
+        (b"<html>", "is not an app of this kind"),
+        (b"", "is not an app of this kind"),
         (None, ": Remote end closed"),
     ],
     ids=["other JSON", "a list", "a page", "nothing", "no answer"],
@@ -232,8 +232,8 @@ def test_another_service_at_the_address_is_named(
     [
         ([""], ""),
         (["a", "b", ""], ""),
-        (["a", "a", ""], "leads to the same page again"),
-        (["a", "b", "a", ""], "leads to the same page again"),
+        (["a", "a", ""], "repeats a page"),
+        (["a", "b", "a", ""], "repeats a page"),
     ],
 )
 def test_a_command_reads_a_list_to_its_end_or_says_that_it_has_none(
@@ -268,7 +268,7 @@ def test_a_time_to_watch_that_is_none_is_refused(watched: str, capsys: pytest.Ca
     with pytest.raises(SystemExit):
         main([f"--watch={watched}"])
 
-    assert f"{watched!r} is no number of seconds from 0 to 3,600" in capsys.readouterr().err
+    assert f"{watched!r} is not a number of seconds from 0 to 3,600" in capsys.readouterr().err
 
 
 def test_a_run_that_shows_a_sign_of_life_is_left_out(capsys: pytest.CaptureFixture[str]) -> None:
@@ -278,6 +278,6 @@ def test_a_run_that_shows_a_sign_of_life_is_left_out(capsys: pytest.CaptureFixtu
 
     assert code == 1
     assert capsys.readouterr().out.splitlines() == [
-        "Only the 500 threads that changed last were looked at.",
+        "These numbers count only the 500 threads that changed last.",
         "Joker, run dead of thread t, owner app, since then: Nothing.",
     ]

@@ -360,7 +360,7 @@ def test_without_a_command_the_one_to_begin_with_is_named(checkout: Checkout) ->
     assert finished.returncode == 2
     assert finished.stderr.startswith("usage: dev.py [-h] {run,")
     assert finished.stderr.endswith(
-        "dev.py: error: No command was given. Begin with: python dev.py run. --help lists what else there is.\n"
+        "dev.py: error: No command was given. Start with: python dev.py run. --help lists all commands.\n"
     )
 
 

@@ -119,7 +119,7 @@ class TaskFold:
         """Have the task fail whose approvals came too late, and return what a reader gets."""
         end = None if self.run is None else self.run.terminal
         if self.waits and isinstance(end, Completed) and end.expires_at is not None and now >= end.expires_at:
-            return self._give_up(end.expires_at, "Nobody approved the tool calls in time.")
+            return self._give_up(end.expires_at, "The tool calls were not approved in time.")
         return []
 
     def _fold(self, position: int, event: Event) -> list[Payload]:
@@ -155,7 +155,7 @@ class TaskFold:
         elif not self.waits:
             return []
         elif not decided or decided != {approval.id for approval in requested}:
-            return self.expire(event.at) or self._give_up(event.at, "The conversation went on without it.")
+            return self.expire(event.at) or self._give_up(event.at, "The conversation continued without it.")
         elif (event.wire or {}).get(names.PATH, {}).get(CANCELS):
             return self._turn(CANCELED, event.at)
         elif self._message is not None:

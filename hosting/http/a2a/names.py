@@ -93,7 +93,7 @@ def route_of(method: str, path: str) -> Route:
     name, _, rest = path.rstrip("/").partition("/")
     route = {"": RPC, _CARD: CARD}.get(rest) if name else None
     if route is None:
-        raise UnknownPathError(f"{method} {path[:80]!r} is not served here. docs/reference/a2a.md lists what is.")
+        raise UnknownPathError(f"{method} {path[:80]!r} is not served here. docs/reference/a2a.md lists all routes.")
     if route.method != method:
         raise MethodNotAllowedError(f"{method} is not served at {path[:80]!r}. Send {route.method}.")
     return route
@@ -108,7 +108,7 @@ def read_task_id(text: str) -> tuple[str, str]:
     """Return the run and the thread that a task's id names; raises `UnknownRunError` for what is none."""
     run_id, _, thread_id = text.partition("~")
     if not (is_id(run_id) and is_id(thread_id)):
-        raise UnknownRunError(f"There is no task {text[:80]!r}. Send an id that this agent gave.")
+        raise UnknownRunError(f"There is no task {text[:80]!r}. Send a task id of this agent.")
     return run_id, thread_id
 
 

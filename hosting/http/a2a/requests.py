@@ -120,7 +120,7 @@ def parse_rpc(raw: RawRequest, limits: Limits) -> Call:
     method, request_id = fields.get("method"), fields.get("id")
     if fields.get("jsonrpc") != "2.0" or not isinstance(method, str):
         raise InvalidRequestError(
-            'The body is no JSON-RPC request. Send "jsonrpc": "2.0", "id", "method" and "params".'
+            'The body is not a JSON-RPC request. Send "jsonrpc": "2.0", "id", "method" and "params".'
         )
     if isinstance(request_id, bool) or not isinstance(request_id, str | int | None):
         raise InvalidRequestError("The member 'id' must be a text or a whole number.")
@@ -299,7 +299,7 @@ def _read_receivers(params: Mapping[str, Any], raw: RawRequest, limits: Limits) 
 
 
 def _refuse_extended_card(params: Mapping[str, Any], raw: RawRequest, limits: Limits) -> OfTask:
-    raise UnsupportedOperationError("The card that everybody reads is the only one.")
+    raise UnsupportedOperationError("This agent has no extended card. Read its public card.")
 
 
 METHODS: Mapping[str, Callable[[Mapping[str, Any], RawRequest, Limits], Send | OfTask | Listing | OfReceivers]] = {

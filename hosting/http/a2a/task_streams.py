@@ -65,7 +65,7 @@ class TaskStreams:
             yield _broken(call, error)
         except Exception:
             logger.exception("The stream of task %s failed.", fold.id)
-            yield _broken(call, InternalError("The stream broke off; the cause is in the app's log. Subscribe again."))
+            yield _broken(call, InternalError("The stream broke off. The app's log has the cause. Subscribe again."))
 
     async def _payloads(
         self, fold: TaskFold, run: Run, client: EntityClient, *, stays: bool
@@ -92,7 +92,7 @@ class TaskStreams:
         pause = FIRST_POLL_SECONDS
         while fold.waits:
             if self._services.holders.draining.is_set():
-                raise ShuttingDownError("The process that follows the task is about to end. Subscribe again.")
+                raise ShuttingDownError("The process that sends this stream is about to end. Subscribe again.")
             head = await self._services.log.head(address)
             events: list[tuple[int, Event]] = []
             if head.position > fold.position:

@@ -140,7 +140,7 @@ class A2AWire:
             return (await self._runs.start(agent.name, start, request.client, request.caller)).run
         except IdempotencyKeyReusedError:
             raise IdempotencyKeyReusedError(
-                "message.messageId was used for another message of this context. Send another id."
+                "message.messageId was used for another message of this context. Send a new id."
             ) from None
 
     async def _decide(self, request: WireRequest, fold: TaskFold, wanted: Send, wait: Wait, *, streams: bool) -> None:
@@ -150,7 +150,9 @@ class A2AWire:
         """
         assert wanted.answer is not None
         if wanted.context_id not in (None, fold.context_id):
-            raise InvalidFieldError(f"message.contextId is not the task's. Send {fold.context_id!r}, or leave it out.")
+            raise InvalidFieldError(
+                f"message.contextId is not the context of the task. Send {fold.context_id!r}, or leave it out."
+            )
         if fold.knows(wanted.message_id, wanted.kept["parts"]):
             return
         if not fold.waits:
@@ -191,7 +193,7 @@ class A2AWire:
             )
             resumed = answered.resumed or resumed
         if resumed is None:
-            raise UnsupportedOperationError("The task has changed meanwhile. Read it with GetTask.")
+            raise UnsupportedOperationError("The task has changed. Read it with GetTask.")
         return resumed
 
     async def _read(self, request: WireRequest, agent: AgentPlan, call: Call, wanted: OfTask) -> Reply:
@@ -216,7 +218,7 @@ class A2AWire:
     async def _subscribe(self, request: WireRequest, agent: AgentPlan, call: Call, wanted: OfTask) -> Streamed:
         fold = await self._tasks.find(request, agent, wanted.task_id)
         if fold.is_over:
-            raise UnsupportedOperationError("The task is over: nothing follows. Read it with GetTask.")
+            raise UnsupportedOperationError("The task is over and sends nothing more. Read it with GetTask.")
         run = await self._tasks.current_run(fold, request.client)
         return self._streams.reply(fold, run, request.client, call, fold.snapshot(), stays=True)
 

@@ -96,8 +96,8 @@ class Beginning:
             return _Plan(wanted.without_first(known), Continuation.of(head), agrees)
         if not all(turn.is_of_wire for turn in taken_back):
             raise RunNotNewestError(
-                "What follows that message came into the thread by another way, and is not taken back. Continue from "
-                "the newest message, or fork the thread."
+                "Messages after that one came from another route and cannot be replaced. Continue from the newest "
+                "message, or fork the thread."
             )
         answered = [turn.run.run_id for turn in taken_back if turn.is_kept]
         now, first = self._services.clocks.wall(), taken_back[0].run.run_id
@@ -123,7 +123,7 @@ class Beginning:
                 agent.name, start, request.client, request.caller, is_limited=is_limited, continues=plan.continues
             )
         except IdempotencyKeyReusedError:
-            raise IdempotencyKeyReusedError("runId was used for another run of this thread. Send another id.") from None
+            raise IdempotencyKeyReusedError("runId was used for another run of this thread. Send a new id.") from None
         is_new = not started.replayed
         return Begun(started.run, wanted, is_new and plan.agrees, is_new and plan.is_restated)
 

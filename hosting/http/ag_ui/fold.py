@@ -52,7 +52,7 @@ ANSWER_SCHEMA = {
 }
 """What answers an interrupt. No `editedArgs`: clients then offer no edit."""
 
-_DENIED = "The call was not approved, and was not made."
+_DENIED = "The call was not approved, so it was not made."
 _USAGE = {
     "input_token_count": "inputTokens",
     "output_token_count": "outputTokens",

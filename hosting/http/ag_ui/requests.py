@@ -28,10 +28,10 @@ WITHOUT_EFFECT = frozenset(("forwardedProps", "availableInterrupts"))
 """What is meant for an application's own server, and what an older client repeats of the run before."""
 
 REFUSED: Mapping[str, str] = {
-    "tools": "Tools of the page are not served: the agent has its own, which this app runs. Leave 'tools' out.",
-    "state": "Shared state is not served. Leave 'state' out.",
-    "context": "Context of the page is not served. Say it in a message, and leave 'context' out.",
-    "parentRunId": "A run continues its thread, and branches are not served. Leave 'parentRunId' out.",
+    "tools": "Client-side tools are not supported: this app runs the agent's own tools. Leave 'tools' out.",
+    "state": "Shared state is not supported. Leave 'state' out.",
+    "context": "Context is not supported. Put it into a message, and leave 'context' out.",
+    "parentRunId": "Branches are not supported: a run continues its thread. Leave 'parentRunId' out.",
 }
 _NOTHING: tuple[Any, ...] = (None, [], {})
 _SPELLINGS = {
@@ -80,7 +80,7 @@ def own_prefix(run_id: str) -> str:
 def parse_input(call: RawRequest, agent: str, limits: Limits, owner: str = APP) -> RunInput:
     """Return the run that a body asks for; raises `HostingError`s that name the field."""
     if body_form(call, limits.body_bytes) != "json":
-        raise UnsupportedMediaTypeError("The protocol's body is JSON. Send the header Content-Type: application/json.")
+        raise UnsupportedMediaTypeError("The body must be JSON. Send the header Content-Type: application/json.")
     fields = _one_spelling(json_fields(call.body, _SPELLINGS.keys()))
     refuse_lone_surrogates(fields)
     for name, sentence in REFUSED.items():
@@ -101,7 +101,7 @@ def parse_input(call: RawRequest, agent: str, limits: Limits, owner: str = APP) 
     known = max((at for at, one in before.items() if one["role"] in _OF_THE_AGENT), default=-1)
     messages = tuple(_message(f"messages[{at}]", one, limits) for at, one in before.items() if at > known)
     if decisions and messages:
-        raise UnservedInputError("Answers to interrupts and a message are two runs. Send 'resume' first.")
+        raise UnservedInputError("Answers to interrupts and a message need two runs. Send 'resume' first.")
     if not decisions and not messages:
         raise MissingMessageError("There is no message after the agent's last one in 'messages'. Send a new one.")
     return RunInput(
@@ -123,7 +123,9 @@ def _one_spelling(fields: Mapping[str, Any]) -> dict[str, Any]:
     for spelling, value in fields.items():
         name = _SPELLINGS[spelling]
         if named.setdefault(name, value) != value:
-            raise InvalidFieldError(f"The field {name!r} is given twice, as {spelling!r} too. Send one.")
+            raise InvalidFieldError(
+                f"The field {name!r} is also sent as {spelling!r}, with another value. Send only one."
+            )
     return named
 
 
@@ -132,7 +134,7 @@ def _sent_messages(value: object) -> list[dict[str, Any]]:
         raise InvalidFieldError(f"The field 'messages' is a JSON {json_type(value)}. Send a list of messages.")
     for at, item in enumerate(value):
         if not isinstance(item, dict) or not all(isinstance(item.get(name), str) for name in ("id", "role")):
-            raise InvalidFieldError(f"messages[{at}] is no message. Send an object with 'id', 'role' and 'content'.")
+            raise InvalidFieldError(f"messages[{at}] is not a message. Send an object with 'id', 'role' and 'content'.")
     return value
 
 
@@ -173,7 +175,7 @@ def _content(where: str, part: Mapping[str, Any]) -> dict[str, Any]:
             return {"$type": "uri", "uri": value, "mediaType": media or guessed or "image/jpeg", **file}
         case "data" if media is not None:
             return {"$type": "data", "uri": f"data:{media};base64,{value}", "mediaType": media, **file}
-    raise InvalidFieldError(f"{where}.source is none that is known. Send 'data' with 'mimeType', 'url' or 'file'.")
+    raise InvalidFieldError(f"{where}.source has an unknown type. Send 'data' with 'mimeType', 'url' or 'file'.")
 
 
 def _decisions(value: object) -> tuple[Decision, ...]:
@@ -194,7 +196,7 @@ def _decision(where: str, item: Mapping[str, Any]) -> Decision:
         raise InvalidFieldError(f'{where}.payload is a JSON {json_type(payload)}. Send {{"approved": true}}, or false.')
     if unknown := payload.keys() - {"approved", "reason"}:
         raise UnservedInputError(
-            f"{where}.payload has {min(unknown)[:80]!r}, and a call is made as the model asked for it, or not at all. "
-            "Send 'approved', and 'reason' if you like."
+            f"{where}.payload has {min(unknown)[:80]!r}. The arguments of a call cannot be changed. Send 'approved', "
+            "and 'reason' if you like."
         )
     return read_decision({**payload, "id": named})

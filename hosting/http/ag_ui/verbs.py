@@ -107,5 +107,5 @@ class AgUiWire:
             yield encoded(fold.broken(error))
         except Exception:
             logger.exception("The stream of run %s failed.", run.run_id)
-            defect = InternalError("The stream broke off; the cause is in the app's log. Send the same run again.")
+            defect = InternalError("The stream broke off. The app's log has the cause. Send the same run again.")
             yield encoded(fold.broken(defect))

@@ -110,8 +110,8 @@ def test_an_operation_that_asks_to_be_delivered_again_is_waited_out(caplog: pyte
 
     assert json.loads(str(result))["response"] == "echo: hi"
     assert [record.getMessage() for record in caplog.records] == [
-        "Thread t has to wait: A newer document is stored. Trying again in 0.1 s.",
-        "Thread t has to wait: The run goes on. Trying again in 0.5 s.",
+        "Thread t waits: A newer document is stored. Trying again in 0.1 s.",
+        "Thread t waits: The run goes on. Trying again in 0.5 s.",
     ]
 
 

@@ -111,14 +111,14 @@ def test_ids_come_from_the_orchestration_in_the_order_of_the_calls() -> None:
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"session": DurableAgentSession("critic", "t")}, "The session is one of agent 'critic' and cannot be used"),
+        ({"session": DurableAgentSession("critic", "t")}, "The session belongs to agent 'critic' and cannot be used"),
         ({"session": AgentSession()}, "session is a AgentSession. Give one of this agent's create_session()"),
         ({"response_format": int}, "response_format is <class 'int'>. Give a pydantic model class"),
         ({"response_format": Callback}, "response_format cannot be sent as JSON"),
         ({"response_format": {"default": object()}}, "response_format cannot be sent as JSON"),
         ({"response_format": {"minimum": float("nan")}}, "response_format cannot be sent as JSON"),
         ({"response_format": {"type": "nothing"}}, "The schema in 'response_format'"),
-        ({"response_format": City, "options": {"response_format": int}}, "response_format is given twice"),
+        ({"response_format": City, "options": {"response_format": int}}, "response_format stands in options too"),
         ({"retry": 3}, "retry is a int. Give a hosting.request.run_request.Retry."),
         ({"busy": "interrupt"}, "busy is 'interrupt'. In an orchestration a call waits for its turn"),
         ({"options": {"temperature": 0}}, "The option 'temperature' is not served."),

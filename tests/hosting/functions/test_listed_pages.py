@@ -94,7 +94,7 @@ async def test_a_list_that_leads_to_the_same_page_again_is_an_error(
 
     assert (answer.status_code, answer.json()["code"]) == (503, "engine_unavailable")
     assert answer.json()["detail"] == (
-        "The durable engine's list of 'dafx-one' does not end: it leads to the same page again. Try again."
+        "The durable engine's list of 'dafx-one' does not end: it repeats a page. Try again."
     )
 
 

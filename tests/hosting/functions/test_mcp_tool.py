@@ -245,8 +245,8 @@ async def test_a_run_that_outlives_the_wait_is_a_tool_error_that_says_how_to_go_
     pending = result["structuredContent"]
     assert (result["isError"], pending["code"]) == (True, "run_pending")
     assert result["content"][0]["text"] == (
-        f"The agent has not answered within 0.05 s. Its run {pending['run_id']} goes on, on thread "
-        f"{pending['thread_id']}. Do not send the query again: that would begin another run. Call this tool with that "
+        f"The agent has not answered within 0.05 s. Its run {pending['run_id']} continues on thread "
+        f"{pending['thread_id']}. Do not send the query again: that would start another run. Call this tool with that "
         "threadId and ask for the answer: the conversation has it once the run has ended."
     )
 
@@ -399,11 +399,12 @@ def test_an_agent_is_a_tool_by_its_own_switch_name_and_description() -> None:
         ),
         (
             {"mcp_tool_name": "other", "enable_mcp_tool_trigger": False},
-            "mcp_tool_name is given for agent 'second', which is no MCP tool. Add enable_mcp_tool_trigger=True.",
+            "mcp_tool_name is given for agent 'second', which is not an MCP tool. Add enable_mcp_tool_trigger=True.",
         ),
         (
             {"mcp_tool_description": "Other.", "enable_mcp_tool_trigger": False},
-            "mcp_tool_description is given for agent 'second', which is no MCP tool. Add enable_mcp_tool_trigger=True.",
+            "mcp_tool_description is given for agent 'second', which is not an MCP tool. Add "
+            "enable_mcp_tool_trigger=True.",
         ),
     ],
 )

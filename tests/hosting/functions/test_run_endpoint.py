@@ -158,7 +158,7 @@ async def test_a_text_caller_that_does_not_wait_reads_where_the_answer_will_be(a
 
     place = answer.headers["location"]
     assert place.endswith(answer.headers["x-ms-run-id"])
-    how = f"The run goes on. GET {place} until it answers 200; its `response` is the answer then."
+    how = f"The run is in progress. GET {place} until it answers 200; its `response` is the answer."
     assert (answer.status_code, answer.text) == (202, f"Agent request accepted. {how}")
     assert (await api.ended(place))["response"] == "echo: hi"
 

@@ -362,7 +362,7 @@ async def test_where_an_administrator_may_name_an_owner_is_what_the_document_say
                 taken.add((method, path))
             elif method != "head":
                 assert answer.json()["detail"].startswith(f"{method.upper()} "), answer.text
-                assert "is for oneself" in answer.text
+                assert "does not take 'owner'" in answer.text
 
     assert taken == documented
     assert ("get", "/owners/me") not in taken

@@ -212,7 +212,7 @@ def test_the_host_s_own_handler_gets_the_signal_and_has_the_second_to_itself() -
 
 @pytest.mark.behaviour("service.leave")
 async def test_requests_that_wait_when_the_process_ends_are_answered() -> None:
-    """202 with the run's address, and a last event of a stream; the run has not ended, and goes on elsewhere."""
+    """202 with the run's address, and a last event of a stream; the run has not ended, and continues elsewhere."""
     app = app_of(scripted_agent("Joker"))
     async with served(app) as (_, http):
         asked = [

@@ -55,7 +55,7 @@ def test_a_route_that_would_take_our_requests_or_get_none_is_refused(
     detail = refused.value.detail
     assert f"{route!r} of your function {name!r} (test_taken_routes.py, line " in detail
     assert f"this library's function {ours!r}" in detail
-    assert detail.endswith("Give yours another route.")
+    assert detail.endswith("Change your route.")
 
 
 @pytest.mark.behaviour("hosting.taken-routes-refused")

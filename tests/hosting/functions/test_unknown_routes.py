@@ -9,9 +9,9 @@ from tests.hosting.functions.owned_app import signed_in
 from tests.support.app.scripted import scripted_agent
 from tests.support.made_app import app_of, served
 
-LACKS_MEMORY = "No agent of this app has a memory of its callers"
-LACKS_WEBHOOKS = "This app sends no webhooks: it has no AGENT_WEBHOOK_SECRET."
-LACKS_SCHEDULES = "This app takes no schedules: AGENT_SCHEDULES is 0."
+LACKS_MEMORY = "No agent of this app remembers its callers"
+LACKS_WEBHOOKS = "This app sends no webhooks: AGENT_WEBHOOK_SECRET is not set."
+LACKS_SCHEDULES = "This app has no schedules: AGENT_SCHEDULES is 0."
 LACKS_OWNERS = "This app has no owners: its AgentFunctionApp has no principal="
 LACKS_WORKFLOWS = "This app has no workflows. GET agents lists what it has."
 

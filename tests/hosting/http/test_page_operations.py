@@ -72,7 +72,7 @@ async def test_an_administrator_sees_what_is_stuck_and_asks_for_it_again_by_keys
         gone = await client.get("/api/agents/Joker/threads/deleted")
 
     assert row[:2] == ["Joker", "1"]
-    assert str(reason).startswith("It is the next run of its thread, and nobody works on it.")
+    assert str(reason).startswith("The run is first in its thread's queue, and no process has claimed it.")
     assert shown[:4] == ["Joker", "asked", ADA, run]
     assert answer.json()["response"] == f"echo: Hello from {run}"
     assert gone.status_code == 404

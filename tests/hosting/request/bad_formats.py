@@ -40,7 +40,7 @@ def deep(levels: int) -> dict[str, Any]:
 
 BAD_FORMATS = {
     "a format that is a word": bad_format("is a JSON string", "json"),
-    "two formats": bad_format("is given twice", {"type": "json_object"}, responseFormat={"type": "text"}),
+    "two formats": bad_format("is also sent as", {"type": "json_object"}, responseFormat={"type": "text"}),
     "any object and more": bad_format("has 'schema', which is not known", {"type": "json_object", "schema": {}}),
     "a format without a schema": bad_format("no object json_schema.schema", {"type": "json_schema"}),
     "a format whose schema is a list": bad_format("no object json_schema.schema", enveloped(schema=[])),

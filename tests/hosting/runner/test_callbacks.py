@@ -252,7 +252,7 @@ async def test_a_callback_that_blocks_its_loop_delays_no_run(release: threading.
         await ask(http, "say first", thread_id="t")
         assert (await listening.next())[1] == "first"
         second = await asyncio.wait_for(ask(http, "say second", thread_id="t"), GUARD_SECONDS)
-        with pytest.raises(Exception, match="No callback can be begun"):
+        with pytest.raises(Exception, match="No callback can be started"):
             await deliver_again(host, second.json()["run_id"])
         release.set()
 

@@ -52,7 +52,7 @@ async def test_of_tables(environ: dict[str, str], caplog: pytest.LogCaptureFixtu
         await asyncio.wait_for(store.events(Address.of("Joker", "t"), 0), GUARD_SECONDS)
 
     await store.close()
-    assert "cannot be used: its list leads to the same page again, and so would not end." in caplog.text
+    assert "cannot be used: its list repeats a page and would never end." in caplog.text
 
 
 async def test_of_blobs(environ: dict[str, str], caplog: pytest.LogCaptureFixture) -> None:
@@ -63,4 +63,4 @@ async def test_of_blobs(environ: dict[str, str], caplog: pytest.LogCaptureFixtur
         await asyncio.wait_for(store.put_between("joker", 0.0, 1.0), GUARD_SECONDS)
 
     await store.close()
-    assert "cannot be used: its list leads to the same page again, and so would not end." in caplog.text
+    assert "cannot be used: its list repeats a page and would never end." in caplog.text

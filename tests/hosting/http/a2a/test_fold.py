@@ -173,7 +173,7 @@ def test_the_run_that_its_approvals_begin_is_the_same_task() -> None:
     assert [one["messageId"] for one in tasks[0]["history"]] == ["r.in0", "r.3", "s.in0"]
 
 
-LATE = "Nobody approved the tool calls in time."
+LATE = "The tool calls were not approved in time."
 
 
 @pytest.mark.behaviour("a2a.approvals")

@@ -58,7 +58,7 @@ async def test_a_subscriber_gets_the_task_as_it_stands_and_what_follows(wired: W
         assert stream[0]["task"]["id"] == task["id"]
         assert taken(stream) == shown(over)
     code, said = await wired.refused("SubscribeToTask", id=task["id"])
-    assert (code, said) == (-32004, "The task is over: nothing follows. Read it with GetTask.")
+    assert (code, said) == (-32004, "The task is over and sends nothing more. Read it with GetTask.")
 
 
 @pytest.mark.behaviour("a2a.subscribe")
@@ -91,7 +91,7 @@ async def test_a_subscriber_is_let_go_of_when_the_process_ends(wired: Wired) -> 
     answer = await asyncio.wait_for(following, GUARD_SECONDS)
 
     said = json.loads(answer.text.strip().splitlines()[-1].removeprefix("data: "))["error"]["message"]
-    assert said == "The process that follows the task is about to end. Subscribe again."
+    assert said == "The process that sends this stream is about to end. Subscribe again."
 
 
 @pytest.mark.behaviour("a2a.cancel")

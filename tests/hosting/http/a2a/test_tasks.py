@@ -31,7 +31,12 @@ FUNCTION_KEY = {
         "name": "x-functions-key",
     }
 }
-BEARER = {"httpAuthSecurityScheme": {"description": "Who you are. The card is read without it.", "scheme": "Bearer"}}
+BEARER = {
+    "httpAuthSecurityScheme": {
+        "description": "The token of a signed-in user. Reading the card needs none.",
+        "scheme": "Bearer",
+    }
+}
 ISSUER = ("https://issuer.test", "app", "https://issuer.test/keys")
 
 
@@ -136,7 +141,7 @@ async def test_a_message_that_is_sent_again_has_the_same_task(wired: Wired) -> N
         assert await wired.send("hello", messageId="again", **fields) == first
 
     code, said = await wired.refused("SendMessage", message=message("other", messageId="again", contextId="mine"))
-    assert (code, said) == (-32602, "message.messageId was used for another message of this context. Send another id.")
+    assert (code, said) == (-32602, "message.messageId was used for another message of this context. Send a new id.")
 
 
 @pytest.mark.behaviour("a2a.send")
@@ -522,7 +527,7 @@ NO_TASK = "There is no task 'x'. Send an id that this agent gave."
             -32003,
             PUSH,
         ),
-        ("GetExtendedAgentCard", {}, -32004, "The card that everybody reads is the only one."),
+        ("GetExtendedAgentCard", {}, -32004, "This agent has no extended card. Read its public card."),
         ("message/send", {}, -32601, "There is no method 'message/send'. Methods: SendMessage,"),
         ("SendMessage", {"message": message("")}, -32602, "message: The message is blank. Say what to ask the agent."),
         ("SendMessage", {}, -32602, "message is a JSON null. Send an object."),

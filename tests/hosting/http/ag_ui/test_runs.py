@@ -112,7 +112,7 @@ async def test_a_run_that_is_sent_again_is_the_same_run(wired: Wired) -> None:
 
     assert again == first
     assert (status, error["type"], error["code"]) == (409, "RUN_ERROR", "idempotency_key_reused")
-    assert error["message"] == "runId was used for another run of this thread. Send another id."
+    assert error["message"] == "runId was used for another run of this thread. Send a new id."
 
 
 @pytest.mark.behaviour("ag-ui.again")
