@@ -170,7 +170,7 @@ def run(options: argparse.Namespace, rest: list[str]) -> NoReturn:
         raise SetupError(f"`run` does not know {' '.join(rest)}. See python dev.py run --help.")
     is_app, is_program = (folder / "host.json").is_file(), (folder / "main.py").is_file()
     if not (is_app or is_program):
-        raise SetupError(f"{folder} is no Functions app: it has no host.json. Nor has it a main.py.")
+        raise SetupError(f"{folder} is not a Functions app: it has no host.json. It has no main.py either.")
     given = {name: getattr(options, name.replace("-", "_")) for name in HOST_OPTIONS}
     chosen = [part for name, value in given.items() if value is not None for part in (f"--{name}", value) if part]
     watching = [f"--{name}" for name in ("watch", "no-watch") if getattr(options, name.replace("-", "_"))]

@@ -82,7 +82,8 @@ def refuse_address(provider: Provider, settings: Settings) -> None:
         value = settings.get(name, "")
         if value and not ADDRESS.match(value):
             raise ModelSettingsError(
-                f"{name} is {value!r}, which is no address: it must begin with http:// or https:// and name a server."
+                f"{name} is {value!r}, which is not an address: it must begin with http:// or https:// and name a "
+                "server."
             )
 
 

@@ -101,8 +101,8 @@ class StoreRemovedError(DurableError):
 
     def __init__(self, path: Path) -> None:
         super().__init__(
-            f"{path} was removed or replaced while this host used it, so it keeps nothing any more. Start it again; to "
-            "begin with nothing, stop all hosts of the folder first and run `python -m devhost reset`."
+            f"{path} was removed or replaced while this host used it, so it no longer stores anything. Start it "
+            "again; to start with nothing, stop all hosts of the folder first and run `python -m devhost reset`."
         )
 
 

@@ -184,7 +184,7 @@ class Host:
         await stop.wait()
         removed = removal.result() if removal and removal.done() else None
         grace_seconds = 0.0 if removed else GRACE_SECONDS
-        rest = "what runs is not kept" if removed else f"running work has {GRACE_SECONDS:.0f} s"
+        rest = "running work is not kept" if removed else f"running work has {GRACE_SECONDS:.0f} s"
         print(f"Stopping: {rest}. Ask again to stop at once.", flush=True)
         if removal is not None:
             removal.cancel()

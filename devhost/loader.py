@@ -176,7 +176,7 @@ def _advice(error: BaseException, message: str, folder: Path) -> str:
     package = (error.name or "").partition(".")[0]
     if (folder / package).is_dir() or (folder / f"{package}.py").is_file():
         return "Correct the name."
-    return f"Install what brings '{error.name}' (add its package to requirements.txt), or correct the name."
+    return f"Install the package of '{error.name}' (add its package to requirements.txt), or correct the name."
 
 
 def _place(error: BaseException, folder: Path, script: str) -> str:

@@ -15,7 +15,7 @@ import logging
 logger = logging.getLogger(__name__)
 
 _REQUESTS = "uvicorn.access"
-_NO_RECORD = logging.Filter("no logger has this name")
+_NO_RECORD = logging.Filter("there is no logger with this name")
 """It lets pass what is logged under a name, and costs a request no call of ours."""
 
 _QUIET = (

@@ -99,7 +99,7 @@ def _refuse_wrong(texts: Mapping[str, object], algorithm: str, leeway_seconds: f
         )
     for name, value in texts.items():
         if not isinstance(value, str) or not value:
-            raise ConfigurationError(f"{name} of bearer_token is {value!r}: it must be a text that is not empty.")
+            raise ConfigurationError(f"{name} of bearer_token is {value!r}: it must be a non-empty text.")
     if algorithm not in ALGORITHMS:
         raise ConfigurationError(
             f"algorithm of bearer_token is {algorithm!r}: it must be one of {', '.join(ALGORITHMS)}, whose keys are "
@@ -211,7 +211,7 @@ class IssuerKeys:
         key = self._keys.get(kid)
         if key is None and self._has_failed:
             raise IdentityUnavailableError(
-                "Who sends this cannot be checked: the issuer's keys cannot be fetched at present. Try again.",
+                "The token cannot be checked: the issuer's keys cannot be fetched now. Try again.",
                 max(1.0, self._next_fetch_at - self._clock()),
             )
         return key
@@ -281,7 +281,7 @@ async def _get_object(address: str) -> Mapping[str, Any]:
         raise ValueError(f"{address} answers {answer.status}")
     document = json.loads(answer.body)
     if not isinstance(document, dict):
-        raise ValueError(f"{address} answers no JSON object")
+        raise ValueError(f"{address} does not answer with a JSON object")
     return document
 
 

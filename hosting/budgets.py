@@ -24,7 +24,7 @@ from hosting.errors import BudgetExceededError, ConfigurationError
 Per = Literal["run", "thread", "owner/day"]
 _PERS: tuple[Per, ...] = get_args(Per)
 _WHO: dict[Per, str] = {"run": "The run", "thread": "The thread", "owner/day": "Today the owner"}
-_ADVICE: dict[Per, str] = {"run": "Ask for less in one run.", "thread": "Begin a new thread."}
+_ADVICE: dict[Per, str] = {"run": "Ask for less in one run.", "thread": "Start a new thread."}
 MOST_TOKENS = 2**53
 """More than one run can use, and as good as none where an entry has it; sums of it stay small in a head."""
 Amount = Decimal | int | float | str
@@ -120,7 +120,7 @@ class Budget:
         if self.per not in _PERS:
             raise ConfigurationError(f"per of a Budget is {str(self.per)[:80]!r}. Give one of {', '.join(_PERS)}.")
         if cost is not None and _millionths("cost of a Budget", cost) == 0:
-            raise ConfigurationError("cost of a Budget is 0, so no model call could begin. Give more, or leave it out.")
+            raise ConfigurationError("cost of a Budget is 0, so no model call could start. Give more, or leave it out.")
         _check_prices(self.prices)
         if (cost is None) is not (not self.prices):
             given, missing = ("prices", "cost") if cost is None else ("a cost", "prices")
@@ -181,13 +181,14 @@ def checked_budget(agent: str, budget: Budget | None) -> Budget | None:
 def _check_prices(prices: object) -> None:
     if not isinstance(prices, Mapping):
         raise ConfigurationError(
-            f"prices of a Budget is {str(prices)[:80]!r}, which is no mapping. Give "
+            f"prices of a Budget is {str(prices)[:80]!r}, which is not a mapping. Give "
             "{'name of the model': Price(input=..., output=...)}."
         )
     for model, price in prices.items():
         if not isinstance(model, str) or not model.strip():
             raise ConfigurationError(
-                f"prices of a Budget has a price of {str(model)[:80]!r}, which is no model's name. Give names as texts."
+                f"prices of a Budget has a price of {str(model)[:80]!r}, which is not a model name. Give names as "
+                "texts."
             )
         if not isinstance(price, Price):
             shown, kind = model[:80], type(price).__name__

@@ -52,7 +52,7 @@ class Embedder:
             raise ConfigurationError(f"{name} is the class {client.__name__!r:.80}. Give an instance of it.")
         if not callable(getattr(client, "get_embeddings", None)):
             raise ConfigurationError(
-                f"{name} is {client!r:.80}, which has no get_embeddings. Give a client of embeddings, as "
+                f"{name} is {client!r:.80}, which has no get_embeddings. Give an embedding client, such as "
                 "agent_framework_openai.OpenAIEmbeddingClient."
             )
         self._client = client

@@ -145,7 +145,7 @@ class WorkerSetting:
 
 
 WORKER_SETTINGS = (
-    WorkerSetting("PYTHON_ENABLE_INIT_INDEXING", "1", "no HTTP route answers"),
+    WorkerSetting("PYTHON_ENABLE_INIT_INDEXING", "1", "no HTTP route is answered"),
     WorkerSetting(
         "PYTHON_ISOLATE_WORKER_DEPENDENCIES", "1", "the worker's own protobuf and grpc take the place of the app's"
     ),

@@ -87,5 +87,5 @@ def too_many_tokens(most: int, used: int, seconds: int) -> LimitExceededError:
 def too_many_runs(agent: str, most: int) -> LimitExceededError:
     """Return the refusal of a run of an agent that has as many in this process as it may."""
     state: LimitState = {"of": "runs", "per": "process", "most": most, "left": 0}
-    sentence = f"Agent {agent!r} is at work on {most} threads in this process, which is all it may. Try again soon."
+    sentence = f"Agent {agent!r} is running {most} threads in this process, which is all it may. Try again soon."
     return LimitExceededError(sentence, dict(state), 1)

@@ -41,9 +41,9 @@ _AROUND_FACT = 40
 """Characters that a fact's id and mark take."""
 _ID_LENGTH = 32
 _SHORTEST_WORD = 3
-_NOTHING = "Nothing is known of this person yet."
-_TOO_MUCH = "More is known of this person than there is room for here."
-_KNOWN = "What is known of this person, each with its id:"
+_NOTHING = "No facts are known about this person yet."
+_TOO_MUCH = "More facts are known about this person than fit here."
+_KNOWN = "Facts about this person, each with its id:"
 _HOW = (
     "Call remember with one short sentence when the person mentions something that will matter in later conversations, "
     "and forget with an id when it is not true any more or the person wants it."
@@ -126,8 +126,8 @@ class OwnerMemory(ContextProvider):
         """Give the model what is known, and the two tools."""
         if self._of_run is None:
             raise RuntimeError(
-                "This agent has an OwnerMemory, and AgentFunctionApp was not given it. An agent of a workflow has the "
-                "memory that it has by itself: give the same agent in agents=[...] too."
+                "This agent has an OwnerMemory, and AgentFunctionApp did not get the agent. For an agent of a "
+                "workflow, give the same agent in agents=[...] too."
             )
         memory = self._of_run()
         if memory is None:
@@ -153,7 +153,7 @@ def _tools(memory: RunMemory) -> Iterable[Any]:
         try:
             known = await memory.remember(fact_id_of(current().call_key), fact.strip())
         except HostingError as error:
-            return f"It was not remembered: {error.detail}"
+            return f"Not remembered: {error.detail}"
         return f"Remembered as {known.id}."
 
     @idempotent
@@ -163,8 +163,8 @@ def _tools(memory: RunMemory) -> Iterable[Any]:
         try:
             was_known = await memory.forget(fact_id)
         except HostingError as error:
-            return f"It was not forgotten: {error.detail}"
-        return "Forgotten." if was_known else f"Nothing is known under the id {fact_id[:80]!r} any more."
+            return f"Not forgotten: {error.detail}"
+        return "Forgotten." if was_known else f"No fact has the id {fact_id[:80]!r}."
 
     return remember, forget
 
@@ -191,7 +191,7 @@ async def _alike(embedder: Embedder, memory: RunMemory, facts: Sequence[Fact], m
         numbers, vectors = await _compared(embedder, facts, message)
         alike = cosines(numbers, vectors)
     except Exception as error:  # the client is the app's, and may raise anything
-        logger.warning("The client of embeddings failed (%s); facts are found by words.", type(error).__name__)
+        logger.warning("The embedding client failed (%s). Facts are found by words.", type(error).__name__)
         return None
     compared = zip(facts, vectors, strict=True)
     made = [fact.model_copy(update={"vector": vector}) for fact, vector in compared if fact.vector != vector]

@@ -108,7 +108,7 @@ def _call_by_name(match: re.Match[str], turn: OfflineTurn) -> Answer:
     try:
         arguments = json.loads(match["arguments"])
     except (ValueError, RecursionError):
-        return Say("These arguments are no JSON object.")
+        return Say("These arguments are not a JSON object.")
     return _call(match["tool"], (arguments,), turn)
 
 

@@ -212,7 +212,7 @@ def _signed_in_by_platform(request: PrincipalRequest) -> Principal | None:
         found = _decode(base64.b64decode(encoded, validate=True))
         issuer, ids = _identity(found, provider)
         if given_id and ids and given_id not in ids:
-            raise ValueError("the id is none of the claims'")
+            raise ValueError("no claim has the id")
         names = (*found.all_of("name"), *found.all_of(found.name_typ), request.headers.get(f"{_HEADER}-name"))
         name = next(iter(readable(names)), None)
         return Principal(issuer, [*ids, given_id][0], name, readable(found.all_of(found.role_typ, "roles")))

@@ -65,8 +65,8 @@ class Times:
             return f"This version of the app cannot read the expression {self.cron!r}. Delete the schedule, or update."
         except (ValueError, OSError, zoneinfo.ZoneInfoNotFoundError):
             return (
-                f"The tz database of this machine has no time zone {self.time_zone!r}. "
-                "Update the package tzdata, or delete the schedule and make it with another zone."
+                f"The tz database of this machine has no time zone {self.time_zone!r}. Update the package tzdata, or "
+                "delete the schedule and create it with another zone."
             )
         return None
 
@@ -146,7 +146,7 @@ def _checked_cron(text: str) -> str:
         fault = f" ({error})" if isinstance(error, CronSimError) else ""
         raise InvalidFieldError(f"{shown}, which cannot be read{fault}. {advice}") from None
     if comes is None:
-        raise InvalidFieldError(f"{shown}, which names no day that comes. {advice}")
+        raise InvalidFieldError(f"{shown}, which never comes. {advice}")
     return cron
 
 

@@ -44,7 +44,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("agent", metavar="AGENT", help="the agent's name")
     parser.add_argument("thread", metavar="THREAD", help="the thread's id")
     parser.add_argument("run", metavar="RUN", help="the run's id")
-    parser.add_argument("--owner", default=APP, metavar="OWNER", help="whose thread it is, where threads have owners")
+    parser.add_argument("--owner", default=APP, metavar="OWNER", help="the thread's owner, if threads have owners")
     parser.add_argument("--after", type=int, default=0, metavar="ID", help="only events after this id")
     parser.add_argument("--json", action="store_true", help="one JSON object a line, instead of an event stream")
     options = parser.parse_args(arguments)
@@ -114,11 +114,11 @@ async def _log(folder: Path, environ: Mapping[str, str]) -> AsyncIterator[Thread
                 **environ,
             }
         except ValueError:
-            raise ConfigurationError(f"{local} is no JSON.") from None
+            raise ConfigurationError(f"{local} is not JSON.") from None
     settings, hub = read_settings(environ), task_hub(folder, environ)
     store = choose_thread_store(settings, folder, environ, hub)
     if isinstance(store, MemoryThreadStore):
-        raise ConfigurationError("AGENT_LOG is 'memory', which nobody but the app's own process can read.")
+        raise ConfigurationError("AGENT_LOG is 'memory', which only the app's own process can read.")
     path = log_path(settings.log, folder)
     if isinstance(store, SqliteThreadStore) and not path.is_file():
         raise ConfigurationError(f"There is no log at {path}. Run this in the app's folder, or name the log.")

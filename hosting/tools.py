@@ -59,7 +59,7 @@ class ToolCall:
         try:
             return Orchestrations(ENGINE.get(), self.call_key)
         except LookupError:
-            raise LookupError("This host gives tools no orchestrations; a Functions app does.") from None
+            raise LookupError("Tools cannot start orchestrations here; in a Functions app they can.") from None
 
 
 _CURRENT: ContextVar[ToolCall] = ContextVar("hosting_tool_call")
@@ -70,7 +70,7 @@ def current() -> ToolCall:
     try:
         return _CURRENT.get()
     except LookupError:
-        raise LookupError("hosting.tools.current() is for tools while an agent of this app calls them.") from None
+        raise LookupError("hosting.tools.current() works only inside a tool call of this app's agents.") from None
 
 
 def enter(call: ToolCall) -> None:
@@ -211,5 +211,5 @@ def _json(value: object) -> str:
     except (TypeError, ValueError) as error:
         raise ValueError(f"{value!r:.80} is not JSON: {error}. Give plain values.") from None
     if _CLASS_KEY in text:
-        raise ValueError(f"The key {_CLASS_KEY} is not sent. Give plain values.")
+        raise ValueError(f"The key {_CLASS_KEY} cannot be sent. Give plain values.")
     return text

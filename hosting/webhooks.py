@@ -58,7 +58,7 @@ class WebhookRules:
         match = _URL.fullmatch(url) if len(url) <= LONGEST_URL else None
         if match is not None and (match[1] or match[2].lower() in self.hosts):
             return None
-        return f"The webhook {url[:80]!r} is not taken. {_advice(url)}"
+        return f"The webhook {url[:80]!r} is refused. {_advice(url)}"
 
     def signature(self, message_id: str, timestamp: int, body: bytes) -> str:
         """Return the header `webhook-signature`, by every secret."""
@@ -85,9 +85,9 @@ def _advice(url: str) -> str:
     if not url.isascii():
         return "Write its host as xn--..., and the other characters that are not ASCII as %..."
     if "@" in authority:
-        return "Leave the user before its host out: the signature says who sends."
+        return "Leave out the user before the host: the signature names the sender."
     if "?" in authority or "#" in authority:
-        return "Write a / behind its host."
+        return "Write a / after the host."
     _, colon, port = authority.rpartition(":")
     if colon and port.isdecimal() and not 1 <= int(port) <= 65535:
         return "Name a port from 1 to 65535."
@@ -100,7 +100,9 @@ def _secret(number: int, text: str) -> bytes:
     except binascii.Error:
         secret = b""
     if len(secret) not in _SECRET_BYTES:
-        raise ConfigurationError(f"Secret {number} of setting {SECRET} is no base64 of 24 to 64 bytes. Make it anew.")
+        raise ConfigurationError(
+            f"Secret {number} of setting {SECRET} is not base64 of 24 to 64 bytes. Create a new one."
+        )
     return secret
 
 
@@ -117,9 +119,9 @@ def check_webhook(agent: str, url: str | None, rules: WebhookRules | None) -> No
 def read_webhook(value: object, rules: WebhookRules | None) -> str:
     """Return the webhook that a request names; raises `InvalidFieldError`."""
     if rules is None:
-        raise InvalidFieldError(f"The field 'webhook' is not taken: this app sends none, as it has no {SECRET}.")
+        raise InvalidFieldError(f"The field 'webhook' is refused: this app sends no webhooks without {SECRET}.")
     if not isinstance(value, str):
-        raise InvalidFieldError("The field 'webhook' is no text. Send an https address.")
+        raise InvalidFieldError("The field 'webhook' is not a text. Send an https address.")
     if (refusal := rules.refusal(value)) is not None:
         raise InvalidFieldError(f"The field 'webhook': {refusal}")
     return value

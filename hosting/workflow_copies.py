@@ -32,8 +32,8 @@ def copies_of(workflow: Workflow) -> Callable[[], Workflow]:
     except Exception as error:
         where, kind = _uncopied(workflow)
         raise ConfigurationError(
-            f"Workflow {workflow.name!r} is given as one graph, and each run needs its own: {where} is a {kind}, which "
-            "cannot be copied. Give the function that builds the workflow: workflows=[build_review]."
+            f"Workflow {workflow.name!r} is one graph, and each run needs its own: {where} is a {kind}, which cannot "
+            "be copied. Give the function that builds the workflow: workflows=[build_review]."
         ) from error
 
     def copy() -> Workflow:

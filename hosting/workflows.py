@@ -112,8 +112,8 @@ def _input_of(name: str, workflow: Workflow) -> WorkflowInput:
     if not found.takes_words and not found.types:
         shown = ", ".join(getattr(each, "__name__", str(each)) for each in taken)
         raise ConfigurationError(
-            f"The start executor {start.id!r} of workflow {name!r} takes {shown}, which no request can bring. "
-            "Let it take str, list[Message], or a type with a JSON Schema such as a dataclass."
+            f"The start executor {start.id!r} of workflow {name!r} takes {shown}, which a request cannot carry. Let "
+            "it take str, list[Message], or a type with a JSON Schema such as a dataclass."
         )
     return found
 
@@ -198,24 +198,24 @@ def hosted_workflow(given: object) -> HostedWorkflow:
         raise ConfigurationError(f"{shown} returned a {type(workflow).__name__}. Return the Workflow that it builds.")
     if workflow.name.startswith(_UNNAMED):
         raise ConfigurationError(
-            f"A workflow has no name, that of {workflow.start_executor_id!r}. Give WorkflowBuilder(name='review', ...)."
+            f"The workflow of {workflow.start_executor_id!r} has no name. Give WorkflowBuilder(name='review', ...)."
         )
     shared = [one.id for one in workflow.executors.values() if one in other.executors.values()]
     if shared:
         raise ConfigurationError(
             f"{shown} gives executor {shared[0]!r} to every workflow {workflow.name!r} that it builds, and an "
-            "executor keeps the state of its run. Make the executors inside of the function; agents and clients may "
-            "be made outside."
+            "executor keeps the state of its run. Create the executors inside the function; agents and clients may be "
+            "created outside."
         )
     is_new = any(one not in other.executors or _RANDOM.search(one) for one in workflow.executors)
     if is_new or workflow.graph_signature_hash != other.graph_signature_hash:
         raise ConfigurationError(
-            f"Workflow {workflow.name!r} is another graph each time it is built, so no run could continue in another "
-            "process. Give each executor an id of its own, and each agent a name."
+            f"Workflow {workflow.name!r} has another graph each time it is built, so its runs could not continue in "
+            "another process. Give each executor its own id, and each agent a name."
         )
     return HostedWorkflow(
         workflow.name,
-        workflow.description or f"Runs the workflow {workflow.name}.",
+        workflow.description or f"Run the workflow {workflow.name}.",
         build,
         workflow.graph_signature_hash,
         _shape_of(workflow),

@@ -120,7 +120,7 @@ def _standing_for(value: object) -> str:
     """Return a text that stands for a number while the value around it is encoded; nobody can guess it."""
     if isinstance(value, WrittenNumber):
         return f"{_SECRET}{value.digits}"
-    raise TypeError(f"A {type(value).__name__} is no JSON value.")
+    raise TypeError(f"A {type(value).__name__} is not a JSON value.")
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -248,7 +248,7 @@ def _parse_object(text: str, parse: Callable[[str], object] = json.loads) -> dic
     try:
         wire = parse(text)
     except ValueError as error:
-        raise UnreadableAnswerError(f"the function's answer is no JSON: {error}") from error
+        raise UnreadableAnswerError(f"the function's answer is not JSON: {error}") from error
     if _HALF_ESCAPED.search(text):
         wire = well_formed_json(wire)
     if not isinstance(wire, dict):

@@ -49,8 +49,8 @@ _REMOVAL_POLL_SECONDS = 0.5
 class Role(Enum):
     """What a host does with the messages of its folder."""
 
-    ALONE = "works on them, and does not start where another host does"
-    WORKER = "works on them, once no other host does any more"
+    ALONE = "works on them, and does not start if another host does"
+    WORKER = "works on them, once no other host does"
     CLIENT = "sends them, and works on none"
 
 

@@ -106,7 +106,7 @@ def parse_utc(text: str) -> datetime:
     try:
         return moment - _offset(zone)
     except OverflowError as error:
-        raise ValueError(f"{text!r} is no moment of the years 1 to 9999 in UTC") from error
+        raise ValueError(f"{text!r} is not a time of the years 1 to 9999 in UTC") from error
 
 
 def _offset(zone: str | None) -> timedelta:

@@ -152,7 +152,7 @@ class Worker:
         if rest:
             _, stuck = await asyncio.wait(rest, timeout=_UNWIND_SECONDS)
             for pump in stuck:
-                logger.error("A function goes on though it was cancelled, and is left behind; its work is done again.")
+                logger.error("A function ignored its cancellation and is abandoned. Its work is done again.")
                 pump.cancel()
         await asyncio.gather(*rest, return_exceptions=True)
 

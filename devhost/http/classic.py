@@ -36,7 +36,7 @@ async def answer_request(match: Match, invoker: Invoker, scope: Scope, receive: 
     except FunctionFailedError:
         response = Response(status_code=500)
     except UnsendableError as error:
-        logger.error("Function '%s' answered what cannot be sent: %s", match.function.name, error)
+        logger.error("Function '%s' returned a response that cannot be sent: %s", match.function.name, error)
         response = Response(status_code=500)
     await response(scope, receive, send)
 

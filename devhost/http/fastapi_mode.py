@@ -66,7 +66,7 @@ async def answer_request(match: Match, invoker: Invoker, scope: Scope, receive: 
     except FunctionFailedError as error:
         response = _failure(error)
     except Exception:
-        logger.exception("Function '%s' returned what cannot be sent", match.function.name)
+        logger.exception("Function '%s' returned a response that cannot be sent", match.function.name)
         response = _internal_error()
     await _send_response(match.function.name, response, scope, receive, send)
 

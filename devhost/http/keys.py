@@ -108,4 +108,4 @@ def describe_keys(keys: Keys, *, is_whole: bool) -> Iterable[str]:
     if is_whole:
         yield from (f"function {name}: {key}" for name, key in keys.functions.items())
     elif keys.functions:
-        yield f"{len(keys.functions)} more with --all, each for one function"
+        yield f"{len(keys.functions)} more with --all: keys of single functions"

@@ -19,7 +19,7 @@ ENABLED = ("WEBSITE_AUTH_ENABLED", "True")
 _PLATFORM = b"x-ms-client-principal"
 _SOMEBODY_ELSE = b"x-local-principal"
 _NAME = re.compile(r"[A-Za-z0-9.@_-]{1,64}(:[A-Za-z0-9._-]{1,64}){0,8}")
-_RULE = "give 1 to 64 letters, digits, '.', '@', '_' and '-', and roles behind it, as in root:operators"
+_RULE = "give 1 to 64 letters, digits, '.', '@', '_' and '-', and roles after it, as in root:operators"
 _PROVIDER = "local"
 _ID_CLAIM = "http://schemas.xmlsoap.org/ws/2005/05/identity/claims/nameidentifier"
 
@@ -28,7 +28,7 @@ def principal_name(text: str) -> str:
     """Return a name that somebody can be signed in by; raises `ValueError`, with a sentence, for another text."""
     if _NAME.fullmatch(text):
         return text
-    raise ValueError(f"{text!r} is no name to sign in by; {_RULE}")
+    raise ValueError(f"{text!r} is not a valid name to sign in with; {_RULE}")
 
 
 class SignIn:

@@ -135,7 +135,7 @@ class _Caller(Generic[T]):
         self._settings = settings = read_settings(environ).model_copy(update={"webhook_secret": ""})
         if settings.log == "memory":
             raise ConfigurationError(
-                "AGENT_LOG is 'memory', which no worker shares with a client. Name the log of the workers."
+                "AGENT_LOG is 'memory', which clients cannot share with workers. Set it to the log of the workers."
             )
         self._engine = TaskHubClient(client)
         self._limits = limits_of(None, settings)

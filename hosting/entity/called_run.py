@@ -193,7 +193,7 @@ def message_fields(given: MessageInput) -> dict[str, Any]:
 def _decision(content: Content) -> dict[str, Any]:
     """Return the decision in a response to an approval request; its reason and `always` are properties."""
     if content.type != _ANSWER:
-        raise InvalidFieldError("Answers to approvals and a message are two runs. Send the answers first.")
+        raise InvalidFieldError("Answers to approvals and a message need two runs. Send the answers first.")
     properties = content.additional_properties
     standing = properties.get("tool_approval")
     always = standing.get("always_approve") if isinstance(standing, Mapping) else None

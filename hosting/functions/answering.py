@@ -244,11 +244,11 @@ async def respond(
     except HostingError as error:
         reply = refused(error)
     except ClientDisconnect:
-        logger.debug("A caller of %s left before it was answered.", req.url.path)
+        logger.debug("A caller of %s disconnected before the answer.", req.url.path)
         reply = Reply(400, "", None)  # nobody reads it
     except Exception:
         logger.exception("A request to %s failed.", req.url.path)
-        reply = refused(InternalError("The app failed on this request; the cause is in its log."))
+        reply = refused(InternalError("The app failed on this request. Its log has the cause."))
     headers = {**NO_STORE, **reply.headers}
     if limited := ADMITTED.get():
         headers = {**limit_headers(limited), **headers}

@@ -95,7 +95,7 @@ def register_tool(app: df.DFApp, tool_plan: ToolPlan, served: ServedTool) -> Non
             return _envelope(error.detail, {"code": error.code}, is_error=True)
         except Exception:  # in Development the real host shows the caller what a tool's function raises
             logger.exception("The tool of agent %s failed.", served.plan.name)
-            detail = "The app failed on this call; the cause is in its log."
+            detail = "The app failed on this call. Its log has the cause."
             return _envelope(detail, {"code": InternalError.code}, is_error=True)
 
     trigger = app.mcp_tool_trigger(

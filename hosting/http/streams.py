@@ -310,7 +310,7 @@ class Streams:
                         yield f"{messages}event: control\ndata:{json.dumps(control)}\n\n".encode()
                     is_first = False
         except HostingError as error:
-            logger.warning("A stream of run %s breaks off: %s", run.run_id, error.detail)
+            logger.warning("A stream of run %s broke off: %s", run.run_id, error.detail)
         except Exception:
             logger.exception("A stream of run %s failed.", run.run_id)
 

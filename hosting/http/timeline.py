@@ -195,7 +195,7 @@ def tool_outcome(event: ToolResult, *, names_causes: bool = False) -> dict[str, 
     That is foreign text, which is for the developer of the tool alone.
     """
     if event.interrupted:
-        return {"error": "The process ended while the tool ran. Whether it did its work is unknown."}
+        return {"error": "The process ended while the tool was running. It may have done its work."}
     if event.error is not None:
         cause = f"{event.raised}{event.error}".strip() if names_causes else ""
         return {
@@ -207,7 +207,7 @@ def tool_outcome(event: ToolResult, *, names_causes: bool = False) -> dict[str, 
     return {"result": "".join(texts)}
 
 
-_CUT_SHORT = "The attempt ended while the tool ran. Whether it did its work is unknown."
+_CUT_SHORT = "The attempt ended while the tool was running. It may have done its work."
 
 
 class _Timeline:

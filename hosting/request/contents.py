@@ -200,10 +200,10 @@ def _media_type(index: int, content: Mapping[str, Any], limits: Limits) -> str:
         )
     media_type = checked_media_type(f"contents[{index}].mediaType", str(content["mediaType"]))
     if is_data and not uri[5:].lower().startswith((f"{media_type};", f"{media_type},")):
-        raise InvalidFieldError(f"contents[{index}].mediaType is {media_type!r}, and its data URI says another.")
+        raise InvalidFieldError(f"contents[{index}].mediaType is {media_type!r}, and its data URI has another type.")
     if not is_data and not media_type.startswith("image/"):
         raise UnsupportedContentError(
-            f"contents[{index}] refers to {media_type}: only pictures are taken by reference. Send it as data."
+            f"contents[{index}] refers to {media_type}: only pictures may be sent by reference. Send it as data."
         )
     return media_type
 

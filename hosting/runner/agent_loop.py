@@ -127,7 +127,8 @@ class AgentLoop:
             return
         where = self._where() if self._names_code else "some code"
         raise AgentsBlockedError(
-            f"The agents are blocked for {seconds:.0f} s by {where}, and no new run is taken. Try again later."
+            f"The agents have been blocked for {seconds:.0f} s by {where}, and the app takes no new runs. Try again "
+            "later."
         )
 
     def takes_runs(self) -> bool:
@@ -156,7 +157,7 @@ class AgentLoop:
             try:
                 closing.result(CLOSE_SECONDS + 1)
             except Exception:
-                logger.warning("What the agents hold open could not be closed.", exc_info=True)
+                logger.warning("The agents' open connections could not be closed.", exc_info=True)
             loop.call_soon_threadsafe(loop.stop)
 
     def _serve(self, loop: asyncio.AbstractEventLoop) -> None:
@@ -165,7 +166,7 @@ class AgentLoop:
             try:
                 loop.run_forever()
             except (SystemExit, KeyboardInterrupt):  # noqa: PERF203  # one try for each stop
-                logger.exception("An agent's code tried to end the process; only its run ends.")
+                logger.exception("An agent's code tried to end the process. Only its run ends.")
 
     def _watch(self, loop: asyncio.AbstractEventLoop) -> None:
         """Log what blocks the loop, with the line at which it does, until the loop is closed."""
@@ -187,11 +188,11 @@ class AgentLoop:
             if loop is not self._loop:
                 return
             seconds, where = time.monotonic() - began, self._where()
-            refused = " No new run is taken until it goes on." if seconds >= most else ""
+            refused = " The app takes no new runs until then." if seconds >= most else ""
             if where == _PROCESSOR:
-                logger.error("The %s waits for %.1f s for %s, and still does.%s", name, seconds, where, refused)
+                logger.error("The %s has waited %.1f s for %s and is still waiting.%s", name, seconds, where, refused)
             else:
-                logger.error("The %s is blocked for %.1f s by %s, and still is.%s", name, seconds, where, refused)
+                logger.error("The %s has been blocked for %.1f s by %s and still is.%s", name, seconds, where, refused)
             due = most if seconds < most < 2 * seconds else 2 * seconds
         self._blocked_since = None
         seconds = time.monotonic() - began

@@ -149,7 +149,7 @@ class AgentRunner:
         middleware = getattr(self._agent, "middleware", None) or ()
         if decision.always is not None and not any(isinstance(item, ToolApprovalMiddleware) for item in middleware):
             raise InvalidInputError(
-                f"Agent {self.name!r} has no ToolApprovalMiddleware, which keeps standing approvals. Send no 'always'."
+                f"Agent {self.name!r} has no ToolApprovalMiddleware, which standing approvals need. Leave 'always' out."
             )
 
     def agents(self) -> list[Any]:
@@ -210,7 +210,7 @@ class AgentRunner:
             else:
                 logger.exception("Run %s of agent %s failed.", attempt.run_id, self.name)
             cause = unreached or named_cause(error) if self._loop.names_causes else ""
-            sentence = f" failed: {cause} Its log has more" if cause else " failed; its log has the cause"
+            sentence = f" failed: {cause} The log has more" if cause else " failed; the log has the cause"
             return AgentFailure(RunFailedError(f"{self.kind} {self.name!r}{sentence} at run {attempt.run_id}."))
         finally:
             task.cancel()
@@ -219,8 +219,8 @@ class AgentRunner:
         at_work = self._loop.tools_at_work(attempt.run_id)
         if at_work:
             logger.warning(
-                "Run %s of agent %s was stopped and %d of its synchronous tools still work: no thread can be stopped, "
-                "so they end by themselves and their results are dropped.",
+                "Run %s of agent %s was stopped, and %d of its synchronous tools still run: threads cannot be "
+                "stopped. Their results are dropped.",
                 attempt.run_id,
                 self.name,
                 at_work,
@@ -233,7 +233,7 @@ class AgentRunner:
             async with self._loop.lifespans.use(self._opened):
                 return await self._answer(attempt)
         except UnreachableError as error:
-            again = "Send the message again once it is there."
+            again = "Send the message again when it is available."
             raise RunFailedError(f"{error} {again} The log has the cause at run {attempt.run_id}.") from error
 
     async def _answer(self, attempt: Attempt) -> AttemptOutcome:
@@ -254,7 +254,7 @@ class AgentRunner:
         if recorder is not None and recorder.cause is not None:
             raise recorder.cause
         if not isinstance(response, AgentResponse):
-            logger.info("Run %s of agent %s ends: its middleware wanted no answer.", attempt.run_id, self.name)
+            logger.info("Run %s of agent %s ends: its middleware returned no answer.", attempt.run_id, self.name)
             return AgentFailure(NoAnswerError(f"{self.kind} {self.name!r} ended the run without an answer."))
         added = [] if history is None else history.end()
         response.messages = uncompacted(response.messages)
@@ -349,7 +349,7 @@ async def _streamed(updates: AsyncIterable[AgentResponseUpdate], attempt: Attemp
 def _why_no_value(response: AgentResponse[Any]) -> str:
     """Return why an answer is not in its format, where it is no whole one: a sentence, or nothing."""
     if is_cut(response.finish_reason):
-        return f"The answer is not whole (finish_reason {visible_line(str(response.finish_reason))!r:.80}). "
+        return f"The answer is incomplete (finish_reason {visible_line(str(response.finish_reason))!r:.80}). "
     return ""
 
 
@@ -379,5 +379,7 @@ def _session_values(session: AgentSession) -> dict[str, Any] | None:
     try:
         values = json.loads(json.dumps(session.to_dict(), allow_nan=False, default=refuse_type))
     except (TypeError, ValueError) as error:
-        raise UnstorableAnswerError("The agent's session holds a value that is not JSON. Keep plain values.") from error
+        raise UnstorableAnswerError(
+            "The agent's session has a value that is not JSON. Store only plain values."
+        ) from error
     return cast(dict[str, Any], portable_value(values))

@@ -102,7 +102,7 @@ def callback_methods(callback: object) -> CallbackMethods:
     found = [getattr(callback, name, None) for name in names]
     if isinstance(callback, type) or not any(map(callable, found)):
         raise ConfigurationError(
-            f"{callback!r} is no callback. Give an object with at least one of the methods {', '.join(names)}."
+            f"{callback!r} is not a callback. Give an object with at least one of the methods {', '.join(names)}."
         )
     return CallbackMethods(*(method if callable(method) else None for method in found))
 

@@ -62,10 +62,11 @@ def unreached_address(error: BaseException) -> str:
         shown = f"{address.scheme}://{address.netloc.rpartition('@')[2]}{address.path}"
         if proxy := _proxy_before(address):
             return (
-                f"{shown} cannot be reached through the proxy {proxy}, which the environment names: {cause}. Does that "
-                f"run? Set NO_PROXY={address.hostname} where no proxy leads there, as to a server on this machine."
+                f"{shown} cannot be reached through the proxy {proxy}, which the environment sets: {cause}. Is it "
+                f"running? Set NO_PROXY={address.hostname} to connect without a proxy, for example to a server on "
+                "this machine."
             )
-        return f"{shown} cannot be reached: {cause}. Is its address right, and does a server run there?"
+        return f"{shown} cannot be reached: {cause}. Check the address, and that a server runs there."
     except Exception:  # foreign code answers here: httpx's errors raise where they have no request
         return ""
 

@@ -200,8 +200,8 @@ class ToolServer:
             await self._counted(make)
         elif is_cut_off and not is_idempotent:
             raise BrokenConnectionError(
-                f"The connection to the MCP server {self._server.name!r} broke during this call. "
-                "Whether the tool did its work is unknown, and it is not called again."
+                f"The connection to the MCP server {self._server.name!r} broke during this call. The tool may have "
+                "done its work, and is not called again."
             ) from failure
         else:
             raise unreachable or failure
@@ -248,7 +248,7 @@ class ToolServer:
 
     def _close_soon(self) -> None:
         """Have the framework let go of a connection that broke: until then it asks the server for news, in vain."""
-        logger.warning("The connection to MCP server %s is over. It is opened again when needed.", self._server.name)
+        logger.warning("The connection to MCP server %s has ended. The next call opens it again.", self._server.name)
         if self._opening is None and self._closing is None:
             self._closing = _begin(self._server.close())
             self._closing.add_done_callback(self._closed)

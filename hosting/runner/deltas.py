@@ -154,7 +154,7 @@ class DeltaWriter:
         try:
             await self._held.append_on_loop()
         except LogUnavailableError:
-            logger.warning("Run %s: its text waits for the log.", self._held.run_id)
+            logger.warning("Run %s: its text waits until the log can be written.", self._held.run_id)
         except StaleTokenError:
             self._is_closed = True
             self._held.stop.request()

@@ -56,7 +56,7 @@ class FormatFallback:
             self.takes_schema_beside = all(words in refusal for words in _OF_LLAMA_CPP)
             self.refuses_schemas = True
             logger.warning(
-                "The model server of agent %s refuses json_schema. Schemas go into its instructions from now on.",
+                "The model server of agent %s refuses json_schema. From now on schemas are sent in the instructions.",
                 self._agent_name,
             )
 

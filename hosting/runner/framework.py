@@ -347,8 +347,8 @@ async def _cleared(provider: Any, session_id: str) -> None:
         await asyncio.wait_for(_clear(provider, session_id), CLEARING_SECONDS)
     except Exception as error:
         source = getattr(provider, "source_id", type(provider).__name__)
-        logger.exception("The context provider %r did not erase what it keeps of a thread.", source)
-        raise StoreUnavailableError(f"The context provider {source!r} has not erased a thread.") from error
+        logger.exception("The context provider %r did not erase its data of a thread.", source)
+        raise StoreUnavailableError(f"The context provider {source!r} has not erased its data of a thread.") from error
 
 
 async def _clear(provider: Any, session_id: str) -> None:

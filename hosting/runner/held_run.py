@@ -243,7 +243,7 @@ class HeldRun:
         # An agent that is a tool may be cut short, because its own steps are replayed.
         around = {tool for tool in self._at_work if any(key.startswith(f"{tool}/") for key in ended)}
         if (self.is_draining or self.is_unwatched) and (ended or is_between) and self._at_work == around:
-            raise DrainingError(f"Run {self.run_id} is handed on after this step.")
+            raise DrainingError(f"Run {self.run_id} is handed to another process after this step.")
 
     async def run_before(self) -> Run | None:
         """Return the run that ended with what this one decides; None if its events are gone. From the agent's loop."""
@@ -272,7 +272,7 @@ class HeldRun:
             self.token = retry.token
             raise
         if self.run.is_over:
-            raise StaleTokenError(f"Run {self.run_id} was cancelled and is not tried again.")
+            raise StaleTokenError(f"Run {self.run_id} was cancelled and is not retried.")
         self._replay()
 
     async def _execute(self, command: Command) -> None:
@@ -290,7 +290,7 @@ class HeldRun:
 
 def unstorable_step(run_id: str) -> UnstorableAnswerError:
     """Return why a run ends whose step cannot be written; raised from the cause, which is logged with it."""
-    return UnstorableAnswerError(f"A step of the run cannot be kept; the cause is in the log under run {run_id}.")
+    return UnstorableAnswerError(f"A step of the run cannot be stored. The log has the cause under run {run_id}.")
 
 
 async def read_run(log: ThreadLog, address: Address, run_id: str, head: Head | None = None) -> Run | DeletedRow | None:

@@ -89,14 +89,14 @@ def history_source(agent: SupportsAgentRun, name: str) -> str | None:
         if not isinstance(provider, InMemoryHistoryProvider):
             raise ConfigurationError(
                 f"Agent {name!r} has the history provider {provider.source_id!r} ({type(provider).__name__}), which "
-                "loads messages from a place of its own. Hosted, the thread keeps them: use InMemoryHistoryProvider "
-                "or none, or give this one load_messages=False."
+                "loads messages from its own store. A hosted agent gets them from its thread: use "
+                "InMemoryHistoryProvider or none, or set load_messages=False."
             )
     if len(loading) > 1:
         sources = ", ".join(repr(provider.source_id) for provider in loading)
         raise ConfigurationError(
-            f"Agent {name!r} has {len(loading)} history providers that load messages ({sources}): its model would get "
-            "the thread as often. Keep one of them."
+            f"Agent {name!r} has {len(loading)} history providers that load messages ({sources}): the model would get "
+            "the thread once from each. Keep one of them."
         )
     return loading[0].source_id if loading else InMemoryHistoryProvider.DEFAULT_SOURCE_ID
 

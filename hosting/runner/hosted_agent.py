@@ -158,7 +158,9 @@ class HostedAgent:
         seconds = retry.pause_seconds(held.run.failures + 1) if retry and error.code in RETRIED else None
         if seconds is None or held.clocks.awake() + seconds >= held.until:
             return False
-        logger.warning("Run %s ended as %s; another attempt in %g s.", held.run_id, error.code, seconds)
+        logger.warning(
+            "An attempt of run %s ended as %s. The next one starts in %g s.", held.run_id, error.code, seconds
+        )
         await held.retry(new_id(), error.code)
         pausing = asyncio.ensure_future(asyncio.sleep(seconds))
         held.stop.bind(pausing)
@@ -207,7 +209,7 @@ class HostedAgent:
         except Exception:
             logger.exception("The answer of run %s cannot be stored.", run_id)
             error = UnstorableAnswerError(
-                f"The agent's answer cannot be kept; the cause is in the log under run {run_id}."
+                f"The agent's answer cannot be stored. The log has the cause under run {run_id}."
             )
             return unanswered(run_id, now, error)
 

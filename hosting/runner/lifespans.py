@@ -71,12 +71,12 @@ class Lifespan:
             await asyncio.gather(*(server.end() for server in tool_servers(self.agent)))
         if not self.opened.done() or self.opened.cancelled():
             raise UnreachableError(
-                f"Agent {name!r} was not open within {OPENING_SECONDS:g} s: its client, or a server of its tools, "
-                "does not answer."
+                f"Agent {name!r} did not open within {OPENING_SECONDS:g} s: its client or a tool server does not "
+                "answer."
             )
         if (error := self.opened.exception()) is not None:
             raise UnreachableError(
-                f"Agent {name!r} could not be opened: its client, or a server of its tools, cannot be reached."
+                f"Agent {name!r} could not be opened: its client or a tool server cannot be reached."
             ) from error
 
     async def leave(self) -> None:

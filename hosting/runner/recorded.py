@@ -48,7 +48,7 @@ def tool_result(run_id: str, at: float, key: str, result: Any, session: dict[str
 
 def result_of_cut_call(run_id: str, at: float, key: str) -> ToolResult:
     """Return the record of a call that began in an earlier attempt, and is not made again."""
-    text = "The process ended while this tool ran. Whether it did its work is unknown, and it is not called again."
+    text = "The process ended while this tool was running. It may have done its work, and is not called again."
     return ToolResult(at=at, run_id=run_id, key=key, text=text, interrupted=True)
 
 

@@ -55,6 +55,6 @@ def put_back(session: AgentSession | None, changes: dict[str, Any]) -> None:
 def refuse_type(value: object) -> Any:
     """Raise `UnstorableAnswerError` for a value of a session that is not JSON."""
     raise UnstorableAnswerError(
-        f"The agent's session holds a {type(value).__name__}, which is not JSON. Register that type with "
-        "agent-framework (register_state_type), or keep plain values."
+        f"The agent's session has a {type(value).__name__}, which is not JSON. Register that type with "
+        "agent-framework (register_state_type), or store only plain values."
     )

@@ -42,12 +42,12 @@ _AGENT, _OUTCOME, _ERROR, _PAID = "gen_ai.agent.name", "agent.run.outcome", "err
 _TRACER = trace.get_tracer("hosting")
 _METER = metrics.get_meter("hosting")
 _REQUESTS = _METER.create_counter("agent.run.requests", "{run}", "Runs that were accepted")
-_ACTIVE = _METER.create_up_down_counter("agent.run.active", "{run}", "Runs that this process works on")
-_ATTEMPTS = _METER.create_counter("agent.run.attempts", "{attempt}", "Attempts that were begun")
-_ENDED = _METER.create_counter("agent.run.ended", "{run}", "Runs that ended, also if nobody worked on them")
+_ACTIVE = _METER.create_up_down_counter("agent.run.active", "{run}", "Runs in progress in this process")
+_ATTEMPTS = _METER.create_counter("agent.run.attempts", "{attempt}", "Attempts that were started")
+_ENDED = _METER.create_counter("agent.run.ended", "{run}", "Runs that ended, also without an attempt")
 _WAIT = _METER.create_histogram("agent.run.wait", "s", "From a run's request to its first attempt")
 _DURATION = _METER.create_histogram("agent.run.duration", "s", "From a run's request to its end")
-_COST = _METER.create_counter(_PAID, "1", "What runs cost, by the prices of their agent's budget")
+_COST = _METER.create_counter(_PAID, "1", "Cost of runs, by the prices of their agent's budget")
 _W3C = TraceContextTextMapPropagator()
 _HEADER = "traceparent"
 _LEAST_WAIT_SECONDS, _SEEN_SECONDS = 1.0, 60.0
@@ -102,7 +102,7 @@ _METER.create_observable_gauge(
     "agent.run.oldest_queued_age",
     [QueuedRuns.observed],
     "s",
-    "How long the oldest queued run waits of those that this process saw wait within the last minute",
+    "Age of the oldest queued run, of those that this process saw in the last minute",
 )
 
 

@@ -171,7 +171,7 @@ class ThreadLog:
                 if is_appended:
                     return Decided(outcome, newest.head, began_at)
                 if has_read_rows and newest.stored == known.stored:
-                    raise ValueError(f"A {type(command).__name__} was decided without a row that is there.")
+                    raise ValueError(f"A {type(command).__name__} was decided without an existing row.")
                 if refresh is not None:
                     command, has_read_rows = await refresh(newest.head), True
                 known, outcome = newest, decide(newest.head, command)
@@ -231,9 +231,9 @@ class ThreadLog:
             with self._as_log("read", address.agent):
                 found = await self._attachments.read(epoch_store_key(self._hub, address, epoch), names)
             if missing := names - found.keys():
-                text = "%d events of thread %s of agent %s refer to what is not there."
+                text = "%d events of thread %s of agent %s refer to missing attachments."
                 logger.error(text, len(missing), address.thread_id, address.agent)
-                raise LogUnavailableError("A part of the thread's log cannot be read. Try again.")
+                raise LogUnavailableError("Part of the thread's log cannot be read. Try again.")
             bodies |= found
         return [
             (one.position, events.decode(bodies[reference.elsewhere] if reference else one.payload))

@@ -72,7 +72,7 @@ def _schema(event: WorkflowEvent[Any]) -> dict[str, Any]:
     except (PydanticSchemaGenerationError, PydanticUserError, TypeError, NameError):
         name = getattr(event.response_type, "__name__", str(event.response_type))
         raise RunFailedError(
-            f"Executor {event.source_executor_id!r} asks for a {name}, which no request can bring. Let it ask for a "
+            f"Executor {event.source_executor_id!r} asks for a {name}, which a request cannot carry. Let it ask for a "
             "type with a JSON Schema, such as str or a dataclass."
         ) from None
 

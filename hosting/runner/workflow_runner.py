@@ -206,7 +206,7 @@ class RunCheckpoints:
             return {}
         before = await self._recorder.held.run_before()
         if before is None or before.checkpoint is None:
-            raise CheckpointNotKeptError("The state of the run that asked is not in the log any more.")
+            raise CheckpointNotKeptError("The log no longer has the state of the run that asked.")
         self._restored, _ = self._read(before, before.checkpoint)
         self._saved = before.checkpoint.superstep
         given = responses(before.run_id, self._restored.pending_request_info_events, decisions)
@@ -228,9 +228,9 @@ class RunCheckpoints:
         elif event.type == "superstep_completed" and self._saved != event.iteration:
             raise self._recorder.ended(
                 CheckpointNotKeptError(
-                    f"The state of workflow {self._hosted.name!r} after superstep {event.iteration} cannot be kept; "
+                    f"The state of workflow {self._hosted.name!r} after superstep {event.iteration} cannot be stored; "
                     f"the log has the cause at run {self._recorder.held.run_id}. Keep values of types that the "
-                    "executors declare, or register them (register_checkpoint_type)."
+                    "executors declare, or register the types (register_checkpoint_type)."
                 )
             )
 
@@ -242,7 +242,7 @@ class RunCheckpoints:
         try:
             text = await asyncio.to_thread(checkpoint_text, checkpoint, self._allowed)
         except Exception:
-            logger.exception("A checkpoint of run %s cannot be kept.", held.run_id)
+            logger.exception("A checkpoint of run %s cannot be stored.", held.run_id)
             raise
         updates, values = self._answer.take()
         await self._recorder.append(
@@ -289,8 +289,8 @@ def _restored(hosted: HostedWorkflow, run: Run, kept: Checkpointed, allowed: fro
     if (kept.graph, kept.framework) != (hosted.graph, FRAMEWORK_VERSION):
         what = "graph" if kept.graph != hosted.graph else f"agent-framework ({kept.framework})"
         raise WorkflowChangedError(
-            f"The run began with another {what} of workflow {hosted.name!r}, and its state is not of this "
-            "one. Finish such runs on the deployment where they began."
+            f"The run started with another {what} of workflow {hosted.name!r}, and its state does not fit this one. "
+            "Finish such runs on the deployment where they started."
         )
     try:
         return read_checkpoint(kept.checkpoint, allowed)

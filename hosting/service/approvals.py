@@ -148,10 +148,10 @@ def _check_form(requested: Run, decision: Decision) -> None:
     if asked is None or (schema is None and decision.value is None):
         return
     if schema is None:
-        raise InvalidInputError(f"Tool {asked.tool!r} waits for a decision. Send approved, true or false.")
+        raise InvalidInputError(f"Tool {asked.tool!r} waits for a decision. Send 'approved', true or false.")
     if decision.value is None:
         raise InvalidInputError(
-            f"Executor {asked.tool!r} waits for an answer. Send it as value, by the answer_schema of the approval."
+            f"Executor {asked.tool!r} waits for an answer. Send it as 'value', by the approval's answer_schema."
         )
     from hosting.request.json_schema import UncheckableError, value_fault
 

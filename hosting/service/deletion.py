@@ -303,7 +303,7 @@ class ThreadDeletion:
             if head.state == "open":
                 await self._erase_unreferred(address, head, document, before)
         except (UnreadableDocumentError, ArchiveIncompleteError):
-            logger.warning("What thread %s of agent %s refers to is not known.", address.thread_id, address.agent)
+            logger.warning("The references of thread %s of agent %s cannot be read.", address.thread_id, address.agent)
 
     async def _erase_unreferred(
         self, address: Address, head: Head, document: Conversation | None, before: float

@@ -119,7 +119,7 @@ class Following:
         """Return whether this process holds the run; raises `ShuttingDownError` if not, and it is about to end."""
         is_here = self._holders.held.get(run_id) is not None
         if not is_here and self._holders.draining.is_set():
-            raise ShuttingDownError("The process that follows the run is about to end. Come back for the rest.")
+            raise ShuttingDownError("The process that sends this stream is about to end. Reconnect for the rest.")
         return is_here
 
     async def _read(self, delivery: _Delivery) -> list[News]:

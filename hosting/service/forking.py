@@ -114,7 +114,7 @@ class Forking:
             await self._is_to_be_stored(target, head, client)
             return _answer(target, found, replayed=True)
         if head.state == "deleted" and key is not None:
-            raise ThreadDeletedError("The fork that this Idempotency-Key made was deleted. Send another key.")
+            raise ThreadDeletedError("The fork that this Idempotency-Key created was deleted. Send a new key.")
         try:
             await self._refuse_taken(target, head, wanted, client)
             try:
@@ -131,12 +131,12 @@ class Forking:
     async def _refuse_taken(self, target: Address, head: Head, wanted: ForkCall, client: EntityClient) -> None:
         """Raise `ThreadExistsError` where a thread has that id, one of another package included, or is going."""
         if head.state == "deleting":
-            raise ThreadDeletingError(f"Thread {target.thread_id[:80]!r} is being deleted. Ask again in a moment.")
+            raise ThreadDeletingError(f"Thread {target.thread_id[:80]!r} is being deleted. Try again in a moment.")
         if head.position == 0 and wanted.thread_id is None and wanted.idempotency_key is None:
             return  # the id was made for this fork
         is_there = head.state == "open" if head.position else await client.read(*target.entity) is not None
         if is_there:
-            raise ThreadExistsError(f"There is a thread {target.thread_id[:80]!r}. Send another id, or none.")
+            raise ThreadExistsError(f"Thread {target.thread_id[:80]!r} exists already. Send another id, or none.")
 
     async def _begin(
         self, origin: Address, target: Address, head: Head, point: ForkPoint, client: EntityClient
@@ -253,7 +253,7 @@ class Forking:
         try:
             await self._signals.store(target, 0 if head.imported is None else head.imported.position, client, "forked")
         except EngineUnavailableError:
-            logger.warning("Fork %s is stored later: its signal was not taken.", target.thread_id)
+            logger.warning("Fork %s is stored later: its signal could not be sent.", target.thread_id)
             return False
         return True
 
@@ -292,7 +292,7 @@ async def _last_entry(reader: ConversationReader, point: ForkPoint, runs: Sequen
         run, next_run = (_run_of(text) for text in await reader.texts(last, last + 1))
         if run is not None and run == next_run:
             raise InvalidFieldError(
-                f"Entries {last} and {last + 1} are of one turn, which a fork has whole or not at all. Send another "
+                f"Entries {last} and {last + 1} belong to one turn, and a fork cannot split a turn. Send another "
                 "entry's position."
             )
     return last
@@ -311,7 +311,7 @@ async def _positions_of(reader: ConversationReader, run_id: str, runs: Sequence[
             found = []
     found = found or await _positions_until(reader, run_id, total, 0)
     if not found:
-        raise UnknownRunError(f"The conversation has nothing of a run {run_id!r}: it has not ended, or kept nothing.")
+        raise UnknownRunError(f"The conversation has nothing of a run {run_id!r}: it has not ended, or stored nothing.")
     return found
 
 

@@ -220,7 +220,7 @@ class HeldRuns:
             events = await self._log.events(address, first if before is None else min(first, before.position), head)
             run = fold_run(address, claim.run_id, events, head.epoch)
         if run is None:
-            raise LogUnavailableError(f"The log does not have the beginning of run {claim.run_id}.")
+            raise LogUnavailableError(f"The log does not have the start of run {claim.run_id}.")
         held = HeldRun(
             self._log,
             run,
@@ -265,16 +265,16 @@ class HeldRuns:
             if signal is None or await self._is_signalled(held, signal):
                 await self._end(held, await self._run(held, read, epoch))
         except (EngineUnavailableError, AttachmentsUnavailableError, DrainingError) as error:
-            logger.info("Run %s is released, and its entity goes on: %s", held.run_id, error)
+            logger.info("Run %s is released, and its entity continues it: %s", held.run_id, error)
             held.lost_by = error
             await self._release(held)
         except StaleTokenError as error:
             logger.info("%s", error)
         except (LogUnavailableError, NewerVersionError) as error:
-            logger.warning("Run %s is let go of, and its entity goes on: %s", held.run_id, error)
+            logger.warning("Run %s is released, and its entity continues it: %s", held.run_id, error)
             held.lost_by = error
         except Exception:
-            logger.exception("Run %s is let go of. Its entity goes on.", held.run_id)
+            logger.exception("Run %s is released. Its entity continues it.", held.run_id)
         finally:
             if self.held.get(held.run_id) is held:  # and not who took it over in this process
                 del self.held[held.run_id]
@@ -288,7 +288,8 @@ class HeldRuns:
             decided, is_taken = await self._signals.withdraw(held.address, held.run.accepted, held.token)
             self.publish(held.address, decided)
             held.lost_by = None if is_taken else error
-            logger.warning("Run %s %s.", held.run_id, "went on elsewhere" if is_taken else "is taken back: no signal")
+            outcome = "continues in another process" if is_taken else "is withdrawn: its signal could not be sent"
+            logger.warning("Run %s %s.", held.run_id, outcome)
             return False
         return True
 
@@ -337,7 +338,7 @@ class HeldRuns:
         try:
             await self.hold(address, decided, caller.client)
         except LogUnavailableError as error:
-            logger.warning("Run %s stays claimed until its lease is out: %s", caller.run_id, error)
+            logger.warning("Run %s stays claimed until its lease expires: %s", caller.run_id, error)
         self._note_watchers(address, caller.run_id)
 
     async def _release(self, held: HeldRun) -> None:
@@ -345,7 +346,7 @@ class HeldRuns:
         try:
             self.publish(held.address, await self._log.execute(held.address, held.release()))
         except LogUnavailableError:
-            logger.warning("Run %s stays claimed until its lease is out.", held.run_id)
+            logger.warning("Run %s stays claimed until its lease expires.", held.run_id)
 
     async def _renew_leases(self) -> None:
         """Renew leases and read cancellations while runs are held; a slow check delays no other run's."""

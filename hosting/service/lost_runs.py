@@ -112,8 +112,8 @@ async def log_unknown_run(log: ThreadLog, address: Address, run_id: str, snapsho
     if head.state != "open" or head.imported is not None or await log.row(address, RunRow, run_id, head) is not None:
         return
     logger.warning(
-        "Run %s of thread %s of agent %s is not in the log that this instance has, so it does not run here. Another "
-        "instance accepted it, in another store: give all of them the same AGENT_LOG. GET health/ready says more.",
+        "Run %s of thread %s of agent %s is not in this instance's log, so it does not run here. Another instance "
+        "accepted it, in another store: give all of them the same AGENT_LOG. GET health/ready says more.",
         run_id,
         address.thread_id,
         address.agent,

@@ -63,8 +63,8 @@ class Memories:
         for provider in providers:
             if not has_owners and not provider.shared:
                 raise ConfigurationError(
-                    f"Agent {name!r} has an OwnerMemory, and the app knows no owners: what one caller says would be "
-                    "known to the next. Name the callers (principal=..., docs/guides/security.md), or give "
+                    f"Agent {name!r} has an OwnerMemory, and the app does not sign users in: each caller would get "
+                    "the facts of the others. Set principal=... (docs/guides/security.md), or give "
                     "OwnerMemory(shared=True)."
                 )
             provider.attach(partial(self._of_run, held, provider))

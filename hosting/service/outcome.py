@@ -282,7 +282,7 @@ def _calls_of_caller(entry: ResponseEntry) -> str:
     last = entry.messages[-1].contents if entry.messages else ()
     calls = [content for content in last if isinstance(content, FunctionCallContent)]
     written = ", ".join(f"{visible_line(call.name or '')}({visible_json(call.arguments or {})})" for call in calls)
-    return f"Make this call and say what came of it, for the app has no code for it: {written}" if calls else ""
+    return f"Make this call and send its result, because the app has no code for it: {written}" if calls else ""
 
 
 def completed_value(terminal: Completed) -> Any:

@@ -127,13 +127,15 @@ class Owners:
         source = f"{address.key}/{head.epoch}/{head.position}"
         if there.imported is None or there.imported.source != source:
             if head.runs or head.waiting is not None:
-                raise ThreadChangedError("Runs of the thread have not ended, or wait for approvals. Try again then.")
+                raise ThreadChangedError(
+                    "Runs of the thread are in progress or wait for approvals. Try again when they have ended."
+                )
             there = await self._import(address, target, source, principal, client)
         assert there.imported is not None
         await self._signals.store(target, there.imported.position, client, "imported")
         decided = await self._log.execute(address, DeleteThread(self._log.clocks.wall(), "assigned", head.position))
         if decided.head.state == "open":
-            raise ThreadChangedError("The thread went on meanwhile. Try again.")
+            raise ThreadChangedError("The thread changed. Try again.")
         return await self._threads.delete(address, client, seconds)
 
     async def _import(

@@ -128,7 +128,9 @@ class PromisedRuns:
         try:
             await asyncio.wait_for(put, _MARK_SECONDS)
         except (HostingError, asyncio.TimeoutError):
-            logger.warning("Run %s of agent %s is not marked: the attachments are away.", run_id, address.agent)
+            logger.warning(
+                "Run %s of agent %s is not marked: the store of attachments cannot be reached.", run_id, address.agent
+            )
             return False
         return True
 
@@ -146,9 +148,9 @@ class PromisedRuns:
             try:
                 await self._look(run_id, watched)
             except HostingError as error:
-                logger.warning("Run %s cannot be looked after now: %s", run_id, error.code)
+                logger.warning("Run %s cannot be checked now: %s", run_id, error.code)
             except Exception:
-                logger.exception("Run %s is not looked after any more.", run_id)
+                logger.exception("Run %s is no longer checked.", run_id)
                 self._watched.pop(run_id, None)
         self._timer = None
         self._wait()
@@ -193,7 +195,9 @@ class PromiseSweep:
             if head.run(run.run_id) is None:
                 await self._promised.forget(run)
             elif head.runs[0].id == run.run_id and self._stands_still(head, seen.get(run.key), run.key):
-                logger.warning("Run %s of agent %s stood still and is signalled for.", run.run_id, run.address.agent)
+                logger.warning(
+                    "Run %s of agent %s made no progress and is signalled for again.", run.run_id, run.address.agent
+                )
                 await client.signal(*run.address.entity, "run", {"run_id": run.run_id, "logged": True})
 
     def _stands_still(self, head: Head, seen: tuple[str, float] | None, key: str) -> bool:

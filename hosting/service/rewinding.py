@@ -40,7 +40,7 @@ class Rewinding:
         view = await self._threads.view(address, client)
         first = next((run.first for run in view.runs if run.run_id == run_id), None)
         if first is None:
-            raise RunNotNewestError("That message is not there any more. Continue from the newest.")
+            raise RunNotNewestError("That message no longer exists. Continue from the newest.")
         taken_back = {run.run_id for run in view.runs if run.first >= first}
         entries = view.conversation.data.conversation_history.stored
         recent = [getattr(entry, "correlation_id", None) for entry in entries]
@@ -48,8 +48,8 @@ class Rewinding:
         archived = host_of(view.conversation).archived.entries
         if not set(answered) <= set(recent) or archived + kept < self._archived_next(view):
             raise RunNotNewestError(
-                "That message is too far back: what follows it is archived, and is not taken back. Fork the thread "
-                "before it, or continue from the newest."
+                "That message is too far back: the entries after it are archived and cannot be replaced. Fork the "
+                "thread before it, or continue from the newest."
             )
         return Rewound(at=at, first=first, entries=archived + kept, session=_session(view, recent[:kept]))
 

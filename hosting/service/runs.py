@@ -226,7 +226,7 @@ class Runs:
                     await self._signals.run(address, found, client)
                 return Started(await self._read(address, found, client), replayed=True)
             case Stale():
-                raise LogUnavailableError("The thread changed while the run was begun. Try again.")
+                raise LogUnavailableError("The thread changed while the run started. Try again.")
 
     async def _begin(
         self, address: Address, decided: Decided, accepted: Accepted, client: EntityClient, *, is_new: bool, waits: bool

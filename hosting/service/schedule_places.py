@@ -44,7 +44,7 @@ class SchedulePlaces:
                 if len({id_ for id_, _ in listed} | taken.keys()) > self._most:
                     agent = schedule.agent.rpartition(".")[0]
                     raise TooManySchedulesError(
-                        f"There are {self._most} schedules of yours with agent {agent!r}, the limit. Delete one first."
+                        f"There are {self._most} schedules of yours for agent {agent!r}, the limit. Delete one first."
                     )
                 if await self._wrote(places, stored, taken):
                     return

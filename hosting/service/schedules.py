@@ -99,7 +99,7 @@ class Schedules:
                 )
             raise InvalidFieldError(f"The field 'at' is {utc(at)}, which has passed or is more than ten years ahead.")
         if len(encode(schedule)) > MOST_HEAD_BYTES:
-            raise BodyTooLargeError("The schedule, with who makes it, is too large to be kept. Send less.")
+            raise BodyTooLargeError("The schedule is too large to be stored. Send less.")
         await self._places.take(name.address, now)
         try:
             await self._start(name.clock(schedule.generation, now), first, client)
@@ -116,7 +116,7 @@ class Schedules:
     ) -> tuple[ScheduleName, Schedule, bool]:
         schedule = decode(there.payload)
         if schedule.fingerprint != wanted.fingerprint:
-            raise IdempotencyKeyReusedError("The Idempotency-Key made another schedule. Send another key.")
+            raise IdempotencyKeyReusedError("This Idempotency-Key was used for another schedule. Send a new key.")
         return name, await self._mended(name, schedule, client), False
 
     async def of_agent(self, agent: str, owner: str, client: ClockClient) -> list[tuple[ScheduleName, Schedule]]:
@@ -146,7 +146,7 @@ class Schedules:
         try:
             await self._stop(name, schedule, client)
         except EngineUnavailableError:
-            logger.warning("The clock of schedule %s ends when it wakes: the engine is away.", name.id)
+            logger.warning("The timer of schedule %s ends when it wakes: the engine cannot be reached now.", name.id)
         return schedule
 
     async def resume(self, name: ScheduleName, client: ClockClient) -> Schedule:
@@ -227,9 +227,9 @@ class Schedules:
         except LimitExceededError as error:  # the tick is begun, and has its run once there is room
             return self._clocks.wall() + max(error.retry_after_seconds, LEAST_WAIT_SECONDS)
         except HostingError as error:
-            logger.warning("Schedule %s of agent %s has to wait: %s", name.id, name.agent, error.code)
+            logger.warning("Schedule %s of agent %s waits: %s", name.id, name.agent, error.code)
         except Exception:
-            logger.exception("Schedule %s of agent %s has to wait for what failed.", name.id, name.agent)
+            logger.exception("Schedule %s of agent %s waits and tries again.", name.id, name.agent)
         return now + AGAIN_SECONDS
 
     async def _woken(self, name: ScheduleName, clock: ScheduleClock, client: ClockClient) -> float | None:
@@ -241,7 +241,7 @@ class Schedules:
         if schedule.paused or schedule.generation > clock.generation:
             return None
         if name.agent not in self._agents:
-            logger.warning("Schedule %s is of agent %s, which the app does not have.", name.id, schedule.agent)
+            logger.warning("Schedule %s names agent %s, which the app does not have.", name.id, schedule.agent)
             return _looks_again_at(schedule, now)
         early = (schedule.next_tick or 0) - now
         if 0 < early <= EARLY_SECONDS:
@@ -250,7 +250,7 @@ class Schedules:
         if schedule.begun is not None:
             schedule = await self._finish(name, schedule.begun, client, waits=True)
         if (problem := schedule.times.problem) is not None:
-            logger.warning("Schedule %s of agent %s begins no run. %s", name.id, name.agent, problem)
+            logger.warning("Schedule %s of agent %s starts no run. %s", name.id, name.agent, problem)
             return now + UNKNOWN_SECONDS
         following = schedule.next_tick
         return None if following is None else min(following, now + DAY_SECONDS)
@@ -337,13 +337,15 @@ class Schedules:
         clock = name.clock(schedule.generation, now)
         status = await client.status(clock.instance)
         if status is None or status.is_over:
-            logger.warning("Schedule %s of agent %s had no clock; it is started again.", name.id, schedule.agent)
+            logger.warning("Schedule %s of agent %s had no timer. The timer is started again.", name.id, schedule.agent)
             await self._start(clock, now, client)
         return schedule
 
     async def _renewed(self, name: ScheduleName, schedule: Schedule, client: ClockClient) -> Schedule:
         """Have a schedule go on by this process's clock, which shows an earlier time than what was dealt with."""
-        logger.warning("Schedule %s of agent %s was ahead of the clock; it goes on by it.", name.id, schedule.agent)
+        logger.warning(
+            "Schedule %s of agent %s was ahead of the clock. It follows the clock again.", name.id, schedule.agent
+        )
         while (anew := schedule.renewed(self._clocks.wall())) is not schedule:
             stored = await self._read(name)
             if decode(stored.payload) == schedule and await self._began_anew(name, stored, anew, client):
@@ -362,7 +364,7 @@ class Schedules:
             if await client.purge(instance) != "running":
                 return
             await asyncio.sleep(pause)
-        raise EngineUnavailableError("The schedule is paused, and its clock has not ended yet. Try again.")
+        raise EngineUnavailableError("The schedule is paused, and its timer has not ended yet. Try again.")
 
 
 def _looks_again_at(schedule: Schedule, now: float) -> float:

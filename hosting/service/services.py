@@ -242,14 +242,14 @@ class Services:
         if planned.workflow is None and not runner.counts_calls:
             what = "a limit of tokens" if budget is None else "a budget"
             raise ConfigurationError(
-                f"Agent {planned.name!r} has {what}, and its model calls cannot be counted: it is no agent-framework "
-                "Agent, or its client has no chat middleware. Leave it out."
+                f"Agent {planned.name!r} has {what}, and its model calls cannot be counted: it is not an "
+                "agent-framework Agent, or its client has no chat middleware. Leave it out."
             )
         for where, names in runner.uncounted().items():
             if names:
                 logger.warning(
-                    "%s %r has a budget or a limit of tokens, and the code of %r names %s: what that asks a model "
-                    "counts for nothing (docs/guides/budgets.md#code-that-asks-a-model).",
+                    "%s %r has a budget or a limit of tokens, and the code of %r names %s: its model calls are not "
+                    "counted (docs/guides/budgets.md#code-that-asks-a-model).",
                     *(runner.kind, planned.name, where, ", ".join(names)),
                 )
         if budget is not None:

@@ -118,8 +118,8 @@ class SharedStore:
                 self._looked_at = self._clocks.awake()
         if self._has_another:
             raise StoresDifferError(
-                "Instances of this app keep their threads in different stores: a run that one of them accepts, another "
-                "cannot see. Give all of them the same AGENT_LOG, and the same storage account where it is 'tables'."
+                "Instances of this app keep their threads in different stores, so one instance cannot see the runs of "
+                "another. Give all of them the same AGENT_LOG, and the same storage account where it is 'tables'."
             )
 
     async def _look(self, client: EntityClient) -> bool:

@@ -122,7 +122,7 @@ class Sweep:
         if failure is not None:
             raise failure
         if signalled:
-            ending = "all of them" if is_complete else "the next sweep goes on"
+            ending = "the sweep is complete" if is_complete else "the next sweep continues"
             logger.info("%d threads were signalled to %s; %s.", len(signalled), self._operation, ending)
         return Swept(len(signalled), is_complete)
 
@@ -246,7 +246,7 @@ class UploadSweep:
         swept_until = until - OVERLAP_SECONDS if is_complete else found[reached][0]
         await self._attachments.put(self._store_key, {_MARK: repr(swept_until).encode()})
         if signalled:
-            logger.info("%d threads were signalled to erase what nothing refers to.", signalled)
+            logger.info("%d threads were signalled to erase unreferenced attachments.", signalled)
         return Swept(signalled, is_complete)
 
     async def _addresses(self, thread_ids: Iterable[str], client: EntityClient) -> dict[str, Address]:

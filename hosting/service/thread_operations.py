@@ -189,7 +189,7 @@ class ThreadOperations:
                 pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
             head = await self._log.head(address)
             if head.epoch != epoch:
-                raise OutdatedDocumentError("The thread was deleted meanwhile.")
+                raise OutdatedDocumentError("The thread was deleted.")
         if head.temporary:
             return await self._until_answered(address, watch, epoch)
         if snapshot is None:
@@ -213,7 +213,7 @@ class ThreadOperations:
         end, pause = self._clock() + self._holders.lease_seconds + self._margin_seconds, FIRST_POLL_SECONDS
         while (head := await self._log.head(address)).state == "open" and self._clock() < end:
             if head.epoch != epoch:
-                raise OutdatedDocumentError("The thread was deleted meanwhile.")
+                raise OutdatedDocumentError("The thread was deleted.")
             if watch.is_over or self._holders.draining.is_set():
                 return OperationOutcome(None, head.epoch, must_continue=True, is_spent=True)
             await self._holders.rest(pause)
@@ -297,7 +297,7 @@ class ThreadOperations:
                 run = await self.find_run(address, accepted.run_id)
                 is_other = run is not None and run.accepted.fingerprint != accepted.fingerprint
                 if is_other and accepted.request.orchestration_id is None:
-                    raise RunIdReusedError(f"The run id {accepted.run_id!r} is another request's. Send one of its own.")
+                    raise RunIdReusedError(f"The run id {accepted.run_id!r} belongs to another request. Send a new id.")
             return AcceptRun(accepted, MOST_OPEN_RUNS, known=known, epoch=epoch)
 
         head = await self._log.head(address)
@@ -379,5 +379,5 @@ class ThreadOperations:
         if isinstance(found, DocumentAhead):
             raise found.refusal()
         if isinstance(found, DocumentBehind):
-            raise OutdatedDocumentError("A newer document has been stored meanwhile.")
+            raise OutdatedDocumentError("A newer document has been stored.")
         return found

@@ -332,7 +332,7 @@ class Threads:
         found = read_receipt(event for _, event in await self._log.events(address, head.trimmed))
         if found is None:
             raise UnknownThreadError(
-                f"There is no receipt of a deletion of thread {address.thread_id[:80]!r} of {address.agent!r}."
+                f"There is no deletion receipt of thread {address.thread_id[:80]!r} of {address.agent!r}."
             )
         return found
 
@@ -345,7 +345,7 @@ class Threads:
         text = None if head.state == "deleted" else await client.read(*address.entity)
         if head.state == "deleted" or (head.position == 0 and text is None):
             raise UnknownThreadError(
-                f"There is no thread {address.thread_id[:80]!r} of {address.agent!r}. The first run on it makes it."
+                f"There is no thread {address.thread_id[:80]!r} of {address.agent!r}. The first run creates it."
             )
         return head, text
 
@@ -377,4 +377,4 @@ def _folded(address: Address, events: Sequence[tuple[int, Event]]) -> list[Run]:
 
 
 def _deleting(thread_id: str) -> ThreadDeletingError:
-    return ThreadDeletingError(f"Thread {thread_id[:80]!r} is being deleted. Ask again in a moment.")
+    return ThreadDeletingError(f"Thread {thread_id[:80]!r} is being deleted. Try again in a moment.")

@@ -226,7 +226,7 @@ class Webhooks:
             try:
                 await work()
             except HostingError as error:
-                logger.warning("What came of a webhook is not kept. It is tried again. %s", error.detail)
+                logger.warning("The result of a webhook cannot be stored. The webhook is tried again. %s", error.detail)
 
         task = contextvars.Context().run(asyncio.get_running_loop().create_task, unless_away())
         self._behind.add(task)
@@ -239,7 +239,7 @@ class Webhooks:
             if record.state != "delivered":
                 came, state = record.tries[-1].problem or record.tries[-1].status, record.state
                 level, which = logging.INFO if state == "waiting" else logging.WARNING, (order.run_id, order.target)
-                text = "The webhook of run %s (%s) was not taken at try %d: %s. It is %s now."
+                text = "The webhook of run %s (%s) was not delivered at try %d: %s. It is %s now."
                 logger.log(level, text, *which, len(record.tries), came, state)
         await self.deliveries.mark(order, epoch, before, record)
         if record.state == "waiting":
@@ -253,7 +253,7 @@ class Webhooks:
         await self.deliveries.put(order, epoch, behind)
         await self.deliveries.mark(order, epoch, record, behind)
         level = logging.INFO if len(record.tries) < len(PAUSES) else logging.WARNING  # Azure drops what is logged later
-        text = "The webhook of run %s (%s) is late at try %d of %d. What comes of it is in the lists of deliveries."
+        text = "The webhook of run %s (%s) is late at try %d of %d. See its result in the lists of deliveries."
         logger.log(level, text, order.run_id, order.target, len(record.tries) + 1, len(PAUSES) + 1)
         return behind
 

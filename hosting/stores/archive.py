@@ -69,7 +69,7 @@ EndLoans = Callable[[Sequence[Loan]], Awaitable[None]]
 async def no_loans(loans: Sequence[Loan]) -> None:
     """End none; raises `ValueError` for loans, whose entries are not to be lost."""
     if loans:
-        raise ValueError(f"{len(loans)} forks refer to entries that are to be erased.")
+        raise ValueError(f"{len(loans)} forks refer to entries that will be erased.")
 
 
 class Archive:

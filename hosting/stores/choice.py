@@ -143,7 +143,7 @@ def choose_thread_store(settings: Settings, folder: Path, environ: Mapping[str, 
     try:
         store = RedisThreadStore(chosen, hub)
     except ValueError as error:
-        raise ConfigurationError(f"AGENT_LOG is no address of a Redis server: {error}") from None
+        raise ConfigurationError(f"AGENT_LOG is not the address of a Redis server: {error}") from None
     if is_hosted(environ) and not needs_shared_stores(environ):
         refuse_unreached(chosen, LOG_SETTING.name)
     return store

@@ -45,7 +45,7 @@ def cosmos_account(setting: str, value: str, environ: Mapping[str, str]) -> Conn
     named = _CONNECTION_STRING.fullmatch(value.strip())
     if named is None and not _ADDRESS.fullmatch(value.strip()):
         raise ConfigurationError(
-            f"{setting} names no account of Cosmos DB. Set it to the account's address "
+            f"{setting} is not an account of Cosmos DB. Set it to the account's address "
             "(https://NAME.documents.azure.com:443/), or to a connection string."
         )
 

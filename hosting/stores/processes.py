@@ -84,7 +84,9 @@ class MachineProcesses(Processes):
             _files[self._path] = file
             _lock(file.file, self._place)
         except OSError as error:
-            logger.warning("A run whose process dies is taken up once its lease is out: %s: %s", self._path, error)
+            logger.warning(
+                "Runs of a killed process are taken over only when their leases expire: %s: %s", self._path, error
+            )
             return
         file.own.add(self._place)
         self._name = f"{file.name}.{self._place:x}"

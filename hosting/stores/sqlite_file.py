@@ -89,7 +89,7 @@ class FileKind:
             if "locked" not in str(error):
                 raise ConfigurationError(
                     f"The {self.name} {path} cannot be opened: {cause_of(error)} Set {self.setting} to sqlite:PATH "
-                    "with a file that the app may write, or put right what is there."
+                    "with a file that the app may write, or repair the file."
                 ) from None
 
     def forget_overwritten(self, path: Path, busy_seconds: float) -> bool:
@@ -214,4 +214,4 @@ def reclaim(path: Path, busy_seconds: float) -> None:
             connection.execute(_CHECKED)
             connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     except sqlite3.Error as error:
-        logger.warning("The space of what was deleted from %s is not given back yet: %s", path, error)
+        logger.warning("The space of deleted data in %s is not freed yet: %s", path, error)

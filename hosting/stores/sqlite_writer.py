@@ -129,7 +129,7 @@ class StoreFile:
         with self._outage.guarded():
             is_removed = await asyncio.to_thread(self._kind.forget_overwritten, self._path, self._busy_seconds)
         if not is_removed:
-            logger.warning("The %s is in use; what was deleted is overwritten with its next commits.", self._kind.name)
+            logger.warning("The %s is in use. The next commits overwrite deleted data.", self._kind.name)
             raise self._unavailable()
 
     async def try_to_scrub(self) -> None:

@@ -50,7 +50,7 @@ def account_connection(
             address = urlsplit(client.from_connection_string(text, **options).url)
             host, port = address.hostname, address.port or _PORTS[address.scheme]
         except (ValueError, KeyError) as error:
-            raise ConfigurationError(f"{SETTING} is no connection string of a storage account: {error}") from None
+            raise ConfigurationError(f"{SETTING} is not a connection string of a storage account: {error}") from None
         if is_hosted(environ) and not needs_shared_stores(environ):
             _refuse_unreached(host, port, kept_in)
         return lambda: client.from_connection_string(text, **options)
@@ -64,9 +64,7 @@ def account_connection(
     url = url or f"https://{account}.{service}.core.windows.net"
     address = urlsplit(url)
     if address.scheme != "https" or not address.hostname:
-        raise ConfigurationError(
-            f"{SETTING}__{service}ServiceUri is {url!r}. An identity is shown over https alone: set https://... ."
-        )
+        raise ConfigurationError(f"{SETTING}__{service}ServiceUri is {url!r}. Identities need https: set https://... .")
 
     @asynccontextmanager
     async def connect_by_identity() -> AsyncIterator[Any]:
@@ -83,8 +81,8 @@ def _refuse_unreached(host: str | None, port: int, kept_in: str) -> None:
         socket.create_connection((host, port), _CONNECT_SECONDS).close()
     except OSError as error:
         raise ConfigurationError(
-            f"{SETTING} names {host}:{port}, which cannot be reached: {cause_of(error)} Start what is to listen "
-            f"there (Azurite, for the emulator), or have nothing kept in '{kept_in}'."
+            f"{SETTING} names {host}:{port}, which cannot be reached: {cause_of(error)} Start the service there "
+            f"(Azurite, for the emulator), or store nothing in '{kept_in}'."
         ) from None
 
 

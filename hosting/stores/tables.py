@@ -53,7 +53,7 @@ _ROWS = "RowKey ge 'r-' and RowKey lt 'r.'"
 _NEWER = "~" * (MAX_ID_LENGTH + 1)
 """Comes after every thread id: no character of one is behind that one, and none is so long."""
 _MOST_TRIES = 10
-_CONTENDED = f"What was to be removed was another one at each of {_MOST_TRIES} reads."
+_CONTENDED = f"The rows to remove had changed at each of {_MOST_TRIES} reads."
 _REFUSED = (
     TableErrorCode.ENTITY_ALREADY_EXISTS,
     TableErrorCode.UPDATE_CONDITION_NOT_SATISFIED,

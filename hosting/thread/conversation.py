@@ -119,7 +119,7 @@ class DocumentAhead:
         """Return why the thread cannot continue."""
         return UnreadableStateError(
             f"The stored conversation names position {self.mark.position} of epoch {self.mark.epoch}, which its log "
-            "does not have: one of the two was restored without the other. Delete or reset the thread."
+            "does not have: only one of the two was restored. Delete or reset the thread."
         )
 
 

@@ -78,9 +78,7 @@ def _refusal(head: Head, command: commands.AcceptRun) -> commands.Refused | None
     if head.state == "deleting":
         return refuse_while_deleting()
     if head.temporary:
-        return commands.Refused(
-            errors.ThreadDeletingError("The thread is not to be stored: it goes once its run is answered.")
-        )
+        return commands.Refused(errors.ThreadDeletingError("The thread is not stored: it is deleted after its answer."))
     if accepted.request.decisions:
         decided = {decision.id for decision in accepted.request.decisions}
         waiting = head.waiting if head.is_waiting_for_approval(accepted.at) else None
@@ -91,12 +89,12 @@ def _refusal(head: Head, command: commands.AcceptRun) -> commands.Refused | None
         )
     if command.follows is not None and head.newest not in (0, command.follows):
         return commands.Refused(
-            errors.RunNotNewestError("A later run continues this thread already. Continue from the newest.")
+            errors.RunNotNewestError("A later run already continues this thread. Continue from the newest.")
         )
     rewound = command.continues.rewound if command.continues is not None else None
     if command.continues is not None and not command.continues.fits(head):
         return commands.Refused(
-            errors.RunNotNewestError("The thread went on while the request was read. Send it again.")
+            errors.RunNotNewestError("The thread changed while the request was read. Send the request again.")
         )
     is_taken_back = rewound is not None and head.waiting is not None and head.waiting.first >= rewound.first
     if head.is_waiting_for_approval(accepted.at) and not is_taken_back:
@@ -105,7 +103,7 @@ def _refusal(head: Head, command: commands.AcceptRun) -> commands.Refused | None
         return commands.Refused(
             errors.ThreadBusyError(
                 f"Run {head.runs[0].id} of this thread has not ended. Send the request again when it has, or with "
-                "another 'busy'.",
+                "another value of 'busy'.",
                 run_id=head.runs[0].id,
             )
         )
@@ -129,7 +127,7 @@ def _claim(head: Head, command: commands.ClaimRun) -> commands.Outcome:
             return commands.Unchanged(run.id)
     ending = end_without_agent(run)
     if ending is None and is_taken_over and run.lost + 1 >= MOST_LOST:
-        crashed = errors.RunCrashedError(f"The run ended its process {run.lost + 1} times and is not tried again.")
+        crashed = errors.RunCrashedError(f"The run ended its process {run.lost + 1} times and is not retried.")
         ending = crashed if run.cancelled is None else cancellation(run.cancelled)
     if ending is None:
         return Draft(head).claim(command.at, command.terms).change(run.id)
@@ -234,7 +232,7 @@ def _expire(head: Head, command: commands.ExpireRun) -> commands.Outcome:
     claim = head.claim
     if claim is None or claim.run_id != command.run_id or command.idle_append != head.append_id:
         return commands.Unchanged(command.run_id)
-    lost = errors.RunLostError("The run was not ended within its time; its process or its signal was lost.")
+    lost = errors.RunLostError("The run did not end within its time limit. Its process or its signal was lost.")
     return _end_unanswered(Draft(head), command.at, end_without_agent(head.runs[0]) or lost)
 
 
@@ -250,7 +248,7 @@ def _answer(head: Head, command: commands.AnswerApproval) -> commands.Outcome:
     if row.decision is not None:
         if row.resumed_by is not None and row.decision == decision.receipt():
             return attach(head, commands.AttachToRun(command.at, row.resumed_by))
-        went_on = "" if row.resumed_by is None else f" Run {row.resumed_by} goes on from there."
+        went_on = "" if row.resumed_by is None else f" Run {row.resumed_by} continues from there."
         return commands.Refused(
             errors.ApprovalAnsweredError(
                 f"Approval {decision.id!r} is answered already; the first answer stands.{went_on}"

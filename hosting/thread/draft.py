@@ -185,8 +185,8 @@ def end_without_agent(run: OpenRun) -> HostingError | None:
 
 def approvals_pending_error() -> ApprovalsPendingError:
     return ApprovalsPendingError(
-        "The thread waits for approvals and takes messages again when all are answered. "
-        "GET .../approvals lists them; POST .../approvals/<id> answers one."
+        "The thread waits for approvals. Answer all of them first. GET .../approvals lists them; POST "
+        ".../approvals/<id> answers one."
     )
 
 
@@ -251,5 +251,5 @@ def signal_failed(head: Head, command: SignalFailed) -> Outcome:
 
 def refuse_while_deleting() -> Refused:
     """Refuse, with a signal, so that the deletion comes to its end."""
-    error = ThreadDeletingError("The thread is being deleted and takes no runs until that is done. Try again then.")
+    error = ThreadDeletingError("The thread is being deleted. Try again when that is done.")
     return Refused(error, signal=True)

@@ -75,8 +75,8 @@ def _arguments(given: object) -> Any:
     return to_json_value(value if isinstance(value, dict) else given)
 
 
-_NOT_MADE = "This call was not made: nobody approved it in time."
-_UNKNOWN = "The run that was to make this call ended before its outcome was recorded. Whether it was made is unknown."
+_NOT_MADE = "This call was not made: it was not approved in time."
+_UNKNOWN = "The run that was to make this call ended before its outcome was recorded. The call may have been made."
 
 
 def request_messages(request: RunRequest) -> list[Message]:

@@ -174,11 +174,11 @@ _KINDS: dict[str, tuple[type[events.NoAnswer], str]] = {
 def cancellation(reason: events.CancelReason) -> errors.HostingError:
     """Return with what a run ends that was cancelled before anybody claimed it."""
     if reason == "queue_time":
-        return errors.RunLostError("The run waited for its turn for longer than it may.")
+        return errors.RunLostError("The run waited longer for its turn than allowed.")
     if reason == "interrupt":
-        return errors.RunSupersededError("A later request interrupted the run. The thread keeps its text until then.")
+        return errors.RunSupersededError("A later request interrupted the run. The thread keeps the text up to then.")
     if reason == "rollback":
-        return errors.RunRolledBackError("A later request took the run back. The thread keeps nothing of it.")
+        return errors.RunRolledBackError("A later request replaced the run. The thread keeps nothing of it.")
     return errors.RunCancelledError("The run was cancelled.")
 
 
@@ -281,7 +281,7 @@ def stored_entry(terminal: events.Terminal) -> Entry | None:
             return terminal.response
     except MalformedError:
         return _failed(terminal, errors.UnreadableStateError.code, "The run's stored response cannot be read.")
-    message = f"The answer is larger than a conversation may be. It is in the log of run {terminal.run_id} only."
+    message = f"The answer is larger than a conversation may be. Only the log of run {terminal.run_id} has it."
     return _failed(terminal, errors.AnswerTooLargeError.code, message)
 
 

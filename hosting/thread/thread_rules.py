@@ -31,7 +31,7 @@ def _import(head: Head, command: commands.ImportThread) -> commands.Outcome:
     has_import = head.imported is not None and max(head.imported.position, head.described) == head.position
     epoch = head.epoch + 1 if head.state == "deleted" else head.epoch
     if not (is_empty or (has_import and head.state == "open")) or epoch != command.epoch:
-        return commands.Refused(errors.ThreadChangedError("That owner has a thread of this id already."))
+        return commands.Refused(errors.ThreadChangedError("That owner already has a thread with this id."))
     imported = events.Imported(at=command.at, text=command.text, source=command.source)
     described = events.Described(at=command.at, metadata=dict(command.metadata))
     return Draft(head).add(imported, *([described] if command.metadata else [])).change(signal=True)
@@ -44,7 +44,7 @@ def _fork(head: Head, command: commands.ForkThread) -> commands.Outcome:
         return commands.Unchanged(signal=True)
     epoch = head.epoch + 1 if head.state == "deleted" else head.epoch
     if (head.position and head.state == "open") or epoch != command.epoch:
-        return commands.Refused(errors.ThreadExistsError("Another thread has this id. Send another, or none."))
+        return commands.Refused(errors.ThreadExistsError("Another thread has this id. Send another id, or none."))
     imported = events.Imported(at=command.at, text=command.text, source=command.source.text, title=command.title)
     return Draft(head).add(imported).change(signal=True)
 
@@ -85,7 +85,7 @@ def _unless_open(head: Head, epoch: int) -> commands.Refused | None:
     if head.state == "deleting":
         return refuse_while_deleting()
     if head.state == "deleted" or head.epoch != epoch:
-        return commands.Refused(errors.ThreadDeletedError("The thread was deleted meanwhile."))
+        return commands.Refused(errors.ThreadDeletedError("The thread was deleted."))
     return None
 
 

@@ -31,7 +31,7 @@ async def test_any_tool_is_called_with_the_arguments_that_it_is_told() -> None:
 
     assert response.text == "The weather in Rome: sunny, 26 °C."
     assert unknown.text == "I would ask the tool fly, but it is not offered to me in this turn."
-    assert unreadable.text == "These arguments are no JSON object."
+    assert unreadable.text == "These arguments are not a JSON object."
 
 
 async def test_a_tool_that_is_not_offered_is_not_called() -> None:

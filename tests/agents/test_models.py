@@ -81,17 +81,17 @@ def test_settings_name_the_server_and_the_model(
         ),
         (
             {"OPENAI_BASE_URL": "localhost:11434/v1", "OPENAI_MODEL": "m"},
-            "OPENAI_BASE_URL is 'localhost:11434/v1', which is no address: it must begin with http:// or https:// and "
-            "name a server.",
+            "OPENAI_BASE_URL is 'localhost:11434/v1', which is not an address: it must begin with http:// or https:// "
+            "and name a server.",
         ),
         (
             {"OPENAI_BASE_URL": "http://", "OPENAI_MODEL": "m"},
-            "OPENAI_BASE_URL is 'http://', which is no address: it must begin with http:// or https:// and name a "
+            "OPENAI_BASE_URL is 'http://', which is not an address: it must begin with http:// or https:// and name a "
             "server.",
         ),
         (
             {"AZURE_OPENAI_ENDPOINT": "x.openai.azure.com", "AZURE_OPENAI_MODEL": "m"},
-            "AZURE_OPENAI_ENDPOINT is 'x.openai.azure.com', which is no address: it must begin with http:// or "
+            "AZURE_OPENAI_ENDPOINT is 'x.openai.azure.com', which is not an address: it must begin with http:// or "
             "https:// and name a server.",
         ),
     ],

@@ -221,7 +221,7 @@ async def test_space_that_cannot_be_given_back_is_left_to_the_next_time(
         holder.execute("BEGIN IMMEDIATE")
         reclaim(path, busy_seconds=0.05)
 
-    assert caplog.messages == [f"The space of what was deleted from {path} is not given back yet: database is locked"]
+    assert caplog.messages == [f"The space of deleted data in {path} is not freed yet: database is locked"]
     assert await whole(store) == (head, [(2, b"two")], [])
 
 
@@ -254,7 +254,7 @@ async def test_an_erasure_that_a_reader_is_in_the_way_of_is_finished_by_the_next
             await store.erase(ADDRESS, head.position)
         assert await texts(store) == []
         assert CANARY in bytes_of(path)
-        assert caplog.messages == ["The threads' log is in use; what was deleted is overwritten with its next commits."]
+        assert caplog.messages == ["The threads' log is in use. The next commits overwrite deleted data."]
 
     await store.erase(ADDRESS, head.position)
 

@@ -193,7 +193,7 @@ async def test_a_run_that_is_deleted_while_it_is_read_ends_the_reading(
 @pytest.mark.parametrize(
     ("settings", "complaint"),
     [
-        ({"AGENT_LOG": "memory"}, "which nobody but the app's own process can read"),
+        ({"AGENT_LOG": "memory"}, "which only the app's own process can read"),
         ({"AGENT_LOG": "sqlite:nowhere.sqlite"}, "There is no log at"),
         ({"AGENT_LOG": "redis://127.0.0.1:1"}, "The log cannot be reached"),
         ({"AGENT_LOG": "paper"}, "Setting AGENT_LOG is 'paper'"),

@@ -29,7 +29,7 @@ APP = "import azure.functions as func\napp = func.FunctionApp()\n"
         (APP + "other = func.FunctionApp()\n", "more than one app object or name for it: app, other. Keep one"),
         (APP + "alias = app\n", "more than one app object or name for it: app, alias. Keep one"),
         ("x = 1\ndef f(:\n", "function_app.py, line 2: invalid syntax"),
-        ("import not_there\n", "line 1: No module named 'not_there'. Install what brings 'not_there'"),
+        ("import not_there\n", "line 1: No module named 'not_there'. Install the package of 'not_there'"),
         ("def f():\n    1 / 0\nf()\n", "function_app.py, line 2: ZeroDivisionError: division by zero"),
         ("raise SystemExit('no')\n", "function_app.py, line 1: SystemExit: no"),
         (

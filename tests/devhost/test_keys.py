@@ -119,7 +119,7 @@ def test_keys_are_made_once_and_printed(tmp_path: Path) -> None:
     assert len(set(values)) == len(values)
     assert first.stdout == second.stdout
     assert short.stdout.splitlines()[:4] == first.stdout.splitlines()[:4]
-    assert short.stdout.splitlines()[4:] == [f"{len(names) - 4} more with --all, each for one function"]
+    assert short.stdout.splitlines()[4:] == [f"{len(names) - 4} more with --all: keys of single functions"]
 
 
 @pytest.mark.behaviour("devhost.keys-command")

@@ -159,8 +159,8 @@ def test_a_request_of_a_wrong_name_is_refused(signed_in_host: RunningHost, name:
 
     assert answer.status_code == 400
     assert answer.text == (
-        f"X-Local-Principal: {name!r} is no name to sign in by; give 1 to 64 letters, digits, '.', '@', '_' and '-', "
-        "and roles behind it, as in root:operators."
+        f"X-Local-Principal: {name!r} is not a valid name to sign in with; give 1 to 64 letters, digits, '.', '@', "
+        "'_' and '-', and roles after it, as in root:operators."
     )
 
 
@@ -177,7 +177,7 @@ def test_a_wrong_name_is_refused_by_the_command(name: str, capsys: pytest.Captur
     with pytest.raises(SystemExit):
         command_line().parse_args(["start", f"--principal={name}"])
 
-    assert f"{name!r} is no name to sign in by" in capsys.readouterr().err
+    assert f"{name!r} is not a valid name to sign in with" in capsys.readouterr().err
 
 
 def test_who_starts_the_host_is_told_who_they_are(signed_in_host: RunningHost) -> None:

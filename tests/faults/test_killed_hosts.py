@@ -117,7 +117,7 @@ async def test_a_message_that_kills_its_process_three_times_is_given_up_and_the_
         await api.http.aclose()
 
     assert (ended["status"], ended["error"]["code"]) == ("failed", "run_crashed")
-    assert ended["error"]["detail"] == "The run ended its process 3 times and is not tried again."
+    assert ended["error"]["detail"] == "The run ended its process 3 times and is not retried."
     assert after.json()["response"] == "before | recall"
     assert folder.model_calls("exit 0.3") == 3
 

@@ -78,5 +78,5 @@ async def test_a_killed_run_remembers_and_forgets_once_and_is_given_the_same_as_
     assert calls == [f"remember {fact['fact_id']}"] * 2
     assert f"- {TEA} (id {fact['fact_id']})" in later["response"]
     assert (forgot, left) == (["forget True", "forget False"], [])
-    assert forgotten["response"] == f"told: Nothing is known under the id '{fact['fact_id']}' any more."
+    assert forgotten["response"] == f"told: No fact has the id '{fact['fact_id']}'."
     assert (taken, sorted(fact["text"] for fact in together)) == ([200] * 12, sorted(told))

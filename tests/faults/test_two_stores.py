@@ -15,7 +15,7 @@ from tests.support.grouped_app import GroupedApp, grouped_app
 
 pytestmark = [pytest.mark.slow, pytest.mark.behaviour("hosting.one-store")]
 
-UNSEEN = "is not in the log that this instance has"
+UNSEEN = "is not in this instance's log"
 REFUSED = (
     "Instances of this app keep their threads in different stores: a run that one of them accepts, another cannot see. "
     "Give all of them the same AGENT_LOG, and the same storage account where it is 'tables'."

@@ -174,7 +174,7 @@ async def test_a_value_that_was_cut_fails_with_what_the_model_said_of_it() -> No
     refused = await Finishing().ask(Answer('{"answer": "ha', finish="length"), response_format={"type": "object"})
 
     assert (refused.status_code, refused.json()["code"]) == (500, "invalid_output")
-    assert refused.json()["detail"].startswith("The answer is not whole (finish_reason 'length'). ")
+    assert refused.json()["detail"].startswith("The answer is incomplete (finish_reason 'length'). ")
 
 
 @pytest.mark.behaviour("http.incomplete")
@@ -250,7 +250,7 @@ async def test_a_refusal_is_no_answer() -> None:
     refused = (await app.ask(Answer("I will not."), response_format={"type": "object"})).json()
 
     assert said(waited) == said(streamed) == ("I will not.", "refusal", True)
-    assert refused["detail"].startswith("The answer is not whole (finish_reason 'refusal'). ")
+    assert refused["detail"].startswith("The answer is incomplete (finish_reason 'refusal'). ")
 
 
 class _CutCalls(ChatCompletions):

@@ -569,7 +569,7 @@ async def test_an_issuer_that_nobody_answers_for_is_an_outage(issuer: Issuer) ->
     """Nothing listens at the address."""
     resolver = bearer_token(issuer.url, AUDIENCE, "http://127.0.0.1:1/keys")
 
-    with pytest.raises(IdentityUnavailableError, match="cannot be fetched at present"):
+    with pytest.raises(IdentityUnavailableError, match="cannot be fetched now"):
         await signed_in(resolver, issuer.token())
 
 

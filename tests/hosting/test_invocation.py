@@ -71,7 +71,7 @@ def test_a_failed_run_leaves_its_traceback_and_a_raising_tool_its_warning(folder
         framework = [line for line in host.printed if " WARNING agent_framework: " in line]
         printed = "\n".join(host.printed)
 
-    assert "Its log has more at run" in failed.json()["detail"]
+    assert "The log has more at run" in failed.json()["detail"]
     assert [re.sub(r"[0-9a-f]{32}", "ID", line) for line in runner] == ["Run ID of agent Joker failed."]
     assert "RuntimeError: a secret of the model" in printed
     assert len(framework) == 1

@@ -130,7 +130,7 @@ def test_a_time_with_an_offset_or_of_the_time_zone(text: str, time_zone: str, ex
         ("0 0 L/2 * L/2", "UTC", None, "five fields"),
         ("٠ * * * *", "UTC", None, "five fields"),
         ("0 0 30 2 *", "UTC", None, "'0 0 30 2 *'"),
-        ("* * */20 * 1L", "UTC", None, "no day that comes"),
+        ("* * */20 * 1L", "UTC", None, "which never comes"),
         ("1," * 60 + "1 * * * *", "UTC", None, "the limit is 100"),
         ("* * * * *", "Berlin", None, "'Berlin'"),
         ("* * * * *", "../../etc/passwd", None, "tz database"),

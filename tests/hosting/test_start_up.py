@@ -184,7 +184,7 @@ def test_an_app_that_starts_prints_its_warnings_alone(tmp_path: Path) -> None:
     assert indexed(make_app(tmp_path, source), environ) == (
         0,
         [
-            "Set the app setting PYTHON_ENABLE_INIT_INDEXING to 1: without it no HTTP route answers. See "
+            "Set the app setting PYTHON_ENABLE_INIT_INDEXING to 1: without it no HTTP route is answered. See "
             "docs/reference/deployment.md.",
             "There is no setting AGENT_LOGS, so it does nothing. Is AGENT_LOG meant? See docs/reference/settings.md.",
             "This app has no agents. Give agents=[...] or call add_agent(...). See docs/reference/hosting.md.",

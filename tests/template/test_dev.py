@@ -326,7 +326,7 @@ def test_a_venv_whose_python_is_gone_is_to_be_deleted(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("run", "nowhere"), "is no Functions app: it has no host.json."),
+        (("run", "nowhere"), "is not a Functions app: it has no host.json."),
         (("run", "--wach"), "`run` does not know --wach."),
         (("run", "--watch", "--no-watch"), "not allowed with argument --watch"),
         (

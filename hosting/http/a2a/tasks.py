@@ -47,7 +47,7 @@ class Tasks:
         for position, event in await self._services.log.events(run.address, run.first - 1, through=through):
             fold.next(LoggedEvent(position, event))
         if fold.run is None or fold.id != names.task_id(run.run_id, run.accepted.thread_id):
-            raise UnknownRunError("There is no such task any more.")
+            raise UnknownRunError("The task no longer exists.")
         fold.expire(self._services.log.clocks.wall())
         return fold
 
@@ -108,4 +108,4 @@ def _read_page_token(token: str) -> tuple[float, str] | None:
     try:
         return -float(since), identifier
     except ValueError:
-        raise InvalidFieldError(f"pageToken is {token[:80]!r}. Send the nextPageToken of the page before.") from None
+        raise InvalidFieldError(f"pageToken is {token[:80]!r}. Send the nextPageToken of the last page.") from None

@@ -56,7 +56,7 @@ class ConversationVerbs:
     async def delete(self, address: Address, client: EntityClient) -> None:
         """Delete a thread; raises `ThreadDeletingError` where that takes longer than a request may wait."""
         if not await self._services.threads.delete(address, client, self._settings.wait_seconds):
-            raise ThreadDeletingError("The deletion is under way. Ask again in a moment.")
+            raise ThreadDeletingError("The deletion is in progress. Try again in a moment.")
 
     async def _list(self, request: WireRequest, parts: Mapping[str, str]) -> Reply:
         """Return the agent's conversations, the newest change first. A `type` is of sessions of workflows."""
@@ -102,7 +102,7 @@ class ConversationVerbs:
         def parse(raw: RawRequest) -> dict[str, str]:
             fields = body_fields(raw, frozenset(("metadata",)), self._settings.max_body_bytes)
             if "metadata" not in fields:
-                raise InvalidFieldError("The field 'metadata' is missing. Send what the conversation is to have.")
+                raise InvalidFieldError("The field 'metadata' is missing. Send the conversation's metadata.")
             return read_metadata(fields["metadata"])
 
         metadata = await request.parsed(parse)

@@ -58,7 +58,7 @@ def read_response_id(text: str) -> Named:
     run_id, _, rest = text.removeprefix("resp_").partition("~")
     agent, _, thread_id = rest.partition("~")
     if not (text.startswith("resp_") and is_id(run_id) and is_id(thread_id)):
-        raise UnknownRunError(f"There is no response {text[:80]!r}. Send an id that this app gave.")
+        raise UnknownRunError(f"There is no response {text[:80]!r}. Send an id from this app.")
     return Named(agent, thread_id, run_id)
 
 
@@ -66,7 +66,7 @@ def read_conversation_id(text: str) -> Named:
     """Return what the id of a conversation names; raises `UnknownThreadError` for what is none."""
     agent, _, thread_id = text.removeprefix("conv_").partition("~")
     if not (text.startswith("conv_") and is_id(thread_id)):
-        raise UnknownThreadError(f"There is no conversation {text[:80]!r}. Send an id that this app gave.")
+        raise UnknownThreadError(f"There is no conversation {text[:80]!r}. Send an id from this app.")
     return Named(agent, thread_id)
 
 
@@ -78,11 +78,11 @@ MODELS = _operation("GET", "models", "List the agents")
 MODEL = _operation("GET", "models/{id}", "Read one agent")
 CREATE = _operation("POST", "responses", "Ask an agent", "run")
 RESPONSE = _operation("GET", "responses/{id}", "Read or follow a response")
-DELETE = _operation("DELETE", "responses/{id}", "Delete a response that is alone in its conversation", "own")
+DELETE = _operation("DELETE", "responses/{id}", "Delete the only response of a conversation", "own")
 CANCEL = _operation("POST", "responses/{id}/cancel", "Cancel a response", "run")
-INPUT_ITEMS = _operation("GET", "responses/{id}/input_items", "List what a response answers")
+INPUT_ITEMS = _operation("GET", "responses/{id}/input_items", "List a response's input items")
 LIST = _operation("GET", "conversations", "List an agent's conversations")
-BEGIN = _operation("POST", "conversations", "Begin a conversation", "run")
+BEGIN = _operation("POST", "conversations", "Start a conversation", "run")
 CONVERSATION = _operation("GET", "conversations/{id}", "Read a conversation")
 UPDATE = _operation("POST", "conversations/{id}", "Change a conversation's metadata", "own")
 DELETE_CONVERSATION = _operation("DELETE", "conversations/{id}", "Delete a conversation", "own")
@@ -90,7 +90,7 @@ ITEMS = _operation("GET", "conversations/{id}/items", "List a conversation's ite
 ADD_ITEMS = _operation("POST", "conversations/{id}/items", "Add items to a conversation", "own")
 ITEM = _operation("GET", "conversations/{id}/items/{item}", "Read one item")
 DELETE_ITEM = _operation("DELETE", "conversations/{id}/items/{item}", "Delete one item", "own")
-META = Route(FUNCTION, "GET", f"{PATH}/meta", "Read what DevUI may offer", (), is_for_all=True)
+META = Route(FUNCTION, "GET", f"{PATH}/meta", "Read the settings of DevUI", (), is_for_all=True)
 ENTITIES = _operation("GET", "entities", "List the agents, for DevUI")
 ENTITY = _operation("GET", "entities/{id}/info", "Read one agent, for DevUI")
 OPERATIONS = (
@@ -101,8 +101,8 @@ OPERATIONS = (
 
 
 NOT_SERVED = {
-    ADD_ITEMS: "Items come into a conversation by responses. Send them as the input of one.",
-    DELETE_ITEM: "Single items are not deleted. Delete the conversation.",
+    ADD_ITEMS: "Items enter a conversation with responses. Send them as the input of a response.",
+    DELETE_ITEM: "Single items cannot be deleted. Delete the conversation.",
 }
 """Operations of the protocol that are refused, and how."""
 
@@ -116,7 +116,7 @@ def operation_of(method: str, path: str) -> Route:
     if found:
         methods = " or ".join(route.method for route in found)
         raise MethodNotAllowedError(f"{method} is not served at {path[:80]!r}. Send {methods}.")
-    raise UnknownPathError(f"{method} {path[:80]!r} is not served here. docs/reference/responses.md lists what is.")
+    raise UnknownPathError(f"{method} {path[:80]!r} is not served here. docs/reference/responses.md lists all routes.")
 
 
 def parts_of(route: Route, path: str) -> dict[str, str] | None:

@@ -165,7 +165,7 @@ def page(items: Sequence[dict[str, Any]], query: Mapping[str, str]) -> dict[str,
     if after is not None:
         ids = [item["id"] for item in ordered]
         if after not in ids:
-            raise InvalidFieldError(f"The query 'after' is {after[:80]!r}, which is no id of this list.")
+            raise InvalidFieldError(f"The query 'after' is {after[:80]!r}, which is not an id of this list.")
         ordered = ordered[ids.index(after) + 1 :]
     shown = first_page(ordered[: int(limit)])
     return {

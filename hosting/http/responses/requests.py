@@ -40,15 +40,15 @@ WITHOUT_EFFECT = frozenset(
 )
 """About billing, caches and what OpenAI's own tools return: the answer is the same with and without them."""
 
-_OWN_MODEL = "The agent decides how its model is called. Leave {!r} out."
+_OWN_MODEL = "The agent sets its model's options. Leave {!r} out."
 REFUSED: Mapping[str, str] = {
-    "instructions": "The agent has instructions of its own. Leave 'instructions' out.",
-    "prompt": "Prompts that OpenAI stores are not served. Leave 'prompt' out.",
-    "tools": "The agent has tools of its own, which this app runs. Leave 'tools' out.",
-    "moderation": "Moderation is the agent's own. Leave 'moderation' out.",
+    "instructions": "The agent has its own instructions. Leave 'instructions' out.",
+    "prompt": "Stored prompts are not supported. Leave 'prompt' out.",
+    "tools": "The agent has its own tools, which this app runs. Leave 'tools' out.",
+    "moderation": "Moderation is not supported. Leave 'moderation' out.",
     "context_management": "The agent compacts its conversation itself. Leave 'context_management' out.",
-    "access_programs": "Access programs are OpenAI's. Leave 'access_programs' out.",
-    "background_options": "A run in the background has no options. Leave 'background_options' out.",
+    "access_programs": "Access programs are not supported. Leave 'access_programs' out.",
+    "background_options": "Background runs have no options. Leave 'background_options' out.",
     **{
         name: _OWN_MODEL.format(name)
         for name in (
@@ -96,8 +96,8 @@ def parse_create(call: RawRequest, find_agent: FindAgent, most_bytes: int) -> Cr
     )
     if not stores and (background or place is not None):
         raise NotServedError(
-            "A response that is not stored stands alone and is waited for. Leave 'store' out, or 'background', "
-            "'conversation' and 'previous_response_id'.",
+            "A response that is not stored has no conversation and does not run in the background. Leave 'store' out, "
+            "or 'background', 'conversation' and 'previous_response_id'.",
             "store",
         )
     request, decisions = _request(fields, limits, continues=place is not None)
@@ -128,10 +128,12 @@ def _request(fields: dict[str, Any], limits: Limits, *, continues: bool) -> tupl
     """
     messages, decisions = _input(fields.get("input"), limits)
     if decisions and not continues:
-        raise NotServedError("An approval belongs to a conversation. Send 'previous_response_id' with it.", "input")
+        raise NotServedError("An approval needs its conversation. Send 'previous_response_id' too.", "input")
     choice = "auto" if fields.get("tool_choice") is None else fields["tool_choice"]
     if choice not in ("auto", "none"):
-        raise NotServedError("The model chooses its tools. Send 'auto' or 'none', or leave it out.", "tool_choice")
+        raise NotServedError(
+            "The agent's model chooses its tools. Send 'auto' or 'none', or leave the field out.", "tool_choice"
+        )
     if decisions:
         return RunRequest(), decisions
     *earlier, last = messages
@@ -149,9 +151,7 @@ def body_fields(call: RawRequest, known: frozenset[str], most_bytes: int) -> dic
     if not call.body:
         return {}
     if body_form(call, most_bytes) != "json":
-        raise UnsupportedMediaTypeError(
-            "The protocol's bodies are JSON. Send the header Content-Type: application/json."
-        )
+        raise UnsupportedMediaTypeError("The body must be JSON. Send the header Content-Type: application/json.")
     fields = json_fields(call.body, known)
     refuse_lone_surrogates(fields)
     return fields
@@ -177,7 +177,7 @@ def _agent(model: object, metadata: Mapping[str, str], place: Named | None, find
     named = metadata.get("entity_id") or (None if model is None else read_text("model", model))
     agent, limits = find(named or (place.agent if place is not None else None))
     if place is not None and place.agent.lower() != agent.lower():
-        raise NotServedError(f"The conversation is one of agent {place.agent!r}, not of {agent!r}.", "model")
+        raise NotServedError(f"The conversation belongs to agent {place.agent!r}, not to {agent!r}.", "model")
     return agent, limits
 
 
@@ -216,12 +216,12 @@ def _input(value: object, limits: Limits) -> tuple[list[UserMessage], tuple[Deci
     if not isinstance(value, list) or not value:
         raise InvalidFieldError(f"The field 'input' is a JSON {json_type(value)}. Send a text, or a list of items.")
     if not all(isinstance(item, dict) for item in value):
-        raise InvalidFieldError("The field 'input' has items that are no objects.")
+        raise InvalidFieldError("The field 'input' has items that are not objects.")
     answers = [item for item in value if item.get("type") == "mcp_approval_response"]
     if len(answers) == len(value):
         return [], tuple(_decision(item) for item in answers)
     if answers:
-        raise NotServedError("Answers to approvals and a message are two responses. Send the answers first.", "input")
+        raise NotServedError("Answers to approvals and a message need two responses. Send the answers first.", "input")
     return [_message(number, item, limits) for number, item in enumerate(value)], ()
 
 

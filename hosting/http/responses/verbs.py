@@ -148,8 +148,8 @@ class ResponsesWire:
             forked = await self._services.forking.fork(before.address, point, request.client)
         except UnknownRunError as error:
             raise RunNotNewestError(
-                "A later response continues this one already, and nothing of it is kept, or it has not ended. Continue "
-                "from another."
+                "A later response already continues this one, or this one has not ended or stored nothing. Continue "
+                "from another response."
             ) from error
         start = replace(start, thread_id=forked.thread_id, follows=None)
         return (await self._runs.start(agent, start, request.client, request.caller, is_limited=False)).run
@@ -218,7 +218,7 @@ class ResponsesWire:
         try:
             return await self._runs.find(self._address(request, named), named.run_id, request.client)
         except UnknownRunError as error:
-            raise UnknownRunError("There is no such response, or it is older than the log.") from error
+            raise UnknownRunError("The response does not exist, or is older than the log.") from error
 
     def _fold(self, run: Run) -> ResponseFold:
         name, causes = find_agent(self._plan, run.accepted.agent).name, self._services.loop.names_causes
@@ -232,7 +232,7 @@ class ResponsesWire:
             if isinstance(event, RunEvent) and event.run_id == run.run_id:
                 fold.next(LoggedEvent(position, event))
         if fold.run is None:
-            raise UnknownRunError("There is no such response any more.")
+            raise UnknownRunError("The response no longer exists.")
         await self._forget(fold.run, client)
         return json_reply(200, fold.response())
 
@@ -254,7 +254,9 @@ class ResponsesWire:
             yield _broken(error, number)
         except Exception:
             logger.exception("The stream of run %s failed.", run.run_id)
-            yield _broken(InternalError("The stream broke off; the cause is in the app's log. Resume it."), number)
+            yield _broken(
+                InternalError("The stream broke off. The app's log has the cause. Resume the stream."), number
+            )
         if fold.run is not None:
             await self._forget(fold.run, client)
 

@@ -252,7 +252,7 @@ def test_a_sweep_asks_threads_that_nobody_touched_for_long_to_remove_what_is_old
 @pytest.mark.behaviour("console.client")
 def test_a_log_that_no_worker_shares_is_refused(console: Console) -> None:
     """Its runs would never end."""
-    with pytest.raises(ConfigurationError, match="which no worker shares with a client"):
+    with pytest.raises(ConfigurationError, match="which clients cannot share with workers"):
         AgentClient(console.task_hub(), environ={"AGENT_LOG": "memory"})
 
 

@@ -31,7 +31,7 @@ def test_runs_yielded_together_answer_in_the_order_of_the_list(console: Console)
 @pytest.mark.parametrize(
     ("role", "text", "code", "says"),
     [
-        ("user", "fail", "run_failed", "Agent 'writer' failed; its log has the cause"),
+        ("user", "fail", "run_failed", "Agent 'writer' failed; the log has the cause"),
         ("system", "hi", "refused", "The role 'system' is not allowed here."),
     ],
 )

@@ -362,7 +362,7 @@ async def test_a_thread_that_a_newer_version_works_on_is_left_to_it(bench: Bench
     assert (bench.state, bench.agent.seen) == (None, [])
 
 
-UNSEEN = "is not in the log that this instance has"
+UNSEEN = "is not in this instance's log"
 
 
 def warned(caplog: pytest.LogCaptureFixture) -> list[str]:

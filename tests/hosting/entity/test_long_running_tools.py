@@ -159,5 +159,5 @@ async def test_a_thread_may_wait_for_the_same() -> None:
 @pytest.mark.behaviour("orchestrations.tools")
 def test_a_host_without_orchestrations_says_so() -> None:
     """Where no function with a durable client runs."""
-    with pytest.raises(LookupError, match="a Functions app does"):
+    with pytest.raises(LookupError, match="in a Functions app they can"):
         _ = ToolCall("Clerk", "t", "r-1", "r-1-1.call").orchestrations

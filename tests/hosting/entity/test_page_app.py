@@ -87,7 +87,7 @@ async def test_a_failed_run_left_alone_fails_the_orchestration_and_names_agent_r
     assert status == "Failed"
     assert "Agent 'writer', run " in output
     assert "(run_failed)" in output
-    assert "Its log has more at run" in output  # as on the local host, for its developer
+    assert "The log has more at run" in output  # as on the local host, for its developer
 
 
 @pytest.mark.behaviour("retry.inside-the-run")

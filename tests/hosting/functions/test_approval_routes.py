@@ -1,4 +1,4 @@
-"""Approvals over HTTP: requested, listed, answered once, and the conversation that goes on from there."""
+"""Approvals over HTTP: requested, listed, answered once, and the conversation that continues from there."""
 
 import asyncio
 import json
@@ -112,7 +112,7 @@ async def test_an_approval_is_answered_once(desk: Desk) -> None:
     late = await desk.answer(second, False)
 
     assert [(each.status_code, each.json()["code"]) for each in (early, late)] == [(409, "approval_answered")] * 2
-    assert late.json()["detail"].endswith(f"Run {resumed} goes on from there.")
+    assert late.json()["detail"].endswith(f"Run {resumed} continues from there.")
     assert [note.split()[1] for note in desk.notes] == ["5", "7"]
 
 
@@ -171,7 +171,7 @@ async def test_an_expired_approval_counts_as_refused() -> None:
     assert (answer["response"], hasty.notes) == ("echo: never mind", [])
     closing = (await hasty.stored())["data"]["conversationHistory"][2]["messages"][0]
     assert (closing["role"], {content["$type"] for content in closing["contents"]}) == ("tool", {"functionResult"})
-    assert "nobody approved it in time" in str(closing)
+    assert "it was not approved in time" in str(closing)
 
 
 @pytest.mark.behaviour("approvals.expires")
@@ -195,7 +195,7 @@ async def test_a_run_that_went_on_and_failed_leaves_no_open_call(desk: Desk) -> 
 
     assert (failed.status_code, failed.json()["code"]) == (500, "run_failed")
     assert (answer["response"], len(desk.notes)) == ("echo: and now?", 1)
-    assert "Whether it was made is unknown." in str((await desk.stored())["data"]["conversationHistory"][-2])
+    assert "The call may have been made." in str((await desk.stored())["data"]["conversationHistory"][-2])
     assert (await desk.answer(approval)).json()["code"] == "run_failed"
     assert (await desk.answer(approval, False)).json()["code"] == "approval_answered"
 

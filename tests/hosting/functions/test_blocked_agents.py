@@ -83,12 +83,14 @@ async def test_a_process_whose_agents_are_blocked_takes_no_new_run_until_they_go
         after = [(await http.get("/api/health/ready")).status_code, (await ask(http, "hi")).status_code]
 
     assert re.fullmatch(
-        rf"The agent loop is blocked for \d\.\d s by {LINE}, and still is. No new run is taken until it goes on.", told
+        rf"The agent loop has been blocked for \d\.\d s by {LINE}, and still is. The app takes no new runs until "
+        "then.",
+        told,
     )
     assert [(one.status_code, one.json()["code"], "retry-after" in one.headers) for one in (refused, ready)] == [
         (503, "agents_blocked", True)
     ] * 2
-    assert re.search(rf"blocked for \d+ s by {LINE}, and no new run is taken", refused.json()["detail"])
+    assert re.search(rf"blocked for \d+ s by {LINE}, and the app takes no new runs", refused.json()["detail"])
     assert (ended.status_code, after) == (200, [200, 200])
     assert gone_on.startswith("The agent loop was blocked for ")
 
@@ -105,7 +107,7 @@ async def test_callers_of_an_app_in_production_are_told_no_line_of_its_code(line
     loop = AgentLoop(1, most_blocked_seconds=0.1)
     blocked = loop.submit(block())
     await lines.of("and still is")
-    with pytest.raises(AgentsBlockedError, match=r"blocked for \d+ s by some code, and no new run is taken"):
+    with pytest.raises(AgentsBlockedError, match=r"blocked for \d+ s by some code, and the app takes no new runs"):
         loop.admit()
     let_go.put(None)
     await asyncio.wrap_future(blocked)
@@ -163,6 +165,6 @@ async def test_a_process_whose_agents_are_blocked_for_less_than_the_limit_takes_
         agent.let_go.put(None)
         ended = await blocked
 
-    assert told.startswith("The agent loop is blocked for ")
-    assert not told.endswith("No new run is taken until it goes on.")
+    assert told.startswith("The agent loop has been blocked for ")
+    assert not told.endswith("The app takes no new runs until then.")
     assert (ready.status_code, ended.status_code) == (200, 200)

@@ -57,7 +57,7 @@ async def test_all_runs_of_a_thread_share_what_they_may_cost() -> None:
         shown = (await http.get(f"{THREADS}/t")).json()
 
     assert [answer.status_code for answer in answers] == [200, 200, 402]
-    assert answers[2].json()["detail"] == ("The thread has cost 60 of its 60, and nothing is left. Begin a new thread.")
+    assert answers[2].json()["detail"] == ("The thread has cost 60 of its 60, and nothing is left. Start a new thread.")
     assert shown["budget"] == {"per": "thread", "cost": "60", "used_cost": "60", "left_cost": "0"}
 
 
@@ -167,9 +167,12 @@ def _workflow() -> Workflow:
         (lambda: Budget(cost=1), "has a cost and no prices"),
         (lambda: Budget(tokens=1, prices=A_CALL), "has prices and no cost"),
         (lambda: Budget(cost=1, prices={"small": 5}), r"The price of model 'small' is a int. Give Price\("),  # type: ignore[dict-item]
-        (lambda: Budget(cost=1, prices=5), "prices of a Budget is '5', which is no mapping. Give {'name of the model'"),  # type: ignore[arg-type]
-        (lambda: Budget(tokens=1, prices=None), "prices of a Budget is 'None', which is no mapping"),  # type: ignore[arg-type]
-        (lambda: Budget(cost=1, prices=[("small", Price(1, 2))]), "which is no mapping"),  # type: ignore[arg-type]
+        (
+            lambda: Budget(cost=1, prices=5),  # type: ignore[arg-type]
+            "prices of a Budget is '5', which is not a mapping. Give {'name of the model'",
+        ),
+        (lambda: Budget(tokens=1, prices=None), "prices of a Budget is 'None', which is not a mapping"),  # type: ignore[arg-type]
+        (lambda: Budget(cost=1, prices=[("small", Price(1, 2))]), "which is not a mapping"),  # type: ignore[arg-type]
         (lambda: Budget(cost=1, prices={7: Price(1, 2)}), "has a price of '7', which is no model's name"),  # type: ignore[dict-item]
         (lambda: Price(input=-1, output=1), "input of a Price is '-1'"),
         (

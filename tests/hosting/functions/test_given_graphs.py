@@ -97,13 +97,13 @@ def test_copies_share_agents_and_nothing_else(build: Any) -> None:
     [
         (
             letters(threading.Lock()),
-            "Workflow 'Letters' is given as one graph, and each run needs its own: attribute of executor 'counting' is "
-            "a lock, which cannot be copied. Give the function that builds the workflow: workflows=[build_review].",
+            "Workflow 'Letters' is one graph, and each run needs its own: attribute of executor 'counting' is a lock, "
+            "which cannot be copied. Give the function that builds the workflow: workflows=[build_review].",
         ),
         (
             WorkflowBuilder(name="Nobody", start_executor=scripted_agent("")).build(),
             "Workflow 'Nobody' is another graph each time it is built, so no run could continue in another process. "
-            "Give each executor an id of its own, and each agent a name.",
+            "Give each executor its own id, and each agent a name.",
         ),
     ],
 )

@@ -54,12 +54,12 @@ def other_flow() -> Workflow:
 @pytest.mark.parametrize(
     ("flow", "change", "code", "sentence"),
     [
-        (other_flow, None, "workflow_changed", "The run began with another graph of workflow 'Asking'"),
+        (other_flow, None, "workflow_changed", "The run started with another graph of workflow 'Asking'"),
         (
             asking_flow,
             (f'"framework":"{FRAMEWORK_VERSION}"', '"framework":"1.0.0"'),
             "workflow_changed",
-            "The run began with another agent-framework (1.0.0) of workflow 'Asking'",
+            "The run started with another agent-framework (1.0.0) of workflow 'Asking'",
         ),
         (asking_flow, ('"checkpoint":"{', '"checkpoint":"['), "checkpoint_not_kept", "cannot be read"),
     ],

@@ -48,7 +48,7 @@ class Broken(Agent):
 @pytest.mark.behaviour("http.local-cause")
 @pytest.mark.parametrize(
     ("environ", "told"),
-    [(LOCAL, " failed: ValueError: no such city. Its log has more"), ({}, "; its log has the cause")],
+    [(LOCAL, " failed: ValueError: no such city. The log has more"), ({}, "; the log has the cause")],
 )
 async def test_a_failed_run_carries_its_cause_on_the_local_host_alone(environ: dict[str, str], told: str) -> None:
     """In one line; whoever runs the app without a host gets our sentence, as callers on Azure do."""

@@ -66,7 +66,7 @@ async def test_whatever_the_function_meets_is_told_in_a_sentence_of_ours(direct_
     text = await tool(call="{}", client=SignalClient(direct_host.entities), context=Context())
 
     result = json.loads(json.loads(text)["content"])
-    assert result["content"][0]["text"] == "The app failed on this call; the cause is in its log."
+    assert result["content"][0]["text"] == "The app failed on this call. Its log has the cause."
     assert (result["structuredContent"], result["isError"]) == ({"code": "internal_error"}, True)
 
 
@@ -172,7 +172,7 @@ async def test_a_failed_run_is_a_tool_error_in_our_words(direct_host: DirectHost
     run_id = result["structuredContent"]["run_id"]
     assert result["isError"] is True
     assert result["content"] == [
-        {"type": "text", "text": f"Agent 'Joker' failed; its log has the cause at run {run_id}."}
+        {"type": "text", "text": f"Agent 'Joker' failed; the log has the cause at run {run_id}."}
     ]
     assert result["structuredContent"]["code"] == "run_failed"
     assert "secret" not in str(result)
@@ -460,7 +460,7 @@ async def test_the_official_client_sees_a_failed_run_as_a_tool_error(socket_host
         result = await called(client, query="fail")
 
     assert (result.is_error, structure(result)["code"]) == (True, "run_failed")
-    assert "Its log has more at run" in str(result)
+    assert "The log has more at run" in str(result)
 
 
 @pytest.mark.slow

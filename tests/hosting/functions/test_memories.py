@@ -64,7 +64,7 @@ async def test_what_a_run_forgets_is_gone(app: OwnedApp) -> None:
     again = await app.say("ann", f"forget {fact['fact_id']}")
 
     assert (said["response"], await remembered(app)) == ("told: Forgotten.", [])
-    assert again["response"] == f"told: Nothing is known under the id '{fact['fact_id']}' any more."
+    assert again["response"] == f"told: No fact has the id '{fact['fact_id']}'."
 
 
 @pytest.mark.behaviour("memory.routes")
@@ -128,7 +128,7 @@ async def test_a_memory_that_is_full_takes_nothing_more_until_something_is_forgo
 
     assert 50 < len(taken) < len(texts)
     assert (refused.status_code, refused.json()["code"]) == (409, "memory_full")
-    assert told["response"].startswith(f"told: It was not remembered: The memory has {len(taken)} facts")
+    assert told["response"].startswith(f"told: Not remembered: The memory has {len(taken)} facts")
     assert (after.status_code, len(await remembered(app))) == (201, len(taken) - 1)
 
 
@@ -159,8 +159,8 @@ async def test_a_fact_that_is_too_long_keeps_no_other_from_the_model() -> None:
             await app.ask("ann", "POST", MEMORY, json={"text": text})
         one_fits = await app.say("ann", "hello")
 
-    assert "Nothing is known" not in none_fits["response"]
-    assert "More is known of this person than there is room for here." in none_fits["response"]
+    assert "No facts are known" not in none_fits["response"]
+    assert "More facts are known about this person than fit here." in none_fits["response"]
     assert TEA in one_fits["response"]
 
 
@@ -245,7 +245,7 @@ async def test_a_client_of_embeddings_that_fails_fails_no_run(answer: Any, caplo
         said = await app.say("ann", "What does my terrier eat?")
 
     assert TERRIER in said["response"]
-    assert "The client of embeddings failed" in caplog.text
+    assert "The embedding client failed" in caplog.text
     assert "my terrier" not in caplog.text
 
 

@@ -189,8 +189,8 @@ async def test_a_failed_run_answers_a_problem_in_our_own_words(api: Api) -> None
 def told(api: Api, run_id: str) -> str:
     """The sentence of a failed run: over a socket the local host answers, which serves its developer alone."""
     if api.is_over_socket:
-        return f"Agent 'Joker' failed: RuntimeError: a secret of the model. Its log has more at run {run_id}."
-    return f"Agent 'Joker' failed; its log has the cause at run {run_id}."
+        return f"Agent 'Joker' failed: RuntimeError: a secret of the model. The log has more at run {run_id}."
+    return f"Agent 'Joker' failed; the log has the cause at run {run_id}."
 
 
 @pytest.mark.behaviour("http.failed-run")

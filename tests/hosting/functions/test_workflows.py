@@ -55,7 +55,7 @@ async def test_a_workflow_answers_what_its_executors_yield(http: httpx.AsyncClie
     unknown = [(await http.get(f"/api/workflows/Text/threads/nope{route}")).json() for route in ("", "/erasure")]
     assert [one["detail"].partition(".")[0] for one in unknown] == [
         "There is no thread 'nope' of 'text'",
-        "There is no receipt of a deletion of thread 'nope' of 'text'",
+        "There is no deletion receipt of thread 'nope' of 'text'",
     ]
 
 

@@ -132,10 +132,10 @@ def test_a_tool_s_call_has_the_arguments_that_the_model_sent_and_its_result_the_
     ("members", "says"),
     [
         ({"error": "secret"}, "The tool failed."),
-        ({"interrupted": True}, "The process ended while the tool ran. Whether it did its work is unknown."),
+        ({"interrupted": True}, "The process ended while the tool was running. It may have done its work."),
         (
             {"interrupted": True, "text": "unknown"},
-            "The process ended while the tool ran. Whether it did its work is unknown.",
+            "The process ended while the tool was running. It may have done its work.",
         ),
     ],
 )

@@ -172,7 +172,7 @@ def test_what_goes_on_has_no_end_yet_and_a_failure_says_why() -> None:
     }
 
 
-CUT_SHORT = "The attempt ended while the tool ran. Whether it did its work is unknown."
+CUT_SHORT = "The attempt ended while the tool was running. It may have done its work."
 
 
 def begins(at: float) -> ToolStarted:
@@ -209,5 +209,5 @@ def test_a_call_that_is_not_made_again_ended_with_its_attempt() -> None:
     failed = Failed(at=44.0, run_id="r", entry={}, code="run_crashed", detail="It crashed.")
 
     (told,) = calls_of(begins(4.0), claimed(44.0, 2), unknown, completed(48.0))
-    assert told == (4.0, 44.0, "The process ended while the tool ran. Whether it did its work is unknown.")
+    assert told == (4.0, 44.0, "The process ended while the tool was running. It may have done its work.")
     assert calls_of(begins(4.0), failed) == [(4.0, 44.0, CUT_SHORT)]

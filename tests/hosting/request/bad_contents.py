@@ -30,9 +30,9 @@ BAD_CONTENTS = {
     "no base64": bad_content(
         "contents[1].uri is not valid base64", {"$type": "data", "uri": "data:image/png;base64,%"}
     ),
-    "a picture that says it is another": bad_content("its data URI says another", picture(mediaType="image/gif")),
+    "a picture that says it is another": bad_content("its data URI has another type", picture(mediaType="image/gif")),
     "a document called a picture": bad_content(
-        "its data URI says another", picture(uri="data:application/pdf;base64,aGk=", mediaType="image/png")
+        "its data URI has another type", picture(uri="data:application/pdf;base64,aGk=", mediaType="image/png")
     ),
     "a blank name": bad_content("contents[1].name must be a string that is not blank", picture(name=" ")),
     "a name of 256 characters": bad_content("contents[1].name has more than 255 characters", picture(name="n" * 256)),
@@ -46,7 +46,7 @@ BAD_CONTENTS = {
         "contents[1] is hostedFile", {"$type": "hostedFile", "fileId": "f"}, "unsupported_content"
     ),
     "a document by reference": bad_content(
-        "only pictures are taken by reference",
+        "only pictures may be sent by reference",
         {"$type": "uri", "uri": "https://example.com/a.pdf", "mediaType": "application/pdf"},
         "unsupported_content",
     ),

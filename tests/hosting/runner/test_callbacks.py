@@ -315,7 +315,7 @@ async def test_an_agents_own_callback_goes_before_the_apps() -> None:
 @pytest.mark.parametrize("callback", [print, OnlyEnds, "callback"])
 def test_what_is_no_callback_is_refused(callback: Any) -> None:
     """A class, too: an instance is wanted."""
-    with pytest.raises(ConfigurationError, match="is no callback"):
+    with pytest.raises(ConfigurationError, match="is not a callback"):
         app_of(scripted_agent("Joker"), default_callback=callback)
 
 

@@ -37,7 +37,7 @@ pytestmark = pytest.mark.slow
 
 GUARD_SECONDS = 30.0
 PLAN = (("price",), "done")
-UNKNOWN = "broke during this call. Whether the tool did its work is unknown, and it is not called again."
+UNKNOWN = "broke during this call. The tool may have done its work, and is not called again."
 KINDS = ["http", "sessions", "stdio"]
 
 

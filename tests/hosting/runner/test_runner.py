@@ -152,7 +152,7 @@ async def test_an_agent_that_raises_breaks_its_run_and_nothing_else(
     assert isinstance(outcome, AgentFailure)
     assert (outcome.error.code, outcome.error.detail) == (
         "run_failed",
-        "Agent 'Joker' failed; its log has the cause at run r-1.",
+        "Agent 'Joker' failed; the log has the cause at run r-1.",
     )
     assert type(raised).__name__ in caplog.text
     assert text_of(after) == "echo: hi"

@@ -125,5 +125,5 @@ async def test_the_current_call_is_known_to_tools_alone() -> None:
     """Elsewhere it says so."""
     from hosting.tools import current
 
-    with pytest.raises(LookupError, match="is for tools"):
+    with pytest.raises(LookupError, match="works only inside a tool call"):
         current()

@@ -107,8 +107,8 @@ async def test_a_run_past_its_time_says_that_its_tool_still_works(
     assert isinstance(outcome, AgentFailure)
     assert (outcome.error.code, gate.inside) == ("run_timed_out", 1)
     assert warnings(caplog) == [
-        "Run r-1 of agent Joker was stopped and 1 of its synchronous tools still work: no thread can be stopped, "
-        "so they end by themselves and their results are dropped."
+        "Run r-1 of agent Joker was stopped, and 1 of its synchronous tools still run: threads cannot be stopped. "
+        "Their results are dropped."
     ]
 
 

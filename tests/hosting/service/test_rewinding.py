@@ -83,5 +83,5 @@ async def test_a_run_that_is_not_there_is_not_gone_back_to(world: World) -> None
     """It is named as one."""
     await spoken(world)
 
-    with pytest.raises(RunNotNewestError, match="not there any more"):
+    with pytest.raises(RunNotNewestError, match="no longer exists"):
         await world.process().services.rewinding.before(ORIGIN, "nobody", [], 1.0, world.process().engine)

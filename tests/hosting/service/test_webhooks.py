@@ -182,8 +182,8 @@ REFUSED = [
 ADVISED = {
     f"https://example.com/{'a' * 2048}": "It has 2,068 characters. Name one of at most 2,048.",
     "https://b\u00fccher.example/": "Write its host as xn--...",
-    "https://user:word@example.com/": "Leave the user before its host out",
-    "https://example.com?x=1": "Write a / behind its host.",
+    "https://user:word@example.com/": "Leave out the user before the host",
+    "https://example.com?x=1": "Write a / after the host.",
     "https://2130706433/": "Name an https address at a host with a name and a dot",
     "https://example.com:0/": "Name a port from 1 to 65535.",
     "https://example.com:65536/": "Name a port from 1 to 65535.",

@@ -89,8 +89,8 @@ def test_on_azure_an_account_that_is_not_set_up_is_refused(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("chosen", "environ", "text"),
     [
-        ("tables", {"AzureWebJobsStorage": "nonsense"}, "no connection string of a storage account"),
-        ("redis://127.0.0.1:port", {}, "AGENT_LOG is no address of a Redis server"),
+        ("tables", {"AzureWebJobsStorage": "nonsense"}, "not a connection string of a storage account"),
+        ("redis://127.0.0.1:port", {}, "AGENT_LOG is not the address of a Redis server"),
     ],
 )
 def test_an_address_that_is_none_is_refused(chosen: str, environ: dict[str, str], text: str, tmp_path: Path) -> None:

@@ -44,10 +44,13 @@ async def test_the_tables_are_in_the_account_that_the_host_uses(environ: dict[st
     [
         ({}, r"TEST is 'tables', and no storage account is set up for it\. Set AzureWebJobsStorage to a connection"),
         ({"AzureWebJobsStorage__blobServiceUri": "https://shop.blob.core.windows.net"}, "no storage account is set up"),
-        ({"AzureWebJobsStorage": "nonsense"}, "AzureWebJobsStorage is no connection string of a storage account: "),
-        ({"AzureWebJobsStorage": "TableEndpoint=https://tables.shop"}, "no connection string of a storage account: "),
+        ({"AzureWebJobsStorage": "nonsense"}, "AzureWebJobsStorage is not a connection string of a storage account: "),
+        (
+            {"AzureWebJobsStorage": "TableEndpoint=https://tables.shop"},
+            "not a connection string of a storage account: ",
+        ),
         ({"AzureWebJobsStorage__tableServiceUri": "http://shop"}, "AzureWebJobsStorage__tableServiceUri is 'http://sh"),
-        ({"AzureWebJobsStorage__tableServiceUri": "shop.table"}, "An identity is shown over https alone"),
+        ({"AzureWebJobsStorage__tableServiceUri": "shop.table"}, "Identities need https"),
     ],
 )
 def test_settings_that_lead_to_no_tables_are_refused_at_start_up(environ: dict[str, str], text: str) -> None:

@@ -545,7 +545,7 @@ NO_TASK = "There is no task 'x'. Send an id that this agent gave."
         ),
         ("ListTasks", {"status": "RUNNING"}, -32602, "status is 'RUNNING'. Send one of TASK_STATE_SUBMITTED"),
         ("ListTasks", {"pageSize": 101}, -32602, "pageSize is 101. Send a whole number from 1 to 100."),
-        ("ListTasks", {"pageToken": "x"}, -32602, "pageToken is 'x'. Send the nextPageToken of the page before."),
+        ("ListTasks", {"pageToken": "x"}, -32602, "pageToken is 'x'. Send the nextPageToken of the last page."),
         ("ListTasks", {"historyLength": -1}, -32602, "historyLength is -1."),
         ("ListTasks", {"statusTimestampAfter": "now"}, -32602, "statusTimestampAfter is 'now'."),
     ],
