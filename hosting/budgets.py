@@ -35,10 +35,10 @@ _UNIT = 10**12
 
 
 class BudgetState(TypedDict):
-    """A budget of so many tokens, or of so much money, for each `per`: what is used of it, and what is left.
+    """The state of a budget: its limit in tokens or money for each `per`, the amounts used and left.
 
-    Where it is of no one run or thread, what is used and left is missing. Money is a decimal number as text, in the
-    unit of the app's own prices. That of an owner's day renews at `renews_at` (RFC 3339, UTC).
+    The amounts used and left are missing if the answer is not about one run or thread. Money is a decimal number as
+    text, in the unit of the app's own prices. The budget of an owner's day renews at `renews_at` (RFC 3339, UTC).
     """
 
     per: Per

@@ -1,4 +1,4 @@
-"""Everything this library refuses or reports: one class each, with its stable code, its HTTP status and what it means.
+"""All errors of this library: a class for each, with its stable code, its HTTP status and its meaning.
 
 docs/reference/http-errors.md lists the codes and statuses for callers; a test compares the two.
 """
@@ -11,7 +11,7 @@ from hosting.start_up import CODE
 
 
 class HostingError(Exception):
-    """A refusal that a caller may read: `detail` has what was wrong, with the value, and what to do.
+    """A refusal that a caller may read: `detail` names the fault, the value and the remedy.
 
     `thread_id` is the thread that the request named, once known, and `run_id` a run of it that is in the way, to be
     read at `run_url`. A store wants no call for `retry_after_seconds`. `budget` and `limit` say how one used up stands.
@@ -38,7 +38,7 @@ class ConfigurationError(HostingError, code=CODE):
 
 
 class RequestError(HostingError):
-    """Why a request is not served."""
+    """The request is refused."""
 
 
 class InvalidJsonError(RequestError, code="invalid_json", status=400):
@@ -58,31 +58,31 @@ class InvalidFieldError(RequestError, code="invalid_field", status=400):
 
 
 class UnknownFieldError(RequestError, code="unknown_field", status=400):
-    """A field that the contract does not know; the nearest known one is named."""
+    """The request has an unknown field. The refusal names the most similar known field."""
 
 
 class UnsupportedContentError(RequestError, code="unsupported_content", status=400):
-    """A content that the agent's model does not take."""
+    """The agent's model does not accept a content."""
 
 
 class MissingMessageError(RequestError, code="missing_message", status=400):
-    """There is no message, or only blanks."""
+    """The message is missing or blank."""
 
 
 class InvalidThreadIdError(RequestError, code="invalid_thread_id", status=400):
-    """A thread id outside the one alphabet, or too long for the engine."""
+    """The thread id is too long, or has characters other than letters, digits and . _ ~ -."""
 
 
 class ConflictingThreadIdsError(RequestError, code="conflicting_thread_ids", status=400):
-    """Two different thread ids in one request."""
+    """The request has two different thread ids."""
 
 
 class InvalidWaitError(RequestError, code="invalid_wait", status=400):
-    """A wait preference that is neither true nor false nor a number of seconds."""
+    """The wait preference is neither true nor false nor a number of seconds."""
 
 
 class InvalidIdempotencyKeyError(RequestError, code="invalid_idempotency_key", status=400):
-    """An Idempotency-Key that is empty, too long or not visible ASCII."""
+    """The Idempotency-Key is empty, too long or not visible ASCII."""
 
 
 class IdempotencyKeyReusedError(RequestError, code="idempotency_key_reused", status=409):
@@ -90,7 +90,7 @@ class IdempotencyKeyReusedError(RequestError, code="idempotency_key_reused", sta
 
 
 class RunIdReusedError(RequestError, code="run_id_reused", status=409):
-    """An orchestration or a signal brought another request under the id of a run that the thread has."""
+    """An orchestration or a signal sent another request with the id of an existing run."""
 
 
 class BodyTooLargeError(RequestError, code="body_too_large", status=413):
@@ -102,87 +102,87 @@ class ContentTooLargeError(RequestError, code="content_too_large", status=413):
 
 
 class UnsupportedMediaTypeError(RequestError, code="unsupported_media_type", status=415):
-    """A media type that is neither JSON nor text, a compressed body, or a charset other than UTF-8."""
+    """The body is neither JSON nor text, is compressed, or is not UTF-8."""
 
 
 class UnauthorizedError(RequestError, code="unauthorized", status=401):
-    """The request does not name who sends it, or its proof does not hold."""
+    """The request is not signed in, or its credentials are not valid."""
 
 
 class IdentityUnavailableError(RequestError, code="identity_unavailable", status=503):
-    """Who sends the request cannot be checked at present: the issuer's keys cannot be fetched."""
+    """The caller cannot be checked now: the issuer's keys cannot be fetched."""
 
 
 class ForbiddenError(RequestError, code="forbidden", status=403):
-    """The caller may not do this: another's thread is shared with them for less, or they are no administrator."""
+    """The caller may not do this: the thread is shared for less, or the route is for administrators."""
 
 
 class CrossSiteError(RequestError, code="cross_site", status=403):
-    """A page of another site sent a form's request, which browsers send for any page and with a sign-in's cookies."""
+    """A page of another site sent this request as a form, which browsers allow with the cookies of the sign-in."""
 
 
 class UnknownAgentError(RequestError, code="unknown_agent", status=404):
-    """No agent of that name is registered, or it has no HTTP endpoint."""
+    """There is no agent of this name, or it has no HTTP endpoint."""
 
 
 class MethodNotAllowedError(RequestError, code="method_not_allowed", status=405):
-    """The route exists, but not for this verb."""
+    """The route exists, but not with this method."""
 
 
 class UnknownRouteError(RequestError, code="unknown_route", status=404):
-    """The app has no such route for this verb, below those of agents or workflows."""
+    """The app has no route with this path and method."""
 
 
 class UnknownRunError(RequestError, code="unknown_run", status=404):
-    """No run of that id on that thread of that agent."""
+    """The thread has no run with this id."""
 
 
 class UnknownThreadError(RequestError, code="unknown_thread", status=404):
-    """No conversation of that id with that agent."""
+    """The agent has no thread with this id."""
 
 
 class UnknownDeliveryError(RequestError, code="unknown_delivery", status=404):
-    """No webhook of that receiver was sent for the run."""
+    """The run sent no webhook to this receiver."""
 
 
 class UnknownGrantError(RequestError, code="unknown_grant", status=404):
-    """No thread is shared with the caller under this grant: it never was, was withdrawn, or is somebody else's."""
+    """The grant does not exist, was withdrawn, or is for another person."""
 
 
 class TooManyGrantsError(RequestError, code="too_many_grants", status=409):
-    """The thread is shared with as many as it can be."""
+    """The thread is shared with as many people as allowed."""
 
 
 class UnknownOrchestrationError(RequestError, code="unknown_orchestration", status=404):
-    """No orchestration of that id, or it was not started for the caller."""
+    """There is no orchestration with this id, or it was not started for the caller."""
 
 
 class UnknownScheduleError(RequestError, code="unknown_schedule", status=404):
-    """The agent has no such schedule of the caller."""
+    """The caller has no schedule with this id."""
 
 
 class TooManySchedulesError(RequestError, code="too_many_schedules", status=409):
-    """The caller has as many schedules with the agent as one may have."""
+    """The caller has as many schedules with the agent as allowed."""
 
 
 class UnknownFactError(RequestError, code="unknown_fact", status=404):
-    """The agent knows nothing of the caller under this id."""
+    """The agent has no fact about the caller with this id."""
 
 
 class MemoryFullError(RequestError, code="memory_full", status=409):
-    """The agent's memory of the caller has as many facts as it can hold."""
+    """The agent's memory of the caller is full."""
 
 
 class UnknownApprovalError(RequestError, code="unknown_approval", status=404):
-    """No tool call of the thread waits, or waited, under this approval id."""
+    """The thread has no approval with this id."""
 
 
 class ApprovalAnsweredError(RequestError, code="approval_answered", status=409):
-    """Somebody else has answered the approval."""
+    """The approval was answered before."""
 
 
 class ApprovalExpiredError(RequestError, code="approval_expired", status=410):
-    """The approval came too late: its time passed, or the thread was reset or continued without it."""
+    """The approval is too late: it expired, or the thread was reset or continued without it."""
 
 
 class ThreadDeletedError(RequestError, code="thread_deleted", status=410):
@@ -190,23 +190,23 @@ class ThreadDeletedError(RequestError, code="thread_deleted", status=410):
 
 
 class ThreadDeletingError(RequestError, code="thread_deleting", status=409):
-    """The thread is being deleted; it takes new runs when that is done."""
+    """The thread is being deleted. It takes new runs after that."""
 
 
 class ThreadChangedError(RequestError, code="thread_changed", status=409):
-    """The thread is not as it must be to be handed over: it is at work, continued meanwhile, or its id is taken."""
+    """The thread cannot be assigned: it has open runs, it has changed, or the owner has a thread with its id."""
 
 
 class ThreadExistsError(RequestError, code="thread_exists", status=409):
-    """The id that a fork is to have is another thread's."""
+    """Another thread has the id for the fork."""
 
 
 class ForkRefusedError(RequestError, code="fork_refused", status=409):
-    """The thread cannot be forked: it is a workflow's."""
+    """Threads of workflows cannot be forked."""
 
 
 class ThreadBusyError(RequestError, code="thread_busy", status=409):
-    """A run of the thread has not ended, and the request was not to be queued behind it."""
+    """A run of the thread is in progress, and the request asked not to wait for it."""
 
     def __init__(self, detail: str, *, run_id: str | None = None) -> None:
         super().__init__(detail)
@@ -214,11 +214,11 @@ class ThreadBusyError(RequestError, code="thread_busy", status=409):
 
 
 class TooManyRunsError(RequestError, code="too_many_runs", status=429):
-    """As many runs of the thread as may wait have not ended."""
+    """The thread has as many unfinished runs as allowed."""
 
 
 class LimitExceededError(RequestError, code="limit_exceeded", status=429):
-    """The caller has sent or used as much in a minute as the agent takes, or it is at work on all it may at once."""
+    """The caller has reached the agent's limit per minute, or the agent its limit of runs at once."""
 
     def __init__(self, detail: str, limit: dict[str, Any], retry_after_seconds: float) -> None:
         super().__init__(detail, retry_after_seconds)
@@ -226,35 +226,35 @@ class LimitExceededError(RequestError, code="limit_exceeded", status=429):
 
 
 class ShuttingDownError(RequestError, code="shutting_down", status=503):
-    """The process is about to end and takes no new runs."""
+    """This process is about to end and takes no new runs."""
 
 
 class AgentsBlockedError(RequestError, code="agents_blocked", status=503):
-    """Some code blocks the loop on which all agents run, for longer than `AGENT_BLOCKED_SECONDS`."""
+    """Code has blocked the agents' event loop for longer than `AGENT_BLOCKED_SECONDS`."""
 
 
 class ArchiveIncompleteError(RequestError, code="archive_incomplete", status=503):
-    """The archive does not have what a thread's document counts as archived."""
+    """The archive lacks entries that the thread's document counts as archived."""
 
 
 class NewerVersionError(RequestError, code="newer_version", status=503):
-    """A newer version of this code wrote what was read; this one must not decide on it."""
+    """A newer version of this app wrote the data; this version must not change it."""
 
 
 class EngineUnavailableError(RequestError, code="engine_unavailable", status=503):
-    """The durable engine could not be reached; what was requested may or may not happen."""
+    """The durable engine could not be reached; the request may or may not be carried out."""
 
 
 class StoresDifferError(RequestError, code="stores_differ", status=503):
-    """Instances of one app have threads in different stores; only `health/ready` says so."""
+    """Instances of the app keep their threads in different stores; only `health/ready` reports it."""
 
 
 class InternalError(RequestError, code="internal_error", status=500):
-    """A defect of ours; nothing of the cause leaves the process."""
+    """A defect of the app; only its log has the cause."""
 
 
 class StoreUnavailableError(HostingError, status=503):
-    """A store could not be reached, or throttles: what it holds is as it was.
+    """A store could not be reached, or throttles; its data is unchanged.
 
     `retry_after_seconds` is the pause that the store requested, if it did.
     """
@@ -272,19 +272,19 @@ class LogUnavailableError(StoreUnavailableError, code="log_unavailable", status=
 
 
 class ArchiveUnavailableError(StoreUnavailableError, code="archive_unavailable", status=503):
-    """The archive of threads could not be reached; what it holds is as it was."""
+    """The archive of threads could not be reached; its data is unchanged."""
 
     sentence = "The archive, which holds the older part of this thread, cannot be reached. Try again."
 
 
 class AttachmentsUnavailableError(StoreUnavailableError, code="attachments_unavailable", status=503):
-    """The store of attachments could not be reached; what it holds is as it was."""
+    """The store of attachments could not be reached; its data is unchanged."""
 
     sentence = "The store of this thread's pictures and files cannot be reached. Try again."
 
 
 class RunNotNewestError(HostingError, code="run_not_newest", status=409):
-    """The request continues a run after which the thread has another one already; only wires know such requests."""
+    """A later run of the thread already continues this run; only the other protocols have this error."""
 
 
 REQUEST_ERRORS: tuple[type[HostingError], ...] = (
@@ -294,27 +294,27 @@ REQUEST_ERRORS: tuple[type[HostingError], ...] = (
 
 
 class RunError(HostingError):
-    """Why a run ended without an answer. The code is kept with the run."""
+    """A run ended without an answer. The code is stored with the run."""
 
 
 class RunFailedError(RunError, code="run_failed", status=500):
-    """The agent raised; the cause is in the log under the run id."""
+    """The agent raised an exception; the log has it under the run id."""
 
 
 class RunCrashedError(RunError, code="run_crashed", status=500):
-    """Every attempt took its process down."""
+    """Every attempt ended its process."""
 
 
 class RunInterruptedError(RunError, code="run_interrupted", status=500):
-    """The process ended while a tool ran that is called at most once."""
+    """The process ended while a tool was running that is called at most once."""
 
 
 class RunDivergedError(RunError, code="run_diverged", status=500):
-    """A later attempt did not do what an earlier one had recorded; nothing was done again."""
+    """A later attempt took other steps than the recorded attempt; no step was repeated."""
 
 
 class RunLostError(RunError, code="run_lost", status=500):
-    """The run is past its deadline and its holder is gone, or it was queued for too long."""
+    """The run passed its deadline and its process is gone, or it was queued for too long."""
 
 
 class UnreadableStateError(RunError, code="unreadable_state", status=500):
@@ -327,43 +327,43 @@ class UnreadableStateError(RunError, code="unreadable_state", status=500):
 
 
 class UnstorableAnswerError(RunError, code="unstorable_answer", status=500):
-    """The agent's answer, a step of its run, or its session state, cannot be kept as JSON."""
+    """The agent's answer, a step of its run, or its session state cannot be stored as JSON."""
 
 
 class InvalidOutputError(RunError, code="invalid_output", status=500):
-    """The answer is not what `response_format` wanted."""
+    """The answer does not fit `response_format`."""
 
 
 class NoAnswerError(RunError, code="no_answer", status=422):
-    """The agent ended its run without an answer, as a middleware does that raises `MiddlewareTermination`."""
+    """The agent ended its run without an answer, for example by `MiddlewareTermination`."""
 
 
 class InvalidInputError(RunError, code="invalid_input", status=400):
-    """What a workflow is given is not what its start executor takes; nothing of it was run."""
+    """The workflow's start executor does not accept the input; the workflow did not run."""
 
 
 class WorkflowChangedError(RunError, code="workflow_changed", status=409):
-    """The run began with another graph, or another version of agent-framework; finish it where it began."""
+    """The run started with another graph or another version of agent-framework; finish it where it started."""
 
 
 class CheckpointNotKeptError(RunError, code="checkpoint_not_kept", status=500):
-    """A workflow's state after a superstep cannot be kept, so that its run went no further."""
+    """The workflow's state after a superstep cannot be stored, so its run ended."""
 
 
 class ThreadFullError(RunError, code="thread_full", status=409):
-    """The document has no room for the request, and the archive made none; the agent was not run."""
+    """The thread's document is full, and the archive took no entries; the agent did not run."""
 
 
 class ApprovalsPendingError(RunError, code="approvals_pending", status=409):
-    """The thread waits for somebody's approval of tool calls and takes no message before; the agent was not run."""
+    """The thread waits for the approval of tool calls; the agent did not run."""
 
 
 class ApprovalsVoidError(RunError, code="approvals_void", status=409):
-    """The thread does not wait for the decisions that the run brings; the agent was not run."""
+    """The thread does not wait for these decisions; the agent did not run."""
 
 
 class AnswerTooLargeError(RunError, code="answer_too_large", status=500):
-    """The answer alone is larger than a conversation may be, and the log could not take it either."""
+    """The answer is larger than a conversation may be, and too large for the log."""
 
 
 class RunTimedOutError(RunError, code="run_timed_out", status=504):
@@ -375,15 +375,15 @@ class RunCancelledError(RunError, code="run_cancelled", status=409):
 
 
 class RunSupersededError(RunError, code="run_superseded", status=409):
-    """A later request interrupted the run; the conversation keeps its text until then."""
+    """A later request interrupted the run; the conversation keeps the text up to then."""
 
 
 class RunRolledBackError(RunError, code="run_rolled_back", status=409):
-    """A later request took the run back; the conversation keeps nothing of it."""
+    """A later request replaced the run; the conversation keeps nothing of it."""
 
 
 class BudgetExceededError(RunError, code="budget_exceeded", status=402):
-    """The run, or its thread, has used up its budget; what the run did until then is kept."""
+    """The run or its thread has used up its budget; the steps up to then are kept."""
 
     def __init__(self, detail: str, budget: dict[str, Any] | None = None) -> None:
         super().__init__(detail)
@@ -391,7 +391,7 @@ class BudgetExceededError(RunError, code="budget_exceeded", status=402):
 
 
 class UnpricedModelError(RunError, code="unpriced_model", status=500):
-    """A model answered, or was to be called, that has no price, and its agent has a budget of money."""
+    """The agent has a budget of money, and its model has no price."""
 
 
 RUN_ERRORS: tuple[type[HostingError], ...] = tuple(RunError.__subclasses__())

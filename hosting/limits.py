@@ -18,9 +18,9 @@ _MOST = {"requests_per_minute": 1_000_000, "tokens_per_minute": 1_000_000_000, "
 
 
 class LimitState(TypedDict):
-    """What a limit allows, `most`, and what is `left`.
+    """A limit: the amount that it allows, `most`, and the amount `left`.
 
-    It is of a caller's `requests` or `tokens` in a minute, or of `runs` at once.
+    It counts a caller's `requests` or `tokens` in a minute, or the agent's `runs` at once.
     """
 
     of: Literal["requests", "tokens", "runs"]

@@ -119,14 +119,14 @@ def _input_of(name: str, workflow: Workflow) -> WorkflowInput:
 
 
 class GraphExecutor(TypedDict):
-    """An executor of a workflow: `code` of its author's, an agent, or another workflow."""
+    """An executor of a workflow: the author's own `code`, an agent, or another workflow."""
 
     id: str
     kind: Literal["agent", "workflow", "code"]
 
 
 class GraphEdge(TypedDict):
-    """Where the messages of an executor go: to all of a fan-out, to one of a switch, where a condition lets them."""
+    """A connection for messages between two executors: to all (fan-out), to one (switch), or on a condition."""
 
     source: str
     target: str
@@ -134,7 +134,7 @@ class GraphEdge(TypedDict):
 
 
 class WorkflowGraph(TypedDict):
-    """The executors of a workflow, and how they are connected; `start` takes what the workflow is given."""
+    """The executors of a workflow and their connections; `start` receives the input."""
 
     start: str
     executors: list[GraphExecutor]

@@ -1,4 +1,4 @@
-"""The JSON bodies of HTTP responses, as types: replies are built of them, and the OpenAPI document is made from them.
+"""The JSON bodies of HTTP responses, as types for replies and for the OpenAPI document.
 
 A member that may be missing is `NotRequired`; one that is always there and may be null says so. Clients must take
 members that they do not know. The first line of a body describes it in the document. What a run ended in is in
@@ -17,27 +17,27 @@ from hosting.workflows import WorkflowGraph
 
 
 class ApprovalList(ThreadIds):
-    """What a thread waits for now."""
+    """One approval that a thread waits for."""
 
     approvals: list[Approval]
 
 
 class WaitingApproval(Approval, ThreadIds):
-    """The same, with its agent and thread; `kind` says whether that is an agent or a workflow."""
+    """One approval with its agent or workflow (`kind`) and thread."""
 
     agent: str
     kind: Literal["agent", "workflow"]
 
 
 class WaitingApprovals(TypedDict):
-    """What the caller's threads wait for, with whichever agent; `next_cursor` asks for the next ones."""
+    """The approvals that the caller's threads wait for, of all agents; `next_cursor` reads the next page."""
 
     approvals: list[WaitingApproval]
     next_cursor: str | None
 
 
 class AnsweredApproval(ThreadIds):
-    """An answer was recorded; the thread continues when those that are left are answered too."""
+    """The answer is recorded. The thread continues after the last answer."""
 
     status: Literal["answered"]
     id: str
@@ -46,7 +46,7 @@ class AnsweredApproval(ThreadIds):
 
 
 class PendingRun(RunIds):
-    """A run that has not ended; its end will be at `Location`. `budget` is as in its end."""
+    """A run in progress; `Location` is its URL."""
 
     status: OpenStatus
     response: str
@@ -55,15 +55,15 @@ class PendingRun(RunIds):
 
 
 class RunState(RunIds):
-    """How a run stands after somebody asked to cancel it."""
+    """The status of a run after a request to cancel it."""
 
     status: RunStatus
 
 
 class ListedRun(TypedDict):
-    """One run of a thread; times are RFC 3339. `code` where it ended without an answer, `cost` where it has any.
+    """One run of a thread. Times are RFC 3339; `code` is set if the run has no answer, `cost` if it has a cost.
 
-    `incomplete` is there, and true, where the answer is no whole one.
+    `incomplete` is set, and true, if the answer is incomplete.
     """
 
     run_id: str
@@ -79,13 +79,13 @@ class ListedRun(TypedDict):
 
 
 class RunList(TypedDict):
-    """A thread's newest runs, the newest first."""
+    """A thread's runs, newest first."""
 
     runs: list[ListedRun]
 
 
 class ListedAgent(TypedDict):
-    """One agent and its doors; null where it has none. `example` is a message to begin with."""
+    """One agent with its URLs, null if it has none; `example` is a first message."""
 
     name: str
     description: str
@@ -100,9 +100,9 @@ class ListedAgent(TypedDict):
 
 
 class AgentList(TypedDict):
-    """The app's agents. `workflows_url` lists its workflows; null where it has none.
+    """The app's agents; `workflows_url` is null if the app has no workflows.
 
-    `operations_url` says what they are at; null for who may not know.
+    `operations_url` is null unless the caller is an administrator.
     """
 
     agents: list[ListedAgent]
@@ -111,7 +111,7 @@ class AgentList(TypedDict):
 
 
 class ListedWorkflow(ListedAgent):
-    """One workflow and its doors; `input_schema` is the JSON Schema of what it takes as `input`."""
+    """One workflow with its URLs; `input_schema` is the JSON Schema of its `input`."""
 
     input_schema: dict[str, Any]
     graph: WorkflowGraph
@@ -124,7 +124,7 @@ class WorkflowList(TypedDict):
 
 
 class ListedThread(ThreadIds):
-    """One thread and the time of its last change (RFC 3339); by change, with its first message's beginning too."""
+    """One thread and the time of its last change (RFC 3339); sorted by change also the start of its first message."""
 
     updated_at: str
     title: NotRequired[str]
@@ -132,30 +132,30 @@ class ListedThread(ThreadIds):
 
 
 class ThreadPage(TypedDict):
-    """A page of threads, in the store's order or by change; `next_cursor` asks for the next one."""
+    """A page of threads, in the store's order or by change; `next_cursor` reads the next page."""
 
     threads: list[ListedThread]
     next_cursor: str | None
 
 
 class ForkedFrom(ThreadIds):
-    """The thread of which this one has the first `entries`: it was its, and need not be there any more."""
+    """The thread that this one was forked from, with the first `entries`; it may be deleted."""
 
     entries: int
 
 
 class Fork(ThreadIds):
-    """A thread that begins with what another one says."""
+    """A new thread that starts with the entries of another one."""
 
     agent: str
     forked_from: ForkedFrom
 
 
 class Thread(ThreadIds):
-    """What one thread is; times are RFC 3339, `usage` is that of all its runs.
+    """One thread. Times are RFC 3339; `usage` is the sum of all its runs.
 
-    `budget` is how that of the thread stands, or of its owner's day, where its agent has one, and `cost` is of all its
-    runs; `forked_from` is of a fork alone.
+    `budget` is the state of the thread's budget or of its owner's day, if its agent has one; `cost` is the sum of
+    all its runs; only forks have `forked_from`.
     """
 
     agent: str
@@ -172,16 +172,16 @@ class Thread(ThreadIds):
 
 
 class AgentBudget(TypedDict):
-    """How an agent's budget stands: what is left of the caller's day, or what each run or thread may use."""
+    """An agent's budget: the rest of the caller's day, or the limit of each run or thread."""
 
     agent: str
     budget: BudgetState | None
 
 
 class ShownEntry(TypedDict):
-    """One entry of a conversation; its messages in the form in which they are stored.
+    """One entry of a conversation, with its messages as stored.
 
-    `incomplete` is there, and true, with a `finish_reason` by which an answer is no whole one.
+    `incomplete` is set, and true, with a `finish_reason` that means an incomplete answer.
     """
 
     position: int
@@ -198,14 +198,14 @@ class ShownEntry(TypedDict):
 
 
 class Messages(ThreadIds):
-    """A part of a conversation, and whether there is more of it in the direction that was asked for."""
+    """A page of a conversation; `has_more` says whether more entries follow in this direction."""
 
     entries: list[ShownEntry]
     has_more: bool
 
 
 class ShownTry(TypedDict):
-    """One try of a delivery (RFC 3339): the receiver's status, or in a word why there was none."""
+    """One try of a delivery: its time (RFC 3339), and the receiver's status or the problem."""
 
     at: str
     status: int | None
@@ -213,9 +213,9 @@ class ShownTry(TypedDict):
 
 
 class ShownDelivery(RunIds):
-    """What came of notifying one receiver of one run's end; of the webhook's address only the host.
+    """The delivery of one run's end to one receiver; the address is shown as its host only.
 
-    `next_try_at`: from then on one that waits is due for its next try, if nobody is at it; null for the others.
+    `next_try_at` is the earliest time of the next try, null if there is none.
     """
 
     owner: str
@@ -228,7 +228,7 @@ class ShownDelivery(RunIds):
 
 
 class ExportedRun(TypedDict):
-    """All that the thread's log holds of one run."""
+    """One run with all its events in the thread's log."""
 
     accepted: dict[str, Any]
     attempts: int
@@ -238,7 +238,7 @@ class ExportedRun(TypedDict):
 
 
 class ExportedAttachment(TypedDict):
-    """A large content of a thread, to which the stored document refers by its hash."""
+    """A large content of a thread; the stored document refers to it by its hash."""
 
     sha256: str
     size_bytes: int
@@ -246,15 +246,14 @@ class ExportedAttachment(TypedDict):
 
 
 class ExportedReceiver(TypedDict):
-    """A receiver that a caller named of one of the thread's tasks, without what it knows the sender by."""
+    """A receiver of one of the thread's tasks, without its secrets."""
 
     id: str
     url: str
 
 
 class StoredThread(TypedDict):
-    """What is kept about a thread: its metadata, the stored document as it is, what it refers to, its runs, what came
-    of their webhooks, and the receivers of its tasks."""
+    """Everything stored about a thread: metadata, the stored document, attachments, runs, deliveries and receivers."""
 
     metadata: dict[str, str]
     conversation: Any
@@ -265,14 +264,14 @@ class StoredThread(TypedDict):
 
 
 class Export(ThreadIds, StoredThread):
-    """Everything that is kept about a thread, and when it was read."""
+    """Everything stored about a thread, and when it was read."""
 
     agent: str
     exported_at: str
 
 
 class ErasedInstance(TypedDict):
-    """A durable instance that carried messages of a deleted thread, and what became of it."""
+    """A durable instance that held messages of a deleted thread, and whether it was deleted."""
 
     id: str
     outcome: Literal["pending", "deleted", "running", "missing"]
@@ -300,14 +299,14 @@ class Erasure(ThreadIds):
 
 
 class DeletionUnderWay(ThreadIds):
-    """A deletion that is not done yet."""
+    """A deletion in progress."""
 
     status: Literal["accepted"]
     operation: Literal["delete"]
 
 
 class ShownGrant(TypedDict):
-    """With whom a thread is shared, and for what; `url` is where they find it, `granted_at` RFC 3339."""
+    """A person with access to a thread; `url` is the thread's URL for that person, `granted_at` is RFC 3339."""
 
     grant: str
     issuer: str
@@ -318,13 +317,13 @@ class ShownGrant(TypedDict):
 
 
 class GrantList(ThreadIds):
-    """With whom a thread is shared, the first grant first."""
+    """The people with access to a thread, the first grant first."""
 
     grants: list[ShownGrant]
 
 
 class OrchestrationState(TypedDict):
-    """How an orchestration stands. `status` is the engine's word; `output` is there once it has completed."""
+    """The state of an orchestration. `status` is the engine's; `output` is set when it has completed."""
 
     id: str
     status: str
@@ -333,7 +332,7 @@ class OrchestrationState(TypedDict):
 
 
 class StreamMessage(TypedDict):
-    """One event of a run, as its stream has it. `id` is null for what is in no log by itself."""
+    """One event of a run, as in its stream. `id` is null for events that are not stored."""
 
     id: str | None
     event: str
@@ -350,7 +349,7 @@ class HealthyAgent(TypedDict):
 
 
 class Health(TypedDict):
-    """The app runs; its agents are listed where `health_lists_agents` says so."""
+    """The app is running; its agents are listed if `health_lists_agents` is set."""
 
     status: Literal["healthy"]
     agents: NotRequired[list[HealthyAgent]]

@@ -1,4 +1,4 @@
-"""Deliveries of webhooks over HTTP: what came of them, and one that is sent again. An app without a secret has none.
+"""Deliveries of webhooks over HTTP: list them, and send one again. An app without a secret has no such routes.
 
 Theory. What an administrator lists of all owners' threads names each owner, by whom the other routes find the thread.
 """
@@ -24,7 +24,7 @@ from hosting.service.webhook_notes import next_try
 
 
 class ShownDeliveries(TypedDict):
-    """A page of deliveries, in the store's order; `next_cursor` asks for the next one."""
+    """A page of deliveries, in the store's order; `next_cursor` reads the next page."""
 
     deliveries: list[ShownDelivery]
     next_cursor: str | None
@@ -60,11 +60,11 @@ AGAIN = Route(
 )
 WEBHOOK_ROUTES = (NOT_TAKEN, OF_THREAD, AGAIN)
 WORKFLOW_WEBHOOK_ROUTES = tuple(same for route in WEBHOOK_ROUTES if (same := of_workflow(route)) is not None)
-"""What an app has that sends webhooks."""
+"""The routes of an app that sends webhooks."""
 
 
 def delivery_fields(address: Address, delivery: Delivery) -> ShownDelivery:
-    """Return what came of a delivery.
+    """Return the state of a delivery.
 
     Of the address only the host is shown: the rest may be the receiver's secret, and who may read a thread is not
     always who named the address.
@@ -91,6 +91,6 @@ def deliveries_reply(page: DeliveryPage, headers: Mapping[str, str] | None = Non
 
 
 def again_reply(address: Address, delivery: Delivery) -> Reply:
-    """Return what came of a delivery before it is sent again."""
+    """Return the state of a delivery before it is sent again."""
     headers = {**thread_headers(address.thread_id), "x-ms-run-id": delivery.run_id}
     return json_reply(202, delivery_fields(address, delivery), headers)

@@ -27,7 +27,7 @@ RuntimeStatus = Literal["Pending", "Running", "Completed", "Failed", "Terminated
 
 
 class StartedInstance(TypedDict):
-    """A workflow has begun, and how it stands will be at `statusQueryGetUri`."""
+    """The workflow has started; its status is at `statusQueryGetUri`."""
 
     instanceId: str
     statusQueryGetUri: str
@@ -36,7 +36,7 @@ class StartedInstance(TypedDict):
 
 
 class EndedInstance(TypedDict):
-    """What a workflow ended in. `output` has what its executors yielded; `error` is there where it failed."""
+    """The end of a workflow. `output` has the values that its executors yielded; `error` is set if it failed."""
 
     instanceId: str
     runtimeStatus: RuntimeStatus
@@ -45,7 +45,7 @@ class EndedInstance(TypedDict):
 
 
 class HumanInputRequest(TypedDict):
-    """What an executor asks a person. `responseType` is the JSON Schema of the answer, null for an approval."""
+    """A question of an executor to a person. `responseType` is the JSON Schema of the answer, null for an approval."""
 
     requestId: str
     sourceExecutor: str
@@ -55,7 +55,7 @@ class HumanInputRequest(TypedDict):
 
 
 class DeliveredResponse(TypedDict):
-    """An answer was recorded, and the workflow goes on when nothing else is asked."""
+    """The answer is recorded; the workflow continues after the last answer."""
 
     message: Literal["Response delivered successfully"]
     instanceId: str
@@ -63,7 +63,7 @@ class DeliveredResponse(TypedDict):
 
 
 class InstanceStatus(TypedDict):
-    """How a workflow stands. `output` has what its executors yielded, once it has completed; times are RFC 3339."""
+    """The status of a workflow. `output` has its executors' yielded values, once completed; times are RFC 3339."""
 
     instanceId: str
     runtimeStatus: RuntimeStatus
@@ -109,7 +109,7 @@ INSTANCE_RESPOND = Route(
     "http_instance_respond",
     "POST",
     "workflow/{name}/respond/{thread_id}/{approval_id}",
-    "Answer what an executor asks, by the names of agent-framework-azurefunctions",
+    "Answer an executor's question, by the names of agent-framework-azurefunctions",
     (
         ResponseSpec(
             200,

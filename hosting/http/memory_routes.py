@@ -1,4 +1,4 @@
-"""The routes of what an agent remembers of the caller, and what they answer (docs/guides/memory.md)."""
+"""The routes of an agent's facts about the caller, and their answers (docs/guides/memory.md)."""
 
 from __future__ import annotations
 

@@ -22,11 +22,10 @@ from hosting.service.operators_view import Look, StuckCode
 
 
 class AgentOperations(TypedDict):
-    """What an agent's threads are at: how many of its runs are queued and running, since when, and today's figures.
+    """The queued and running runs of an agent, and today's figures.
 
-    `running_here` are those that the process holds which answers, and `store_calls_here` its calls of the store of
-    threads. `attempts` and `taken_over` are of the runs that are open: how often they were begun, and how often because
-    a process was lost.
+    `running_here` are the runs in the process that answers, and `store_calls_here` its calls of the store of
+    threads. `attempts` and `taken_over` count the open runs' attempts, and those that followed a lost process.
     """
 
     agent: str
@@ -42,9 +41,9 @@ class AgentOperations(TypedDict):
 
 
 class StuckThread(TypedDict):
-    """A thread that seems to go on no more: its next run, or its deletion where `run_id` is null; why, since when.
+    """A thread without progress: its next run, or its deletion if `run_id` is null, with the reason and since when.
 
-    `seen` is another text after anything was recorded of the thread.
+    `seen` changes whenever something is recorded of the thread.
     """
 
     agent: str
@@ -67,9 +66,9 @@ class StoreCalls(TypedDict):
 
 
 class Operations(TypedDict):
-    """What the app's agents are at, by threads that changed `since`; `complete` unless there were too many of them.
+    """The runs of the app's agents, by threads that changed `since`; `complete` is false if there were too many.
 
-    `store_calls_here` are those of the process that answers, since it began, for all agents and for none.
+    `store_calls_here` counts all calls of the process that answers, since its start.
     """
 
     as_of: str

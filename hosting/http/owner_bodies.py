@@ -1,4 +1,4 @@
-"""The JSON bodies of what one owner has: who they are, what is stored of them, what agents remember."""
+"""The JSON bodies about one owner: their identity, their stored data, and the facts that agents remember."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from hosting.http.schedule_routes import ShownSchedule
 
 
 class Me(TypedDict):
-    """Who asks, and the name that their threads lie under."""
+    """The caller, and the name of the owner of their threads."""
 
     owner: str
     issuer: str
@@ -21,9 +21,9 @@ class Me(TypedDict):
 
 
 class ShownFact(TypedDict):
-    """Something that an agent remembers of the caller since `at` (RFC 3339).
+    """A fact that an agent remembers about the caller since `at` (RFC 3339).
 
-    The run of that thread learnt it; both are null where a person wrote it.
+    The run and thread in which the agent learned it are null if a person wrote it.
     """
 
     fact_id: str
@@ -34,15 +34,15 @@ class ShownFact(TypedDict):
 
 
 class FactList(TypedDict):
-    """What an agent remembers of the caller, the oldest first."""
+    """The facts that an agent remembers about the caller, oldest first."""
 
     facts: list[ShownFact]
 
 
 class OwnerExport(TypedDict):
-    """A part of everything that is kept about an owner; `next_cursor` asks for the next one.
+    """A page of everything stored about an owner; `next_cursor` reads the next page.
 
-    The first part has all schedules, and what each agent remembers, by its name.
+    The first page has all schedules and, by agent, all remembered facts.
     """
 
     owner: str
@@ -53,10 +53,10 @@ class OwnerExport(TypedDict):
 
 
 class OwnerErasure(TypedDict):
-    """The receipts of an owner's threads that are gone; while the status is "accepted", some are not yet.
+    """The receipts of an owner's deleted threads; the status is "accepted" until all are deleted.
 
-    `unreached` are the agents of these that the app does not have now: what their own context providers keep elsewhere
-    was not erased.
+    `unreached` are the agents of these threads that the app no longer has: data that their own context providers
+    stored elsewhere was not erased.
     """
 
     owner: str

@@ -108,7 +108,7 @@ READY = Route(
     is_for_all=True,
 )
 _DOCUMENT = (ResponseSpec(200, "This document: OpenAPI 3.1.", dict[str, Any]),)
-OPENAPI = Route("http_openapi", "GET", "openapi.json", "Describe these routes", _DOCUMENT, is_for_all=True)
+OPENAPI = Route("http_openapi", "GET", "openapi.json", "Read this document", _DOCUMENT, is_for_all=True)
 AGENTS = Route("http_agents", "GET", "agents", "List the agents", ok(bodies.AgentList))
 RUN = Route(
     "http-<name>",
@@ -268,7 +268,7 @@ TIMELINE = Route(
     "http_run_timeline",
     "GET",
     f"{_RUN}/timeline",
-    "Read what a run did, step by step, with times and tokens",
+    "Read the steps of a run, with times and tokens",
     ok(RunTimeline),
 )
 _CANCELLED = (ResponseSpec(202, "The run's status now.", bodies.RunState),)

@@ -20,7 +20,7 @@ from hosting.service.schedule import Schedule, ScheduleName
 
 
 class ScheduledRun(TypedDict):
-    """The run of a tick, or the `code` of why none began. `at` is the tick (RFC 3339)."""
+    """The run of a scheduled time `at` (RFC 3339), or the `code` that says why no run started."""
 
     at: str
     thread_id: str | None
@@ -29,9 +29,9 @@ class ScheduledRun(TypedDict):
 
 
 class ShownSchedule(TypedDict):
-    """A schedule; times are RFC 3339. What a `request` does not have is as in a run without it.
+    """A schedule; times are RFC 3339. Missing fields of `request` have the defaults of a run.
 
-    `problem` is a sentence where the process that answers does not know its times: it begins no run.
+    `problem` is set if this process cannot compute the schedule's times: it starts no runs then.
     """
 
     schedule_id: str
@@ -52,7 +52,7 @@ class ShownSchedule(TypedDict):
 
 
 class ScheduleList(TypedDict):
-    """The caller's schedules with an agent, the oldest first."""
+    """The caller's schedules with an agent, oldest first."""
 
     schedules: list[ShownSchedule]
 

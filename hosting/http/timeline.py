@@ -1,8 +1,8 @@
-"""What a run did, step by step, each with its time and its length: a fold of the run's events.
+"""The steps of a run, each with its time and its length: a fold of the run's events.
 
-Theory. The log has the end of each model call and not its beginning: a call begins when its attempt does, or when the
-last result came that it waited for. The call that gave the answer has no event of its own. It took what is left of the
-run's tokens. Text that a later attempt did not keep was sent, so it is a step too.
+Theory. The log has the end of each model call, not its start: a call starts with its attempt, or with the last result
+that it waited for. The call that gave the answer has no event of its own and gets the rest of the run's tokens. Text
+that a later attempt replaced had been sent, so it is a step too.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ from state.json_values import portable_value
 
 
 class StepAuthor(TypedDict):
-    """Who was signed in and did it."""
+    """The signed-in person who did it."""
 
     issuer: str
     id: str
@@ -54,7 +54,7 @@ class StepAuthor(TypedDict):
 
 
 class TimelineStep(TypedDict):
-    """One step of a run, from `at` to `ended_at`, null while it goes on; what else it has depends on its kind."""
+    """One step of a run, from `at` to `ended_at` (null while it runs); other fields depend on its kind."""
 
     kind: Literal[
         "accepted",
@@ -95,10 +95,10 @@ class TimelineStep(TypedDict):
 
 
 class RunTimeline(RunIds):
-    """What a run did, step by step, in the order in which the steps were recorded.
+    """The steps of a run, in the order in which they were recorded.
 
-    `notifies`: a webhook is notified of its end. `incomplete`: the answer is no whole one, for the reason
-    `finish_reason`; a model call's step has both where they are known.
+    `notifies`: a webhook is notified of its end. `incomplete`: the answer is incomplete for the reason
+    `finish_reason`; the step of a model call has both if known.
     """
 
     status: RunStatus

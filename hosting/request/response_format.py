@@ -33,7 +33,7 @@ _NUMBER: Schema = {"type": "number"}
 
 _JSON_SCHEMA: Schema = {
     "type": "object",
-    "description": "A JSON Schema of draft-07, 2019-09 or 2020-12; more keywords than these are taken.",
+    "description": "A JSON Schema of draft-07, 2019-09 or 2020-12; other keywords are allowed too.",
     "properties": {
         "type": {"type": "string", "enum": ["array", "boolean", "integer", "null", "number", "object", "string"]},
         "description": _TEXT,

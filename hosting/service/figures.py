@@ -23,7 +23,7 @@ KeyT = TypeVar("KeyT")
 
 
 class Latencies(TypedDict):
-    """Seconds from requests to the ends of their runs: the mean, what half and 95 % of them took at most, the most."""
+    """Seconds from requests to the ends of their runs: mean, median, 95th percentile and maximum."""
 
     mean: float
     p50: float
@@ -32,9 +32,9 @@ class Latencies(TypedDict):
 
 
 class DayFigures(TypedDict):
-    """The runs that ended on a day (UTC): how many, how many of them without an answer by their codes, their tokens.
+    """The runs that ended on a day (UTC): count, failures by code, and tokens.
 
-    `cost` is there where they have any.
+    `cost` is set if the runs have a cost.
     """
 
     day: str
@@ -46,7 +46,7 @@ class DayFigures(TypedDict):
 
 
 class Figures(TypedDict):
-    """An agent's figures by day, the oldest day first; every run that ended before `as_of` is counted."""
+    """An agent's figures by day, oldest day first; they count every run that ended before `as_of`."""
 
     agent: str
     as_of: str

@@ -44,7 +44,7 @@ class RunIds(ThreadIds):
 
 
 class Usage(TypedDict, total=False):
-    """Tokens, as the model counts them; `estimated_token_count` of them are estimates, of calls that were cut short."""
+    """Tokens, as the model counts them; `estimated_token_count` of them are estimates, for interrupted calls."""
 
     input_token_count: int
     output_token_count: int
@@ -53,10 +53,10 @@ class Usage(TypedDict, total=False):
 
 
 class Problem(TypedDict):
-    """A refusal or a run's bad end (RFC 9457). `code` is stable, `error` repeats `detail`; ids when they are known.
+    """A refusal, or the error of a run (RFC 9457). `code` is stable, `error` repeats `detail`; ids are set if known.
 
-    `budget` is how that of a run stands, its thread's or its owner's day, used up or not, and `limit` is what a request
-    reached.
+    `budget` is the state of the run's budget, or of its thread's or owner's, also if used up; `limit` is the limit
+    that a request reached.
     """
 
     type: Literal["about:blank"]
@@ -74,9 +74,9 @@ class Problem(TypedDict):
 
 
 class Approval(TypedDict):
-    """A tool call that is made only if somebody approves it; times are RFC 3339, `expires_at` is null for never.
+    """A tool call that needs a person's approval; times are RFC 3339, `expires_at` is null for never.
 
-    With an `answer_schema` it is what the executor `tool` of a workflow asks, and `arguments` what it says.
+    With an `answer_schema` it is a question of the workflow's executor `tool`, and `arguments` is the question.
     """
 
     id: str
@@ -89,12 +89,13 @@ class Approval(TypedDict):
 
 
 class CompletedRun(RunIds):
-    """The agent's answer. `value` when a format was asked for, or a workflow yielded one.
+    """The agent's answer, with a `value` if a format was requested or a workflow yielded one.
 
-    `incomplete`: the answer is no whole one, for the reason `finish_reason`, which is null where nobody gave one.
-    `pending_approvals` are the tool calls that waited for an approval when the run ended. `kept` is false when the
-    conversation lacks the answer. `cost` is a decimal number as text, in the unit of the app's own prices. `budget` is
-    what is left of the run's own; in the answer to the request that began it, of its thread's or your day's, if any.
+    `incomplete`: the answer is incomplete for the reason `finish_reason`, which is null if unknown.
+    `pending_approvals` are the tool calls that waited for an approval when the run ended. `kept` is false if the
+    conversation lacks the answer. `cost` is a decimal number as text, in the unit of the app's own prices. `budget`
+    is the rest of the run's budget; in the answer to the request that started the run, of its thread's or your
+    day's budget, if any.
     """
 
     status: Literal["success"]
@@ -112,7 +113,7 @@ class CompletedRun(RunIds):
 
 
 class EndedRun(RunIds):
-    """A run that ended without an answer, and how the budget of its own stands, if any."""
+    """A run that ended without an answer, with the state of its own budget, if any."""
 
     status: Literal["failed", "timed_out", "cancelled"]
     error: Problem
