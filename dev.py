@@ -4,7 +4,7 @@
                                               again when its files change; the program main.py in a FOLDER that is no
                                               Functions app
     python dev.py host COMMAND [ARGS...]      functions, inspect, keys or reset of the app in the current folder
-    python dev.py owners assign ARGS...       hand threads of a running app to an owner
+    python dev.py owners assign ARGS...       assign threads of a running app to an owner
     python dev.py operations [ARGS...]        what a running app is at, and what is stuck; --repair asks for it again
     python dev.py model [--port N]            a small real model on http://localhost:8080/v1, without an account
     python dev.py exec PROGRAM [ARGS...]      any program in the environment, in the current folder
@@ -152,7 +152,9 @@ def command_line() -> argparse.ArgumentParser:
     commands.add_parser("docs", help="build a site from the pages; a broken link is an error")
     # Their options are those of hosting/owners.py, hosting/operations.py, tests/model/server.py and packages/build.py.
     commands.add_parser("model", help="serve a small real model on this machine", add_help=False, allow_abbrev=False)
-    commands.add_parser("owners", help="hand threads of a running app to an owner", add_help=False, allow_abbrev=False)
+    commands.add_parser(
+        "owners", help="assign threads of a running app to an owner", add_help=False, allow_abbrev=False
+    )
     commands.add_parser(
         "operations",
         help="show the queued, running and stuck runs of a running app",

@@ -41,9 +41,9 @@ ADAPTERS: dict[str, type[Service]] = {
 }
 ALL_CHECKS = (*CHECKS, *KILL_CHECKS)
 WHAT_TO_GIVE = {
-    401: "Say who asks by --header NAME: VALUE, as x-functions-key: KEY, or by two --owner.",
-    403: "Say who asks by --header NAME: VALUE; whoever that is may not ask this.",
-    404: "Give the URL where the service's routes begin, as http://localhost:7071/api, and its protocol by --adapter.",
+    401: "Identify the caller with --header NAME: VALUE, for example x-functions-key: KEY, or with two --owner.",
+    403: "This caller may not do this. Send another --header NAME: VALUE.",
+    404: "Give the base URL of the service, for example http://localhost:7071/api, and its protocol with --adapter.",
 }
 """By the status of the first refusal."""
 SLOW = "Write a story of five hundred words. Use no tools."
@@ -51,27 +51,45 @@ SLOW = "Write a story of five hundred words. Use no tools."
 
 def command_line() -> argparse.ArgumentParser:
     """Return what the command takes."""
-    parser = argparse.ArgumentParser(prog="durable-agents-conformance", description="Try an agent service's promises.")
+    parser = argparse.ArgumentParser(
+        prog="durable-agents-conformance", description="Tests an agent service's durability promises."
+    )
     parser.add_argument("--version", action="version", version=_version(), help="print the version of the package")
-    parser.add_argument("url", nargs="?", help="where the service's routes begin, as http://localhost:7071/api")
-    parser.add_argument("--adapter", choices=sorted(ADAPTERS), default="ours", help="the service's protocol (ours)")
-    parser.add_argument("--agent", default="", help="the agent to ask (the first)")
-    parser.add_argument("--header", action="append", default=[], metavar="NAME: VALUE", help="for every request")
+    parser.add_argument("url", nargs="?", help="base URL of the service, for example http://localhost:7071/api")
+    parser.add_argument(
+        "--adapter", choices=sorted(ADAPTERS), default="ours", help="the service's protocol (default: ours)"
+    )
+    parser.add_argument("--agent", default="", help="the agent to call (default: the first)")
+    parser.add_argument(
+        "--header", action="append", default=[], metavar="NAME: VALUE", help="a header of every request"
+    )
     parser.add_argument(
         "--owner",
         action="append",
         default=[],
         metavar="NAME: VALUE",
-        help="a caller's; give two, the first of whom asks the rest",
+        help="a header that identifies a caller; give two callers, and the first one makes all other requests",
     )
-    parser.add_argument("--kill", metavar="COMMAND", help="kills the service with kill -9 and starts it again")
-    parser.add_argument("--plain", default="Hello.", metavar="MESSAGE", help="a message that is answered soon")
-    parser.add_argument("--slow", default=SLOW, metavar="MESSAGE", help="one whose answer takes some seconds")
-    parser.add_argument("--approval", default="", metavar="MESSAGE", help="one that calls a tool that must be approved")
-    parser.add_argument("--patience", type=float, default=60.0, metavar="SECONDS", help="for one answer (60)")
-    parser.add_argument("--only", action="append", default=[], metavar="CHECK", help="a check, or all of kill")
+    parser.add_argument(
+        "--kill", metavar="COMMAND", help="a command that kills the service with kill -9 and starts it again"
+    )
+    parser.add_argument("--plain", default="Hello.", metavar="MESSAGE", help="a message with a quick answer")
+    parser.add_argument("--slow", default=SLOW, metavar="MESSAGE", help="a message whose answer takes some seconds")
+    parser.add_argument(
+        "--approval", default="", metavar="MESSAGE", help="a message that leads to a tool call with approval"
+    )
+    parser.add_argument(
+        "--patience", type=float, default=60.0, metavar="SECONDS", help="longest wait for one answer (default: 60)"
+    )
+    parser.add_argument(
+        "--only",
+        action="append",
+        default=[],
+        metavar="CHECK",
+        help="run only this check, or all kill checks with 'kill'",
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
-    parser.add_argument("--list", action="store_true", help="print the checks and how each is made")
+    parser.add_argument("--list", action="store_true", help="list the checks and how each works")
     return parser
 
 
@@ -79,7 +97,7 @@ def _version() -> str:
     try:
         return f"durable-agents-conformance {version('durable-agents-conformance')}"
     except PackageNotFoundError:
-        return "durable-agents-conformance, not installed but run from its sources"
+        return "durable-agents-conformance, run from its sources"
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -99,7 +117,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"Nothing was tried: {lack}", file=sys.stderr)
         return 2
     except UNREADABLE as error:
-        print(f"Nothing was tried: {options.url} gives no answer that can be read: {error!r}", file=sys.stderr)
+        print(f"Nothing was tried: {options.url} does not answer in a readable form: {error!r}", file=sys.stderr)
         return 2
     now = datetime.now(timezone.utc).isoformat(timespec="seconds")
     about = {"url": options.url, "adapter": options.adapter, "at": now}
@@ -111,11 +129,11 @@ def refuse_bad_options(options: argparse.Namespace) -> None:
     """Raise `NotTried` for what cannot be tried by these options, with the value and what to give."""
     if not _is_address(options.url or ""):
         raise NotTried(
-            f"the URL is {options.url!r}: give where the service's routes begin, as http://localhost:7071/api"
+            f"the URL is {options.url!r}: give the base URL of the service, for example http://localhost:7071/api"
         )
     for name in options.only:
         if not any(_is_named(check.name, [name]) for check in ALL_CHECKS):
-            raise NotTried(f"--only is {name!r}, and there is no such check: --list prints all")
+            raise NotTried(f"--only is {name!r}, which is not a check: --list prints all")
     for option, lines in (("--header", options.header), ("--owner", options.owner)):
         for line in lines:
             if not line.partition(":")[0].strip() or ":" not in line:
@@ -123,7 +141,7 @@ def refuse_bad_options(options: argparse.Namespace) -> None:
     if len(options.owner) not in (0, 2):
         raise NotTried(f"--owner is given {len(options.owner)} times: give two callers, or none")
     if len({name for line in options.owner for name in headers_of([line])}) > 1:
-        raise NotTried(f"--owner is {options.owner[0]!r} and {options.owner[1]!r}: name both by one header")
+        raise NotTried(f"--owner is {options.owner[0]!r} and {options.owner[1]!r}: use the same header name for both")
     if not 0 < options.patience < math.inf:
         raise NotTried(f"--patience is {options.patience:g}: give seconds above 0")
 

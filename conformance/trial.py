@@ -72,7 +72,9 @@ class Trial:
         end = asyncio.ensure_future(service.end(run))
         await asyncio.wait({end}, timeout=self.open_seconds)
         if end.done():
-            raise NotTried(f"the run of --slow ended as {end.result().status} at once; give a longer one")
+            raise NotTried(
+                f"the run of --slow ended as {end.result().status} at once; give a message with a longer answer"
+            )
         end.cancel()
         return run
 
@@ -81,10 +83,10 @@ class Trial:
         if type(self.service).decide is Service.decide:
             await self.service.decide(thread, "", True)  # not offered, whatever the user gave for it
         if not self.approval:
-            raise NotTried("no --approval MESSAGE, which makes the agent call a tool that waits for a person")
+            raise NotTried("no --approval MESSAGE, which leads to a tool call that waits for approval")
         _, end = await self.service.ask(thread, self.message(self.approval))
         if not end.approvals:
-            raise NotTried(f"the message of --approval made no call that waits; the answer was {end.text[:200]!r}")
+            raise NotTried(f"the message of --approval led to no waiting call; the answer was {end.text[:200]!r}")
         return end.approvals[0]
 
     async def killed(self) -> None:
@@ -168,5 +170,5 @@ async def result_of(check: Check, trial: Trial) -> Result:
     except asyncio.TimeoutError:
         return Result(check, "failed", f"no end within {2 * trial.patience:g} s")
     except UNREADABLE as error:
-        return Result(check, "failed", f"an answer that cannot be read: {error!r}")
+        return Result(check, "failed", f"an unreadable answer: {error!r}")
     return Result(check, "passed")

@@ -113,7 +113,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Print what one document holds and return the exit status."""
     if isinstance(sys.stdout, io.TextIOWrapper):  # a console that lacks a character must not end the output
         sys.stdout.reconfigure(errors="backslashreplace")
-    parser = argparse.ArgumentParser(prog="python -m state", description="Print what a stored conversation holds.")
+    parser = argparse.ArgumentParser(prog="python -m state", description="Print a stored conversation.")
     parser.add_argument("file", help="the document, or - for standard input")
     source = parser.parse_args(arguments).file
     try:

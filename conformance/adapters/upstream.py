@@ -19,7 +19,7 @@ class UpstreamService(Service):
     async def find_agent(self) -> None:
         """There is no list of agents, so one must be named; the entities' route shows that the app answers."""
         if not self.agent:
-            raise ValueError("this service lists no agents: name one by --agent")
+            raise ValueError("this service lists no agents: name an agent with --agent")
         await self.call("GET", f"{ENTITIES}/dafx-{self.agent}?fetchState=false")
 
     def as_owner(self, headers: Mapping[str, str]) -> Service:

@@ -10,12 +10,12 @@ from importlib.metadata import version
 from hosting.commands import exit_code
 
 COMMANDS = {
-    "check": (f"{__package__}.check", "say what of an app is outdated, unsafe in production or not deployable"),
-    "lock": (f"{__package__}.lock", "lock what a deployment installs, with hashes, for each Python"),
-    "new": (f"{__package__}.new", "make an app of your own"),
+    "check": (f"{__package__}.check", "find outdated, unsafe or undeployable parts of an app"),
+    "lock": (f"{__package__}.lock", "lock the packages of a deployment, with hashes, for each Python"),
+    "new": (f"{__package__}.new", "create an app"),
     "operations": ("hosting.operations", "show the queued, running and stuck runs of a running app"),
-    "owners": ("hosting.owners", "hand threads of a running app to an owner"),
-    "state": ("state.__main__", "print what a stored conversation holds"),
+    "owners": ("hosting.owners", "assign threads of a running app to an owner"),
+    "state": ("state.__main__", "print a stored conversation"),
     "tail": ("hosting.tail", "print a run's events from its log"),
     "upgrade": (f"{__package__}.upgrade", "bring an app to this version, and show what changed in its files"),
 }
@@ -40,7 +40,7 @@ def _carry_out(typed: Sequence[str]) -> int:
         "",
         *lines,
         "",
-        "COMMAND --help has the options of one, --version the version.",
+        "COMMAND --help lists the options of a command; --version prints the version.",
     ]
     print("\n".join(usage), file=sys.stdout if asked else sys.stderr)
     return 0 if asked else 2

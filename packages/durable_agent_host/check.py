@@ -41,10 +41,10 @@ def check_id(check: Callable[[AppFolder], Iterator[Found]]) -> str:
 
 def main(arguments: Sequence[str]) -> int:
     """Print a sentence for each finding; return 1 if there is one, 2 where there is no app."""
-    parser = argparse.ArgumentParser("durable-agent-host check", description="Say what to change before deploying.")
+    parser = argparse.ArgumentParser("durable-agent-host check", description="Find what to change before you deploy.")
     parser.add_argument("folder", metavar="FOLDER", type=Path, nargs="?", default=Path(), help="the app's folder (.)")
-    parser.add_argument("--ignore", metavar="ID", action="append", default=[], help="a check to pass over; repeatable")
-    parser.add_argument("--url", help="also ask the app that runs there whether it is ready")
+    parser.add_argument("--ignore", metavar="ID", action="append", default=[], help="a check to skip; repeatable")
+    parser.add_argument("--url", help="also ask the running app at this address whether it is ready")
     options = parser.parse_args(arguments)
     folder: Path = options.folder.resolve()
     known = [check_id(check) for checks in CHECKS.values() for check in checks]
@@ -53,7 +53,7 @@ def main(arguments: Sequence[str]) -> int:
         print(f"There is no check {unknown[0]}. There are {', '.join(known)}.", file=sys.stderr)
         return 2
     if not folder.is_dir() or not any((folder / name).is_file() for name in ("function_app.py", "host.json")):
-        print(f"{folder} is no app: it has neither function_app.py nor host.json.", file=sys.stderr)
+        print(f"{folder} is not an app: it has neither function_app.py nor host.json.", file=sys.stderr)
         return 2
     return _print(AppFolder(folder), set(options.ignore), len(known), options.url)
 

@@ -26,7 +26,7 @@ NAMESPACE = "agent_framework.azure"
 KEPT = ("AgentCallbackContext", "AgentFunctionApp", "AgentResponseCallbackProtocol", "WorkflowHitlContext")
 """What both packages have under one name."""
 INSTEAD = {
-    "DurableAIAgent": "It is a type alone: what app.get_agent(context, name) returns needs no import",
+    "DurableAIAgent": "It is only a type: the result of app.get_agent(context, name) needs no import",
     "DurableAIAgentClient": "Use AgentClient, as docs/guides/console.md says",
     "DurableAIAgentOrchestrationContext": "Call worker.get_agent(context, name), as docs/guides/console.md says",
     "DurableAIAgentWorker": "Use AgentWorker, as docs/guides/console.md says",
@@ -113,7 +113,7 @@ def rewritten(content: bytes, name: str) -> tuple[bytes, list[str]]:
         text = content.decode(encoding)
         tree = ast.parse(text)
     except (SyntaxError, UnicodeDecodeError, ValueError) as error:
-        return content, [f"{name}: it is no Python that can be read ({error}), and was copied as it is."]
+        return content, [f"{name}: it is not readable Python ({error}), and was copied as it is."]
     source = _Source(text.encode("utf-8"))
     source.read(tree)
     left = [f"{name}:{source.line_after(line)}: {sentence}." for line, sentence in sorted(source.left)]
@@ -363,7 +363,7 @@ def _said_elsewhere(path: Path, name: str) -> Iterator[str]:
     for number, line in enumerate(path.read_text(encoding="utf-8", errors="replace").splitlines(), 1):
         found = _NAMED.search(line)
         if found and path.suffix == ".lock":
-            yield f"{name}: it locks {found[0]}. Make it again."
+            yield f"{name}: it locks {found[0]}. Create it again."
             return
         if found:
             yield f"{name}:{number}: it names {found[0]}. Name {PROJECT} instead."

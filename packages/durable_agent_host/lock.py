@@ -24,7 +24,7 @@ these with each Python on Linux:
 
 def main(arguments: Sequence[str]) -> int:
     """Write the files; return 0, 1 where a version cannot be found or uv is missing, 2 where there is no app."""
-    parser = argparse.ArgumentParser("durable-agent-host lock", description="Lock what a deployment installs.")
+    parser = argparse.ArgumentParser("durable-agent-host lock", description="Lock the packages of a deployment.")
     parser.add_argument("folder", metavar="FOLDER", type=Path, nargs="?", default=Path(), help="the app's folder (.)")
     parser.add_argument(
         "--python", metavar="VERSION", action="append", choices=PYTHONS, help="for this one; repeatable (all four)"
@@ -33,7 +33,7 @@ def main(arguments: Sequence[str]) -> int:
     options = parser.parse_args(arguments)
     folder: Path = options.folder.resolve()
     if not (folder / REQUIREMENTS).is_file():
-        print(f"{folder} is no app: it has no {REQUIREMENTS}.", file=sys.stderr)
+        print(f"{folder} is not an app: it has no {REQUIREMENTS}.", file=sys.stderr)
         return 2
     uv = shutil.which("uv")
     if uv is None:

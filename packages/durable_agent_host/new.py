@@ -27,9 +27,11 @@ MERGED = ("host.json", "requirements.txt")
 
 def main(arguments: Sequence[str]) -> int:
     """Make the app; return 0, or 1 where the folder has files already or there is no app to move over."""
-    parser = argparse.ArgumentParser("durable-agent-host new", description="Make an app of your own.")
-    parser.add_argument("folder", metavar="FOLDER", type=Path, help="the app's folder, by whose name it is called")
-    parser.add_argument("--minimal", action="store_true", help="only the app and its tests, nothing to deploy it with")
+    parser = argparse.ArgumentParser("durable-agent-host new", description="Create an app.")
+    parser.add_argument("folder", metavar="FOLDER", type=Path, help="the app's folder; its name becomes the app's name")
+    parser.add_argument(
+        "--minimal", action="store_true", help="only the app and its tests, without files for deployment"
+    )
     parser.add_argument(
         "--container", action="store_true", help="with a Dockerfile, for Azure Functions on Container Apps"
     )
@@ -62,12 +64,12 @@ def main(arguments: Sequence[str]) -> int:
 def _refusal(folder: Path, upstream: Path | None) -> str | None:
     """Return why the app cannot be made, before anything is written; None if it can."""
     if folder.is_dir() and any(path.name != ".git" for path in folder.iterdir()):
-        return f"{folder} has files already. Name a folder that is empty, or not there yet."
+        return f"{folder} has files already. Name an empty or new folder."
     if upstream is None:
         return None
     source = upstream.resolve()
     if source == folder or source in folder.parents or folder in source.parents:
-        return f"{folder} and {source} are one inside of the other. Name a folder beside the app that is moved over."
+        return f"{folder} and {source} contain each other. Name a folder next to the app that you move over."
     if not (source / "function_app.py").is_file():
         return f"{source} has no function_app.py. Name the folder of the app, where its host.json is."
     if not uses_upstream(source):

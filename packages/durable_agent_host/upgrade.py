@@ -36,28 +36,28 @@ def main(arguments: Sequence[str]) -> int:
     """Upgrade the app; return 0, or 1 where it is none, is newer, or cannot be written."""
     parser = argparse.ArgumentParser("durable-agent-host upgrade", description="Bring an app to this version.")
     parser.add_argument("folder", metavar="FOLDER", type=Path, nargs="?", default=Path(), help="the app's folder (.)")
-    parser.add_argument("--dry-run", action="store_true", help="show it, and write nothing")
+    parser.add_argument("--dry-run", action="store_true", help="show the changes and write nothing")
     parser.add_argument(
         "--merge",
         metavar="FILE",
         action="append",
         default=[],
-        help="write what your changes of this file and the template's are together, with marks where they conflict",
+        help="merge your changes of this file with the template's, and mark conflicts",
     )
     parser.add_argument(
         "--keep",
         metavar="FILE",
         action="append",
         default=[],
-        help="decline what the template changed in this file: yours is compared with later changes alone",
+        help="decline the template's changes of this file; later upgrades compare it with newer changes only",
     )
     options = parser.parse_args(arguments)
     if both := sorted({*options.merge} & {*options.keep}):
-        parser.error(f"{both[0]} is given to --merge and to --keep. Give it to one.")
+        parser.error(f"{both[0]} is given to both --merge and --keep. Choose one of them.")
     folder, own = options.folder.resolve(), version(PROJECT)
     pins = [found["version"] for name in _PINNED for found in _PIN.finditer(_text(folder / name))]
     if not pins:
-        print(f"{folder} pins no {PROJECT} in requirements.txt, so there is nothing to raise.", file=sys.stderr)
+        print(f"{folder} pins no {PROJECT} in requirements.txt, so there is nothing to upgrade.", file=sys.stderr)
         return 1
     if any(_numbers(pin) > _numbers(own) for pin in pins):
         print(
@@ -110,11 +110,9 @@ class Upgrade:
                 self.said.append(f"{name}: the pin is {self.version} now.")
                 self.written[name] = raised.encode()
         if self.said and any(self.folder.glob("requirements-3.*.txt")):
-            self.said.append("requirements-3.*.txt: they lock what was. Run `durable-agent-host lock`.")
+            self.said.append("requirements-3.*.txt: they lock the old versions. Run `durable-agent-host lock`.")
         if self.record is None:
-            self.said.append(
-                f"There is no {RECORD} that can be read, so nothing is known of the files that came from the template."
-            )
+            self.said.append(f"There is no {RECORD} that can be read, so the template's files are not known.")
             return
         is_newer = self.record.version != self.version
         for name in sorted({*self.record.files, *self._new} if is_newer else self.record.older):
@@ -140,7 +138,7 @@ class Upgrade:
         if _digest(mine) == _digest(new):
             return
         if is_kept:
-            self.said.append(f"{name}: stays as it is. What the template changed is declined.")
+            self.said.append(f"{name}: stays as it is. The template's change is declined.")
             return
         if _digest(mine) == recorded:
             self.said.append(f"{name}: {'removed' if new is None else 'new' if mine is None else 'changed'}.")
@@ -148,7 +146,7 @@ class Upgrade:
             self.written[name] = new
             return
         if mine is None:
-            self.said.append(f"{name}: the template changed it. You deleted it, so it stays away.")
+            self.said.append(f"{name}: the template changed it. You deleted it, so it stays deleted.")
             return
         if new is None:
             self.said.append(f"{name}: the template no longer has it. Yours stays as it is.")
@@ -157,7 +155,7 @@ class Upgrade:
         if base is None:
             if recorded:
                 self.older[name] = record.older.get(name, record.version)
-            self.said.append(f"{name}: the template has another one. Yours stays as it is.")
+            self.said.append(f"{name}: the template has another version. Yours stays as it is.")
             self.shown += _difference(mine, new, name, "the template's")
             return
         together, conflicts = _merged(mine, base, new)
@@ -175,8 +173,8 @@ class Upgrade:
             f"{name}: you and the template changed it, so it stays. {clash}: `--merge {name}` writes both, "
             f"`--keep {name}` declines the template's."
         )
-        self.shown += _difference(base, new, name, "what the template changed")
-        self.shown += _difference(mine, together, name, f"what --merge {name} would do")
+        self.shown += _difference(base, new, name, "the template's change")
+        self.shown += _difference(mine, together, name, f"the result of --merge {name}")
 
     def _place(self, name: str) -> Path:
         """Return where a file of the app is; raises `OutsideError` where its name or a link leads elsewhere."""
@@ -204,7 +202,7 @@ class Upgrade:
             yield f"{self.folder} is of {self.version} already."
             return
         if self.record and self.record.version == self.version and not self.written.keys() & set(_PINNED):
-            yield f"{self.folder} is of {self.version} already, but for what you changed:"
+            yield f"{self.folder} is of {self.version} already, except for your changes:"
         else:
             yield f"{'Would bring' if is_dry else 'Brought'} {self.folder}{before} to {self.version}:"
         yield ""
@@ -245,8 +243,8 @@ def _from_index(record: Record) -> dict[str, bytes]:
         ended = subprocess.run(command, capture_output=True, text=True, check=False)
         if ended.returncode:
             print(
-                f"{PROJECT} {record.version} could not be had, so its files cannot be compared. Where no index has it, "
-                f"set {'UV_FIND_LINKS' if uv else 'PIP_FIND_LINKS'} to the folder of its wheel.",
+                f"{PROJECT} {record.version} could not be installed, so its files cannot be compared. If no index has "
+                f"it, set {'UV_FIND_LINKS' if uv else 'PIP_FIND_LINKS'} to the folder of its wheel.",
                 file=sys.stderr,
             )
             return {}

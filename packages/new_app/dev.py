@@ -25,7 +25,8 @@ PROGRAMS = VENV / ("Scripts" if os.name == "nt" else "bin")
 PYTHON = str(PROGRAMS / "python")
 UV = shutil.which("uv")
 WHERE_WHEELS_ARE = (
-    f"For a package that no index has, set {'UV_FIND_LINKS' if UV else 'PIP_FIND_LINKS'} to the folder of its wheel."
+    f"For a package that is not on an index, set {'UV_FIND_LINKS' if UV else 'PIP_FIND_LINKS'} to the folder of its "
+    "wheel."
 )
 COMMANDS = {
     "run": [PYTHON, "-m", "functions_local_host", "start", "--watch"],

@@ -30,7 +30,7 @@ async def test_a_check_is_red_for_its_fault(fault: str, check: str) -> None:
     result = await tried(NAMED[check], FaultyService(fault))
 
     assert result.outcome == "failed"
-    assert "cannot be read" not in result.evidence
+    assert "unreadable" not in result.evidence
     assert result.evidence
 
 

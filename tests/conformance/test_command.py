@@ -80,7 +80,7 @@ async def test_the_command_ends_with_2_where_nothing_is_tried() -> None:
         ([NOWHERE, "--header", "x-functions-key"], "--header is 'x-functions-key': give NAME: VALUE"),
         ([NOWHERE, "--owner", "x-user: ada"], "--owner is given 1 times: give two callers, or none"),
         ([NOWHERE, "--owner", "x-user: ada", "--owner", "x-name: bob"], "--owner is 'x-user: ada' and 'x-name: bob'"),
-        ([NOWHERE], "http://127.0.0.1:9/api gives no answer that can be read: ConnectError"),
+        ([NOWHERE], "http://127.0.0.1:9/api does not answer in a readable form: ConnectError"),
         ([NOWHERE, "--patience", "nan"], "--patience is nan: give seconds above 0"),
     ],
 )

@@ -205,9 +205,9 @@ CASES: list[tuple[str, list[Change], str]] = [
         "host.json: extensions.durableTask.storageProvider.workItemQueueVisibilityTimeout is missing",
     ),
     ("app-missing", [lambda app: (app / "function_app.py").unlink()], "function_app.py: it is missing."),
-    ("app-missing", [put("agents/more.py", "", "\ndef f(:\n")], "agents/more.py:2: it is no Python: "),
+    ("app-missing", [put("agents/more.py", "", "\ndef f(:\n")], "agents/more.py:2: it is not valid Python: "),
     ("shadowed-module", [put("azure/__init__.py", "", "")], "azure: the app's folder is first on Python's path"),
-    ("host-json", [put("host.json", "{", "[")], "host.json: it is no JSON object. Take the template's"),
+    ("host-json", [put("host.json", "{", "[")], "host.json: it is not a JSON object. Take the template's"),
     (
         "host-json",
         [put("host.json", '{\n  "v', '\ufeff{\n  "v')],
@@ -381,7 +381,10 @@ def test_a_new_app_has_nothing_to_find(both_installed: Path, app: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "why"),
-    [(["--ignore", "fly"], "There is no check fly. There are pin-missing, "), ([".."], "is no app: it has neither")],
+    [
+        (["--ignore", "fly"], "There is no check fly. There are pin-missing, "),
+        ([".."], "is not an app: it has neither"),
+    ],
 )
 def test_what_cannot_be_checked_is_refused(both_installed: Path, app: Path, arguments: list[str], why: str) -> None:
     """With another exit code than a finding."""

@@ -91,9 +91,9 @@ agent_framework.azure.AgentFunctionApp, hosting.AgentFunctionApp, hosting.get_lo
 """
 LEFT = f"""
 Dockerfile:2: it names agent-framework-azurefunctions. Name durable-agent-host instead.
-broken.py: it is no Python that can be read (invalid syntax (<unknown>, line 1)), and was copied as it is.
+broken.py: it is not readable Python (invalid syntax (<unknown>, line 1)), and was copied as it is.
 function_app.py:7: DurableAIAgent is not in durable_agent_host.
-    It is a type alone: what app.get_agent(context, name) returns needs no import.
+    It is only a type: the result of app.get_agent(context, name) needs no import.
 function_app.py:9: create_agent_entity is not in durable_agent_host.
     It was imported from agent_framework_azurefunctions._entities.
 function_app.py:10: DurableAIAgentWorker is not in durable_agent_host.
@@ -106,7 +106,7 @@ function_app.py:19: add_agent has no entity_id: an agent's entity is dafx-<agent
 function_app.py:20: agent_framework.azure.AgentFunctionApp is Microsoft's.
     Write `from durable_agent_host import AgentFunctionApp`.
 function_app.py:20: get_logger is not in durable_agent_host. It was imported from agent_framework_azurefunctions.
-uv.lock: it locks agent-framework-durabletask. Make it again.
+uv.lock: it locks agent-framework-durabletask. Create it again.
 requirements.txt: there is none in SOURCE. The new one has durable-agent-host=={version()} alone; add what else you use.
 """
 
@@ -201,7 +201,7 @@ def test_what_cannot_be_rewritten_is_said_by_its_line(both_installed: Path, tmp_
     [
         ("nothing", "new", "nothing has no function_app.py. Name the folder of the app, where its host.json is."),
         ("plain", "new", "No Python file in PARENT/plain uses Microsoft's package. There is nothing to move over."),
-        ("theirs", "theirs/new", "are one inside of the other. Name a folder beside the app that is moved over."),
+        ("theirs", "theirs/new", "contain each other. Name a folder next to the app that you move over."),
     ],
 )
 def test_nothing_is_written_where_there_is_nothing_to_move(

@@ -83,7 +83,7 @@ def test_packages_that_no_index_has_are_said_to_be_named_by_a_variable(
     name = "UV_FIND_LINKS" if has_uv else "PIP_FIND_LINKS"
 
     assert ended.returncode == 1
-    assert ended.stderr.endswith(f"For a package that no index has, set {name} to the folder of its wheel.\n")
+    assert ended.stderr.endswith(f"For a package that is not on an index, set {name} to the folder of its wheel.\n")
 
 
 @pytest.mark.behaviour("packages.new")
@@ -186,5 +186,5 @@ def test_a_folder_with_files_is_left_as_it_is(both_installed: Path, tmp_path: Pa
 
     assert first.returncode == 0, first.stderr
     assert again.returncode == 1
-    assert again.stderr == f"{tmp_path / 'mine'} has files already. Name a folder that is empty, or not there yet.\n"
+    assert again.stderr == f"{tmp_path / 'mine'} has files already. Name an empty or new folder.\n"
     assert (tmp_path / "mine" / "host.json").read_text(encoding="utf-8") == "mine"

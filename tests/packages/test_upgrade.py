@@ -153,10 +153,10 @@ def test_what_the_user_changed_is_shown_three_ways_and_left(
     assert f"requests==2\nDurable_Agent-Host[redis] == {version()} # ours" in (app / "requirements.txt").read_text(
         "utf-8"
     )
-    assert "    azure.yaml: the template changed it. You deleted it, so it stays away.\n" in ended.stdout
+    assert "    azure.yaml: the template changed it. You deleted it, so it stays deleted.\n" in ended.stdout
     if base == "nowhere":
-        assert f"durable-agent-host {OLD} could not be had" in ended.stderr
-        assert "    host.json: the template has another one. Yours stays as it is.\n" in ended.stdout
+        assert f"durable-agent-host {OLD} could not be installed" in ended.stderr
+        assert "    host.json: the template has another version. Yours stays as it is.\n" in ended.stdout
         return
     assert ended.stderr == ""
     assert (
@@ -231,7 +231,7 @@ def test_what_the_user_declines_is_not_shown_again(both_installed: Path, app: Pa
     subprocess.run([str(part) for part in template], check=True)
     today = json.loads((app.parent / "new" / "app" / ".template.json").read_text(encoding="utf-8"))
 
-    already, stays = f"{app} is of {version()} already", "stays as it is. What the template changed is declined."
+    already, stays = f"{app} is of {version()} already", "stays as it is. The template's change is declined."
     assert f"    api.http: {stays}\n" in asked.stdout
     assert "`--merge host.json` writes both, `--keep host.json` declines the template's.\n" in asked.stdout
     assert declined.stdout == f"{already}, but for what you changed:\n\n    host.json: {stays}\n"

@@ -18,19 +18,19 @@ _NEEDED = (4, 29)
 _RUN_SECONDS, _SPARE_SECONDS = 300, 25
 _DURABLE = ("extensions", "durableTask")
 _WANTED = (
-    ("maxEntityOperationBatchSize", "1", "a finished run becomes visible only when those queued behind it are done"),
+    ("maxEntityOperationBatchSize", "1", "a finished run becomes visible only after the runs queued behind it"),
     ("maxConcurrentEntityFunctions", "500", "an instance runs ten agents for each core at once"),
 )
 _WANTED_OF_STORAGE = (
     (
         "controlQueueVisibilityTimeout",
         '"00:01:00"',
-        "another host takes up the runs of one that crashed after 5 minutes",
+        "other hosts take over the runs of a crashed host only after 5 minutes",
     ),
     (
         "workItemQueueVisibilityTimeout",
         '"00:01:00"',
-        "an activity of a host that crashed, as a schedule's tick, is begun again after 5 minutes",
+        "an activity of a crashed host, such as a schedule's tick, starts again only after 5 minutes",
     ),
     ("maxQueuePollingInterval", '"00:00:01"', "the first run after a pause waits up to 30 seconds"),
 )
@@ -40,7 +40,7 @@ def host_json(app: AppFolder) -> Iterator[Found]:
     """`host-json`."""
     if app.host is None:
         is_there = app.text(FILE) is not None
-        said = "it is no JSON object" if is_there else "it is missing"
+        said = "it is not a JSON object" if is_there else "it is missing"
         yield FILE, f"{said}. Take the template's, which `durable-agent-host new` writes."
     elif (app.folder / FILE).read_bytes().startswith(codecs.BOM_UTF8):
         yield (
@@ -115,7 +115,7 @@ def anonymous_mcp(app: AppFolder) -> Iterator[Found]:
     if app.host is not None and str(host_value(app.folder, app.settings, *path)).lower() == "anonymous":
         yield (
             FILE,
-            f"{'.'.join(path)} is Anonymous, so anybody may use the agents. Leave it out: clients then send a key.",
+            f"{'.'.join(path)} is Anonymous, so anyone may use the agents. Leave it out: clients then send a key.",
         )
 
 

@@ -21,12 +21,12 @@ def settings_in_git(app: AppFolder) -> Iterator[Found]:
     """`settings-in-git`."""
     tracked = _git(app, "ls-files", "--", *_SECRETS)
     for name in (tracked.stdout if tracked else "").split():
-        yield name, f"git keeps it, with its secrets. Run `git rm --cached {name}`, and renew what was in it."
+        yield name, f"git tracks it, with its secrets. Run `git rm --cached {name}`, and renew those secrets."
     for name in _SECRETS:
         ignored = _git(app, "check-ignore", "-q", name)
         is_there = (app.folder / name).is_file()
         if tracked and name not in tracked.stdout.split() and is_there and ignored and ignored.returncode == 1:
-            yield ".gitignore", f"git would keep {name}, with its secrets. Add a line {name}."
+            yield ".gitignore", f"git would track {name}, with its secrets. Add a line {name}."
 
 
 def secret_in_git(app: AppFolder) -> Iterator[Found]:
@@ -37,19 +37,19 @@ def secret_in_git(app: AppFolder) -> Iterator[Found]:
         is_secret = bool(_SECRET_NAME.search(name) and value.strip()) or bool(_SECRET_VALUE.search(value))
         if is_secret and not value.startswith(_SYMBOLIC):
             advice = "Leave it empty there" if place == template else "Write @Microsoft.KeyVault(SecretUri=...)"
-            yield place, f"{name} has a value that looks like a secret, and git keeps this file. {advice}."
+            yield place, f"{name} has a value that looks like a secret, and git tracks this file. {advice}."
 
 
 def deployed_secrets(app: AppFolder) -> Iterator[Found]:
     """`deployed-secrets`."""
     text = app.text(".funcignore")
     if text is None:
-        yield ".funcignore", "it is missing, so a deployment takes the whole folder along. Take the template's."
+        yield ".funcignore", "it is missing, so a deployment uploads the whole folder. Copy the template's file."
         return
     patterns = [line.strip().strip("/") for line in text.splitlines() if line.strip() and not line.startswith("#")]
     for name in _NEVER_DEPLOYED:
         if not any(fnmatch(name, pattern) for pattern in patterns):
-            yield ".funcignore", f"a deployment would take {name} along. Add a line {name}."
+            yield ".funcignore", f"a deployment would upload {name}. Add a line {name}."
 
 
 def _git(app: AppFolder, *arguments: str) -> subprocess.CompletedProcess[str] | None:

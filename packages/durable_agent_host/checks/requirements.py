@@ -54,7 +54,7 @@ def unlocked(app: AppFolder) -> Iterator[Found]:
         if python in PYTHONS and app.text(lock_file(python)) is None:
             yield (
                 REQUIREMENTS,
-                f"what its packages bring may be other versions at each deployment, because there is no "
+                "the versions of indirect packages may differ between deployments, because there is no "
                 f"{lock_file(python)}. Run `durable-agent-host lock`.",
             )
 

@@ -17,7 +17,7 @@ def app_missing(app: AppFolder) -> Iterator[Found]:
         yield "function_app.py", "it is missing. The host loads the app from it: app = AgentFunctionApp(agents=[...])."
     for name, tree in app.sources.items():
         if isinstance(tree, SyntaxError):
-            yield f"{name}:{tree.lineno}", f"it is no Python: {tree.msg}. Correct it."
+            yield f"{name}:{tree.lineno}", f"it is not valid Python: {tree.msg}. Correct it."
 
 
 def shadowed_module(app: AppFolder) -> Iterator[Found]:
@@ -45,7 +45,7 @@ def anonymous_route(app: AppFolder) -> Iterator[Found]:
     """`anonymous-route`."""
     for name, call in _calls(app, "route"):
         if _is_anonymous(call, "auth_level"):
-            yield f"{name}:{call.lineno}", "anybody may call this route. Leave auth_level out, and callers send a key."
+            yield f"{name}:{call.lineno}", "anyone may call this route. Leave auth_level out: callers then send a key."
 
 
 def _calls(app: AppFolder, called: str) -> Iterator[tuple[str, ast.Call]]:
