@@ -79,7 +79,7 @@ def _run_object(agent: str, limits: Limits, owner: str, more: Mapping[str, Any])
 
 
 def input_body(workflows: Mapping[str, Limits]) -> Schema:
-    """Return the body that is itself what a workflow takes: any value but null where one of them takes words alone."""
+    """Return the body that is a workflow's input itself: any value but null if one of them takes only text."""
     takes = [limits.workflow for limits in workflows.values() if limits.workflow is not None]
     return _body([_OF_WORDS if one.takes_words and not one.types else _input_schema(one) for one in takes], takes)
 
@@ -93,11 +93,11 @@ def _body(schemas: Sequence[Schema], takes: Sequence[WorkflowInput | None]) -> S
 
 
 _OF_WORDS: Schema = {"anyOf": [NOT_BLANK, {"type": ["number", "boolean", "array", "object"]}]}
-"""What a workflow of words alone takes as a body: each other value is its JSON text to it."""
+"""The body of a workflow that takes only text: every other value becomes its JSON text."""
 
 
 def _input_schema(takes: WorkflowInput) -> Schema:
-    """Return the schema of what a workflow takes: a text of it is not blank."""
+    """Return the schema of a workflow's input; a text in it is not blank."""
     if not takes.takes_words:
         return _inlined(takes.schema)
     return _inlined({"anyOf": [NOT_BLANK, *takes.schema["anyOf"][1:]]}) if takes.types else dict(NOT_BLANK)

@@ -1,4 +1,4 @@
-"""Exports, which are as large as what is kept: made piece by piece, and sent as they are made.
+"""Exports: they may be very large, so they are made and sent piece by piece.
 
 Theory. Of an export this process holds one thread's conversation, or one of its attachments, and never the answer. A
 thread is read in a turn of the caller's (`LargeReads`): so however many exports are asked for, what they hold is a few
@@ -32,7 +32,7 @@ from state.codec import write
 _PIECE_BYTES = 256 * 1024
 
 FieldsOf = Callable[[Address, ThreadExport, Caller | None], Export]
-"""What is shown of a thread beside its conversation and its attachments, perhaps to a reader whom it is shared with."""
+"""The parts of a thread beside its conversation and attachments, perhaps for a reader with whom it is shared."""
 
 
 class Exports:
@@ -116,7 +116,7 @@ class Exports:
             yield piece
 
     def _around_attachments(self, address: Address, export: ThreadExport, reader: Caller | None) -> tuple[bytes, bytes]:
-        """Return what stands before and after the attachments."""
+        """Return the text before and after the attachments."""
         parts = [b"", b""]
         for name, value in self._fields_of(address, export, reader).items():
             which = 1 if parts[1] else 0
@@ -133,7 +133,7 @@ class Exports:
 
 
 async def _begun(pieces: AsyncGenerator[bytes, None], headers: Mapping[str, str]) -> Streamed:
-    """Return the answer once its first piece is there, so that what is refused is refused by its status."""
+    """Return the response once its first piece exists, so that a refusal has its status."""
     first = await anext(pieces)
 
     async def frames() -> AsyncGenerator[bytes, None]:

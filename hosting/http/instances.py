@@ -135,7 +135,7 @@ SINGLE_ROUTES = tuple(
 
 
 def started_reply(run: Run, base_url: str, named: str) -> Reply:
-    """Return the answer to the request that began the run: what it ended in, or where that will be.
+    """Return the response to the request that started the run: its end, or the URL of its end.
 
     `named` is the workflow in the path and a slash, nothing where the path has no name.
     """
@@ -159,7 +159,7 @@ def started_reply(run: Run, base_url: str, named: str) -> Reply:
 
 
 def instance_reply(runs: Sequence[Run], base_url: str, named: str, *, is_waiting: bool) -> Reply:
-    """Return how the newest of a thread's runs stands; `is_waiting` for an answer to what it asked."""
+    """Return the status of a thread's newest run; `is_waiting` if it waits for an answer."""
     run, end = runs[0], None if is_waiting else runs[0].certain_end
     body: InstanceStatus = {
         "instanceId": run.accepted.thread_id,
@@ -210,7 +210,7 @@ def runtime_status(run: Run) -> RuntimeStatus:
 
 
 def _outputs(runs: Sequence[Run]) -> list[Any]:
-    """Return what the newest run yielded, behind what those did that it continues.
+    """Return the values that the newest run yielded, after those of the runs that it continues.
 
     Answers of agents count where none of them has values, as in each alone.
     """
@@ -225,7 +225,7 @@ def _outputs(runs: Sequence[Run]) -> list[Any]:
 
 
 def _output(run: Run, end: Terminal) -> list[Any] | None:
-    """Return what was yielded: the values, or the answer of agents where there are none."""
+    """Return the yielded values, or the answers of agents if there are none."""
     if not isinstance(end, Completed):
         return None
     text = completed_text(end)

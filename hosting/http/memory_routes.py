@@ -73,7 +73,7 @@ MEMORY_ROUTES = (FACTS, REMEMBER, REPLACE, FORGET, FORGET_ALL)
 
 
 def fact_reply(fact: Fact, url: str | None = None) -> Reply:
-    """Return a fact; with a `url` as one that is new, and is found there."""
+    """Return a fact; with a `url`, as the response to its creation."""
     fields = fact_fields(fact)
     return json_reply(200, fields) if url is None else json_reply(201, fields, {"location": url})
 

@@ -81,7 +81,7 @@ _PART = re.compile(r"{(\w+)}")
 
 @dataclass(frozen=True)
 class ServedApp:
-    """The agents with an HTTP endpoint and what each takes; what else it serves, and whether it asks for keys.
+    """The served agents with their inputs, the other routes, and whether the app asks for keys.
 
     `wires` are the names of other protocols that it serves, and `limited` those of agents and workflows with a limit.
     """
@@ -100,7 +100,7 @@ class ServedApp:
 
     @property
     def owner(self) -> str:
-        """Somebody whose threads a request may name, for the room that an owner takes."""
+        """A person whose threads a request may name, for the room that an owner takes."""
         return _ANYBODY if self.has_owners else APP
 
     def named_by(self, route: Route) -> Mapping[str, Limits]:
@@ -114,7 +114,7 @@ class ServedApp:
 
 
 class OpenapiDocument:
-    """The document as text, which is made once for what the app serves: only its server differs by who asks."""
+    """The document as text, made once for all requests: only its server differs by caller."""
 
     def __init__(self) -> None:
         self._served: ServedApp | None = None
@@ -198,7 +198,7 @@ EVERY_ROUTE = _routes(has_owners=True, has_orchestrations=True, has_schedules=Tr
 
 
 def _operation(route: Route, agent: str | None, app: ServedApp) -> Schema:
-    """Return the operation of a route; `agent` for one that is this agent's own."""
+    """Return the operation of a route; `agent` is set for a route of one agent."""
     requires_key = app.requires_key and not route.is_anonymous
     operation: Schema = {
         "operationId": route.function,

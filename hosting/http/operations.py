@@ -1,4 +1,4 @@
-"""`GET operations`: what an app's agents are at now, for whoever operates it. Administrators' where callers are known.
+"""`GET operations`: the queued, running and stuck runs of an app. Only for administrators if callers sign in.
 
 Theory. It is about all owners' threads, so an app that knows its callers shows it to administrators alone. It has ids
 and numbers, and no text.
@@ -89,7 +89,7 @@ REASONS: Mapping[StuckCode, str] = {
     "more, that process is gone.",
     "deleting": "The thread's deletion has started and not ended. Its signal was lost.",
 }
-"""What each code means."""
+"""The meaning of each code."""
 
 OPERATIONS = Route(
     "http_operations",
@@ -106,7 +106,7 @@ OPERATIONS = Route(
 def operations_reply(
     looks: Sequence[tuple[AgentPlan, Look]], now: float, hours: int, calls: Mapping[str, Counter[str]]
 ) -> Reply:
-    """Return what was found of these agents; `calls` are the process's of the store of threads, by agent."""
+    """Return the operations of these agents; `calls` are the process's calls of the store of threads, by agent."""
     body: Operations = {
         "as_of": iso(now),
         "since": iso(now - 3600 * hours),

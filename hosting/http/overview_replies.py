@@ -1,4 +1,4 @@
-"""Replies about many threads: all, the newest, what waits for approval, figures by day; and about agents and app."""
+"""Replies about many threads: lists, waiting approvals and figures by day; and about agents and the app."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def _listed_agent(
 
 
 def workflows_reply(plans: Sequence[AgentPlan], base_url: str, *, has_schedules: bool, has_webhooks: bool) -> Reply:
-    """Return the workflows among these, and what each takes; see `agents_reply`."""
+    """Return these workflows and their inputs; see `agents_reply`."""
     listed: list[ListedWorkflow] = [
         {
             **_listed_agent(plan, base_url, has_schedules=has_schedules, has_webhooks=has_webhooks),
@@ -131,7 +131,7 @@ def _listed(thread_id: str, head: Head, now: float) -> ListedThread:
 
 
 def waiting_reply(paused: Sequence[Run], plans: Mapping[str, AgentPlan], cursor: str | None) -> Reply:
-    """Return what these runs wait for; `plans` has the agents by their names in lower case."""
+    """Return the waiting approvals of these runs; `plans` has the agents by their names in lower case."""
     waiting: list[WaitingApproval] = [
         {
             "agent": plans[run.address.agent].name,
@@ -154,7 +154,7 @@ def figures_reply(agent: str, figures: AgentFigures) -> Reply:
 
 
 def day_fields(date: str, day: Day) -> DayFigures:
-    """Return what the runs of one day came to."""
+    """Return the figures of the runs of one day."""
     mean = day.seconds / day.runs if day.runs else 0.0
     median, slow, longest = day.latency_of(0.5), day.latency_of(0.95), day.longest_seconds
     figures: DayFigures = {

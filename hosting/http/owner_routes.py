@@ -90,11 +90,11 @@ def shared(route: Route) -> Route:
 SHARED_RUN = replace(routes.RUN, function="http_shared_run", path=f"{_SHARED}/run")
 SHARED_ROUTES = (SHARED_RUN, *(shared(route) for route in routes.ROUTES if THREAD_PATH in route.path))
 BY_ADMINISTRATORS = ("GET", "HEAD", "DELETE")
-"""What an administrator may do with the threads of another: read them, and delete them."""
+"""The routes on which an administrator may name another owner: to read and to delete threads."""
 
 
 def takes_owner(route: Route) -> bool:
-    """Return whether an administrator may name another owner there; who is signed in is nobody else."""
+    """Return whether an administrator may name another owner on that route."""
     is_shared = "{grant}" in route.path
     is_of_another = route.needs == "admin" or (route.method in BY_ADMINISTRATORS and route is not ME)
     return is_of_another and not is_shared and not route.is_for_all
@@ -103,4 +103,4 @@ def takes_owner(route: Route) -> bool:
 _OWNED_THREADS = (GRANTS, SHARE, WITHDRAW, ASSIGN)
 OWNED_WORKFLOW_ROUTES = tuple(same for route in _OWNED_THREADS if (same := of_workflow(route)) is not None)
 OWNED_ROUTES = (ME, MY_EXPORT, ERASE_ME, GRANTS, SHARE, WITHDRAW, ASSIGN, *SHARED_ROUTES)
-"""What an app has besides that knows the caller."""
+"""The routes that an app has besides if it knows its callers."""

@@ -56,7 +56,7 @@ class _File:
 
     @cached_property
     def packed(self) -> bytes:
-        """The content compressed, once somebody asks for it: most processes never show the page."""
+        """The compressed content, made at the first request: most processes never show the page."""
         return gzip.compress(self.content, mtime=0)
 
 
@@ -78,7 +78,7 @@ class Page:
         return (path for path in self._files if path.endswith(".js"))
 
     def reply(self, requested: str, path: str, headers: Mapping[str, str]) -> Reply:
-        """Return the answer to a GET of the URL path `requested`, of which `path` is what stands after `ui/`."""
+        """Return the response to a GET of the URL path `requested`, whose part after `ui/` is `path`."""
         if not path and not requested.endswith("/"):
             return Reply(308, "", None, {"location": f"{requested.rpartition('/')[2]}/"})
         file = self._files.get(path)

@@ -1,4 +1,4 @@
-"""Signs of life in event streams: what keeps those who read a run that says nothing from giving up.
+"""Signs of life in event streams, so that readers of a silent run do not give up.
 
 Theory. Readers give up after some seconds without a byte: httpx, and so a2a's client, after 5. Whatever a stream waits
 for, a model, a tool, a person or a store that is away, is no reason to be silent. So pings are not made by what a
@@ -14,7 +14,7 @@ from contextlib import aclosing
 PING = b": still running\n\n"
 
 PING_SECONDS = 3.0
-"""How long a stream is silent at most: 4 s are promised, and what is between us and the reader takes some of it."""
+"""The longest silence of a stream: 4 s are promised, and the network takes some of it."""
 
 
 async def with_pings(frames: AsyncGenerator[bytes, None], seconds: float) -> AsyncGenerator[bytes, None]:

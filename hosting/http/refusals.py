@@ -22,7 +22,7 @@ _POLICIES = {
     "tokens": f'qu="tokens";w={WINDOW_SECONDS}',
     "runs": 'qu="concurrent-requests"',
 }
-"""What is counted in which way: within a window of so many seconds, or at once. Requests are counted if `qu` is not."""
+"""The unit of each count: in a window of seconds, or at once. Without `qu` it is requests."""
 
 
 def retry_after(error: HostingError) -> str:

@@ -1,4 +1,4 @@
-"""What an answer is, free of any web framework; and the answers about a run, which are projections of it.
+"""Replies, free of any web framework, and the replies about a run, which are projections of it.
 
 The types of the bodies are those from which the OpenAPI document is made.
 """
@@ -48,7 +48,7 @@ from hosting.thread.run import Run
 T = TypeVar("T")
 EVENT_STREAM = "text/event-stream"
 _LONGEST_WORD = 64
-"""Of what a provider gives as its reason, in a header."""
+"""The longest reason of a provider in a header."""
 
 
 @dataclass(frozen=True)
@@ -200,14 +200,14 @@ def cancel_reply(run: Run) -> Reply:
 
 
 def approvals_reply(thread_id: str, paused: Run | None) -> Reply:
-    """Return what the thread waits for now: the approvals of the run `paused` that nobody has answered yet."""
+    """Return the open approvals of the run `paused`, on which its thread waits."""
     waiting = [] if paused is None else approval_fields(paused, paused.undecided)
     body: ApprovalList = {**thread_ids(thread_id), "approvals": waiting}
     return json_reply(200, body, thread_headers(thread_id))
 
 
 def answered_reply(paused: Run, decision: Decision, form: Form, thread_url: str) -> Reply:
-    """Return that an answer was recorded, and what the thread still waits for."""
+    """Return that an answer was recorded, and the approvals that still wait."""
     thread_id, waiting = paused.accepted.thread_id, paused.undecided
     if form == "text":
         sentence = (
@@ -259,6 +259,6 @@ def timeline_reply(
     notifies: bool,
     names_causes: bool,
 ) -> Reply:
-    """Return what the run did, step by step, and what is under way of it; see `timeline_fields`."""
+    """Return the steps of the run, also the current one; see `timeline_fields`."""
     body = timeline_fields(run, events, superstep, notifies=notifies, names_causes=names_causes)
     return json_reply(200, body, run_headers(run))

@@ -1,4 +1,4 @@
-"""One HTTP route as a value: what it takes, what it may answer, and what it refuses."""
+"""One HTTP route as a value: its inputs, its answers and its refusals."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ _BY_PATH: Mapping[str, Refusals] = {
     "{approval_id}": (errors.UnknownApprovalError, errors.ApprovalAnsweredError, errors.ApprovalExpiredError),
     "{grant}": (errors.UnknownAgentError, errors.UnknownThreadError, errors.UnknownGrantError, errors.ForbiddenError),
 }
-"""What every route refuses whose path has this part."""
+"""The refusals of every route with this part in its path."""
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class Route:
 
     @property
     def all_refusals(self) -> Refusals:
-        """What it refuses, each once."""
+        """The refusals of the route, each once."""
         of_path = (error for part, refused in _BY_PATH.items() if part in self.path for error in refused)
         of_parameters = (errors.InvalidFieldError,) if self.parameters else ()
         return tuple(dict.fromkeys((*(_BODY if self.body else ()), *of_parameters, *of_path, *self.refusals)))

@@ -1,4 +1,4 @@
-"""The routes of an agent's schedules, and what they answer (docs/guides/schedules.md)."""
+"""The routes of an agent's schedules, and their answers (docs/guides/schedules.md)."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ SCHEDULE_WORKFLOW_ROUTES = tuple(same for route in SCHEDULE_ROUTES if (same := o
 
 
 def schedule_reply(name: ScheduleName, schedule: Schedule, url: str | None = None) -> Reply:
-    """Return a schedule; with a `url` as one that was made now, and is found there."""
+    """Return a schedule; with a `url`, as the response to its creation."""
     fields = schedule_fields(name, schedule)
     return json_reply(200, fields) if url is None else json_reply(201, fields, {"location": url})
 

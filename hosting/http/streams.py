@@ -69,7 +69,7 @@ _READ_HEADERS = {
 
 @dataclass(frozen=True)
 class Frame:
-    """One event of a stream. `id` is None for what is in no log by itself: who resumes gets it with what follows."""
+    """One event of a stream. `id` is None for events that are not stored: a resumed stream sends them with the next."""
 
     id: str | None
     event: str
@@ -82,10 +82,10 @@ class Frame:
 
 
 class Frames:
-    """Folds what follows one run into the frames after position `after`; what is before has none."""
+    """Folds the updates of one run into the frames after position `after`."""
 
     def __init__(self, address: Address, after: int, clock: Clock, *, names_causes: bool = False) -> None:
-        """`names_causes`: the app's developer reads them, and learns what a tool raised."""
+        """`names_causes`: the reader is the app's developer, and gets the tools' exceptions."""
         self._names_causes = names_causes
         self._address = address
         self._after = after
@@ -105,11 +105,11 @@ class Frames:
 
     @property
     def has_ended(self) -> bool:
-        """Whether the last event was folded: there will be no more."""
+        """Whether the last event was folded."""
         return self._run is not None and self._run.terminal is not None
 
     def next(self, update: News) -> list[Frame]:
-        """Fold one more; return its frame, if it has one, after those of what it asks for, or of who failed."""
+        """Fold an update; return its frame, if any, after the frames of its requests or of failed executors."""
         if isinstance(update, UnderWay):
             return self._executors(update.superstep)
         if isinstance(update, DeltaText):
@@ -138,7 +138,7 @@ class Frames:
         return [*before, Frame(str(position), name, {**fields, "at": at})]
 
     def _executors(self, under_way: Superstep) -> list[Frame]:
-        """Return what is new of the executors in the superstep that is under way."""
+        """Return the news of the executors in the current superstep."""
         if under_way.number != self._superstep:
             self._superstep, self._sent = under_way.number, set()
         frames = []
@@ -154,7 +154,7 @@ class Frames:
         return frames
 
     def _named_fields(self, event: Event, run: Run) -> tuple[str, Mapping[str, Any]] | None:
-        """Return the name and the fields of an event's frame, None for one that has none."""
+        """Return the name and the fields of an event's frame, None for an event without a frame."""
         match event:
             case Accepted():
                 return "accepted", {"status": "accepted", **ids(run.accepted)}
@@ -284,7 +284,7 @@ class Streams:
             yield broken(defect, run, self._clock()).encode()
 
     async def _next_batch(self, run: Run, client: EntityClient, after: int, *, waits: bool) -> FrameBatch:
-        """Return what is there; when that is nothing and the reader `waits`, what comes before the first silence."""
+        """Return the available events; if there are none and the reader `waits`, those before the first silence."""
         async with aclosing(self._batches(run, client, after, logged_only=True)) as batches:
             async for batch in batches:
                 if batch.frames or batch.is_last or batch.is_quiet or not waits:

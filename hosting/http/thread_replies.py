@@ -1,4 +1,4 @@
-"""How one thread is shown: what it is and says, who shares it, all that is kept of it, and what a deletion left."""
+"""Replies about one thread: its state and conversation, its grants, its export, and the receipt of its deletion."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ _SHOWN: Mapping[str, _ShownName] = {
     "responseSchema": "response_schema",
     "usage": "usage",
 }
-"""What a reader sees of a stored entry, besides what identifies it."""
+"""The fields of a stored entry that a reader sees, besides its ids."""
 
 
 def thread_reply(
     agent: AgentPlan, view: ThreadView, size_bytes: int, limit_bytes: int, budget: BudgetState | None
 ) -> Reply:
-    """Return what one thread is: its times, its size, what it used, and what is left of a budget."""
+    """Return one thread: its times, its size, its usage, and the rest of a budget."""
     entries, older = list(exchanges(view.conversation)), host_of(view.conversation).archived
     accepted_at = iso(view.runs[-1].accepted.at) if view.runs else None
     created_at = older.since or (entries[0].created_at if entries else accepted_at)
@@ -125,7 +125,7 @@ def messages_reply(thread_id: str, page: MessagesPage) -> Reply:
 
 
 def grants_reply(address: Address, grants: Sequence[Grant], base_url: str) -> Reply:
-    """Return with whom a thread is shared."""
+    """Return the people with access to a thread."""
     shown = [grant_fields(address, grant, base_url) for grant in grants]
     body: GrantList = {**thread_ids(address.thread_id), "grants": shown}
     return json_reply(200, body, thread_headers(address.thread_id))
@@ -145,7 +145,7 @@ def grant_fields(address: Address, grant: Grant, base_url: str) -> ShownGrant:
 
 
 def export_fields(agent: str, export: ThreadExport, now: float, reader: Caller | None = None) -> Export:
-    """Return what is kept about the thread, as JSON values; conversation and attachments are put in their places.
+    """Return the stored data of the thread, as JSON values; conversation and attachments are put in their places.
 
     A `reader` with whom the thread is shared does not see who is notified of it, nor what is for others alone.
     """
@@ -172,8 +172,7 @@ def export_fields(agent: str, export: ThreadExport, now: float, reader: Caller |
 
 
 def _accepted_fields(accepted: Accepted, reader: Caller | None) -> dict[str, Any]:
-    """Return how a run began: to a reader without where its sender is notified, what a wire kept for the sender's
-    answers, the sender's roles, and a grant that is another's."""
+    """Return a run's request; a reader gets it without the webhook and private data of its sender."""
     if reader is not None:
         principal = accepted.principal and replace(accepted.principal, roles=())
         grant = accepted.grant if accepted.grant == reader.grant else None
@@ -212,7 +211,7 @@ def erasure_fields(agent: str, address: Address, receipt: Receipt) -> Erasure:
 
 
 def owner_erasure_reply(owner: str, erased: ErasedOwner, agents: Mapping[str, str]) -> Reply:
-    """Return what is gone of an owner's, and whether all of it is; `agents` has names as they are written."""
+    """Return the receipts of an owner's deletion, and whether it is complete; `agents` has names as written."""
     threads = [erasure_fields(agents.get(one.agent, one.agent), one, receipt) for one, receipt in erased.threads]
     body: OwnerErasure = {"owner": owner, "status": "deleted" if erased.is_complete else "accepted", "threads": threads}
     if erased.unreached:

@@ -190,7 +190,7 @@ def executor_fields(call: ExecutorCall) -> dict[str, Any]:
 
 
 def tool_outcome(event: ToolResult, *, names_causes: bool = False) -> dict[str, str]:
-    """Return what a tool call came to: its `result` as text, or an `error`; `names_causes`: what the tool raised too.
+    """Return a tool call's `result` as text, or an `error`; `names_causes`: with the tool's exception.
 
     That is foreign text, which is for the developer of the tool alone.
     """
@@ -211,7 +211,7 @@ _CUT_SHORT = "The attempt ended while the tool was running. It may have done its
 
 
 class _Timeline:
-    """The fold: its steps so far, what they `used`, and what the next event may belong to."""
+    """The fold: its steps so far, the usage in them, and the steps that the next event may belong to."""
 
     def __init__(self, *, names_causes: bool) -> None:
         self.steps: list[TimelineStep] = []
@@ -264,7 +264,7 @@ class _Timeline:
                 self._step("ended", event.at, status=event.kind, code=event.code, error=event.detail)
 
     def add_calls(self, superstep: int, calls: Iterable[ExecutorCall], until: float | None) -> None:
-        """Add what executors did in a superstep; those at work did until then."""
+        """Add the executors' steps of a superstep; running ones end with it."""
         for call in calls:
             step = self._step("executor", call.began_at, executor=call.executor, superstep=superstep)
             step.update(executor_fields(call))  # type: ignore[typeddict-item]
@@ -301,7 +301,7 @@ class _Timeline:
                 call["ended_at"], call["error"] = iso(at), _CUT_SHORT
 
     def _use(self, unrecorded: Mapping[str, int]) -> None:
-        """Say what the attempt that goes on used besides its steps, by the head's names: its answers were dropped."""
+        """Set the usage of the current attempt besides its steps, from the head: its answers were dropped."""
         if self._attempt is None or not unrecorded:
             return
         more = NOTHING.with_all(unrecorded)
@@ -362,7 +362,7 @@ class _Timeline:
         self._price(step, event.model, event.cost - self.used.cost)
 
     def _price(self, step: TimelineStep, model: object, cost: int) -> None:
-        """Say which model answered, and what that cost, where it is known."""
+        """Set the model that answered, and its cost, if known."""
         if isinstance(model, str) and model:
             step["model"] = model
         if cost > 0:

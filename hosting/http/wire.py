@@ -1,4 +1,4 @@
-"""What a wire is: another protocol over the same service, so that its official clients talk to the agents.
+"""A wire: another protocol over the same service, so that its official clients can call the agents.
 
 Theory. A wire is a fold of the thread's log, as our own frames are one: it starts, follows and ends runs by the verbs
 of the service, and keeps nothing of its own. One function serves all of it, below a path that no other route has. Its
@@ -26,15 +26,15 @@ class UnknownPathError(HostingError, code="unknown_url", status=404):
 
 
 class WireRequest(Protocol):
-    """A request whose sender is known; `route` is the operation of the wire that it asks for."""
+    """A request with a known sender; `route` is the requested operation of the wire."""
 
     @property
     def client(self) -> EntityClient:
-        """What signals entities."""
+        """The client that signals entities."""
 
     @property
     def caller(self) -> Caller:
-        """Who sends it, for whose threads."""
+        """The sender, and the owner of the threads."""
 
     @property
     def route(self) -> Route:
@@ -49,7 +49,7 @@ class WireRequest(Protocol):
         """The query's parameters."""
 
     async def parsed(self, parse: Callable[[RawRequest], T]) -> T:
-        """Return what `parse` makes of headers, query and body."""
+        """Return the result of `parse` for headers, query and body."""
 
 
 class Wire(Protocol):

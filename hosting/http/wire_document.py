@@ -1,4 +1,4 @@
-"""The wires in the OpenAPI document: what each operation takes and answers in outline, and what its refusals are like.
+"""The wires in the OpenAPI document: inputs and answers in outline, and the form of refusals.
 
 The protocols have documents of their own, which say more of their objects. What a body may hold besides its known
 members, and which of them go together, is for the wire to say, by an error in its own shape.
@@ -51,7 +51,7 @@ _REFUSALS: Mapping[str, Schema] = {
     "a2a": _object({"jsonrpc": {"const": "2.0"}, "error": _object({"code": {"type": "integer"}}, "code")}, "error"),
     "ag-ui": _object({"type": {"const": "RUN_ERROR"}, "message": _TEXT, "code": _TEXT}, "type", "message", "code"),
 }
-"""What every refusal is of each wire."""
+"""The form of each wire's refusals."""
 
 _BETWEEN_WORDS = re.compile("[^a-z]+")
 _IN_PATH = re.compile(r"{(\w+)}")
@@ -128,7 +128,7 @@ def _add_limit_headers(responses: dict[str, Schema], statuses: Sequence[str]) ->
 
 
 def operation_id(route: Route) -> str:
-    """Return the name of an operation: its wire's function and what it does."""
+    """Return the name of an operation: its wire's function and its action."""
     return f"{route.function}_{_BETWEEN_WORDS.sub('_', route.description.lower())}"
 
 

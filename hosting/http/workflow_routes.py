@@ -1,4 +1,4 @@
-"""The routes of workflows: a workflow's threads and runs have those of an agent's, and their list is one of its own."""
+"""The routes of workflows: threads and runs as an agent's, and a list of workflows."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _OF_WORKFLOW = "workflows/{name}/"
 
 
 def of_workflow(route: Route) -> Route | None:
-    """Return the same route of a workflow; None for one that workflows do not have."""
+    """Return the same route of a workflow; None if workflows do not have it."""
     if not (route.path.startswith(_OF_AGENT) and route.is_for_workflows):
         return None
     path = route.path.replace(_OF_AGENT, _OF_WORKFLOW, 1)
@@ -45,4 +45,4 @@ WORKFLOW_ROUTES = (
     WORKFLOW_RUN,
     *(same for route in ROUTES if route is not RUN and (same := of_workflow(route)) is not None),
 )
-"""What an app with workflows has besides: a workflow's threads and runs have the routes of an agent's."""
+"""The routes of an app with workflows: a workflow's threads and runs have the routes of an agent's."""

@@ -1,4 +1,4 @@
-"""Folds what follows a task's runs into the protocol's task and its events, the same from any process.
+"""Folds the updates of a task's runs into the protocol's task and events, the same in every process.
 
 Theory. A task begins with a run. A run that ends with tool calls that wait for a person leaves it at INPUT_REQUIRED,
 and the run that their answers begin is the same task: it is known by the approvals that it decides. Ids are made of run
@@ -35,13 +35,13 @@ COMPLETED, FAILED, CANCELED = "TASK_STATE_COMPLETED", "TASK_STATE_FAILED", "TASK
 TERMINAL = (COMPLETED, FAILED, CANCELED)
 
 INCOMPLETE = "incomplete"
-"""The code of a completed task's status whose answer is no whole one."""
+"""The code in a completed task's status for an incomplete answer."""
 
 CANCELS = "cancels"
-"""What a run has in its `wire` that goes on with a task only because that was canceled while it waited."""
+"""The key in a run's `wire` that marks a run which only continues because its waiting task was canceled."""
 
 Payload = dict[str, Any]
-"""What one message of a stream holds: a task, or an update of its status or of an artifact."""
+"""The content of one message of a stream: a task, or an update of its status or of an artifact."""
 
 
 @dataclass
@@ -73,7 +73,7 @@ class TaskFold:
 
     @property
     def current_run_id(self) -> str:
-        """The run that the task is at: the one that began it, or that goes on with it."""
+        """The task's current run: the run that began it, or that continues it."""
         assert self.run is not None
         return self.run.run_id
 
@@ -101,12 +101,12 @@ class TaskFold:
         return task
 
     def snapshot(self) -> Payload:
-        """Return the task as the first message of a stream: what follows continues it."""
+        """Return the task as the first message of a stream, whose later messages continue it."""
         self._sent = self._text
         return {"task": self.task(self.history_length)}
 
     def next(self, update: Update) -> list[Payload]:
-        """Fold one more, and return what a reader gets."""
+        """Fold an update, and return its messages."""
         if isinstance(update, DeltaText):
             is_ours = self.run is not None and update.run_id == self.run.run_id and not self.is_over
             return self._say(update.offset, update.text) if is_ours else []
@@ -116,7 +116,7 @@ class TaskFold:
         return self._fold(update.position, update.event)
 
     def expire(self, now: float) -> list[Payload]:
-        """Have the task fail whose approvals came too late, and return what a reader gets."""
+        """Have a task with late approvals fail, and return the messages."""
         end = None if self.run is None else self.run.terminal
         if self.waits and isinstance(end, Completed) and end.expires_at is not None and now >= end.expires_at:
             return self._give_up(end.expires_at, "The tool calls were not approved in time.")
@@ -146,7 +146,7 @@ class TaskFold:
         return []
 
     def _accept(self, position: int, event: Accepted) -> list[Payload]:
-        """Begin, or go on with the run that decides on what the task waits for."""
+        """Start, or continue with the run that decides on the task's waiting calls."""
         is_first = self.run is None
         requested = () if self.run is None else self.run.requested_approvals
         decided = {decision.id for decision in event.request.decisions}
@@ -176,7 +176,7 @@ class TaskFold:
         return "" if self.run is None else self._texts[self.run.run_id]
 
     def _say(self, offset: int, text: str) -> list[Payload]:
-        """Put text at that offset of the answer; what is there already is not sent again."""
+        """Put text at an offset of the answer; text that was sent already is not sent again."""
         assert self.run is not None
         if self._text[offset : offset + len(text)] == text:
             return []
@@ -184,7 +184,7 @@ class TaskFold:
         return self._send(is_whole=False)
 
     def _send(self, *, is_whole: bool) -> list[Payload]:
-        """Return what is missing of the answer, or all of it where a reader has other text.
+        """Return the missing text of the answer, or all of it if the reader has other text.
 
         Text that a reader has already, and that comes again before the answer `is_whole`, may yet come.
         """

@@ -89,7 +89,7 @@ _LATER = (errors.ThreadDeletingError, errors.TooManyRunsError, errors.LimitExcee
 
 
 def route_of(method: str, path: str) -> Route:
-    """Return the route; raises `UnknownPathError`, and `MethodNotAllowedError` for one of another method."""
+    """Return the route; raises `UnknownPathError`, or `MethodNotAllowedError` if the path has other methods."""
     name, _, rest = path.rstrip("/").partition("/")
     route = {"": RPC, _CARD: CARD}.get(rest) if name else None
     if route is None:
@@ -105,7 +105,7 @@ def task_id(run_id: str, thread_id: str) -> str:
 
 
 def read_task_id(text: str) -> tuple[str, str]:
-    """Return the run and the thread that a task's id names; raises `UnknownRunError` for what is none."""
+    """Return the run and the thread in a task's id; raises `UnknownRunError` for an invalid id."""
     run_id, _, thread_id = text.partition("~")
     if not (is_id(run_id) and is_id(thread_id)):
         raise UnknownRunError(f"There is no task {text[:80]!r}. Send a task id of this agent.")
@@ -145,5 +145,5 @@ def envelope(request_id: str | int | None, **member: object) -> str:
 
 
 def result_reply(request_id: str | int | None, result: Mapping[str, Any]) -> Reply:
-    """Return what a request wanted as its answer."""
+    """Return the result of a request as its response."""
     return Reply(200, envelope(request_id, result=result), "application/json")

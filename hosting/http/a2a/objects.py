@@ -43,7 +43,7 @@ def artifact(run_id: str, parts: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def finish_metadata(end: Terminal | None) -> dict[str, Any]:
-    """Return the member that says why the model ended an answer: the protocol has no state for one in part."""
+    """Return the member with the reason of an incomplete answer: the protocol has no state for it."""
     reason = finish_reason(end)
     return {} if reason is None else {"metadata": {"finish_reason": reason, "incomplete": is_incomplete(end)}}
 
@@ -71,7 +71,7 @@ def _value(part: dict[str, Any]) -> dict[str, Any]:
 def status_message(
     run: Run, position: int, task_id: str, parts: list[dict[str, Any]], metadata: Mapping[str, Any]
 ) -> dict[str, Any]:
-    """Return what the agent says of a task's status, under an id made of run and position."""
+    """Return the agent's message about a task's status, under an id made of run and position."""
     return {
         "messageId": f"{run.run_id}.{position}",
         "contextId": run.accepted.thread_id,
@@ -83,7 +83,7 @@ def status_message(
 
 
 def approvals_message(run: Run, position: int, task_id: str) -> dict[str, Any]:
-    """Return what the agent asks a person: what nobody has decided on or answered, as a text and as data."""
+    """Return the agent's open questions to a person, as a text and as data."""
     approvals = approval_fields(run, run.undecided)
     tools, questions = (
         [
@@ -105,7 +105,7 @@ def approvals_message(run: Run, position: int, task_id: str) -> dict[str, Any]:
 
 
 def user_messages(accepted: Accepted, task_id: str) -> list[dict[str, Any]]:
-    """Return what a run answers, the oldest first: messages, or decisions on tool calls."""
+    """Return the messages and decisions that a run answers, oldest first."""
     request, wire = accepted.request, (accepted.wire or {}).get(PATH, {})
     if request.decisions:
         made = [decision.model_dump(exclude_none=True) for decision in request.decisions]
@@ -178,7 +178,7 @@ def agent_card(agent: AgentPlan, plan: Plan, inputs: ModelInputs, base_url: str,
 
 
 def card_reply(card: Mapping[str, Any]) -> Reply:
-    """Return the card, which may be kept for a minute by whoever reads it."""
+    """Return the card, which every reader may cache for a minute."""
     body = json.dumps(card, ensure_ascii=False)
     tag = hashlib.sha256(body.encode()).hexdigest()[:32]
     headers = {"cache-control": f"private, max-age={_CARD_SECONDS}", "etag": f'"{tag}"'}
@@ -186,7 +186,7 @@ def card_reply(card: Mapping[str, Any]) -> Reply:
 
 
 def _security_schemes(plan: Plan) -> dict[str, Any]:
-    """Return what a request must have, all of it, each by its name."""
+    """Return the credentials that a request needs, all of them, by name."""
     schemes: dict[str, Any] = {}
     if plan.requires_key:
         key = {"description": "A key of the function app.", "location": "header", "name": "x-functions-key"}

@@ -1,4 +1,4 @@
-"""Push notifications: the receivers that a caller names of a task, and what they are sent.
+"""Push notifications: the receivers that a caller names for a task, and their messages.
 
 Theory. A receiver is notified as a webhook is (`service.webhooks`): of each end of a run of the task, signed, again
 until it takes it, and nowhere inside the network. It is sent the task's new status without the text of anybody, for
@@ -30,7 +30,7 @@ _LONGEST = 1024
 
 @dataclass(frozen=True)
 class OfReceivers:
-    """A request about the receivers of one task: one that is named, one that is meant by its id, or all."""
+    """A request about the receivers of one task: a new receiver, a receiver by its id, or all."""
 
     task_id: str
     config: PushConfig | None = None
@@ -57,7 +57,7 @@ def read_config(where: str, fields: Mapping[str, Any], authentication: Mapping[s
 
 
 def _sent(where: str, value: object) -> str:
-    """Return what is sent in a header; raises `InvalidFieldError`."""
+    """Return the value of a header; raises `InvalidFieldError`."""
     text = read_text(where, value)
     if len(text) > _LONGEST or not text.isascii() or not text.isprintable() or text != text.strip():
         raise InvalidFieldError(f"{where} goes into a header. Send at most {_LONGEST} visible ASCII characters.")
@@ -70,7 +70,7 @@ def no_push() -> HostingError:
 
 
 def task_update(run: Run, terminal: Terminal) -> dict[str, Any]:
-    """Return the status that a run's end gives to its task, as one message of a stream."""
+    """Return the task's status after a run's end, as one message of a stream."""
     thread_id = run.accepted.thread_id
     begun = begun_by(run.accepted.request.webhook, run.run_id) or run.run_id
     state = FAILED

@@ -1,4 +1,4 @@
-"""What the protocol's methods do with the receivers of a task.
+"""The protocol's methods for the receivers of a task.
 
 Theory. That the thread has a receiver is appended to its log before the receiver is kept: so each later end says that
 somebody is to be notified, whichever process appends it, and the ends of other threads cost nothing. The task is read
@@ -27,7 +27,7 @@ from hosting.webhooks import begun_by
 
 
 class Receivers:
-    """The receivers of the tasks of one app."""
+    """The receivers of an app's tasks."""
 
     def __init__(self, services: Services, webhooks: Webhooks, tasks: Tasks) -> None:
         self._services = services
@@ -102,12 +102,12 @@ class Receivers:
 
 
 def _shown(task_id: str, config: PushConfig) -> dict[str, Any]:
-    """Return a receiver as the protocol has it; its credentials are shown to nobody."""
+    """Return a receiver as the protocol has it, without its credentials."""
     authentication = {"authentication": {"scheme": config.scheme}} if config.scheme else {}
     token = {"token": config.token} if config.token else {}
     return {"taskId": task_id, "id": config.id, "url": config.url, **token, **authentication}
 
 
 def _id(config_id: str, fold: TaskFold, begun: str) -> str:
-    """Return the id of a receiver: one that is named without, or by the task's id, has the same at each repeat."""
+    """Return the id of a receiver: without an id of its own, or with the task's, it is the same at each repeat."""
     return begun if config_id in ("", fold.id) else config_id

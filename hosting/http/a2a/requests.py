@@ -44,14 +44,14 @@ STATES = (
 
 @dataclass(frozen=True)
 class Answer:
-    """What a message says of the tool calls that a task waits for: a decision on each by its id, or one on all."""
+    """A message's decisions on the tool calls that a task waits for: by their ids, or one for all."""
 
     decisions: Mapping[str, Decision] = field(default_factory=dict)
     approves_all: bool = False
     reason: str | None = None
 
     def on(self, approval_id: str) -> Decision | None:
-        """Return the decision on one of them, None where it is missing."""
+        """Return the decision on an approval, None if it is missing."""
         if self.decisions:
             return self.decisions.get(approval_id)
         return Decision(id=approval_id, approved=self.approves_all, reason=self.reason)
@@ -103,7 +103,7 @@ class Listing:
 
 @dataclass(frozen=True)
 class Call:
-    """A JSON-RPC request: what it wants, or why that is refused."""
+    """A JSON-RPC request: its call, or the reason of its refusal."""
 
     id: str | int | None
     method: str
@@ -111,7 +111,7 @@ class Call:
 
 
 def parse_rpc(raw: RawRequest, limits: Limits) -> Call:
-    """Return the request that a body holds; raises `HostingError`s for one that is no JSON-RPC request."""
+    """Return the request in a body; raises `HostingError`s for a body that is not a JSON-RPC request."""
     if body_form(raw, limits.body_bytes) != "json":
         raise UnsupportedMediaTypeError("A JSON-RPC request is JSON. Send the header Content-Type: application/json.")
     fields = parse_json(raw.body)
@@ -202,7 +202,7 @@ def _message(parts: Sequence[Mapping[str, Any]], limits: Limits) -> UserMessage:
 
 
 def _content(where: str, part: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a part in stored form; whoever reads that checks it."""
+    """Return a part in stored form; the reader of the stored form checks it."""
     kind = _kind(where, part)
     if kind == "data":
         return {"$type": "text", "text": json.dumps(part["data"], ensure_ascii=False)}
@@ -223,7 +223,7 @@ def _content(where: str, part: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _answer(parts: Sequence[Mapping[str, Any]]) -> Answer:
-    """Return what the parts decide. A text that is no clear yes is a refusal, which the model gets."""
+    """Return the decision in the parts. A text without a clear yes is a refusal, and the model gets the text."""
     kinds = [_kind(f"message.parts[{number}]", part) for number, part in enumerate(parts)]
     listed = [part["data"] for part, kind in zip(parts, kinds, strict=True) if kind == "data"]
     if len(parts) == 1 and listed and isinstance(listed[0], dict) and isinstance(listed[0].get("approvals"), list):
@@ -325,13 +325,13 @@ def _members(where: str, value: object) -> dict[str, Any]:
 
 
 def _json_name(name: str) -> str:
-    """Return a member's name as JSON has it, for one in the spelling of the protocol's own definition too."""
+    """Return a member's name as JSON has it, also for the spelling of the protocol's own definition."""
     first, *rest = parts = name.split("_")
     return first + "".join(part[0].upper() + part[1:] for part in rest) if all(parts) else name
 
 
 def _text(fields: Mapping[str, Any], where: str, name: str) -> str | None:
-    """Return a text, None for one that is empty or absent; raises `InvalidFieldError`."""
+    """Return a text, None for an empty or absent one; raises `InvalidFieldError`."""
     return read_text(f"{where}.{name}", fields.get(name, "")) or None
 
 

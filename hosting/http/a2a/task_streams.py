@@ -1,4 +1,4 @@
-"""The streams of tasks: what a client reads of one until it is over, or waits for a person."""
+"""The streams of tasks, each until its task is over or waits for a person."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 
 
 class TaskStreams:
-    """Streams the tasks of one app."""
+    """The streams of an app's tasks."""
 
     def __init__(self, services: Services, tasks: Tasks) -> None:
         self._services = services
@@ -88,7 +88,7 @@ class TaskStreams:
             run = await self._tasks.current_run(fold, client)
 
     async def _waited(self, fold: TaskFold, address: Address) -> AsyncGenerator[list[Payload], None]:
-        """Yield what comes until a person has answered or the time for that is over."""
+        """Yield the updates until a person has answered or the time for that is over."""
         pause = FIRST_POLL_SECONDS
         while fold.waits:
             if self._services.holders.draining.is_set():

@@ -25,7 +25,7 @@ MOST_CONTEXTS = 50
 
 
 class Tasks:
-    """The tasks of one app; each is folded anew whenever it is asked for."""
+    """The tasks of an app; each read folds them anew."""
 
     def __init__(self, services: Services) -> None:
         self._services = services
@@ -92,7 +92,7 @@ class Tasks:
 
 
 def _order(fold: TaskFold) -> tuple[float, str]:
-    """Return by what tasks are sorted: the newest change first."""
+    """Return the sort key of tasks: the newest change first."""
     return -fold.since, fold.id
 
 

@@ -1,4 +1,4 @@
-"""What the protocol's methods do, by the verbs of the service.
+"""The protocol's methods, by the verbs of the service.
 
 A context is a thread, a task a run of it with the runs that go on with it after approvals.
 """
@@ -38,7 +38,7 @@ _Method = Callable[[WireRequest, AgentPlan, Call, Any], Awaitable[_Answer]]
 
 
 class A2AWire:
-    """The wire of one app."""
+    """The A2A wire of an app."""
 
     function = names.FUNCTION
     path = names.PATH
@@ -72,7 +72,7 @@ class A2AWire:
         return names.error_reply(error)
 
     async def reply(self, request: WireRequest, path: str) -> _Answer:
-        """Return the answer of a request; what refuses one that could be read is an answer to it."""
+        """Return the response of a request; a refusal of a readable request is a response too."""
         agent = self._plan.served(path.partition("/")[0])
         limits = limits_of(agent.agent, self._settings)
         if request.route is names.CARD:
@@ -112,7 +112,7 @@ class A2AWire:
         return names.result_reply(call.id, {"task": fold.task(wanted.history_length)})
 
     async def _start(self, request: WireRequest, agent: AgentPlan, wanted: Send, wait: Wait, *, streams: bool) -> Run:
-        """Start the run of a message, or find the one that it began.
+        """Start the run of a message, or return the run that the message started before.
 
         A message without a context begins the one that it and its id name, in every process: some clients use an id for
         several messages. The id alone is the key there, so it is the same task for who has learnt the context since.
@@ -144,7 +144,7 @@ class A2AWire:
             ) from None
 
     async def _decide(self, request: WireRequest, fold: TaskFold, wanted: Send, wait: Wait, *, streams: bool) -> None:
-        """Record what a message decides of all that the task waits for: a run goes on then.
+        """Record a message's decisions on all waiting calls of the task, so that its run continues.
 
         A message that the task has already changes nothing.
         """

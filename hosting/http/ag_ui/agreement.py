@@ -1,4 +1,4 @@
-"""A thread's conversation beside the one that a client sends: whether they agree, and what is asked again.
+"""Compares a thread's conversation with the client's: whether they agree, and which messages are repeated.
 
 Theory. A client keeps a conversation of its own, and may drop an answer, edit a message, or miss what came from others.
 So each of its requests is held against the thread's log. What a run was asked stands there under the client's ids. A
@@ -31,7 +31,7 @@ _UNCOMPARED = frozenset(("reasoning", "activity"))
 
 
 def wire_fields(wanted: RunInput, *, agreed: bool) -> dict[str, Any]:
-    """Return what the log keeps of a request: its id, what it asked, and what stands for all if the thread agreed."""
+    """Return the log's record of a request: its id, its messages, and the mark of all if the thread agreed."""
     asked = [[message["id"], mark(message)] for message in wanted.fresh]
     page = {"page": conversation_mark((*wanted.past, *wanted.fresh))} if agreed else {}
     return {"run_id": wanted.run_id, "asked": asked, **page}
@@ -39,7 +39,7 @@ def wire_fields(wanted: RunInput, *, agreed: bool) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Turn:
-    """What a run was `asked`, by ids and marks of those messages, and what it has `shown`.
+    """The messages that a run was `asked`, by ids and marks, and those that it has `shown`.
 
     `is_kept`: the model sees it from then on. `page` stands for all that its client had sent, if the thread agreed.
     """
@@ -64,12 +64,12 @@ class Turn:
 
     @property
     def is_of_wire(self) -> bool:
-        """Whether a client of this wire began it, or it goes on after an approval for which such a one waits."""
+        """Whether a client of this wire began it, or an approval of such a run continued it."""
         return "asked" in (self.run.accepted.wire or {}) or bool(self.run.accepted.request.decisions)
 
 
 class _Turns:
-    """Folds a thread's events into its turns, in their order; what was reset or taken back is none of them."""
+    """Folds a thread's events into its turns, in their order, without those that were reset or replaced."""
 
     def __init__(self, address: Address, *, names_causes: bool) -> None:
         self._address = address
@@ -120,14 +120,14 @@ def _turn(run: Run, fold: RunFold) -> Turn:
 
 @dataclass(frozen=True)
 class LoggedThread:
-    """A thread as its log has it: what is `older` than that, and its turns. Not `is_whole`: more was before."""
+    """A thread as its log has it: the `older` messages, and its turns. Not `is_whole`: more was before."""
 
     older: Sequence[Message]
     turns: Sequence[Turn]
     is_whole: bool
 
     def messages(self, before: int | None = None, reserved: Collection[str] = ()) -> tuple[list[Message], list[str]]:
-        """Return the messages of what is kept of the runs before that position, and their marks.
+        """Return the stored messages of the runs before that position, and their marks.
 
         No two have one id, and none has a `reserved` one.
         """
@@ -187,7 +187,7 @@ class LoggedThread:
         return [turn for turn in later if turn.run.first >= first], 0
 
     def _later(self, wanted: RunInput) -> list[Turn]:
-        """Return the turns after the last one of which the client has an answer, but for those that left nothing."""
+        """Return the turns after the last answer that the client has, without turns that left nothing."""
         names = [message["id"] for message in wanted.past if message["role"] == "assistant"]
         seen = [turn.run.first for turn in self.turns if any(name.startswith(turn.prefix) for name in names)]
         last = max(seen, default=0)

@@ -1,4 +1,4 @@
-"""How a client's request becomes a run: of a next message, or from before one that is asked again.
+"""How a client's request becomes a run: with a next message, or from before a repeated message.
 
 Theory. Mostly a client has just what the thread has: all that it had at its last request, with that run's messages.
 The newest run's events show it, and nothing else is read. Otherwise all events of the thread are. What is seen there is
@@ -37,7 +37,7 @@ _TRIES = 3
 
 @dataclass(frozen=True)
 class Begun:
-    """A run, and what its client asked. `is_restated`: it gets all messages as the thread has them, whatever it has."""
+    """A run and its client's request. `is_restated`: the client gets all messages as the thread has them."""
 
     run: Run
     wanted: RunInput
@@ -146,7 +146,7 @@ class Beginning:
         return turns_of(address, log, names_causes=self._services.loop.names_causes)
 
     async def _history(self, address: Address, client: EntityClient) -> tuple[Head, LoggedThread]:
-        """Return the thread as it is now; what its log has not, as far as the document has it."""
+        """Return the thread as it is now: its log, and before that its document."""
         head = await self._services.log.head(address)
         if head.position == 0 or head.state == "deleted":
             return head, LoggedThread((), (), is_whole=True)
@@ -172,7 +172,7 @@ class Beginning:
 
 
 def _has_all_since(newest: Turn, wanted: RunInput) -> bool:
-    """Return whether the client has all of the newest run, and before that just what it had when that was asked."""
+    """Return whether the client has all of the newest run, and before it the history of that run's request."""
     names = enumerate(message["id"] for message in wanted.past)
     first = next((number for number, name in names if name.startswith(newest.prefix)), None)
     if first is None or not newest.is_kept or newest.run.accepted.key == wanted.run_id:

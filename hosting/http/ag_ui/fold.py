@@ -1,4 +1,4 @@
-"""Folds what follows one run into the protocol's events, with the same ids from any process.
+"""Folds the updates of one run into the protocol's events, with the same ids in every process.
 
 Theory. The id of a message is made of the run's and of the position of its log after which the message begins; that of
 a tool call of the position at which it began. The run's id is the client's own, or ours for a run that goes on after
@@ -50,7 +50,7 @@ ANSWER_SCHEMA = {
     "properties": {"approved": {"type": "boolean"}, "reason": {"type": "string"}},
     "required": ["approved"],
 }
-"""What answers an interrupt. No `editedArgs`: clients then offer no edit."""
+"""The schema of an answer to an interrupt. Without `editedArgs`, so clients offer no edit."""
 
 _DENIED = "The call was not approved, so it was not made."
 _USAGE = {
@@ -64,7 +64,7 @@ WireEvent = dict[str, Any]
 
 @dataclass
 class _Message:
-    """A message of the agent, whose text begins at `start` of the answer, and the calls that the model made with it."""
+    """A message of the agent: its text from `start` of the answer on, and the model's calls in it."""
 
     id: str
     start: int
@@ -79,7 +79,7 @@ class _Message:
 
 
 class RunFold:
-    """One run, for the client that sent `wanted`: `start` returns its first events, `next` those of one more update.
+    """One run, for the client that sent `wanted`: `start` returns its first events, `next` those of an update.
 
     `waited` has the ids of the calls for which the run before waited, by the model's own. `names_causes`: the app's
     developer reads it, and learns what a tool raised.
@@ -183,7 +183,7 @@ class RunFold:
         self._send("RUN_FINISHED", **self._ids, outcome=outcome, **_result(end), **_usage(end))
 
     def _say(self, offset: int, text: str) -> None:
-        """Put text at that offset of the answer; what is there already is not sent again."""
+        """Put text at an offset of the answer; text that was sent already is not sent again."""
         same = common_length(self._text[offset:], text)
         if same < len(text):
             self._put(offset + same, text[same:])
@@ -271,7 +271,7 @@ class RunFold:
             self._events.append({**error_event(run_error(event)), **_usage(event)})
 
     def _complete(self, event: Completed) -> None:
-        """The answer may differ from what was sent: an agent's own middleware can change it."""
+        """The answer may differ from the text that was sent: an agent's middleware can change it."""
         answer = completed_text(event)
         same = common_length(self._text, answer)
         if same < max(len(self._text), len(answer)):

@@ -1,4 +1,4 @@
-"""Messages as the protocol has them, made of what the log and the document hold; and what stands for one."""
+"""The protocol's messages, made from the log and the document, and the marks of messages."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Message = Mapping[str, Any]
 
 
 def mark(message: Message) -> str:
-    """Return what stands for what a message says, whatever its id is."""
+    """Return the mark of a message's content, whatever its id is."""
     content = message.get("content") or ""
     match content:
         case [{"type": "text", "text": str(text)}]:
@@ -33,7 +33,7 @@ def _listed(value: object) -> list[Any]:
 
 
 def conversation_mark(messages: Iterable[Message]) -> str:
-    """Return what stands for a conversation."""
+    """Return the mark of a conversation."""
     return hashlib.sha256("".join(map(mark, messages)).encode()).hexdigest()[:32]
 
 
@@ -77,7 +77,7 @@ def _call(content: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def asked_message(name: str, message: UserMessage) -> Message:
-    """Return what a run was asked as the protocol has it."""
+    """Return a run's request as the protocol has it."""
     return {"id": name, "role": message.role, "content": _content(message.message, message.contents)}
 
 

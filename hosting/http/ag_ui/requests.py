@@ -25,7 +25,7 @@ from hosting.request.strict_json import json_type, refuse_lone_surrogates
 
 SERVED = frozenset(("threadId", "runId", "messages", "resume", "protocolVersion"))
 WITHOUT_EFFECT = frozenset(("forwardedProps", "availableInterrupts"))
-"""What is meant for an application's own server, and what an older client repeats of the run before."""
+"""Fields for an application's own server, and fields that an older client repeats from the last run."""
 
 REFUSED: Mapping[str, str] = {
     "tools": "Client-side tools are not supported: this app runs the agent's own tools. Leave 'tools' out.",
@@ -148,7 +148,7 @@ def _message(where: str, item: Mapping[str, Any], limits: Limits) -> UserMessage
 
 
 def _content(where: str, part: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a part in stored form; whoever reads that checks it."""
+    """Return a part in stored form; the reader of the stored form checks it."""
     kind, source, file = part.get("type"), part.get("source"), {}
     if kind == "text":
         return {"$type": "text", "text": part.get("text")}

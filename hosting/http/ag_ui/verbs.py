@@ -1,4 +1,4 @@
-"""What the protocol's one operation does: it runs an agent, or answers what a run waits for, and follows to the end."""
+"""The protocol's one operation: run an agent, or answer a run's interrupts, and follow it to the end."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 
 
 class AgUiWire:
-    """The wire of one app."""
+    """The AG-UI wire of an app."""
 
     function = names.FUNCTION
     path = names.PATH
@@ -48,7 +48,7 @@ class AgUiWire:
         return names.ag_ui_refusal(error)
 
     async def reply(self, request: WireRequest, path: str) -> Reply | Streamed:
-        """Return a run's events up to its end; raises what the service raises, and `UnservedInputError`."""
+        """Return a run's events up to its end; raises the errors of the service and `UnservedInputError`."""
         agent = self._plan.served(path.rstrip("/"))
         limits, owner = limits_of(agent.agent, self._services.settings), request.caller.owner
         wanted = await request.parsed(lambda raw: parse_input(raw, agent.name, limits, owner))

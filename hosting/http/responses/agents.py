@@ -34,12 +34,12 @@ def find_agent(plan: Plan, name: str | None, place: str = "'model'") -> AgentPla
 
 
 def model_object(agent: AgentPlan) -> dict[str, Any]:
-    """Return an agent as the protocol's model; when it was made, nobody knows."""
+    """Return an agent as the protocol's model; its creation time is unknown."""
     return {"id": agent.name, "object": "model", "created": 0, "owned_by": "app"}
 
 
 def meta_object(plan: Plan, version: str) -> dict[str, Any]:
-    """Return what the page may offer: it chats, and neither traces, deploys nor asks OpenAI itself."""
+    """Return the settings of the page: it chats, and does not trace, deploy or call OpenAI."""
     offers = dict.fromkeys(("instrumentation", "trace_retrieval", "openai_proxy", "deployment"), False)
     return {
         "ui_mode": "user",

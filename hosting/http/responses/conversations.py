@@ -1,4 +1,4 @@
-"""The protocol's conversations: an agent's threads, what they hold, and what of the protocol they refuse."""
+"""The protocol's conversations: an agent's threads and their items, and the refused operations."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class ConversationVerbs:
         return json_reply(200, {"object": "list", "data": found, "has_more": has_more})
 
     async def _begin(self, request: WireRequest, parts: Mapping[str, str]) -> Reply:
-        """Nothing but metadata is written before the first response: the id says whose it is, and since when.
+        """Before the first response only metadata is written: the id has the owner and the time.
 
         Metadata that names the agent and has nothing else is not kept.
         """
@@ -155,7 +155,7 @@ class ConversationVerbs:
         return items
 
     async def _log(self, request: WireRequest, named: Named) -> tuple[Address, Head, list[tuple[int, Event]]]:
-        """Return what the log has of a conversation: nothing of one that began here, before its first response.
+        """Return the log of a conversation: empty for a new one before its first response.
 
         Raises `UnknownThreadError`.
         """

@@ -1,4 +1,4 @@
-"""Folds what follows one run into the protocol's items and events, the same from any process.
+"""Folds the updates of one run into the protocol's items and events, the same in every process.
 
 Theory. Ids are made of the run's id and positions of its log. A number counts what was sent: one for each event, and
 one for each character of a delta. So the number of a delta is that of its last character, however the text was cut.
@@ -55,7 +55,7 @@ class WireEvent:
     fields: Mapping[str, Any]
 
     def after(self, number: int) -> WireEvent | None:
-        """Return what of it comes after that number: of a delta its rest, of any other event all or nothing."""
+        """Return the part of an event after that number: the rest of a delta, all or nothing of any other event."""
         if self.number <= number:
             return None
         delta = self.fields.get("delta")
@@ -72,7 +72,7 @@ class WireEvent:
 
 @dataclass
 class _Item:
-    """An item that was added: a message, whose text begins at `start` of the answer, or a call of a tool."""
+    """An item that was added: a message with its text from `start` of the answer on, or a tool call."""
 
     value: dict[str, Any]
     index: int
@@ -83,7 +83,7 @@ class _Item:
 
 @dataclass
 class ResponseFold:
-    """One run: `next` returns the events of one more update, `response` the object as it stands then.
+    """One run: `next` returns the events of an update, `response` the current object.
 
     `names_causes`: the app's developer reads it, and learns what a tool raised.
     """
@@ -160,7 +160,7 @@ class ResponseFold:
         self._events.append(WireEvent(_END, kind, {"response": response}))
 
     def _say(self, offset: int, text: str) -> None:
-        """Put text at that offset of the answer; what is there already is not sent again."""
+        """Put text at an offset of the answer; text that was sent already is not sent again."""
         same = common_length(self._text[offset:], text)
         if same < len(text):
             self._put(offset + same, text[same:])
@@ -195,7 +195,7 @@ class ResponseFold:
         return min((item.start for item in voided), default=at)
 
     def _begin_again(self, position: int) -> None:
-        """Another attempt: the model's recorded answers stand, and what came after them does not."""
+        """Begin another attempt: the recorded answers of the model stay, and later text is dropped."""
         assert self.run is not None
         is_calling = any(item.value["status"] == "in_progress" for item in self._calls.values())
         if self._message is None and self.run.accepted.streamed and not is_calling:
@@ -306,7 +306,7 @@ class ResponseFold:
         self._done(item, status)
 
     def _complete(self, event: Completed) -> None:
-        """The answer may differ from what was sent: an agent's own middleware can change it."""
+        """The answer may differ from the text that was sent: an agent's middleware can change it."""
         answer = completed_text(event)
         same = common_length(self._text, answer)
         if same < max(len(self._text), len(answer)):

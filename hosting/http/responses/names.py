@@ -32,14 +32,14 @@ class NotServedError(HostingError, code="unsupported_parameter", status=400):
 
 @dataclass(frozen=True)
 class Named:
-    """What an id names: a thread of an agent, and for a response the run."""
+    """The content of an id: a thread of an agent, and for a response the run."""
 
     agent: str
     thread_id: str
     run_id: str = ""
 
     def address(self, owner: str) -> Address:
-        """Return the thread, as one of that owner."""
+        """Return the thread, as a thread of that owner."""
         return Address.of(self.agent, self.thread_id, owner)
 
 
@@ -54,7 +54,7 @@ def conversation_id(agent: str, thread_id: str) -> str:
 
 
 def read_response_id(text: str) -> Named:
-    """Return what the id of a response names; raises `UnknownRunError` for what is none."""
+    """Return the content of a response's id; raises `UnknownRunError` for an invalid id."""
     run_id, _, rest = text.removeprefix("resp_").partition("~")
     agent, _, thread_id = rest.partition("~")
     if not (text.startswith("resp_") and is_id(run_id) and is_id(thread_id)):
@@ -63,7 +63,7 @@ def read_response_id(text: str) -> Named:
 
 
 def read_conversation_id(text: str) -> Named:
-    """Return what the id of a conversation names; raises `UnknownThreadError` for what is none."""
+    """Return the content of a conversation's id; raises `UnknownThreadError` for an invalid id."""
     agent, _, thread_id = text.removeprefix("conv_").partition("~")
     if not (text.startswith("conv_") and is_id(thread_id)):
         raise UnknownThreadError(f"There is no conversation {text[:80]!r}. Send an id from this app.")
@@ -108,7 +108,7 @@ NOT_SERVED = {
 
 
 def operation_of(method: str, path: str) -> Route:
-    """Return the operation; raises `UnknownPathError`, and `MethodNotAllowedError` for one of other methods."""
+    """Return the operation; raises `UnknownPathError`, or `MethodNotAllowedError` if the path has other methods."""
     found = [route for route in OPERATIONS if parts_of(route, path) is not None]
     for route in found:
         if route.method == method:
@@ -129,7 +129,7 @@ def parts_of(route: Route, path: str) -> dict[str, str] | None:
 
 
 def refusal(error: HostingError) -> Reply:
-    """Return an error as the protocol has it. Clients send again by themselves what is worth it, and nothing else."""
+    """Return an error as the protocol has it. Clients retry by themselves only the errors that are worth it."""
     kind = _STATUS_TYPES.get(error.status, "server_error" if error.status >= 500 else "invalid_request_error")
     body = {"message": error.detail, "type": kind, "param": getattr(error, "param", None), "code": error.code}
     headers = {"x-content-type-options": "nosniff"}

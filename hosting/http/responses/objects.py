@@ -20,7 +20,7 @@ _INCOMPLETE = {"length": "max_output_tokens"} | {word: word for word in ("conten
 
 
 def response_object(agent: str, run: Run, output: list[dict[str, Any]]) -> dict[str, Any]:
-    """Return the response of a run with that output. What its caller sent besides the request is in it again."""
+    """Return the response of a run with that output, and with the caller's fields besides the request."""
     accepted, end = run.accepted, run.certain_end
     wire = accepted.wire or {}
     named = {"id": conversation_id(accepted.agent, accepted.thread_id)}
@@ -107,7 +107,7 @@ def approval_item(agent: str, approval: PendingApproval) -> dict[str, Any]:
 
 
 def input_items(run: Run) -> list[dict[str, Any]]:
-    """Return what a run answers, the oldest first: messages, or decisions on tool calls."""
+    """Return the messages and decisions that a run answers, oldest first."""
     request, run_id = run.accepted.request, run.run_id
     if request.decisions:
         return [

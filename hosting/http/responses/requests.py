@@ -38,7 +38,7 @@ WITHOUT_EFFECT = frozenset(
         *("safety_identifier", "service_tier", "stream_options", "truncation", "user"),
     }
 )
-"""About billing, caches and what OpenAI's own tools return: the answer is the same with and without them."""
+"""Fields about billing, caches and OpenAI's own tools: the answer is the same with and without them."""
 
 _OWN_MODEL = "The agent sets its model's options. Leave {!r} out."
 REFUSED: Mapping[str, str] = {
@@ -122,7 +122,7 @@ def parse_create(call: RawRequest, find_agent: FindAgent, most_bytes: int) -> Cr
 
 
 def _request(fields: dict[str, Any], limits: Limits, *, continues: bool) -> tuple[RunRequest, tuple[Decision, ...]]:
-    """Return what the agent is asked, or nothing and what was decided on the calls of the response that it continues.
+    """Return the messages for the agent, or none and the decisions on the calls of the response before.
 
     Raises `HostingError`s.
     """
@@ -191,7 +191,7 @@ def _conversation(value: object) -> Named | None:
 
 
 def _format(text: object) -> ResponseFormat | None:
-    """Return the format of `text.format`, which has in one object what our own field has in two."""
+    """Return the format in `text.format`: one object there, two in our own field."""
     if text is None:
         return None
     if not isinstance(text, dict) or not set(text) <= {"format", "verbosity"}:
@@ -248,7 +248,7 @@ def _message(number: int, item: Mapping[str, Any], limits: Limits) -> UserMessag
 
 
 def _content(where: str, part: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a part in stored form; whoever reads that checks it."""
+    """Return a part in stored form; the reader of the stored form checks it."""
     kind = part.get("type")
     if kind in ("input_text", "output_text"):
         return {"$type": "text", "text": part.get("text")}

@@ -1,4 +1,4 @@
-"""What the protocol's operations do, by the verbs of the service.
+"""The protocol's operations, by the verbs of the service.
 
 A conversation is a thread, a response a run of it. Both are read from the thread's log alone.
 """
@@ -55,7 +55,7 @@ _Verb = Callable[[WireRequest, Mapping[str, str]], Awaitable[_Answer]]
 
 
 class ResponsesWire:
-    """The wire of one app."""
+    """The OpenAI Responses wire of an app."""
 
     function = names.FUNCTION
     path = names.PATH
@@ -89,7 +89,7 @@ class ResponsesWire:
         return names.refusal(error)
 
     async def reply(self, request: WireRequest, path: str) -> _Answer:
-        """Return the answer of an operation; raises what the service raises, and `NotServedError`."""
+        """Return the response of an operation; raises the errors of the service and `NotServedError`."""
         verb = self._verbs.get(request.route)
         if verb is None:
             raise NotServedError(names.NOT_SERVED[request.route])
@@ -225,7 +225,7 @@ class ResponsesWire:
         return ResponseFold(name, run.address, names_causes=causes)
 
     async def _shown(self, run: Run, client: EntityClient) -> Reply:
-        """Return the response as its log has it; one that has ended and is not to be stored goes with that."""
+        """Return the response from its log; an ended response that is not stored is deleted with that."""
         fold = self._fold(run)
         through = run.end or MOST_POSITION
         for position, event in await self._services.log.events(run.address, run.first - 1, through=through):
@@ -279,7 +279,7 @@ class ResponsesWire:
 
 
 def _calls(end: Terminal | None) -> dict[str, Any]:
-    """Return what each tool call of an answer is called with, by the model's id of it."""
+    """Return the arguments of each tool call of an answer, by the model's id of the call."""
     messages = end.entry.get("messages", ()) if end is not None else ()
     contents = (content for message in messages for content in message.get("contents", ()))
     return {
