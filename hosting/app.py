@@ -94,7 +94,7 @@ _NOT_YET = {
 
 
 class AgentFunctionApp(df.DFApp):
-    """A Functions app whose agents are durable services: HTTP, MCP and an entity for each.
+    """A Functions app whose agents are durable services: HTTP, MCP and an entity for each agent.
 
     Constructor and methods have the names of the class in `agent-framework-azurefunctions`, and its order of arguments.
     Wrong agents, names, options and settings raise `hosting.errors.ConfigurationError` here, before anything is served.
@@ -196,7 +196,7 @@ class AgentFunctionApp(df.DFApp):
         )
 
     def _register_shared(self, workflows: Sequence[HostedWorkflow], *, lists_agents: bool) -> None:
-        """Register what all agents share: one function for each route, whichever agent and thread it names."""
+        """Register the functions that all agents share: one for each route."""
         served, plan, settings, services = self._served, self._plan, self._settings, self._services
         register_runs(served, services)
         register_lists(served, services)
@@ -238,7 +238,7 @@ class AgentFunctionApp(df.DFApp):
         retry: Retry | None = None,
         owner: Principal | None = None,
     ) -> DurableAgent[AgentTask]:
-        """Return an agent for use inside an orchestrator; raises `UnknownAgentError` for what is no agent's name.
+        """Return an agent for use inside an orchestrator; raises `UnknownAgentError` for an unknown name.
 
         A call to one that this app does not have fails after some minutes: during a deployment another instance may
         have it. `retry` is for runs that are given none; without it they have the agent's own. Threads are the
@@ -250,7 +250,7 @@ class AgentFunctionApp(df.DFApp):
 
     @property
     def introduction(self) -> Mapping[str, Any]:
-        """What a local host shows of the app when it starts: models, routes, its page, a first request."""
+        """The app's description for a local host at its start: models, routes, its page, a first request."""
         timers = (RETENTION_FUNCTION, PROMISE_FUNCTION, SWEEP_FUNCTION, WEBHOOK_FUNCTION)
         of_agents = {http_function(agent.name) for agent in self._plan.agents.values()}
         shared = (*(self._own_functions - of_agents), *timers, ENTITY, STORE_ENTITY, WAIT_FUNCTION)
@@ -259,11 +259,11 @@ class AgentFunctionApp(df.DFApp):
         return {**introduction_of(self._plan, shared), "openapi": OPENAPI.function, "page": page, "doors": doors}
 
     async def principal_of(self, req: func.HttpRequest) -> Principal | None:
-        """Return who sends a request to a route of your own; None for nobody, and in an app without `principal`."""
+        """Return the sender of a request to your own route; None without sign-in, and in an app without `principal`."""
         return await self._orchestrations.principal(req)
 
     def orchestration_status_route(self) -> None:
-        """Register `GET orchestrations/{instance_id}`, by which callers ask for what `run_orchestration` began.
+        """Register `GET orchestrations/{instance_id}`, where callers read the state of `run_orchestration`.
 
         Nobody sees an orchestration that was begun for somebody else, and no URL holds a key.
         """
@@ -293,7 +293,7 @@ class AgentFunctionApp(df.DFApp):
         return own_functions(self._served, self._wire_functions, self._settings, has_page=self._has_page)
 
     def validate_function_names(self, functions: list[Any]) -> None:
-        """Refuse two functions of one name, also in another case: the SDK calls this, for which case counts."""
+        """Refuse two functions with the same name, ignoring case: the SDK calls this, and compares with case."""
         refuse_taken_names(functions)
         super().validate_function_names(functions)
 
@@ -355,7 +355,7 @@ class AgentFunctionApp(df.DFApp):
         ttl_seconds: float | None = None,
         retry: Retry | None = None,
     ) -> None:
-        """Register what an agent, or a workflow, has of its own: its entity, and its route and tool if it has them."""
+        """Register the functions of an agent or a workflow: its entity, and its route and tool if it has them."""
         self._safeguards.check_agent(planned.agent, planned.name, is_tool=planned.tool is not None)
         seconds = self._time_limit.of(planned.name, run_timeout_seconds)
         ttl = checked_ttl(planned.name, ttl_seconds, self._settings.thread_ttl_seconds)

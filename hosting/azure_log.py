@@ -1,4 +1,4 @@
-"""What libraries may not write into the log of a deployed app: lines that hold addresses, and those that say nothing.
+"""Lines of libraries that stay out of a deployed app's log: lines with addresses, and lines without information.
 
 Theory. The query of a request may hold a key (`?code=`) or what a person looks for (`?search=`), and whoever may read
 the log would have it. The worker's web server writes each request with its query. It sets up its logging when it
@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 
 _REQUESTS = "uvicorn.access"
 _NO_RECORD = logging.Filter("there is no logger with this name")
-"""It lets pass what is logged under a name, and costs a request no call of ours."""
+"""A filter that passes records of one logger name, without a call for each request."""
 
 _QUIET = (
     "a2a",  # the addresses of agents' cards
@@ -29,7 +29,7 @@ _QUIET = (
 
 
 def quiet_libraries() -> None:
-    """Have no request written, and of clients and of agent-framework warnings alone, unless somebody wants more.
+    """Log no requests, and only warnings of clients and agent-framework, unless the app sets a level.
 
     Who wants all of it has the worker or the local host log DEBUG, which no deployed app does.
     """

@@ -1,4 +1,4 @@
-"""Bearer tokens: who calls, by a token that an identity provider signed.
+"""Bearer tokens: the caller is identified by a token that an identity provider signed.
 
 Theory. Nothing in a token is believed before its signature holds. Until then its header does one thing: its `kid` is
 looked up among the keys that the issuer publishes. The algorithm is the app's choice and not the token's. The keys are
@@ -133,7 +133,7 @@ class BearerTokens:
     roles_claim: str
 
     async def __call__(self, request: PrincipalRequest) -> Principal | None:
-        """Return whose token it is, None where it proves nothing; raises `IdentityUnavailableError`."""
+        """Return the token's principal, None for an invalid token; raises `IdentityUnavailableError`."""
         import jwt
 
         sent = sent_once(request.headers, "authorization")
@@ -217,7 +217,7 @@ class IssuerKeys:
         return key
 
     def _fetch_soon(self, now: float) -> asyncio.Task[None] | None:
-        """Return the fetch that runs, or a new one; None while it is too early for one."""
+        """Return the current fetch, or a new one; None if it is too early for a new one."""
         loop = asyncio.get_running_loop()
         running = self._fetching
         if running is not None and not running.done() and running.get_loop() is loop:
@@ -286,7 +286,7 @@ async def _get_object(address: str) -> Mapping[str, Any]:
 
 
 def _is_safe(address: object) -> bool:
-    """Return whether nobody on the way can change what the address answers."""
+    """Return whether the answer of this address cannot be changed on its way."""
     if not isinstance(address, str):
         return False
     try:
@@ -304,7 +304,7 @@ def _is_safe(address: object) -> bool:
 
 
 def _usable_key(jwk: Mapping[str, Any], algorithm: str) -> PyJWK | None:
-    """Return the public key that the set describes, None for one of another use or algorithm, or too weak."""
+    """Return the public key in the set, None for a key of another use or algorithm, or a weak key."""
     import jwt
 
     kind, curve = ALGORITHMS[algorithm]

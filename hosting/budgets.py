@@ -52,7 +52,7 @@ class BudgetState(TypedDict):
 
 
 class Used(NamedTuple):
-    """Tokens, and what they cost in trillionths of a unit of money; 0 where they have no price."""
+    """Tokens, and their cost in trillionths of a unit of money; 0 without a price."""
 
     tokens: int = 0
     cost: int = 0
@@ -67,7 +67,7 @@ UNUSED = Used()
 
 @dataclass(frozen=True)
 class Price:
-    """What a million tokens of a model cost: those that it reads (`input`), and those that it writes (`output`).
+    """The price of a million tokens of a model: of its input, and of its output.
 
     `cached` is for those that it reads and has in its cache; without it they cost as the others. Raises
     `ConfigurationError` for what is no price.
@@ -83,7 +83,7 @@ class Price:
                 _millionths(f"{name} of a Price", value)
 
     def of(self, usage: Mapping[str, Any] | None) -> int:
-        """Return what one call costs, in trillionths of a unit, by the framework's counts of its tokens.
+        """Return the cost of one call, in trillionths of a unit, by the framework's counts of its tokens.
 
         Of tokens that are counted only in the total it is not known which they are: they cost as written ones.
         """
@@ -137,7 +137,7 @@ class Budget:
 
     @property
     def allowed(self) -> BudgetState:
-        """What each run, thread or day may use."""
+        """The limits of each run, thread or day."""
         allowed: BudgetState = {"per": self.per}
         if self.tokens is not None:
             allowed["tokens"] = self.tokens
@@ -157,7 +157,7 @@ class Budget:
         return state
 
     def check(self, used: Used, renews_at: str | None = None) -> None:
-        """Raise `BudgetExceededError`, so that no more model call begins, unless some of the budget is left."""
+        """Raise `BudgetExceededError` unless some of the budget is left."""
         most, who = self.most_cost, _WHO[self.per]
         if self.tokens is not None and used.tokens >= self.tokens:
             sentence = f"{who} has used {used.tokens} tokens of its {self.tokens}, and none are left."
@@ -170,7 +170,7 @@ class Budget:
 
 
 def checked_budget(agent: str, budget: Budget | None) -> Budget | None:
-    """Return the budget of an agent; raises `ConfigurationError` for what is none."""
+    """Return the budget of an agent; raises `ConfigurationError` for another value."""
     if budget is not None and not isinstance(budget, Budget):
         raise ConfigurationError(
             f"budget of agent {agent!r} is a {type(budget).__name__}. Give Budget(tokens=...) or leave it out."
@@ -202,7 +202,7 @@ def counted_tokens(usage: Mapping[str, Any] | None) -> int:
 
 
 def _count(usage: Mapping[str, Any] | None, name: str) -> int:
-    """Return one count. What is no number of tokens that anybody can have used counts nothing, as in a head."""
+    """Return one count; 0 for a value that cannot be a number of tokens, as in a head."""
     value = (usage or {}).get(name)
     return value if type(value) is int and 0 <= value <= MOST_TOKENS else 0
 
@@ -214,7 +214,7 @@ def cost_text(trillionths: int) -> str:
 
 
 def _millionths(name: str, value: Amount | None) -> int:
-    """Return an amount in millionths of its unit; a float is what it is written as. Raises `ConfigurationError`."""
+    """Return an amount in millionths of its unit; a float counts as written. Raises `ConfigurationError`."""
     try:
         amount = Decimal("nan") if isinstance(value, bool) or value is None else Decimal(str(value))
     except ArithmeticError:

@@ -1,4 +1,4 @@
-"""What commands share: how they ask a running app, as whom and by which key, and how their process ends.
+"""The common part of commands: their requests to a running app, its address and key, and their exit code.
 
 A refusal is a sentence. It names the address as it was typed, and the option that would change the answer.
 """
@@ -20,7 +20,7 @@ from urllib.request import OpenerDirector, ProxyHandler, Request, build_opener
 
 INTERRUPTED = 130
 BROKEN_PIPE = 141
-"""What a shell says of a program whose output nobody reads any more."""
+"""The exit code of a program whose output is no longer read, as shells have it."""
 _SECONDS = 300.0
 _KEY = "x-functions-key"
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -30,7 +30,7 @@ _PRINTABLE = re.compile(r"[!-~]+")
 
 
 class RefusedError(Exception):
-    """What the app answered, as a sentence."""
+    """An answer of the app, as a sentence."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class RunningApp:
         return page
 
     def _refusal(self, error: HTTPError, where: str) -> str:
-        """Return what the app says of its refusal; where the host in front of it refuses, what to give."""
+        """Return the app's own sentence; if the host refused instead, a sentence with the remedy."""
         detail = _detail(error)
         if error.code == 401:
             if detail is not None:
@@ -106,13 +106,13 @@ class RunningApp:
 
 
 def _opener(where: str) -> OpenerDirector:
-    """Return what opens that address: no proxy of the environment reaches an app on this machine."""
+    """Return the opener for that address: it uses no proxy for an app on this machine."""
     is_here = urlsplit(where).hostname in _ON_THIS_MACHINE
     return build_opener(ProxyHandler({})) if is_here else build_opener()
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
-    """Have a command take where the app runs, and what opens it."""
+    """Add the options for the app's address and credentials to a command."""
     parser.add_argument("--url", default="http://localhost:7071", help="where the app runs (default: %(default)s)")
     parser.add_argument("--key", help="a function key")
     parser.add_argument(
@@ -132,7 +132,7 @@ def _header(text: str) -> tuple[str, str]:
 
 
 def _checked(url: str) -> str:
-    """Return an address of an app; raises `ValueError`, with the address, for what is none."""
+    """Return an address of an app; raises `ValueError`, with the address, for an invalid one."""
     quoted = f"--url is {url[:80]!r}"
     if not url.lower().startswith(("http://", "https://")):
         raise ValueError(f"{quoted}: it must begin with http:// or https://.")
@@ -158,7 +158,7 @@ def _detail(error: HTTPError) -> str | None:
 
 
 def exit_code(main: Callable[[Sequence[str]], int], arguments: Sequence[str] | None = None) -> int:
-    """Return the exit code of a command's `main`, with what was typed behind its name unless others are given."""
+    """Return the exit code of a command's `main`, called with the typed arguments unless others are given."""
     try:
         try:
             return main(sys.argv[1:] if arguments is None else arguments)

@@ -72,7 +72,7 @@ class Embedder:
 
 
 def packed(model: str, numbers: Sequence[float]) -> Vector:
-    """Return a vector as it is kept. Raises `ValueError` for one without a direction."""
+    """Return a vector in its stored form. Raises `ValueError` for a vector without a direction."""
     most = _largest(numbers)
     if len(numbers) <= MOST_WHOLE_NUMBERS:
         kept = struct.pack(f"{len(numbers)}b", *(round(127 * number / most) for number in numbers))

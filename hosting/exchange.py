@@ -1,4 +1,4 @@
-"""One HTTP/1.1 exchange with an address that somebody else chose, bounded in bytes and in time whatever answers.
+"""One HTTP/1.1 exchange with an address that a caller chose, bounded in bytes and time.
 
 Theory. Whoever is there may send anything, as fast as it likes and without end: informational responses, headers, a
 body, or one byte now and then. A client that reads until a response is complete never gives the event loop back while
@@ -27,11 +27,11 @@ _CHUNK = re.compile(rb"([0-9A-Fa-f]{1,8})[ \t]*(?:;.*)?")
 _SWITCHING = 101
 
 Resolve = Callable[[str, int], Awaitable[Sequence[str]]]
-"""Returns the addresses of a host and port, the best first; what it raises ends the exchange."""
+"""Returns the addresses of a host and port, the best first; its exceptions end the exchange."""
 
 
 class UnreadableAnswerError(Exception):
-    """What came is no HTTP, has too many bytes, or ends before it is complete."""
+    """The answer is not HTTP, has too many bytes, or ends before it is complete."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What the app finds around it: values of host.json, and what is refused or named as missing where it runs.
+"""The app's surroundings: values of host.json, and refusals or warnings about settings of the host.
 
 A value of host.json is read as the host reads it, with the app setting that overrides it. What is
 meant for a developer's machine is refused in production, by a sentence that says what to set instead; stores are
@@ -51,7 +51,7 @@ def host_value(folder: Path, environ: Mapping[str, str], *path: str) -> object:
 
 
 def route_prefix(folder: Path, environ: Mapping[str, str]) -> str:
-    """Return what all routes begin with, which may be nothing: `extensions.http.routePrefix`, else `api`."""
+    """Return the prefix of all routes, perhaps empty: `extensions.http.routePrefix`, else `api`."""
     given = host_value(folder, environ, "extensions", "http", "routePrefix")
     return "api" if given is None else str(given)
 
@@ -78,20 +78,20 @@ def task_hub(folder: Path, environ: Mapping[str, str]) -> str:
 
 
 ATTRIBUTE = "ONLY_FOR_DEVELOPMENT"
-"""Of an agent or its client: a sentence that says what to set for one that may be deployed."""
+"""Attribute of an agent or client for development only: a sentence with the settings for production."""
 
 _MCP_LEVEL = ("extensions", "mcp", "system", "webhookAuthorizationLevel")
 _PROVIDER = ("extensions", "durableTask", "storageProvider")
 _ETAG = (*_PROVIDER, "useInstanceTableEtag")
 _DEFAULT_PROVIDER = "azurestorage"
-"""The engine's default, and the only one that keeps the document of an execution that another has overtaken."""
+"""The engine's default, and the only value that keeps the document of an execution that another has overtaken."""
 
 
 class Safeguards:
-    """What an app may not be in production; each check raises `ConfigurationError`, and none does in development."""
+    """Checks for production: each raises `ConfigurationError` there, and none in development."""
 
     def __init__(self, settings: Settings, folder: Path, environ: Mapping[str, str]) -> None:
-        """Read the host.json in `folder`, and refuse one that is not JSON or lets an older document win.
+        """Read the host.json in `folder`; refuse invalid JSON, and settings that let an older document win.
 
         Two executions of one entity can overlap. Without `useInstanceTableEtag` the engine then keeps the document of
         the one that ends last, although it may have begun first.
@@ -113,7 +113,7 @@ class Safeguards:
             self._refuse_anonymous("http_auth_level of AgentFunctionApp")
 
     def check_agent(self, agent: object, name: str, *, is_tool: bool) -> None:
-        """Refuse an agent that is, or whose client is, for development only, and a tool that asks for no key."""
+        """Refuse an agent or client that is for development only, and a tool without a key."""
         for declaring in (agent, getattr(agent, "client", None)):
             advice = getattr(declaring, ATTRIBUTE, None)
             if advice and self._is_production:
@@ -133,7 +133,7 @@ class Safeguards:
 
 @dataclass(frozen=True)
 class WorkerSetting:
-    """A setting of the Python worker, the value to give it, and what happens without it.
+    """A setting of the Python worker, its value, and the consequence of its absence.
 
     It is a switch that workers below Python 3.13 need, or one `for_load`: any value will do, and only in production.
     """

@@ -1,4 +1,4 @@
-"""How much of one caller an agent takes in a minute, requests and tokens, and how many of its runs a process has.
+"""Limits of an agent: the requests and tokens of a caller in a minute, and the runs of a process at once.
 
 What is refused by a limit was not started, and nothing of it is stored. Requests and tokens are counted at one place
 for all processes (`hosting.runner.owner_minutes`), runs in each process for itself (`hosting.service.limiting`).
@@ -62,7 +62,7 @@ class Limit:
 
 
 def checked_limit(agent: str, limit: Limit | None) -> Limit | None:
-    """Return the limit of an agent; raises `ConfigurationError` for what is none."""
+    """Return the limit of an agent; raises `ConfigurationError` for another value."""
     if limit is not None and not isinstance(limit, Limit):
         raise ConfigurationError(
             f"limit of agent {agent!r} is a {type(limit).__name__}. Give Limit(runs_at_once=...) or leave it out."
@@ -71,14 +71,14 @@ def checked_limit(agent: str, limit: Limit | None) -> Limit | None:
 
 
 def too_many_requests(most: int, seconds: int) -> LimitExceededError:
-    """Return the refusal of a caller whose next request is taken in so many seconds."""
+    """Return the refusal of a request; the caller's next one is accepted in so many seconds."""
     state: LimitState = {"of": "requests", "per": "owner/minute", "most": most, "left": 0}
     sentence = f"You may send {most} of these requests in a minute, and have. Try again in {seconds} s."
     return LimitExceededError(sentence, dict(state), seconds)
 
 
 def too_many_tokens(most: int, used: int, seconds: int) -> LimitExceededError:
-    """Return the refusal of a caller whose runs have used so many tokens; the next is taken in so many seconds."""
+    """Return the refusal of a caller that has used its tokens; the next request is accepted in so many seconds."""
     state: LimitState = {"of": "tokens", "per": "owner/minute", "most": most, "left": 0}
     sentence = f"You may use {most} tokens of the model in a minute, and have used {used}. Try again in {seconds} s."
     return LimitExceededError(sentence, dict(state), seconds)

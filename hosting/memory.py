@@ -1,4 +1,4 @@
-"""`OwnerMemory`: what an agent learnt about its owner, given to its model in each of their threads (memory.md).
+"""`OwnerMemory`: the facts that an agent learned about its owner, for its model in all their threads (memory.md).
 
 Theory. A fact is a short text that belongs to an owner and an agent, and to no thread. The model adds and forgets facts
 by two tools. Before a run it is given those that fit: all of them, or, where they are too many, those that are most
@@ -77,7 +77,7 @@ class RunMemory(Protocol):
         """Return all facts, the oldest first."""
 
     async def remember(self, fact_id: str, text: str) -> Fact:
-        """Return the fact, which is there from now on; the one that says the same, where there is one."""
+        """Return the stored fact: the new one, or the one with the same text."""
 
     async def forget(self, fact_id: str) -> bool:
         """Remove a fact for good, and return whether there was one: there is none where a killed try removed it."""
@@ -87,7 +87,7 @@ class RunMemory(Protocol):
 
 
 class OwnerMemory(ContextProvider):
-    """A context provider that keeps what an agent learns about the owner of its threads, across threads.
+    """A context provider that keeps an agent's facts about the owner of its threads, across threads.
 
     `max_tokens` is about how much of it the model is given, by four characters a token. `embeddings` finds those that
     are like the message where there are more. In an app that knows no owners all callers are one, so that what one of
@@ -123,7 +123,7 @@ class OwnerMemory(ContextProvider):
     async def before_run(
         self, *, agent: SupportsAgentRun, session: AgentSession, context: SessionContext, state: dict[str, Any]
     ) -> None:
-        """Give the model what is known, and the two tools."""
+        """Give the model the facts and the two tools."""
         if self._of_run is None:
             raise RuntimeError(
                 "This agent has an OwnerMemory, and AgentFunctionApp did not get the agent. For an agent of a "
@@ -159,7 +159,7 @@ def _tools(memory: RunMemory) -> Iterable[Any]:
     @idempotent
     @tool
     async def forget(fact_id: str) -> str:
-        """Forget what is known under this id."""
+        """Forget the fact with this id."""
         try:
             was_known = await memory.forget(fact_id)
         except HostingError as error:
@@ -175,7 +175,7 @@ def fact_id_of(key: str) -> str:
 
 
 def fact_refusal(text: str) -> str | None:
-    """Return why a text is not taken as a fact, as a sentence; None for one that is."""
+    """Return why a text is refused as a fact, as a sentence; None if it is accepted."""
     if not text.strip():
         return "The fact is blank. Send one short sentence."
     if len(text.strip()) > LONGEST_FACT:

@@ -1,4 +1,4 @@
-"""Names of agents, threads and what is registered for them, and the one alphabet of ids."""
+"""Names of agents, threads and their stored data, and the alphabet of ids."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MOST_NAME_CHARACTERS = MAX_ENTITY_ID_LENGTH - len("@dafx-@")
 
 
 APP = "app"
-"""The owner of every thread of an app that knows no others, and of what nobody was signed in for."""
+"""The owner of every thread of an app without owners, and of requests without a sign-in."""
 
 Busy = Literal["queue", "reject", "interrupt", "rollback"]
 BUSY_POLICIES: tuple[Busy, ...] = get_args(Busy)
@@ -96,7 +96,7 @@ def agent_of_key(part: str) -> str:
 
 
 def behind_agent(agent: str) -> str:
-    """Return what sorts behind every key of an agent, in lower case, and before those of every later one."""
+    """Return a text that sorts after every key of an agent, in lower case, and before those of later agents."""
     return f"{agent_in_key(agent)}/"
 
 
@@ -108,7 +108,7 @@ def id_pattern(most: int = MAX_ID_LENGTH) -> str:
 _ID = re.compile(id_pattern())
 MAX_STORED_ID_LENGTH = 512
 _STORED_ID = re.compile(rf"(?!\.{{1,2}}\Z)[^/\\?#\x00-\x1f\x7f-\x9f\ud800-\udfff]{{1,{MAX_STORED_ID_LENGTH}}}")
-"""What the engine takes in an entity's key, and so other packages as the id of a thread."""
+"""The characters that the engine takes in an entity's key, and so in thread ids of other packages."""
 
 
 def new_id() -> str:
@@ -128,7 +128,7 @@ def max_thread_id_length(agent: str, owner: str = APP) -> int:
 
 
 def may_be_stored(value: str, owner: str = APP) -> bool:
-    """Whether a thread may stand under this id: one of ours, or, among the app's own, one of another package."""
+    """Whether a thread may have this id: an id of ours, or, for the app's own threads, of another package."""
     return is_id(value) or (owner == APP and bool(_STORED_ID.fullmatch(value)) and not _OWNED_KEY.fullmatch(value))
 
 
@@ -154,7 +154,7 @@ _DIGEST_LENGTH = 32
 
 @dataclass(frozen=True)
 class Address:
-    """A thread of an agent within one app: what its log and its entity are found by. `agent` is in lower case.
+    """The address of a thread in an app: log and entity are found by it. `agent` is in lower case.
 
     The owner stands in every name, so two owners' threads of one id are two threads, and no name is of both.
     Two apps never share a store's space: each store is opened under the name of the app's task hub.
@@ -176,7 +176,7 @@ class Address:
 
     @classmethod
     def of_entity(cls, agent: str, key: str) -> Address:
-        """Return the address of the thread whose entity has that key, as `entity` gives it."""
+        """Return the address of the thread with that entity key, as `entity` gives it."""
         owned = _OWNED_KEY.fullmatch(key)
         return cls(agent.lower(), key) if owned is None else cls(agent.lower(), owned[2], owned[1])
 
@@ -194,7 +194,7 @@ class Address:
 
     @cached_property
     def key(self) -> str:
-        """The address as one text, another for each address, of characters that every store takes in a key.
+        """The address as text, unique for each address, in characters that every store takes in a key.
 
         A thread id from outside our alphabet, which another package may have given, is replaced by a digest.
         """
@@ -205,7 +205,7 @@ class Address:
 
 
 def key_prefix(agent: str, owner: str) -> str:
-    """Return what the keys of an owner's addresses with an agent begin with, and no other key does.
+    """Return the common prefix of the keys of an owner's addresses with an agent.
 
     `agent` is in lower case.
     """
@@ -213,7 +213,7 @@ def key_prefix(agent: str, owner: str) -> str:
 
 
 def thread_key(address: Address, epoch: int, part: str = "") -> str:
-    """Return 64 hexadecimal digits for that life of the thread: a key, and a file's name, for what others keep of it.
+    """Return 64 hexadecimal digits for this life of the thread: a key and file name for data of other packages.
 
     No two threads have one, whatever their owners, agents and ids are, and no two lives of a thread, so that nobody is
     given what another's thread left, nor what an erased one did. `part` is one of those within: a workflow's executor.
@@ -233,7 +233,7 @@ def keyed_thread_id(agent: str, owner: str, key: str, forked: str = "") -> str:
 
 @dataclass(frozen=True)
 class StoreKey:
-    """What archives and attachments are found by. `agent` is in lower case: names are compared without case."""
+    """The key of archives and attachments. `agent` is in lower case: names are compared without case."""
 
     agent: str
     thread_id: str

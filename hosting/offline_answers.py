@@ -1,4 +1,4 @@
-"""What the offline model says: a pure function of the conversation it is sent and the tools it is offered.
+"""The offline model's answers: a pure function of the conversation and the offered tools.
 
 It needs no network and is no model: patterns decide. What it shows is real all the same: it asks for tools instead of
 knowing the weather, and it remembers nothing itself, so an answer about earlier turns proves that they were kept.
@@ -33,7 +33,7 @@ class CallTool:
 
 @dataclass(frozen=True)
 class OfflineTurn:
-    """What an answer may look at: the conversation with its newest message last, and the offered tools by name."""
+    """The input of an answer: the conversation with its newest message last, and the offered tools by name."""
 
     messages: Sequence[Message]
     tools: Mapping[str, Any]
@@ -55,7 +55,7 @@ def answer(turn: OfflineTurn) -> Answer:
 
 
 def _guess(text: str, turn: OfflineTurn) -> Answer:
-    """The call that the words mean, else who answers; for a tool that they may mean, with the message that calls it."""
+    """The call that the message asks for, else a self-description; for a likely tool, with its message."""
     call = guess_call(text, turn.tools.values())
     introduction = INTRODUCTION.format(
         weather='ask me "What is the weather in Paris?", ' * (WEATHER_TOOL in turn.tools)
@@ -85,7 +85,7 @@ def _results_in_words(turn: OfflineTurn) -> str:
 
 
 def _result_in_words(call: Content | None, result: Content, is_guess: bool) -> str:
-    """The result with what it is of; where rules chose the tool, with that."""
+    """The result with its subject; if rules chose the tool, with that too."""
     if call is not None and call.name == WEATHER_TOOL:
         city = (call.parse_arguments() or {}).get("city")
         if city and result.exception is None:
@@ -157,7 +157,7 @@ def _shorten(match: re.Match[str], turn: OfflineTurn) -> Answer:
 
 
 def _earlier_texts(turn: OfflineTurn) -> Iterator[str]:
-    """What the user said before the newest message, the latest first."""
+    """The user's messages before the newest, latest first."""
     return (_read(message) for message in reversed(turn.messages[:-1]) if message.role == "user")
 
 

@@ -52,7 +52,7 @@ class OfflineChatClient(
     ChatTelemetryLayer[Any],
     RuleChatClient,
 ):
-    """The offline model with what every client of agent-framework has: function invocation, middleware, telemetry.
+    """The offline model with the layers of agent-framework's clients: function invocation, middleware, telemetry.
 
     The same conversation always gets the same answer, well within a millisecond if it is not streamed. It holds nothing
     between calls.
@@ -88,7 +88,7 @@ async def stream_updates(
 
 
 def answer_contents(messages: Sequence[Message], options: Mapping[str, Any]) -> list[Content]:
-    """The contents of the answer, never empty; what it says is put into the wanted format, if there is one."""
+    """The contents of the answer, never empty; its text is put into the requested format, if any."""
     reply = answer(OfflineTurn(messages, _offered_tools(options)))
     if isinstance(reply, Say):
         reply = Say(in_format(reply.text, options.get("response_format")))

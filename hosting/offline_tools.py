@@ -31,7 +31,7 @@ class Guess:
 
 
 def guess_call(text: str, tools: Iterable[Any]) -> Guess | None:
-    """The tool whose name and description share most words with `text`; for none, the first beside the weather's."""
+    """The tool whose name and description share most words with `text`; else the first beside the weather's."""
     offered = sorted(tools, key=lambda tool: tool.name == WEATHER_TOOL)
     if not offered:
         return None
@@ -54,7 +54,7 @@ def _tool_words(tool: Any) -> set[str]:
 
 
 def _shared_words(words: set[str], known: set[str]) -> int:
-    """How many words have one that is alike, whatever its ending: "orders" and "order"."""
+    """The number of shared words, ignoring endings: "orders" and "order"."""
     return sum(any(word.startswith(other) or other.startswith(word) for other in known) for word in words)
 
 

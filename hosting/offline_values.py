@@ -22,7 +22,7 @@ class TooLargeError(ValueError):
 
 @dataclass
 class _Room:
-    """What may still be made: in a few hundred bytes, a schema that holds itself asks for more than anybody sends."""
+    """The rest of the allowance: a recursive schema can ask for more values than anybody sends."""
 
     values: int = MOST_VALUES
     characters: int = MOST_CHARACTERS
@@ -39,7 +39,7 @@ class _Room:
 
 @dataclass(frozen=True)
 class Filling:
-    """What a value is made of: the words to say, the schema's own root, how deep and how far it may still go."""
+    """The input of a value: the words to use, the schema's root, and the remaining depth and size."""
 
     words: str
     root: Mapping[str, Any]
@@ -69,7 +69,7 @@ def _wanted_schema(wanted: Any) -> Mapping[str, Any] | None:
 
 
 def value_of(schema: Any, filling: Filling) -> Any:
-    """The plainest value: a given one, else the first that is allowed, else one of the type."""
+    """The simplest value: a given one, else the first allowed one, else one of the type."""
     filling.room.take(values=1)
     if not isinstance(schema, Mapping) or filling.levels == 0:
         return None
@@ -100,7 +100,7 @@ def _referred(reference: Any, filling: Filling) -> Any:
 
 
 def _first_mentioned(allowed: Sequence[Any], filling: Filling) -> Any:
-    """The allowed value that the words name first, so that what is sent can decide; else the first."""
+    """The allowed value that the text names first, so that a message can decide; else the first."""
     filling.room.take(values=len(allowed))
     words = filling.words.lower()
     named = [(place, value) for value in allowed if (place := words.find(str(value).lower())) >= 0]

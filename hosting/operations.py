@@ -1,4 +1,4 @@
-"""`python dev.py operations` says what an app's agents are at, and what is stuck and why (docs/guides/operations.md).
+"""`python dev.py operations` shows an app's queued, running and stuck runs (docs/guides/operations.md).
 
 Theory. It asks over HTTP, as an administrator where the app knows its callers. What it does for `--repair` are requests
 that anybody may repeat: to read a run has its thread's entity look after it, and a deletion goes on where it is asked
@@ -90,7 +90,7 @@ def _seen(one: Found) -> tuple[str, ...]:
 
 
 def _shown(app: RunningApp, one: Found, *, repairs: bool) -> int:
-    """Say what is stuck, ask for it again if that is wanted, and return the exit code."""
+    """Print a stuck run or deletion, retry it on request, and return the exit code."""
     named = f"run {one['run_id']} of thread" if one["run_id"] else "thread"
     thread_id = visible_line(one["thread_id"])
     print(f"{one['agent']}, {named} {thread_id}, owner {one['owner']}, since {one['since']}: {one['reason']}")

@@ -1,4 +1,4 @@
-"""What will be registered: every agent checked, every collision refused, before a function exists.
+"""The plan of registration: every agent checked, every collision refused, before a function exists.
 
 And what is printed about it at a start.
 """
@@ -31,18 +31,18 @@ from hosting.names import (
 from hosting.workflows import HostedWorkflow
 
 _TOOL_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}\Z")
-"""What every MCP client and model takes as a tool's name."""
+"""A tool name that every MCP client and model accepts."""
 
 QUESTION = "What can you do?"
 """Every agent can say something to it."""
 
 _TYPED_AS_IT_IS = re.compile(r"(?!@)[^\"$`\\!%\r\n]+\Z")
-"""What every shell takes between double quotes, and curl as text."""
+"""Characters that every shell takes between double quotes, and curl as text."""
 
 
 @dataclass(frozen=True)
 class ToolPlan:
-    """The MCP tool of one agent."""
+    """An agent's MCP tool."""
 
     name: str
     description: str
@@ -73,7 +73,7 @@ class AgentPlan:
 
     @property
     def kind(self) -> Kind:
-        """What it is; its routes begin with the plural."""
+        """The kind, agent or workflow; its routes begin with the plural."""
         return "agent" if self.workflow is None else "workflow"
 
     @property
@@ -83,7 +83,7 @@ class AgentPlan:
 
     @property
     def example(self) -> str:
-        """A first message that shows what it can do: the agent's own, or one that every agent can answer."""
+        """A first message: the agent's own example, or one that every agent can answer."""
         properties: Mapping[str, Any] = getattr(self.agent, "additional_properties", None) or {}
         example = properties.get("example")
         return example if isinstance(example, str) and example.strip() else QUESTION
@@ -119,7 +119,7 @@ class Plan:
         webhook: str | None = None,
         limit: Limit | None = None,
     ) -> AgentPlan:
-        """Return the plan of one more agent; raise `ConfigurationError` when it cannot be hosted next to the others."""
+        """Return the plan of another agent; raises `ConfigurationError` if it cannot be hosted next to the others."""
         name = check_agent_name(getattr(agent, "name", None), has_owners=self.has_owners)
         workflow = agent if isinstance(agent, HostedWorkflow) else None
         if workflow is None and (not callable(getattr(agent, "run", None)) or inspect.isclass(agent)):
@@ -196,7 +196,7 @@ class Plan:
         return planned
 
     def named(self, name: str) -> tuple[str, str]:
-        """Return the name and description of an agent, or the name alone of one that another instance may have.
+        """Return an agent's name and description, or only the name if another instance may have the agent.
 
         Raises `UnknownAgentError` for what is no agent's name.
         """
@@ -242,7 +242,7 @@ def _those(one: Kind, other: Kind) -> str:
 
 
 def introduction_of(plan: Plan, shared: Iterable[str]) -> Mapping[str, Any]:
-    """Return what a local host shows of the app when it starts, as a plain mapping; other hosts never ask.
+    """Return the app's description for a local host at its start, as a plain mapping.
 
     `lines` are about models, `details` the functions that nobody calls first (`shared` and each agent's), `request` is
     the function to try and what to ask it.
@@ -259,7 +259,7 @@ def introduction_of(plan: Plan, shared: Iterable[str]) -> Mapping[str, Any]:
 
 
 def _typed(example: str) -> str:
-    """Return the message where a command line can have it, else the one that every agent can answer."""
+    """Return the message in a form for a command line, else one that every agent can answer."""
     return example if _TYPED_AS_IT_IS.match(example) else QUESTION
 
 
@@ -276,7 +276,7 @@ def _models(agents: Mapping[str, SupportsAgentRun]) -> list[str]:
 
 
 def _model(client: object) -> str:
-    """Return the model's name and where it is; for one that is for development, what to set for another."""
+    """Return the model's name and place; for a development model, also the settings for another one."""
     provider = getattr(client, "OTEL_PROVIDER_NAME", type(client).__name__)
     if advice := getattr(client, ATTRIBUTE, None):
         return f"{provider}, for development only. {advice}"

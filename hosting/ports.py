@@ -17,7 +17,7 @@ Clock = Callable[[], float]
 """Seconds since 1970 (UTC): `time.time` in production, in tests a clock that the test moves."""
 
 MOST_ROWS = 50
-"""How many rows one append may write to a thread's log: what is decided keeps to it, and every store takes as many."""
+"""The most rows of one append to a thread's log: decisions keep to it, and every store takes as many."""
 
 
 class ObjectStore(Protocol):
@@ -29,7 +29,7 @@ class ObjectStore(Protocol):
     """
 
     async def put(self, store_key: StoreKey, objects: Mapping[str, bytes]) -> None:
-        """Keep these instead of what their names hold, whatever happens to this process afterwards.
+        """Replace the stored values of these names, whatever happens to this process afterwards.
 
         Each counts as put now.
         """
@@ -77,7 +77,7 @@ _END = "durableAgentEnd"
 
 @dataclass(frozen=True)
 class EntityEnd:
-    """What an entity leaves with the engine in place of its state when its thread is deleted.
+    """The state that an entity leaves in the engine when its thread is deleted.
 
     `position` is that of the last event that it appended, in that epoch of the log. The engine stores both with the
     operation, so whoever reads them knows that it is committed. They hold no id and no text.
@@ -99,7 +99,7 @@ class EntityEnd:
 
 
 Purge = Literal["deleted", "running", "missing"]
-"""What became of an instance that was to be purged: one that has not ended is left alone."""
+"""The outcome of purging an instance: one in progress is left alone."""
 
 
 @dataclass(frozen=True)
@@ -171,7 +171,7 @@ class ClockClient(EntityClient, OrchestrationClient, Protocol):
     """Reaches entities, and the orchestrations that are the clocks of schedules."""
 
     async def terminate(self, instance_id: str) -> None:
-        """End an orchestration that runs, in a moment; one that has ended stays as it is."""
+        """End a running orchestration, in a moment; an ended one stays as it is."""
 
 
 _BOOT_TIME: int | None = getattr(time, "CLOCK_BOOTTIME", None)

@@ -1,4 +1,4 @@
-"""Who calls: the principal of a request, and the owner that its threads lie under.
+"""Callers: the principal of a request, and the owner of its threads.
 
 Theory. An app with `principal=` asks this one question of every request, before anything else is read. Whoever has the
 answer has an owner: a digest of issuer and id, which stands in the name of every entity, log, archive and attachment of
@@ -33,7 +33,7 @@ _DIGEST_BYTES = 10
 
 @dataclass(frozen=True)
 class Principal:
-    """Somebody who was signed in: `id` is unique and final for its `issuer`, `name` is for people to read.
+    """A signed-in person: `id` is unique and final for its `issuer`, `name` is for people to read.
 
     Two with the same issuer and id are the same person, whatever else they bear. Raises `ValueError` for an issuer, an
     id, a name or a role that is no text of 1 to 512 printable characters.
@@ -63,7 +63,7 @@ class Principal:
 
 @dataclass(frozen=True)
 class Caller:
-    """Who sends a request, and whose threads it is about: their own, or with the `grant` another's.
+    """The sender of a request, and the owner of its threads: the sender, or another one by a `grant`.
 
     `epoch` is the life of the thread for which the grant was given.
     """
@@ -75,22 +75,22 @@ class Caller:
 
     @classmethod
     def of(cls, principal: Principal | None) -> Caller:
-        """Return somebody the caller for threads of their own; nobody asks for those of the app."""
+        """Return the caller as the owner of these threads; the app's own threads need no caller."""
         return cls(principal, owner_of(principal))
 
 
 NOBODY = Caller()
-"""The caller where nobody is signed in: the app, for its own threads."""
+"""The caller without a sign-in: the app, for its own threads."""
 
 
 def owner_of(principal: Principal | None) -> str:
-    """Return the name that the principal's threads lie under; the app's own where nobody is signed in."""
+    """Return the owner of the principal's threads; the app without a sign-in."""
     return APP if principal is None else principal.owner
 
 
 @dataclass(frozen=True)
 class PrincipalRequest:
-    """A request as far as it says who sent it.
+    """The parts of a request that identify its sender.
 
     `headers` are by name in lower case; one that was sent twice has both values, joined by a comma. `route` is its verb
     and path as http-routes.md has them, `agent` the agent that it names. With `is_mcp` it is a call of an MCP tool:
@@ -104,14 +104,14 @@ class PrincipalRequest:
 
 
 PrincipalResolver = Callable[[PrincipalRequest], "Principal | Awaitable[Principal | None] | None"]
-"""Says who sent a request, None for nobody. A synchronous one runs on the event loop and must not block.
+"""Returns the sender of a request, or None. A synchronous one runs on the event loop and must not block.
 
 It may raise a `HostingError` for its caller to read; any other exception is a defect and answered 500.
 """
 
 
 async def resolve(resolver: PrincipalResolver, request: PrincipalRequest) -> Principal:
-    """Return who sent the request; raises `UnauthorizedError` where nobody did, and what the resolver raises."""
+    """Return the sender; raises `UnauthorizedError` without one, and the resolver's own exceptions."""
     found = resolver(request)
     principal = await found if inspect.isawaitable(found) else found
     if principal is None:
@@ -144,7 +144,7 @@ class _Claim(msgspec.Struct):
 
 
 class _ClientPrincipal(msgspec.Struct):
-    """What X-MS-CLIENT-PRINCIPAL holds."""
+    """The content of X-MS-CLIENT-PRINCIPAL."""
 
     claims: list[_Claim]
     auth_typ: str | None = None
@@ -222,7 +222,7 @@ def _signed_in_by_platform(request: PrincipalRequest) -> Principal | None:
 
 
 def _identity(found: _ClientPrincipal, given_provider: str) -> tuple[str, list[str]]:
-    """Return the issuer, and who it is by the claims, best first; `ValueError` for an issuer that is not named.
+    """Return the issuer, and the ids in the claims, best first; `ValueError` for an unknown issuer.
 
     An issuer that begins with `https:` is an Entra tenant's: no name of a provider has a colon or a slash. Google is
     known to name itself with and without the scheme.
@@ -247,7 +247,7 @@ def _identity(found: _ClientPrincipal, given_provider: str) -> tuple[str, list[s
 
 
 def checked_resolver(given: PrincipalResolver | None) -> PrincipalResolver | None:
-    """Return what an app was given as `principal`; raises `ConfigurationError` for what cannot be called."""
+    """Return the app's `principal`; raises `ConfigurationError` for a value that cannot be called."""
     if given is not None and not callable(given):
         raise ConfigurationError(
             f"principal is a {type(given).__name__}. Give a function from a PrincipalRequest to a Principal or None, "

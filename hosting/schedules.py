@@ -1,4 +1,4 @@
-"""When a schedule is to begin a run: its ticks, and what is due at a moment.
+"""The times of a schedule: its ticks, and the ticks that are due at a moment.
 
 Theory. A tick is a moment, whole seconds since 1970, which a cron expression in a time zone or one time names. It names
 its run too, so that whoever comes to it a second time finds the run there. What is due is decided from the schedule,
@@ -27,7 +27,7 @@ from hosting.errors import InvalidFieldError
 
 Missed = Literal["run_once", "skip"]
 MISSED_POLICIES: tuple[Missed, ...] = get_args(Missed)
-"""What becomes of a tick whose time was missed: one run for all that were, or none."""
+"""The policy for missed ticks: one run for all of them, or none."""
 
 LATE_SECONDS = 600.0
 """A tick that is later than this was missed. A process that died is replaced sooner."""
@@ -37,7 +37,7 @@ _OF_NO_PLACE = {"localtime", "Factory"}
 MOST_CHARACTERS = 100
 _FIELDS = 5
 _FIRST_SPAN_SECONDS, _SPAN_FACTOR = 3600.0, 8
-"""How far back the newest tick is looked for at first, and by what farther each time that there is none."""
+"""The first span in which the newest tick is searched, and the factor of each next span."""
 _TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d)?(\.\d{1,9})?([Zz]|[+-]\d\d:\d\d)?")
 _FRACTION = re.compile(r"\.\d+")
 
@@ -52,7 +52,7 @@ class Times:
 
     @property
     def problem(self) -> str | None:
-        """What keeps this process from knowing the ticks, as a sentence; None where it knows them.
+        """The reason why this process does not know the ticks, as a sentence; None if it knows them.
 
         Times were read when they were made. The tz database of another machine, or of another day, has other zones, and
         another version of the app may read other expressions.
@@ -89,7 +89,7 @@ class Times:
         return newest
 
     def _last(self, after: float, until: float) -> float | None:
-        """Return the newest tick by following each: cronsim's own way back takes two hours of one name for one."""
+        """Return the newest tick by following each: cronsim's own way back confuses the two hours of one name."""
         newest, following = None, self.after(after)
         while following is not None and following <= until:
             newest, following = following, self.after(following)
@@ -101,7 +101,7 @@ class Times:
 
 @dataclass(frozen=True)
 class Due:
-    """What a schedule has to do at a moment: the tick that begins a run, the newest that begins none, and the next."""
+    """The work of a schedule at a moment: the tick with a run, the newest missed tick, and the next tick."""
 
     tick: float | None
     missed: float | None
@@ -109,7 +109,7 @@ class Due:
 
 
 def due(times: Times, done: float, now: float, policy: Missed) -> Due:
-    """Return what is due now, when ticks up to `done` were dealt with."""
+    """Return the due ticks, if the ticks up to `done` are handled."""
     newest, following = times.newest(done, now), times.after(max(done, now))
     if newest is None:
         return Due(None, None, following)
@@ -119,7 +119,7 @@ def due(times: Times, done: float, now: float, policy: Missed) -> Due:
 
 
 def read_times(cron: str | None, time_zone: str, at: str | None) -> Times:
-    """Return the times that a request names; raises `InvalidFieldError` for what is none."""
+    """Return the times in a request; raises `InvalidFieldError` for invalid ones."""
     if time_zone not in _zones():
         raise InvalidFieldError(
             f"The field 'time_zone' is {time_zone[:80]!r}. Send a name of the tz database, as 'Europe/Berlin' or 'UTC'."
@@ -151,7 +151,7 @@ def _checked_cron(text: str) -> str:
 
 
 def _moment(text: str, time_zone: str) -> float:
-    """Return a time in whole seconds since 1970; without an offset it is one of the time zone."""
+    """Return a time in whole seconds since 1970; without an offset it is in the time zone."""
     if _TIME.fullmatch(text):
         try:
             found = datetime.fromisoformat(_without_fraction(text))

@@ -49,7 +49,7 @@ def is_production(environ: Mapping[str, str]) -> bool:
 
 
 def needs_shared_stores(environ: Mapping[str, str]) -> bool:
-    """Whether other instances must reach what this one stores: in production, and on Azure under any name.
+    """Whether other instances must reach this instance's data: in production, and on Azure under any name.
 
     On Azure one instance answers a request and another runs its agent, and a disk may end with its instance.
     """
@@ -57,7 +57,7 @@ def needs_shared_stores(environ: Mapping[str, str]) -> bool:
 
 
 def is_developers(environ: Mapping[str, str]) -> bool:
-    """Whether a local host runs the app for its developer alone, who may see what went wrong in it."""
+    """Whether a local host runs the app for its developer, who may see the causes of failures."""
     return is_hosted(environ) and not needs_shared_stores(environ)
 
 
@@ -71,7 +71,7 @@ MODEL_INPUT = r"text|hostedFile|\*/\*|[a-z]+/(\*|[a-z0-9.+-]+)"
 
 
 class Settings(BaseModel):
-    """What an operator may choose by app settings: the field `log_days` by AGENT_LOG_DAYS. Durations are in seconds.
+    """The app settings of an operator: the field `log_days` is AGENT_LOG_DAYS. Durations are in seconds.
 
     The sentence below a field is also the end of the message that refuses a wrong value for it.
     """
@@ -82,7 +82,7 @@ class Settings(BaseModel):
     """Whether an app in production may ask for no keys: 'refuse', or 'allow' where this is meant."""
 
     admin_role: str = Field("", pattern=r"^[\x21-\x7e]{1,100}$")
-    """The role of those who may read and delete every owner's threads, with ?owner=; without it nobody may."""
+    """The role that may read and delete every owner's threads, with ?owner=; without it no role may."""
 
     archive: str = Field("sqlite", pattern=r"^(memory|blob|cosmos|sqlite|sqlite:.+)$")
     """Where the older part of long threads is kept: 'sqlite' (archive.sqlite next to the log), 'sqlite:PATH', 'blob'
@@ -112,11 +112,11 @@ class Settings(BaseModel):
     """How long an accepted run may wait for its thread before it is given up as lost."""
 
     queue_limit: int = Field(32, ge=1, le=200)
-    """How many runs of one thread may wait or run; the next is answered 429."""
+    """The most runs of one thread that may wait or run; the next is answered 429."""
 
     recent_bytes: int = Field(196_608, ge=2048, le=1_000_000_000)
-    """How many bytes of a conversation its document holds, at most half of AGENT_STATE_LIMIT_BYTES; what is older
-    moves to the archive."""
+    """The most bytes of a conversation in its document, at most half of AGENT_STATE_LIMIT_BYTES; older
+    entries move to the archive."""
 
     max_body_bytes: int = Field(1_048_576, ge=1024, le=100_000_000)
     """The largest request body."""
@@ -132,13 +132,13 @@ class Settings(BaseModel):
     """Pictures and files of more bytes are kept next to their conversation, which then refers to them."""
 
     model_inputs: str = Field("image/*", pattern=rf"^({MODEL_INPUT})(\s*,\s*({MODEL_INPUT}))*$")
-    """What the models take besides text: media types or ranges of them, and hostedFile, with commas."""
+    """The models' inputs besides text: media types or ranges of them, and hostedFile, with commas."""
 
     caller_roles: str = Field("user", pattern=r"^(user|system|assistant)(\s*,\s*(user|system|assistant))*$")
     """The roles that a request may speak in: user, system, assistant, with commas."""
 
     message_types: str = Field("string", pattern="^(string|any)$")
-    """What a message in JSON may be: 'string', or 'any' JSON value, which the agent gets as its text."""
+    """The type of a message in JSON: 'string', or 'any' JSON value, which the agent gets as its text."""
 
     mcp_thread_in_text: bool = False
     """Whether the text of an MCP tool's result ends with the thread's id, for clients that read nothing else."""
@@ -158,7 +158,7 @@ class Settings(BaseModel):
     """How long after its last answer a conversation is kept, where its agent says nothing; 0: for ever."""
 
     sweep_schedule: str = Field("0 */5 * * * *", pattern=r"^\S+( \S+){5}$")
-    """When conversations whose time is up are searched for, in UTC: an NCRONTAB expression of six fields."""
+    """The times of the search for expired conversations, in UTC: an NCRONTAB expression of six fields."""
 
     context_tokens: int = Field(100_000, ge=1000, le=100_000_000)
     """How many tokens of a conversation are sent to the model of an agent without a compaction strategy."""
@@ -181,7 +181,7 @@ class Settings(BaseModel):
     """How long code may block the agents' loop before new runs are refused."""
 
     schedules: int = Field(20, ge=0, le=200)
-    """How many schedules one owner may have with one agent; 0: the app has none."""
+    """The most schedules of one owner with one agent; 0: the app has none."""
 
     callback_seconds: float = Field(30.0, gt=0, le=300)
     """How long one call of a response callback may take before it is left behind."""

@@ -1,4 +1,4 @@
-"""What stops the start of an app, and warnings of it, are printed: one sentence each, with the page to read.
+"""Prints the reason if the start of an app fails, and its warnings: one sentence each, with the page to read.
 
 Theory. Azure's host hands on what is printed while it loads an app. Log records and the exception of that time it
 drops: it says "0 functions loaded", and each route is 404. Whatever stops a start, in this library, in your modules or
@@ -25,7 +25,7 @@ SET_BY_HOSTS = ("AzureWebJobsScriptRoot", "WEBSITE_SITE_NAME", "WEBSITE_INSTANCE
 second, App Service the other two."""
 
 CODE = "configuration"
-"""The code of what this library refuses at a start."""
+"""The code of this library's refusals at a start."""
 
 MOST_CHARACTERS = 1000
 _PAGES = (
@@ -33,7 +33,7 @@ _PAGES = (
     (r"OPENAI_", "docs/guides/models.md"),
     (r"host\.json", "docs/reference/deployment.md"),
 )
-"""Pages by what a refusal of ours names; docs/reference/hosting.md has the others."""
+"""Pages by the subject of a refusal; docs/reference/hosting.md has the others."""
 
 
 def warn(sentence: str) -> None:
@@ -43,7 +43,7 @@ def warn(sentence: str) -> None:
 
 @contextmanager
 def reported() -> Iterator[None]:
-    """Print what ends the block, which the host calls after the import, and raise it on."""
+    """Print the exception that ends the block, and raise it again: the host calls this after the import."""
     try:
         yield
     except Exception as error:
@@ -52,7 +52,7 @@ def reported() -> Iterator[None]:
 
 
 def report_import() -> None:
-    """Have the import that is under way, the outermost of this thread, print what it ends by if it fails."""
+    """Have the current import, the outermost of this thread, print its exception if it fails."""
     frame, spec = inspect.currentframe(), None
     while frame := frame and frame.f_back:
         found = frame.f_globals.get("__spec__") if frame.f_code.co_name == "<module>" else None
@@ -80,7 +80,7 @@ def _print(error: BaseException, folder: Path) -> None:
 
 
 def why_no_start(error: BaseException, folder: Path) -> str:
-    """Return why the app in the folder does not start: where, what, and what to do or read, in one line."""
+    """Return why the app in the folder does not start: the place, the cause and the remedy, in one line."""
     text = " ".join(str(getattr(error, "msg", None) or error).split())[:MOST_CHARACTERS]
     is_refusal = getattr(error, "code", None) == CODE
     if not is_refusal:

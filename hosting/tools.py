@@ -1,4 +1,4 @@
-"""For the code in `agents/`: what a tool may know of its call, declare about itself, and reach in the engine.
+"""For the code in `agents/`: a tool's view of its call, its declarations, and its access to the engine.
 
     from hosting.tools import current, idempotent
 
@@ -66,7 +66,7 @@ _CURRENT: ContextVar[ToolCall] = ContextVar("hosting_tool_call")
 
 
 def current() -> ToolCall:
-    """Return the tool call that runs now; raises `LookupError` outside of one."""
+    """Return the current tool call; raises `LookupError` outside of a call."""
     try:
         return _CURRENT.get()
     except LookupError:
@@ -74,7 +74,7 @@ def current() -> ToolCall:
 
 
 def enter(call: ToolCall) -> None:
-    """Make `call` the one that `current` returns, in this task and the threads that it starts."""
+    """Make `call` the result of `current`, in this task and the threads that it starts."""
     _CURRENT.set(call)
 
 
@@ -167,7 +167,7 @@ class Orchestrations:
 
 
 async def begin_orchestration(client: OrchestrationClient, name: str, instance_id: str, given: object) -> None:
-    """Start an orchestration under an id that nothing had; one that is there then was started, whatever was answered.
+    """Start an orchestration under a new id; an existing one with that id was started by an earlier try.
 
     Raises `errors.EngineUnavailableError`.
     """

@@ -1,4 +1,4 @@
-"""Text as a person reads it who decides by it: what would show nothing, or turn the words beside it, is written out."""
+"""Text for a person who decides by it: invisible characters, and those that turn other text, are written out."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _UNSEEN = (
     (0x1D173, 0x1D17A),
     (0xE0000, 0xE0FFF),  # tags, and selectors of variants
 )
-"""The controls, formats, separators and surrogates of Unicode, and what it has every font leave out."""
+"""The controls, formats, separators and surrogates of Unicode, and the characters that fonts leave out."""
 _PATTERN = re.compile("[" + "".join(f"\\U{first:08x}-\\U{last:08x}" for first, last in _UNSEEN) + "]")
 
 

@@ -1,4 +1,4 @@
-"""Webhooks: which addresses an app notifies of the ends of its runs, and how it signs what it sends.
+"""Webhooks: the addresses that an app notifies of the ends of its runs, and their signatures.
 
 Theory. A caller may name the address, so it must lead nowhere inside the network. Its text is checked here, at the
 border and once more before each sending: https, a host with a name and a dot. What the name means is only known when it
@@ -23,16 +23,16 @@ SECRET = "AGENT_WEBHOOK_SECRET"
 HOSTS = "AGENT_WEBHOOK_HOSTS"
 LONGEST_URL = 2048
 OF_TASK = "task:"
-"""What a request has in place of an address where the task that the run is of has receivers of its own
-(`service.push_configs`); behind it the run that began the task, unless that is the run itself."""
+"""Stands for the address if the run's task has its own receivers (`service.push_configs`); the id of the run that
+began the task follows, unless it is the run itself."""
 
 _PREFIX = "whsec_"
 _SECRET_BYTES = range(24, 65)
-"""What the specification asks for."""
+"""The lengths that the specification allows."""
 
 _LABEL = "[A-Za-z0-9-]{1,63}"
 _NAMED = rf"(?:{_LABEL}\.){{1,8}}[A-Za-z][A-Za-z0-9-]{{0,62}}"
-"""A host with a dot, whose last label begins with a letter: an address in digits is none, however it is written."""
+"""A host with a dot, whose last label begins with a letter, so never an address in digits."""
 
 _PORT = "[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]"
 _BEHIND_HOST = f"(?::(?:{_PORT}))?(?:/[!-~]*)?"
@@ -49,12 +49,12 @@ class WebhookRules:
 
     @property
     def pattern(self) -> str:
-        """What an address must match, for readers of JSON Schema."""
+        """The pattern of an address, for readers of JSON Schema."""
         allowed = "".join(f"|https?://{host.translate(_IN_PATTERNS)}" for host in self.hosts)
         return f"^(?:https://{_NAMED}{allowed}){_BEHIND_HOST}$"
 
     def refusal(self, url: str) -> str | None:
-        """Return why an address is not taken, as a sentence; None for one that is."""
+        """Return why an address is refused, as a sentence; None if it is accepted."""
         match = _URL.fullmatch(url) if len(url) <= LONGEST_URL else None
         if match is not None and (match[1] or match[2].lower() in self.hosts):
             return None
@@ -68,7 +68,7 @@ class WebhookRules:
 
 
 def webhook_rules(settings: Settings) -> WebhookRules | None:
-    """Return the rules of an app, None for one that sends no webhooks because it has no secret.
+    """Return the rules of an app, None for an app without a secret, which sends no webhooks.
 
     Raises `ConfigurationError`, which never has any of a secret in it.
     """
@@ -78,7 +78,7 @@ def webhook_rules(settings: Settings) -> WebhookRules | None:
 
 
 def _advice(url: str) -> str:
-    """Return what to do about an address that is not taken."""
+    """Return what to do about a refused address."""
     authority = url.partition("://")[2].partition("/")[0]
     if len(url) > LONGEST_URL:
         return f"It has {len(url):,} characters. Name one of at most {LONGEST_URL:,}."
@@ -128,7 +128,7 @@ def read_webhook(value: object, rules: WebhookRules | None) -> str:
 
 
 def webhook_schema(rules: WebhookRules | None) -> dict[str, Any]:
-    """Return the JSON Schema of what `read_webhook` takes."""
+    """Return the JSON Schema of `read_webhook`'s input."""
     if rules is None:
         return {"type": "null"}
     return {"type": "string", "format": "uri", "maxLength": LONGEST_URL, "pattern": rules.pattern}
@@ -140,7 +140,7 @@ def is_of_task(webhook: str) -> bool:
 
 
 def begun_by(webhook: str | None, run_id: str) -> str | None:
-    """Return the run that began the task for whose receivers a webhook of this run stands; None for an address."""
+    """Return the run that began the task whose receivers this webhook stands for; None for an address."""
     if webhook is None or not is_of_task(webhook):
         return None
     return webhook[len(OF_TASK) :] or run_id

@@ -1,4 +1,4 @@
-"""Copies of a workflow that an app is given as one graph, so that each attempt of a run has its own.
+"""Copies of a workflow that an app has as one graph, so that each attempt of a run has its own.
 
 Theory. A graph is written once, as it is at the start, and read for each attempt. What its copies share is left out and
 put in again: code, types, and what may be made once, agents and chat clients. All else that executors keep is copied.
@@ -26,7 +26,7 @@ _SHARED = (
 
 
 def copies_of(workflow: Workflow) -> Callable[[], Workflow]:
-    """Return what makes copies of a graph as it is now; raises `ConfigurationError` for one that has none."""
+    """Return a maker of copies of a graph as it is now; raises `ConfigurationError` if it cannot be copied."""
     try:
         data, shared = _written(workflow)
     except Exception as error:
@@ -43,7 +43,7 @@ def copies_of(workflow: Workflow) -> Callable[[], Workflow]:
 
 
 class _Copying(pickle.Pickler):
-    """Writes a graph but for what its copies share; each gets sessions of its own for its agents."""
+    """Writes a graph without the parts that its copies share; each copy gets its own sessions for its agents."""
 
     def __init__(self, file: io.BytesIO) -> None:
         super().__init__(file, pickle.HIGHEST_PROTOCOL)
@@ -69,7 +69,7 @@ class _Alone(_Copying):
 
 
 class _Copied(pickle.Unpickler):
-    """Reads what `_Copying` wrote, in this process."""
+    """Reads the output of `_Copying`, in this process."""
 
     def __init__(self, data: bytes, shared: Sequence[Any]) -> None:
         super().__init__(io.BytesIO(data))

@@ -1,4 +1,4 @@
-"""A workflow as the app hosts it: what makes its graph anew, what it takes, and the digest of its graph.
+"""A hosted workflow: the builder of its graph, its inputs, and the digest of its graph.
 
 Theory. The framework's `Workflow` is a graph that has state: one run at a time, and what a run leaves is met by the
 next one. So each attempt of a run has a graph of its own: the function that the app is given builds it, or it is a copy
@@ -36,10 +36,10 @@ from hosting.workflow_copies import copies_of
 
 BuildWorkflow = Callable[[], Workflow]
 WorkflowSource = Workflow | BuildWorkflow
-"""What an app is given: a graph, or the function that builds it."""
+"""A workflow of an app: a graph, or the function that builds it."""
 
 _UNNAMED = "WorkflowBuilder-"
-"""What the framework's own names begin with, which are new with each graph."""
+"""The prefixes of the framework's own names, which are new with each graph."""
 _RANDOM = re.compile(r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}")
 """An id that the framework makes up, which is another one in each process."""
 _MOST_FAULTS = 3
@@ -49,7 +49,7 @@ _TEXT = "text"
 
 @dataclass(frozen=True)
 class WorkflowInput:
-    """What a workflow's start executor takes: `messages` of a conversation, a `text`, and values of these `types`."""
+    """The inputs of a workflow's start executor: `messages` of a conversation, a `text`, and values of `types`."""
 
     takes_messages: bool
     takes_text: bool
@@ -75,7 +75,7 @@ class WorkflowInput:
         return {"anyOf": [*words, values]} if words else values
 
     def value(self, text: str) -> Any:
-        """Return the value whose JSON text this is; raises `InvalidInputError`, which quotes nothing of it."""
+        """Return the value in this JSON text; raises `InvalidInputError`, without quoting it."""
         if not self.types:
             raise InvalidInputError("This workflow takes a message. Send message, or a string as input.")
         try:
@@ -142,7 +142,7 @@ class WorkflowGraph(TypedDict):
 
 
 def _shape_of(workflow: Workflow) -> WorkflowGraph:
-    """Return what a drawing of a workflow shows. What the framework sends to itself is no edge."""
+    """Return the drawing of a workflow, without the framework's messages to itself."""
     known = workflow.executors
     executors: list[GraphExecutor] = [{"id": one.id, "kind": _kind_of(one)} for one in known.values()]
     edges: list[GraphEdge] = []
@@ -185,7 +185,7 @@ class HostedWorkflow:
 
 
 def hosted_workflow(given: object) -> HostedWorkflow:
-    """Return a given graph, or what a function builds; raises `ConfigurationError` for what cannot be hosted."""
+    """Return a given graph, or the graph of a function; raises `ConfigurationError` for one that cannot be hosted."""
     build = copies_of(given) if isinstance(given, Workflow) else given
     if isinstance(build, FunctionalWorkflow) or not callable(build):
         raise ConfigurationError(
@@ -240,7 +240,7 @@ def hosted_workflows(workflow: object, workflows: object) -> list[HostedWorkflow
 
 
 def faults_of(error: ValidationError, whole: str) -> str:
-    """Return what a type says against a value, without the value; what is of no member of it is of the `whole`."""
+    """Return a type's complaints about a value, without the value; those about no member are of the `whole`."""
     found = error.errors(include_url=False, include_input=False, include_context=False)[:_MOST_FAULTS]
     faults = (f"{'.'.join(map(str, fault['loc'])) or whole}: {fault['msg']}"[:_LONGEST_FAULT] for fault in found)
     return "; ".join(faults)

@@ -32,7 +32,7 @@ from hosting.settings import read_settings
 from hosting.stores.choice import choose_stores
 
 CONSOLE_HUB = "console"
-"""What the stores of console hosts begin with, where nobody says otherwise."""
+"""The default prefix of console hosts' stores."""
 
 _THREADS = 4
 T = TypeVar("T")
@@ -66,7 +66,7 @@ class AsyncAgentClient:
         return DurableAgent(check_agent_name(name, has_owners=owner is not None), "", self._caller, None, owner)
 
     async def close(self) -> None:
-        """Let go of the log; what was started continues."""
+        """Release the log; started runs continue."""
         await self._caller.close()
 
     async def __aenter__(self) -> Self:
@@ -104,7 +104,7 @@ class AgentClient:
         return DurableAgent(check_agent_name(name, has_owners=owner is not None), "", self._caller, None, owner)
 
     def close(self) -> None:
-        """Let go of the log; what was started continues."""
+        """Release the log; started runs continue."""
         self._loop.result_of(self._caller.close())
         self._loop.close()
 
@@ -118,7 +118,7 @@ class AgentClient:
 
 
 class _Caller(Generic[T]):
-    """Starts a run and waits for it, for the proxies of agents; `deliver` makes what they return of its coroutine."""
+    """Starts a run and waits for it, for the proxies of agents; `deliver` makes their return value of its coroutine."""
 
     orchestration_id = None
 

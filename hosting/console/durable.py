@@ -48,7 +48,7 @@ LONGEST_PAUSE_SECONDS = 15.0
 CALL_SECONDS = 10.0
 """The longest that the engine is waited for; the SDK waits without end."""
 _AGAIN = (StoreUnavailableError, NewerVersionError, OutdatedDocumentError, UnfinishedError)
-"""For what an entity asks to be delivered again."""
+"""Causes for which an entity asks to be called again."""
 
 _ENDED = (OrchestrationStatus.COMPLETED, OrchestrationStatus.FAILED, OrchestrationStatus.TERMINATED)
 
@@ -205,7 +205,7 @@ class ServedEntity:
 
 
 class AgentTask(CompositeTask[AgentResponse[Any]]):
-    """The task of one run: an entity call whose result is read as the agent's response."""
+    """The task of one run: an entity call with the agent's response as its result."""
 
     def __init__(self, call: AgentCall, sent: CompletableTask[Any]) -> None:
         self._call = call

@@ -107,7 +107,7 @@ class AgentWorker:
         return DurableAgent(planned.name, planned.description, CallingOrchestration(context), retry, owner)
 
     def sweep(self, client: TaskHubGrpcClient) -> Swept:
-        """Do what an app's timers do; call it now and then, in one process at least.
+        """Do the work of an app's timers; call it now and then, in one process at least.
 
         Threads whose time to live is up delete themselves; those that nobody touched for AGENT_LOG_DAYS remove old
         events; threads erase uploads to which nothing refers; those that were deleted AGENT_RECEIPT_DAYS ago are
@@ -129,7 +129,7 @@ class AgentWorker:
         self._worker.start()
 
     def stop(self) -> None:
-        """Take no more work, return once what runs has ended, and close what agents and stores hold open."""
+        """Take no more work, return when running work has ended, and close agents and stores."""
         self._stopping.set()
         self._worker.stop()
         self._loop.result_of(self._services.drain(0.0))

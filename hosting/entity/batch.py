@@ -36,7 +36,7 @@ class Operation:
 
 @dataclass(frozen=True)
 class Batch:
-    """What the host hands to the entity at once. `state` is the stored text, None when there is none."""
+    """The operations that the host hands to the entity at once. `state` is the stored text, None if there is none."""
 
     key: str
     state: str | None
@@ -55,7 +55,7 @@ class Signal:
 
 @dataclass(frozen=True)
 class Done:
-    """The operation's result, any JSON value, and what is signalled because of it."""
+    """The operation's result, any JSON value, and the signals that it sends."""
 
     value: Any = None
     signals: tuple[Signal, ...] = ()
@@ -63,7 +63,7 @@ class Done:
 
 @dataclass(frozen=True)
 class RefusedOperation:
-    """The operation's error, a sentence for whoever called."""
+    """The operation's error, a sentence for the caller."""
 
     reason: str
 
@@ -92,7 +92,7 @@ def parse_batch(payload: str) -> Batch:
 
 
 def decoded(text: Any) -> Any:
-    """Return the value of an input that was made JSON text once or more; `UNREADABLE` for what is none."""
+    """Return the value of an input that was made JSON text once or more; `UNREADABLE` for an invalid one."""
     value = text
     for _ in range(_MOST_ENCODINGS):
         if not isinstance(value, str):

@@ -1,4 +1,4 @@
-"""The end of a called run on its way: as the text that the entity answers, and as what the caller gets of that.
+"""The end of a called run: the text that the entity answers, and the value that the caller gets of it.
 
 The caller gets the whole response, contents, usage and finish reason, or the error that names agent, run and cause. The
 text is JSON within the result's own JSON: the durable SDKs make Python objects of objects, and a model wrote these.
@@ -39,7 +39,7 @@ from state.models import ResponseEntry
 
 @dataclass(frozen=True)
 class ResultFormat:
-    """What is sent with the request, and the model that its value becomes (None: the JSON value itself)."""
+    """The format sent with the request, and the model of its value (None: the JSON value itself)."""
 
     sent: dict[str, Any] | None = None
     model: type[BaseModel] | None = None
@@ -56,7 +56,7 @@ class ResultFormat:
 
 
 def result_format(given: object) -> ResultFormat:
-    """Return the format; raise `InvalidFieldError` for what is none or cannot be sent."""
+    """Return the format; raise `InvalidFieldError` for one that is invalid or cannot be sent."""
     if given is None:
         return ResultFormat()
     if isinstance(given, type) and issubclass(given, BaseModel):

@@ -1,4 +1,4 @@
-"""The proxy of a hosted agent: what an orchestration, or a client, calls instead of the agent.
+"""The proxy of a hosted agent, which an orchestration or a client calls instead of the agent.
 
 Theory. An orchestrator is replayed, so a proxy decides nothing by itself: ids come from the caller, in the order of the
 calls, and whatever is wrong with a call is refused where it is made, before anything is sent. The same call made again
@@ -41,7 +41,7 @@ class DurableAgentSession:
 
 
 def check_session(session: object, agent: str, owner: Principal | None) -> DurableAgentSession:
-    """Return the session when it is one of this agent; else raise `InvalidFieldError`."""
+    """Return the session if it belongs to this agent; else raise `InvalidFieldError`."""
     if not isinstance(session, DurableAgentSession):
         raise InvalidFieldError(
             f"session is a {type(session).__name__}. Use a session from this agent's create_session() or "
@@ -65,7 +65,7 @@ _TaskT_co = TypeVar("_TaskT_co", covariant=True)
 
 
 class AgentCaller(Protocol[_TaskT_co]):
-    """Who calls: a running orchestration or a client, as far as a proxy needs it."""
+    """The caller, a running orchestration or a client, as far as a proxy needs it."""
 
     @property
     def orchestration_id(self) -> str | None:
@@ -75,7 +75,7 @@ class AgentCaller(Protocol[_TaskT_co]):
         """Return an id of 32 hexadecimal digits; an orchestration's is the same one at every replay."""
 
     def call(self, call: AgentCall, fields: Mapping[str, Any]) -> _TaskT_co:
-        """Return what stands for one `run` operation; it gives what `called_answer.read_answer` makes of the result.
+        """Return the task of one `run` operation.
 
         A refusal by the entity is read as the exception that the SDK made of it.
         """
@@ -96,7 +96,7 @@ class DurableAgent(Generic[TaskT]):
     owner: Principal | None = None
 
     def create_session(self, *, session_id: str | None = None) -> DurableAgentSession:
-        """Return a new conversation, or the one of this thread id; raises `InvalidThreadIdError`."""
+        """Return a new session, or the session of this thread id; raises `InvalidThreadIdError`."""
         return self.get_session(session_id or self.caller.new_id())
 
     def get_session(self, session_id: str) -> DurableAgentSession:
@@ -117,7 +117,7 @@ class DurableAgent(Generic[TaskT]):
         retry: Retry | None = None,
         busy: Busy = "queue",
     ) -> TaskT:
-        """Return what gives the response of one run, an agent-framework `AgentResponse`.
+        """Return a task for the response of one run, an agent-framework `AgentResponse`.
 
         Without a session the run has a conversation of its own. `options` takes `response_format` and
         `enable_tool_calls`; without a `retry` the proxy's counts, or else the agent's own. `busy` is what becomes of a

@@ -54,7 +54,7 @@ class UnfinishedError(Exception):
 
 @dataclass(frozen=True)
 class OperationInput:
-    """An operation and the document that it continues from: what the engine handed out, or the operation before left.
+    """An operation and the document before it: the engine's, or the one that the operation before left.
 
     `until` is when the platform's time for the whole batch comes to its end, by `Clocks.awake`.
     """
@@ -67,7 +67,7 @@ class OperationInput:
 
 @dataclass(frozen=True)
 class BatchAnswer:
-    """The state as it is to be stored, a result per operation in order, and what is left where it has ended."""
+    """The state to store, a result per operation in order, and the rest of an ended thread."""
 
     state: str | None
     results: Sequence[Done | RefusedOperation]
@@ -166,7 +166,7 @@ class ThreadEntity:
     async def _ended(
         self, given: OperationInput, run_id: str, carried: Accepted | None, queued_seconds: float = 0.0
     ) -> Result:
-        """Return the document after the run's end, and the run's outcome for whoever called for it."""
+        """Return the document after the run's end, and the run's outcome for its caller."""
         is_called = carried is not None and not given.operation.is_signal
         while True:
             watched = await self._operations.run(
@@ -201,7 +201,7 @@ class ThreadEntity:
         return text, Done(answer_text(run, run.terminal), signals)
 
     def _refused(self, given: OperationInput, accepted: Accepted, refused: commands.Refused) -> Done:
-        """Return the answer to a call whose run was not accepted; of a signal nobody reads it.
+        """Return the answer to a call whose run was refused; a signal has no reader.
 
         Whoever meets a deletion that is under way has it gone on with.
         """
@@ -219,7 +219,7 @@ class ThreadEntity:
         return Done(refusal_text(accepted, refused.error), signals)
 
     def _signals(self, address: Address, run_id: str, watched: OperationOutcome) -> tuple[Signal, ...]:
-        """Return what is signalled with the commit: that this run is still to be ended, and which runs have ended."""
+        """Return the signals of the commit: that this run still needs its end, and the runs that have ended."""
         order = {"run_id": run_id, "logged": True, "queued_seconds": round(watched.queued_seconds, 3)}
         again: tuple[Signal, ...] = (Signal(*address.entity, RUN, order),) if watched.must_continue else ()
         if self._notice is not None:
@@ -276,7 +276,7 @@ class ThreadEntity:
 
 
 def _carried_principal(given: object, address: Address) -> Principal | None:
-    """Return for whom an orchestration calls; the key of its thread's entity says whose that is, and must agree."""
+    """Return the owner for whom an orchestration calls; the key of its thread's entity must agree."""
     if given is None:
         return None
     try:

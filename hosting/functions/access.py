@@ -1,4 +1,4 @@
-"""Who sends a request, and whose threads it may be about: their own, one that is shared with them, or anybody's.
+"""The sender of a request, and the threads it may use: their own, shared ones, or all.
 
 Theory. Everything below this file takes an address, and the owner in it comes from here alone. A principal has their
 own threads. A grant leads to one thread of somebody else's, to read or to run. An administrator names an owner, to read
@@ -45,7 +45,7 @@ def refuse_forms_of_other_sites(route: Route, headers: Mapping[str, str]) -> Non
 
 @dataclass(frozen=True)
 class Access:
-    """What the app says of who may do what. Without a `resolver` nobody is signed in, and all threads are the app's."""
+    """The rules of access. Without a `resolver` requests need no sign-in, and all threads are the app's."""
 
     resolver: PrincipalResolver | None
     admin_role: str
@@ -59,7 +59,7 @@ class Access:
         query: Mapping[str, str],
         path: Mapping[str, str],
     ) -> tuple[Caller, SharedThread | None]:
-        """Return the caller for whose threads, and the thread that a grant in the path opens.
+        """Return the caller with the owner of the threads, and the thread that a grant in the path opens.
 
         Raises `UnauthorizedError`, `ForbiddenError`, `InvalidFieldError`, `UnknownGrantError`, `LogUnavailableError`,
         and what the app's own resolver does.
@@ -78,12 +78,12 @@ class Access:
         return replace(Caller.of(principal), owner=self._administered(owner, principal, route, path)), None
 
     def administers(self, principal: Principal | None) -> bool:
-        """Return whether they may use what is for administrators; where nobody is signed in, everybody may."""
+        """Return whether the sender may use routes for administrators; without sign-in all may."""
         roles = () if principal is None else principal.roles
         return self.resolver is None or (bool(self.admin_role) and self.admin_role in roles)
 
     def _administered(self, owner: str, principal: Principal, route: Route, path: Mapping[str, str]) -> str:
-        """Return the owner whom an administrator names, once that is in the log."""
+        """Return the owner that an administrator names, after logging it."""
         if not self.administers(principal):
             raise ForbiddenError(
                 "Only administrators, who have the role in AGENT_ADMIN_ROLE, may read, delete and assign threads by "

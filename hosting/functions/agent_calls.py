@@ -34,7 +34,7 @@ _LACKS_ENTITY = re.compile(r"The (?:entity )?function '[^']*' (?:doesn't exist|i
 
 
 class AgentTask(CompoundTask):  # type: ignore[misc]  # the SDK carries no types
-    """The task of one run: an entity call whose result is read as the agent's response, behind the waits that it took.
+    """The task of one run: an entity call with the agent's response as its result, after the waits that it took.
 
     `knows` says whether this instance has the agent.
     """

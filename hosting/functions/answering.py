@@ -1,4 +1,4 @@
-"""What all HTTP triggers share: a request as the library takes it, and an answer whatever goes wrong."""
+"""The common part of all HTTP triggers: the request as the library takes it, and a response to every failure."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class HttpRequest:
-    """A request to one of the routes, with the durable client of its invocation, the app's agents, and who sent it.
+    """A request to a route, with the durable client of its invocation, the app's agents, and its sender.
 
     `shared` is the thread that a grant in the path opens; `named` is whom the route is for, where no path says it.
     """
@@ -77,7 +77,7 @@ class HttpRequest:
     named: str | None = None
 
     async def parsed(self, parse: Callable[[RawRequest], T]) -> T:
-        """Return what `parse` makes of request and body, so that others continue meanwhile."""
+        """Return the result of `parse` for request and body, so that others continue meanwhile."""
         body = await self.req.body()
         raw = RawRequest(joined(self.req.headers.items()), joined(self.req.query_params.multi_items()), body)
         return await read_aside(len(body), lambda: parse(raw))
@@ -109,7 +109,7 @@ class HttpRequest:
 
     @property
     def address(self) -> Address:
-        """The thread that the path names, as one of the caller; raises as `agent` and `thread_id` do."""
+        """The thread in the path, as one of the caller; raises as `agent` and `thread_id` do."""
         if self.shared is not None:
             return self.shared.address
         return Address.of(self.agent.name, self.thread_id, self.caller.owner)
@@ -122,7 +122,7 @@ class HttpRequest:
 
     @property
     def thread_id(self) -> str:
-        """The thread id that the path names; raises `UnknownThreadError` for what is no id."""
+        """The thread id in the path; raises `UnknownThreadError` for an invalid id."""
         if self.shared is not None:
             return self.shared.address.thread_id
         value: str = self.req.path_params["thread_id"]
@@ -132,22 +132,22 @@ class HttpRequest:
 
     @property
     def run_id(self) -> str:
-        """The run id that the path names; raises `UnknownRunError` for what is no id."""
+        """The run id in the path; raises `UnknownRunError` for an invalid id."""
         return self._id("run", UnknownRunError)
 
     @property
     def approval_id(self) -> str:
-        """The approval id that the path names; raises `UnknownApprovalError` for what is no id."""
+        """The approval id in the path; raises `UnknownApprovalError` for an invalid id."""
         return self._id("approval", UnknownApprovalError)
 
     @property
     def schedule_id(self) -> str:
-        """The schedule id that the path names; raises `UnknownScheduleError` for what is no id."""
+        """The schedule id in the path; raises `UnknownScheduleError` for an invalid id."""
         return self._id("schedule", UnknownScheduleError)
 
     @property
     def fact_id(self) -> str:
-        """The fact's id that the path names; raises `UnknownFactError` for what is no id."""
+        """The fact's id in the path; raises `UnknownFactError` for an invalid id."""
         return self._id("fact", UnknownFactError)
 
     def _id(self, kind: str, refusal: type[HostingError]) -> str:
@@ -158,7 +158,7 @@ class HttpRequest:
 
 
 def kind_of(route: Route) -> Kind:
-    """Return of what the route's path has the name."""
+    """Return the value of this parameter of the route's path."""
     return "workflow" if route.path.startswith(("workflows/", "workflow/")) else "agent"
 
 
@@ -167,8 +167,8 @@ Handler = Callable[[HttpRequest], Awaitable[Reply | Streamed]]
 
 @dataclass(frozen=True)
 class Served:
-    """What every route is registered with: the app, its agents, who may do what, the `routes` and `wires`
-    that there are.
+    """The context of every route's registration: the app, its agents, the rules of access, its `routes` and
+    its `wires`.
 
     Where it `has_workflows`, each route of an agent's threads is one of a workflow's too. A request that begins no run
     calls `watch`, so that a process which only follows runs knows when it is to end.
@@ -205,7 +205,7 @@ def serves(served: Served, route: Route, agent: str | None = None) -> Callable[[
 async def admitted(
     served: Served, req: Request, client: DurableClient, route: Route, agent: str | None = None
 ) -> HttpRequest:
-    """Return the request with who sends it, for whose threads; raises `CrossSiteError`, and as `Access.of` does."""
+    """Return the request with its sender and the owner of the threads; raises `CrossSiteError`, and as `Access.of`."""
     refuse_forms_of_other_sites(route, req.headers)
     headers, query = joined(req.headers.items()), joined(req.query_params.multi_items())
     caller, opened = await served.access.of(route, agent, headers, query, req.path_params)
@@ -259,7 +259,7 @@ async def respond(
 
 
 async def _while_there(req: Request, work: Awaitable[T]) -> T:
-    """Return what the work returns; once the caller has left, end it and raise `ClientDisconnect`.
+    """Return the result of the work; if the caller disconnects, end the work and raise `ClientDisconnect`.
 
     It is for work that only reads, which may take long, a list with many pages for instance, and serves nobody else.
     """

@@ -1,4 +1,4 @@
-"""The HTTP triggers about the app itself: its health, its OpenAPI document, its page, and what it does not serve."""
+"""The HTTP triggers about the app itself: health, OpenAPI document, page, and refusals of unknown routes."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from hosting.service.shared_store import ENTITY
 from hosting.settings import Settings
 
 UNKNOWN_FUNCTIONS: dict[Kind, str] = {"agent": "z_unknown_agent", "workflow": "z_unknown_workflow"}
-"""The host tries functions by their names, in capitals: these are the last, so that they get what all others leave."""
+"""The host tries functions by their names, in capitals: these come last, and get the remaining requests."""
 _NO_WEBHOOKS = "This app sends no webhooks: AGENT_WEBHOOK_SECRET is not set. Poll the run with GET instead."
 _NO_SCHEDULES = "This app has no schedules: AGENT_SCHEDULES is 0. Start the runs yourself."
 _NO_OWNERS = "This app has no owners: its AgentFunctionApp has no principal=, so all threads belong to the app."
@@ -35,7 +35,7 @@ _NO_MEMORY = "No agent of this app remembers its callers: none has an OwnerMemor
 
 
 def register_unknown(served: Served) -> None:
-    """Register the answers to what is asked below `agents` and `workflows` and no other function serves.
+    """Register the responses to requests below `agents` and `workflows` that no other function serves.
 
     The host's own is an empty 404, from which nobody learns that the app lacks what another one has.
     """
@@ -58,7 +58,7 @@ def _register_unknown(served: Served, kind: Kind, function: str) -> None:
 
 
 def _unserved(served: Served, kind: Kind, method: str, name: str, rest: str) -> HostingError:
-    """Return why a request is not served; raises `UnknownAgentError` for one of no agent."""
+    """Return why a request is not served; raises `UnknownAgentError` if it names no agent."""
     if kind == "workflow" and not served.has_workflows:
         return UnknownRouteError("This app has no workflows. GET agents lists what it has.")
     rest = rest.rstrip("/")  # which no other route of the host takes account of

@@ -32,7 +32,7 @@ from hosting.service.sweeps import InstanceSweep, Sweep, TombstoneSweep, UploadS
 from hosting.tools import ENGINE, Engine
 
 _SAFE = "@:"
-"""What a URL takes in a key as it is; the rest is escaped, for the SDK puts keys into URLs as they are."""
+"""Characters that a URL takes in a key as they are; the rest is escaped, because the SDK does not."""
 _CURSOR_HEADER = "x-ms-continuation-token"
 _ENDED = (
     OrchestrationRuntimeStatus.Completed,
@@ -119,7 +119,7 @@ class DurableClient:
         return EntityPage(tuple((item["entityId"]["key"], item["lastOperationTime"]) for item in items), following)
 
     async def purge(self, instance_id: str) -> Purge:
-        """Remove an instance. The SDK puts ids into URLs as they are, and one that is empty means all instances."""
+        """Remove an instance. The SDK puts ids into URLs unescaped, and an empty one means all instances."""
         named = quote(instance_id, safe="@")
         if named.strip(".") == "":
             return "missing"
@@ -142,7 +142,7 @@ class DurableClient:
         return OrchestrationStatus(instance_id, found.runtime_status.value, found.output, found.custom_status)
 
     async def send_event(self, instance_id: str, event: str, value: object) -> None:
-        """Send an event to an orchestration: once, for one that is sent again is a second event."""
+        """Send an event to an orchestration, once: a repeated one would be a second event."""
         await self._reached(lambda: self.sdk.raise_event(instance_id, event, value), again=False)
 
     async def terminate(self, instance_id: str) -> None:
@@ -170,7 +170,7 @@ def _unavailable() -> EngineUnavailableError:
 def register_entity(
     app: df.DFApp, name: str, answer: Callable[[str], Awaitable[str]], function: str | None = None
 ) -> None:
-    """Register the entity of that name, as that `function` or one of its own name.
+    """Register the entity of that name, as that `function` or under its own name.
 
     `answer` takes the text of a batch and returns the text of its results.
     The parameter has no annotation, for the worker refuses `str` for an entity trigger, and is not called `context`,
@@ -188,7 +188,7 @@ def register_entity(
 SWEEP_FUNCTION = "agents_sweep"
 RETENTION_FUNCTION = "agents_retention"
 RETENTION_SCHEDULE = "0 7 3,15 * * *"
-"""Twice a day: what was uploaded for nothing then goes within one, and each time pages through the engine's index."""
+"""Twice a day, to remove unused uploads within a day; each time pages through the engine's index."""
 
 
 WEBHOOK_FUNCTION = "agents_webhooks"
@@ -198,7 +198,7 @@ WEBHOOK_SCHEDULE = "0 * * * * *"
 
 PROMISE_FUNCTION = "agents_promises"
 PROMISE_SCHEDULE = "30 */5 * * * *"
-"""Every five minutes: one listing where no run was answered before anybody had it."""
+"""Every five minutes: one listing if no run was answered before its result was read."""
 _FREQUENT = (WEBHOOK_SCHEDULE, PROMISE_SCHEDULE)
 
 

@@ -38,7 +38,7 @@ _INPUT = "input"
 
 @dataclass(frozen=True)
 class _Given:
-    """What an execution is given: its input, and the `name` that is handed on to it, or that of its `parent`."""
+    """The input of an execution, and the `name` that is handed on to it, or that of its `parent`."""
 
     input: object
     name: str | None = None
@@ -46,7 +46,7 @@ class _Given:
 
 
 def _read(stored: object) -> _Given:
-    """Return what a stored input holds, JSON text as the SDK takes it."""
+    """Return the value of a stored input, JSON text as the SDK takes it."""
     if not (isinstance(stored, str) and (_CONTINUED in stored or _OF_PARENT in stored)):
         return _Given(stored)
     value = json.loads(stored)
@@ -60,7 +60,7 @@ def _name(of: str, relation: str, value: object) -> str:
 
 
 class Execution(df.DurableOrchestrationContext):  # type: ignore[misc]  # the SDK carries no types
-    """The SDK's context, whose `new_uuid` returns the same ids however often an episode is made again."""
+    """The SDK's context, whose `new_uuid` returns the same ids in every replay of an episode."""
 
     def __init__(
         self,

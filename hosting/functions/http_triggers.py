@@ -77,7 +77,7 @@ from hosting.settings import Settings
 
 
 def _streams(services: Services) -> Streams:
-    """Return the streams of runs; where the app is its developer's, they have what tools raised."""
+    """Return the streams of runs; on the developer's machine they have the tools' exceptions."""
     return Streams(services.following, names_causes=services.loop.names_causes)
 
 
@@ -119,7 +119,7 @@ class Starting:
 
 
 def own_day_of(request: HttpRequest) -> str | None:
-    """Return whose day with an agent the caller may know: their own, and not that of who shares a thread."""
+    """Return the owner whose day with an agent the caller may read: their own, not that of a shared thread."""
     return request.caller.owner if request.shared is None else None
 
 
@@ -221,7 +221,7 @@ def register_lists(served: Served, services: Services) -> None:
 
 
 def exports_of(served: Served, services: Services) -> Exports:
-    """Return the exports of the app, whose callers take turns whatever they export."""
+    """Return the exports of the app; its callers take turns."""
 
     def fields_of(address: Address, export: ThreadExport, reader: Caller | None) -> Export:
         name = served.plan.names.get(address.agent, address.agent)
@@ -268,7 +268,7 @@ def register_threads(served: Served, services: Services, settings: Settings, exp
 
 
 def _register_changes(served: Served, services: Services, settings: Settings) -> None:
-    """Register what empties a thread, forks it or deletes it."""
+    """Register the routes that reset, fork or delete a thread."""
     threads = services.threads
 
     @serves(served, routes.RESET)

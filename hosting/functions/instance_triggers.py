@@ -17,7 +17,7 @@ from hosting.settings import Settings
 
 
 def register_instances(served: Served, services: Services, settings: Settings, single: str | None) -> None:
-    """Register the routes with a workflow's name, and those without it for the `single` one of an app."""
+    """Register the routes with a workflow's name, and those without it for the `single` workflow of an app."""
     _register(served, services, settings, instances.INSTANCE_ROUTES, None)
     if single is not None:
         _register(served, services, settings, instances.SINGLE_ROUTES, single)

@@ -111,7 +111,7 @@ def register_tool(app: df.DFApp, tool_plan: ToolPlan, served: ServedTool) -> Non
 
 @dataclass(frozen=True)
 class ServedTool:
-    """An agent as an MCP tool. With a `resolver`, which says who calls, threads are the caller's."""
+    """An agent as an MCP tool. With a `resolver`, which identifies the caller, threads are the caller's."""
 
     plan: AgentPlan
     runs: Runs
@@ -216,7 +216,7 @@ def _thread_path(run: Run, plan: AgentPlan) -> str:
 
 
 def _how_to_answer(run: Run, plan: AgentPlan) -> str:
-    """Return who may answer and where: over HTTP, so that no model approves its own calls."""
+    """Return who may answer, and where: over HTTP, so that no model approves its own calls."""
     if not plan.http:
         return "These calls are made only if a person approves them, and this agent has no HTTP endpoint to do so."
     return (
@@ -228,7 +228,7 @@ def _how_to_answer(run: Run, plan: AgentPlan) -> str:
 
 
 def _envelope(text: str, structured: dict[str, Any], *, is_error: bool) -> str:
-    """Return what the MCP extension takes as a whole CallToolResult (recordings: "Tried besides")."""
+    """Return the form that the MCP extension takes as a whole CallToolResult (recordings: "Tried besides")."""
     result = {"content": [{"type": "text", "text": text}], "structuredContent": structured, "isError": is_error}
     return json.dumps(
         {"type": "call_tool_result", "content": json.dumps(result, ensure_ascii=False)}, ensure_ascii=False

@@ -1,4 +1,4 @@
-"""The HTTP triggers of what agents remember of callers."""
+"""The HTTP triggers of agents' facts about callers."""
 
 from __future__ import annotations
 

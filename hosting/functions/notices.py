@@ -1,4 +1,4 @@
-"""What is notified of the ends of runs: the entity that calls callbacks and webhooks, once an app has either.
+"""Notifications about the ends of runs: the entity that calls callbacks and webhooks, if an app has either.
 
 The routes of deliveries are here too, which an app has that sends webhooks.
 
@@ -25,7 +25,7 @@ from hosting.service.webhooks import Webhooks
 
 
 class Notices:
-    """The callbacks and webhooks of one app, whose functions are registered with the first of them."""
+    """The callbacks and webhooks of an app; their functions are registered with the first of them."""
 
     def __init__(self, callback_seconds: float) -> None:
         self._calls = CallbackCalls(callback_seconds)
@@ -33,7 +33,7 @@ class Notices:
         self._is_registered = False
 
     def add_callback(self, app: df.DFApp, agent: str, callback: object, services: Services) -> None:
-        """Have a callback called for the agent's runs; raises `ConfigurationError` for what is none."""
+        """Have a callback called for the agent's runs; raises `ConfigurationError` for another value."""
         self.listeners.add(agent, callback)
         self._register(app, services)
 

@@ -1,4 +1,4 @@
-"""Orchestrations of the user's for callers over HTTP: started for somebody, and their state read by nobody else.
+"""The user's orchestrations for callers over HTTP: started for a caller, and readable only by that caller.
 
 Theory. The engine's own answer to a start holds URLs with a key that opens every entity, and so every conversation.
 Here a caller gets the place of a route of ours instead. Where callers have threads of their own, the owner is the
@@ -37,7 +37,7 @@ from hosting.tools import begin_orchestration
 FIRST_PAUSE_SECONDS = 0.05
 LONGEST_PAUSE_SECONDS = 1.0
 _KEY_PREDICATES = ("create_check_status_response", "create_http_management_payload")
-"""Methods of the SDK's client whose answers hold a system key; a longer name of one ends in the first."""
+"""Methods of the SDK's client whose answers hold a system key; a longer name starts with the first."""
 
 
 class OrchestrationRoutes:
@@ -52,7 +52,7 @@ class OrchestrationRoutes:
         self._shutdown = shutdown
 
     async def principal(self, req: func.HttpRequest) -> Principal | None:
-        """Return who sends a request to a route of the user's; None for nobody, and where the app does not ask."""
+        """Return the sender of a request to a route of the user's; None without sign-in."""
         resolver = self._served.access.resolver
         if resolver is None:
             return None
@@ -72,7 +72,7 @@ class OrchestrationRoutes:
         principal: Principal | None,
         wait_seconds: float,
     ) -> func.HttpResponse:
-        """Start an orchestration for whoever sends the request, and return its output, or where to ask for it.
+        """Start an orchestration for the sender of the request, and return its output, or its status URL.
 
         One that fails within the wait is answered 500, with its state.
         """
@@ -100,7 +100,7 @@ class OrchestrationRoutes:
         )
 
     async def _ended(self, client: OrchestrationClient, instance: str, seconds: float) -> OrchestrationStatus | None:
-        """Return how an instance stands, as soon as it has ended or after so many seconds; None if nobody knows.
+        """Return an instance's status when it has ended, or after so many seconds; None if it is unknown.
 
         It was started, so an engine that cannot be reached now is no reason to have the caller start another.
         """
@@ -137,7 +137,7 @@ def _instance(owner: str, shown: str) -> str:
 
 
 def _state_reply(shown: str, found: OrchestrationStatus | None, url: str) -> Reply:
-    """Return 200 for one that has ended, else 202. Why one failed is in the app's log."""
+    """Return 200 for an ended instance, else 202. The app's log has the cause of a failure."""
     status = "Pending" if found is None else found.status
     body: OrchestrationState = {
         "id": shown,
@@ -170,7 +170,7 @@ def warn_of_management_urls(functions: Iterable[Any]) -> None:
 
 
 def _distinguishes_keys(handler: FunctionType) -> bool:
-    """Return whether a function, or any that it calls by name, uses one of those methods."""
+    """Return whether a function, or a function that it calls by name, uses one of those methods."""
     seen: set[CodeType] = set()
     waiting = [handler]
     while waiting:
@@ -197,7 +197,7 @@ def _names(code: CodeType) -> set[str]:
 
 
 def _called(function: FunctionType, names: set[str]) -> list[FunctionType]:
-    """Return the functions of these names: of its module, around it, or in a module or class of such a name."""
+    """Return the functions of these names: of its module, around it, or in a module or class of that name."""
     around = {
         name: cell.cell_contents
         for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True)

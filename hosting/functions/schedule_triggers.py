@@ -104,7 +104,7 @@ def _register_clock(app: df.DFApp, services: Services) -> None:
 
 
 def _woken(context: df.DurableOrchestrationContext, clock: str, calls: list[Any]) -> Generator[Any, Any, str]:
-    """Have the activity do what is due, and return when to wake next; `calls` gets each call that was made for it.
+    """Have the activity do the due work, and return the next time to wake; `calls` gets each call for it.
 
     A call whose host died comes again when the engine shows its message again, which takes minutes. So another one is
     made beside a call that takes long, and whichever ends first counts: the tick is one run, whichever begins it. What

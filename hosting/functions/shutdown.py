@@ -1,4 +1,4 @@
-"""The end of the process: no new runs, those that run may end, what agents hold open is closed.
+"""The end of the process: no new runs, running ones may end, and the agents' connections are closed.
 
 The first signal that asks the process to end (host, container, Ctrl-C) stops the admission of runs. A handler that was
 set before ours is then called as if we were not there, so a host that drains by itself does so. Without one the process
@@ -28,7 +28,7 @@ logger = logging.getLogger(__name__)
 
 GRACE_SECONDS = 10.0
 _RELEASE_SECONDS = 3.0
-"""Behind the grace, for what is still held to be stopped and its release to be appended."""
+"""After the grace, time to stop the held runs and to append their release."""
 
 _ANSWER_SECONDS = 0.5
 _SIGNALS = ("SIGINT", "SIGTERM", "SIGBREAK")
@@ -64,7 +64,7 @@ class Shutdown:
         self._signals: SimpleQueue[int | None] = SimpleQueue()
 
     def watch(self) -> None:
-        """Know from now on when the process is to end: whoever waits here is then let go of."""
+        """Announce the end of the process: all who wait here are released then."""
         if not self._watches:
             self._watch()
 

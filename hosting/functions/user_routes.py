@@ -103,7 +103,7 @@ async def classic_request(request: Request) -> func.HttpRequest:
 
 
 def fastapi_response(answer: object) -> Response:
-    """Return the FastAPI response for a classic handler's answer; raises `TypeError` for what it may not return."""
+    """Return the FastAPI response for a classic handler's answer; raises `TypeError` for another type."""
     if isinstance(answer, str):
         return Response(answer, media_type="text/plain")
     if not isinstance(answer, func.HttpResponse):
@@ -146,7 +146,7 @@ class _IndexedRoute:
 
 
 def refuse_taken_names(functions: Iterable[Any]) -> None:
-    """Raise `ConfigurationError` for two functions of one name, which a host compares without case."""
+    """Raise `ConfigurationError` for two functions with the same name, ignoring case as hosts do."""
     named = dict[str, Any]()
     for function in functions:
         name = function.get_function_name()

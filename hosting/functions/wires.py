@@ -60,7 +60,7 @@ def register_wires(served: Served, names: Sequence[str], services: Services) -> 
 
 
 def doors_of(served: Served, functions: Sequence[str]) -> Mapping[str, tuple[str, str]]:
-    """Return where a client of each wire begins, by its title: the function, and what follows in the path.
+    """Return the base path of each wire's clients, by its title: the function, and the rest of the path.
 
     Responses names the agent in the body, the others in the path: there it is the first.
     """

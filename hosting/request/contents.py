@@ -1,4 +1,4 @@
-"""The contents of a request: texts, pictures and files in the stored form, checked against what the model takes.
+"""The contents of a request: texts, pictures and files in stored form, checked against the model's inputs.
 
 `read_contents` checks them, `contents_schema` says the same as a JSON Schema. Both go by `Limits`: the sizes that the
 settings allow, and what the agent's model takes besides text. An agent or its client declares that, else a
@@ -55,7 +55,7 @@ class ModelInputs:
 
 
 def model_inputs(agent: object, default: str) -> ModelInputs:
-    """Return what the attribute `MODEL_INPUTS` of an agent or of its client lists, else the setting's `default`.
+    """Return the attribute `MODEL_INPUTS` of an agent or of its client, else the setting's `default`.
 
     Raises `ConfigurationError` for a name in the attribute that is neither a media type nor `hostedFile` nor `text`.
     """
@@ -75,7 +75,7 @@ def model_inputs(agent: object, default: str) -> ModelInputs:
 
 @dataclass(frozen=True)
 class Limits:
-    """Sizes of a body and of one data URI in bytes, the roles that a caller may speak in, what the model takes.
+    """The limits of a request: bytes of a body and of a data URI, the caller's roles, the model's inputs.
 
     With `takes_values` a message may be any JSON value. Of a workflow, what its start executor takes is the `workflow`.
     Without `webhooks` a request may name none.
@@ -104,7 +104,7 @@ def limits_of(agent: object, settings: Settings) -> Limits:
 
 
 def contents_schema(limits: Limits) -> dict[str, Any]:
-    """Return the schema of a list of contents; what the model does not take is not in it."""
+    """Return the schema of a list of contents, without those that the model does not accept."""
     file_name = {**NOT_BLANK, "maxLength": LONGEST_NAME}
     reference = {"type": "string", "maxLength": LONGEST_REFERENCE}
     properties: dict[str, Mapping[str, Any]] = {"text": {"text": NOT_BLANK}}

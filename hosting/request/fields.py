@@ -22,7 +22,7 @@ from hosting.workflows import json_text
 
 LONGEST_REASON = 2000
 MOST_EARLIER = 100
-"""Messages before the one that is to be answered; longer conversations are what threads are for."""
+"""The most messages before the request's own; longer conversations need a thread."""
 
 OWNER_FIELDS: Mapping[str, Schema] = {
     "issuer": {
@@ -139,7 +139,7 @@ def read_always(value: object, *, approved: bool) -> Always | None:
 
 
 def read_principal(fields: Mapping[str, Any]) -> Principal:
-    """Return the person whom `OWNER_FIELDS` name; raises `InvalidFieldError`."""
+    """Return the person in `OWNER_FIELDS`; raises `InvalidFieldError`."""
     issuer, who = (read_text(name, fields.get(name)) for name in OWNER_FIELDS)
     try:
         if max(len(issuer.encode(errors="replace")), len(who.encode(errors="replace"))) > LONGEST_NAME:
@@ -150,7 +150,7 @@ def read_principal(fields: Mapping[str, Any]) -> Principal:
 
 
 def check_message(value: object) -> str:
-    """Return the message when it is a text with something in it, and one that can be stored."""
+    """Return the message if it is a text that is not blank and can be stored."""
     text = read_text("message", value)
     if not text.strip():
         raise MissingMessageError("The message is blank. Say what to ask the agent.")
@@ -172,7 +172,7 @@ def _read_role(value: object, limits: Limits) -> str:
 
 @dataclass(frozen=True)
 class Field:
-    """One field of a request: the member that it fills, how it is read, and the JSON Schema of what it takes."""
+    """One field of a request: the member that it fills, its parser, and the JSON Schema of its values."""
 
     member: str
     read: Callable[[object, Limits], Any]

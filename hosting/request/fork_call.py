@@ -1,4 +1,4 @@
-"""A request to fork a thread: up to where the new thread has what the old one says, and under which id."""
+"""A request to fork a thread: the end of the fork, and its id."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ class ForkPoint:
 
     @property
     def text(self) -> str:
-        """The point as one text, without `/`: what the log has of it."""
+        """The point as one text, without `/`, for the log."""
         kind = "end" if self.at is None else "entry" if isinstance(self.at, int) else "run"
         return kind if self.at is None else f"{'before' if self.before else 'at'}-{kind}-{self.at}"
 
 
 @dataclass(frozen=True)
 class ForkCall:
-    """What a caller wants: a fork that ends there, of that id, or of one that is made; of the key, if it has one."""
+    """A request for a fork: its end, its id or None for a new one, and its key, if any."""
 
     point: ForkPoint
     thread_id: str | None = None

@@ -1,4 +1,4 @@
-"""A request to run a workflow by the names of agent-framework-azurefunctions: the body itself is what is given.
+"""A request to run a workflow by the names of agent-framework-azurefunctions: the body itself is the input.
 
 Its instance is a thread of ours, and `runId` names it. So the id is a key too: the same request with it again finds the
 run that it began, and another request is refused.
@@ -104,7 +104,7 @@ def parse_answer(call: RawRequest, most_bytes: int) -> Any:
 
 
 def decision_of(approval_id: str, value: Any, waiting: Sequence[PendingApproval]) -> Decision:
-    """Return the answer to what waits under that id; of a tool call, the decision that the value is."""
+    """Return the answer to the waiting approval of that id; for a tool call, the decision in the value."""
     asked = next((one for one in waiting if one.id == approval_id), None)
     if asked is not None and asked.answer_schema is None and isinstance(value, dict):
         return read_decision({**value, "id": approval_id})

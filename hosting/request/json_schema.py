@@ -68,7 +68,7 @@ _NOT_SERVED: Final = {
 
 
 class BadSchemaError(ValueError):
-    """A schema that is not used; `str(error)` says where it is wrong and what to do, without its subject."""
+    """A refused schema; `str(error)` says where it is wrong and what to do, without its subject."""
 
 
 def dialect_of(schema: Schema) -> Any:
@@ -102,7 +102,7 @@ def _pointer(name: str) -> str:
 
 
 def _alone(part: Any) -> Any:
-    """Return a part without the schemas in it, which are parts themselves: what a dialect judges of it alone."""
+    """Return a part without its subschemas, which are parts themselves: a dialect judges it alone."""
     if not isinstance(part, dict):
         return part
     kept: dict[str, Any] = {}
@@ -200,7 +200,7 @@ def _fault(schema: Schema, value: Any, is_over: Callable[[Any], bool], limit: st
 
 
 def _checker(schema: Schema, is_over: Callable[[Any], bool]) -> Any:
-    """Return what checks values, without the top's own names: `$schema` would bring the unguarded dialect back."""
+    """Return the schema for checks, without the top's own names: `$schema` would bring the unguarded dialect back."""
     dialect = dialect_of(schema)
     keywords: dict[str, Keyword] = {**dialect.VALIDATORS, "pattern": _pattern, "uniqueItems": _unique_items}
     guarded = {name: _guarded(keyword, is_over) for name, keyword in keywords.items()}

@@ -1,4 +1,4 @@
-"""What an owner sends about what is theirs: with whom a thread is shared, whose it becomes, what an agent remembers."""
+"""Requests of an owner about their own data: sharing a thread, assigning it, and an agent's facts."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OWNER = JsonBody(OWNER_FIELDS, tuple(OWNER_FIELDS), '{"issuer": "...", "id": "..
 
 
 def parse_fact(call: RawRequest, most_bytes: int) -> str:
-    """Return what an agent is to remember; raise a `HostingError` of `errors.REQUEST_ERRORS` otherwise."""
+    """Return the fact to remember; raise a `HostingError` of `errors.REQUEST_ERRORS` otherwise."""
     text = read_text("text", FACT.read(call, most_bytes).get("text"))
     if refusal := fact_refusal(text):
         raise InvalidFieldError(f"The field 'text' is refused. {refusal}")
@@ -34,7 +34,7 @@ def parse_fact(call: RawRequest, most_bytes: int) -> str:
 
 
 def parse_grant(call: RawRequest, most_bytes: int) -> tuple[Principal, GrantedAccess]:
-    """Return with whom a thread is to be shared, and for what; raise a `HostingError` otherwise."""
+    """Return the person to share a thread with, and the access; raise a `HostingError` otherwise."""
     fields = GRANT.read(call, most_bytes)
     access = read_text("access", fields.get("access"))
     if access not in ("read", "run"):
@@ -43,5 +43,5 @@ def parse_grant(call: RawRequest, most_bytes: int) -> tuple[Principal, GrantedAc
 
 
 def parse_owner(call: RawRequest, most_bytes: int) -> Principal:
-    """Return whose a thread is to be; raise a `HostingError` otherwise."""
+    """Return the new owner of a thread; raise a `HostingError` otherwise."""
     return read_principal(OWNER.read(call, most_bytes))

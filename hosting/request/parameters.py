@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Parameter:
-    """A named value in a request's path, query or headers; `schema` is the JSON Schema of what is taken.
+    """A named value in a request's path, query or headers; `schema` is its JSON Schema.
 
     `pattern` and `advice` are for those that `read` reads: what the whole text matches, and what to send instead.
     """
@@ -105,7 +105,7 @@ IN_PATH = {
         RECEIVER_IN_PATH,
     )
 }
-"""What the paths of routes name, but an agent, by its name there."""
+"""The parameters in the paths of routes, except an agent's name."""
 OWNER = Parameter(
     "owner",
     "query",
@@ -260,7 +260,7 @@ def read_hours(query: Mapping[str, str]) -> int:
 
 
 def read_cursor(query: Mapping[str, str]) -> str | None:
-    """Return the cursor of an earlier page; raises `InvalidFieldError` for what cannot be one."""
+    """Return the cursor of an earlier page; raises `InvalidFieldError` for an invalid one."""
     cursor = query.get(CURSOR.name) or None
     if cursor is not None and (len(cursor) > _LONGEST_CURSOR or not cursor.isascii() or not cursor.isprintable()):
         raise InvalidFieldError("The query 'cursor' is not from this app. Send next_cursor of the last page.")

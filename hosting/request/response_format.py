@@ -1,4 +1,4 @@
-"""What a caller wants the answer to be (`response_format`), and the check that it is.
+"""The requested format of the answer (`response_format`), and its check.
 
 `FORMAT_COMPONENTS` say what the field takes; of JSON Schema, other keywords are taken too (http-runs.md). Parts are
 not described as JSON Schemas again: no schema can express whether a reference or a pattern in one is right, and
@@ -73,7 +73,7 @@ _MEMBERS: dict[str, tuple[Schema, Callable[[Any], bool], str]] = {
     "description": ({"type": ["string", "null"]}, lambda value: isinstance(value, str), "a string"),
     "strict": ({"type": ["boolean", "null"]}, lambda value: isinstance(value, bool), "true or false"),
 }
-"""What OpenAI's form has next to the schema: its JSON Schema, whether a value is right, and what to send."""
+"""The members beside the schema in OpenAI's form: JSON Schema, check, and advice."""
 
 _ENVELOPE: Schema = {
     "type": "object",
@@ -95,7 +95,7 @@ FORMAT_COMPONENTS: Mapping[str, Schema] = {
 
 
 def read_response_format(value: object) -> ResponseFormat | None:
-    """Return the format, or None for plain text; raise `InvalidFieldError` for what is none.
+    """Return the format, or None for plain text; raise `InvalidFieldError` for an invalid one.
 
     An object whose `type` is one of OpenAI's three is OpenAI's form, any other is itself the JSON Schema.
     """
@@ -122,7 +122,7 @@ def read_response_format(value: object) -> ResponseFormat | None:
 
 
 def agents_own_format(agent: object) -> ResponseFormat | None:
-    """Return the format that an agent has by itself (`default_options`), None for one that cannot be checked too.
+    """Return an agent's own format (`default_options`), None for one that cannot be checked too.
 
     The framework takes a pydantic model or a mapping.
     """
@@ -160,7 +160,7 @@ def _refuse_unknown(path: str, value: dict[str, Any], known: tuple[str, ...]) ->
 
 
 def structured_value(wanted: ResponseFormat, text: str) -> Any:
-    """Return the JSON value of an answer's text when it is what was wanted.
+    """Return the JSON value of an answer's text if it fits the format.
 
     Raises `InvalidOutputError`, which names the path and the rule and quotes nothing of the answer. May take up to
     `CHECK_SECONDS` and more for a large answer: call it in a thread.

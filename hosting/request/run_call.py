@@ -91,7 +91,7 @@ STREAM_MEMBER: Schema = {
     "description": "true: stream the response, unless Accept asks for another form.",
 }
 BUSY_MEMBER: Schema = {"anyOf": [_BUSY_WORD, {"type": "null"}], "description": _BUSY_TEXT}
-"""What the OpenAPI document has of a body besides the fields of the request itself."""
+"""The members of a body in the OpenAPI document besides the fields of the request itself."""
 
 _JSON = ("application/json", "application/problem+json")
 _OPAQUE = ("multipart/", "image/", "audio/", "video/")
@@ -188,7 +188,7 @@ def parse_run(call: RawRequest, agent: str, limits: Limits, owner: str = APP, bu
 
 
 def read_busy(fields: Mapping[str, Any], query: Mapping[str, str]) -> Busy:
-    """Return the policy of the query, else that of the body; refuse one that is none, also where it does not decide."""
+    """Return the policy of the query, else of the body; refuse an invalid one, also if it does not decide."""
     given = [source[BUSY] for source in (query, fields) if source.get(BUSY) is not None]
     for value in given:
         if value not in BUSY_POLICIES:
@@ -198,7 +198,7 @@ def read_busy(fields: Mapping[str, Any], query: Mapping[str, str]) -> Busy:
 
 
 def workflow_request(fields: Mapping[str, Any], limits: Limits, takes: WorkflowInput) -> RunRequest:
-    """Return a message, or the `input` as one: a string is a message where the workflow takes any."""
+    """Return a message, or the `input` as one: a string is a message if the workflow takes any."""
     given = fields.get(INPUT)
     is_json = given is not None and not (isinstance(given, str) and takes.takes_words)
     if given is not None:
@@ -281,7 +281,7 @@ def body_form(call: RawRequest, most_bytes: int) -> Form:
 
 
 def answer_form(accept: str, otherwise: Form) -> Form:
-    """Return how the answer is written: what `Accept` prefers; `otherwise` without one, or where it does not choose."""
+    """Return the form of the answer that `Accept` prefers; `otherwise` if it is missing or leaves the choice."""
     qualities: dict[str, float] = {}
     for item in accept.split(","):
         media, _, parameters = item.partition(";")

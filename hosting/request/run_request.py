@@ -33,7 +33,7 @@ _RANGES = {
 
 @dataclass(frozen=True)
 class Retry:
-    """How often a run whose model or agent failed is tried: `attempts` at most, with pauses that grow by `backoff`.
+    """The retries of a run whose model or agent failed: `attempts` at most, with pauses that grow by `backoff`.
 
     The run is tried again before its end is recorded. The steps in its journal are replayed, so a tool that was called
     is not called once more (why-it-is-safe.md); the SDKs' own retries around a call would meet the recorded end. All
@@ -66,7 +66,7 @@ class Retry:
 
 
 def read_retry(value: object) -> Retry | None:
-    """Return what a request carries as its `retry`, None for nothing; raises `InvalidFieldError`."""
+    """Return the `retry` of a request, or None; raises `InvalidFieldError`."""
     if value is None:
         return None
     known = [field.name for field in fields(Retry)]
@@ -80,7 +80,7 @@ class _Value(BaseModel):
 
 
 class ResponseFormat(_Value):
-    """What a caller wants the answer to be: a value of the JSON Schema, or without one any JSON object.
+    """The requested answer: a value of the JSON Schema, or without a schema any JSON object.
 
     The rest is what OpenAI's form says to the model: a name, a description and whether it must be `strict`.
     """
@@ -103,7 +103,7 @@ ALWAYS: tuple[Always, ...] = get_args(Always)
 
 
 class Decision(_Value):
-    """What somebody decided of the tool call that waited under this approval's id.
+    """A person's decision on the tool call with this approval's id.
 
     Or what they answered to an executor that asked under that id: the JSON text of the `value`, in the one way in which
     it is written here. `always`: the approval stands for later calls in the thread, too.
@@ -117,7 +117,7 @@ class Decision(_Value):
 
     @classmethod
     def of_value(cls, id: str, value: Any, reason: str | None = None) -> Decision:  # the member's name
-        """Return the answer to what an executor asked."""
+        """Return the answer to an executor's question."""
         return cls(id=id, approved=True, reason=reason, value=json.dumps(value, ensure_ascii=False, sort_keys=True))
 
     def receipt(self) -> Decision:
@@ -163,7 +163,7 @@ class RunRequest(UserMessage):
 
 
 class PendingApproval(_Value):
-    """A tool call that is made only if somebody approves it. `arguments` are the object or text that the model sent.
+    """A tool call that needs a person's approval. `arguments` is the object or text that the model sent.
 
     Or what the executor named `tool` of a workflow asks somebody: `arguments` is what it says, and `answer_schema` the
     JSON Schema of the answer.
@@ -176,7 +176,7 @@ class PendingApproval(_Value):
 
 
 class ExecutorCall(_Value):
-    """What an executor of a workflow did with one message: it `yielded` so many outputs, and `asked` so often.
+    """The work of a workflow's executor on one message: it `yielded` so many outputs, and `asked` so often.
 
     `ended_at` is 0 while it is at work. One that raised has `failed`.
     """
@@ -190,7 +190,7 @@ class ExecutorCall(_Value):
 
 
 class Superstep(_Value):
-    """The superstep of a workflow that is under way: what its executors have done so far, in the order they began."""
+    """The current superstep of a workflow: the work of its executors so far, in the order of their start."""
 
     number: int
     calls: tuple[ExecutorCall, ...]

@@ -55,7 +55,7 @@ TIME_MEMBERS: dict[str, Schema] = {
     _MISSED: _text("What to do with missed times: one run for all of them, or no run.", enum=[*MISSED_POLICIES]),
 }
 SCHEDULE_MEMBERS: dict[str, Schema] = {**TIME_MEMBERS, BUSY: BUSY_MEMBER}
-"""What the OpenAPI document has of a body besides the fields of the run."""
+"""The members of a body in the OpenAPI document besides the fields of the run."""
 _NOT_OF_RUNS = {STREAM, *WAIT_FIELDS}
 
 

@@ -1,4 +1,4 @@
-"""Requests that are read without holding up the others: on the event loop what is quick, in a thread what may not be.
+"""Requests are read without holding up others: quick ones on the event loop, slow ones in a thread.
 
 Theory. The size of a request does not say what it costs: a schema of a few hundred bytes can ask for a tenth of a
 second. So whatever may take long says so before it begins (`takes_long`), and the request is read once more from its
@@ -21,17 +21,17 @@ T = TypeVar("T")
 
 
 class _TakesLongError(Exception):
-    """What is to be read now is not for the event loop."""
+    """The next read is too slow for the event loop."""
 
 
 def takes_long() -> None:
-    """Say that what follows may take many milliseconds; nothing else may have been done for the request yet."""
+    """Announce that the next read may take many milliseconds; it must be the first work for the request."""
     if _ON_THE_LOOP.get():
         raise _TakesLongError
 
 
 async def read_aside(size_bytes: int, read: Callable[[], T]) -> T:
-    """Return what `read` makes of a request of that size. It may be called twice."""
+    """Return the result of `read` for a request of that size. `read` may be called twice."""
     if size_bytes <= _MOST_BYTES_ON_THE_LOOP:
         token = _ON_THE_LOOP.set(True)
         try:

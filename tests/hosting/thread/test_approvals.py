@@ -126,7 +126,7 @@ def test_another_answer_to_a_decided_approval_is_refused() -> None:
     outcome = answer(thread, NO_1, row=ApprovalRow(epoch=0, asked_by="r1", decision=YES_1, resumed_by="r2"))
 
     assert refusal(outcome) is ApprovalAnsweredError
-    assert "Run r2 goes on" in outcome.error.detail  # type: ignore[union-attr]
+    assert "Run r2 continues" in outcome.error.detail  # type: ignore[union-attr]
 
 
 @pytest.mark.behaviour("thread.approvals")

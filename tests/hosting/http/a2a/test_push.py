@@ -131,8 +131,8 @@ async def test_what_is_not_taken_is_listed_and_sent_again(pushing: Wired, receiv
 @pytest.mark.parametrize(
     ("config", "said"),
     [
-        ({"url": "https://10.0.0.1/"}, "url: The webhook 'https://10.0.0.1/' is not taken."),
-        ({"url": ""}, "url: The webhook '' is not taken."),
+        ({"url": "https://10.0.0.1/"}, "url: The webhook 'https://10.0.0.1/' is refused."),
+        ({"url": ""}, "url: The webhook '' is refused."),
         ({"url": "http://127.0.0.1:9/", "token": "a\r\nx-b: c"}, "token goes into a header."),
         ({"url": "http://127.0.0.1:9/", "authentication": {"credentials": "é"}}, "authentication.credentials goes"),
         ({"url": "http://127.0.0.1:9/", "id": "a/b"}, "id is 'a/b'. Send 1 to 64"),

@@ -504,7 +504,7 @@ async def test_the_version_may_stand_in_the_query(wired: Wired, query: str) -> N
 
 
 PUSH = "Push notifications are not served. Follow the task with SubscribeToTask."
-NO_TASK = "There is no task 'x'. Send an id that this agent gave."
+NO_TASK = "There is no task 'x'. Send a task id of this agent."
 
 
 @pytest.mark.behaviour("a2a.refused")
