@@ -1,4 +1,4 @@
-"""`python -m state FILE` (or `-`): whether a stored document is readable, what of it is unknown here, and its messages.
+"""`python -m state FILE` (or `-`): whether a stored document is readable, its unknown parts, and its messages.
 
 Exit status: 0 readable, 1 refused (the code and the sentence are on standard error), 2 the file could not be read.
 """
@@ -37,7 +37,7 @@ _SHOWN: Final = 60  # characters of a URI
 
 
 def summary(conversation: Conversation, size: int) -> list[str]:
-    """Return lines that count what the document of `size` bytes holds."""
+    """Return lines with counts of the document of `size` bytes."""
     entries = conversation.data.conversation_history
     responses = [entry for entry in entries if isinstance(entry, ResponseEntry)]
     requests = sum(isinstance(entry, RequestEntry) for entry in entries)
@@ -110,7 +110,7 @@ def _line(content: StoredContent) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print what one document holds and return the exit status."""
+    """Print one document and return the exit status."""
     if isinstance(sys.stdout, io.TextIOWrapper):  # a console that lacks a character must not end the output
         sys.stdout.reconfigure(errors="backslashreplace")
     parser = argparse.ArgumentParser(prog="python -m state", description="Print a stored conversation.")
@@ -133,7 +133,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _exit_code() -> int:
-    """Run the command; as a program that a closed pipe ends, where nobody reads its output any more."""
+    """Run the command; it ends quietly if its output is no longer read."""
     try:
         try:
             return main()

@@ -76,7 +76,7 @@ def externalized(entry: Exchange, most_bytes: int) -> Externalized:
 
 
 def inlined(entry: Exchange, bodies: Mapping[str, bytes]) -> Exchange:
-    """Return the entry with the bytes back in it; what is not among `bodies` becomes a text that names it."""
+    """Return the entry with its bytes back; a missing one of `bodies` becomes a text that names it."""
 
     def inline(content: dict[str, Any]) -> dict[str, Any]:
         names = _names_of(content)
@@ -94,7 +94,7 @@ def inlined(entry: Exchange, bodies: Mapping[str, bytes]) -> Exchange:
 
 
 def references(entry: Entry | PlainEntry) -> frozenset[str]:
-    """Return the hashes of what the entry refers to."""
+    """Return the hashes of the entry's attachments."""
     contents = (content for content in _contents(entry) if type(content) is TextContent)
     names = {_referred(content.unknown_properties().get(ATTACHMENT)) for content in contents}
     names |= {_referred(content.get(ATTACHMENT)) for content in _contents_of_ours(entry)}

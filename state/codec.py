@@ -98,7 +98,7 @@ def read_entry(value: dict[str, Any], text: str | None = None) -> Entry:
 
 
 def parse_entry(text: str) -> Entry | PlainEntry:
-    """Return the entry of its JSON text, which it keeps. Raises what `read` does."""
+    """Return the entry of its JSON text, which it keeps. Raises as `read` does."""
     return plain_entry(text) or read_entry(parse(text), text)
 
 
@@ -122,7 +122,7 @@ def _conversation(value: Any, history: Entries | None = None) -> Conversation:
 
 
 def _require_readable(value: Any) -> None:
-    """Refuse what has no data or a `schemaVersion` that cannot be read: any minor and patch of major 1 can."""
+    """Refuse a document without data or a readable `schemaVersion`: any minor and patch of major 1 is readable."""
     if not isinstance(value, dict):
         raise NotAnObjectError(f"The stored document is a JSON {type(value).__name__}, not an object.")
     if "schemaVersion" not in value:
@@ -161,7 +161,7 @@ def _cut(text: str) -> tuple[Any, Entries] | None:
 
 
 def _plain(text: str, start: int) -> tuple[PlainEntry, int] | None:
-    """Return a plain entry that reaches to the next one, and its end; None if what begins like the next one is none.
+    """Return a plain entry that reaches to the next one, and its end; None if it is not plain.
 
     Only what begins like one is tried: the search for the next one then never goes the same way twice.
     """
@@ -205,7 +205,7 @@ def unset_namesakes(stored: Stored, value: dict[str, Any]) -> None:
 
 @cache
 def _names_and_parts(kind: type[Stored]) -> tuple[dict[str, str], list[tuple[str, str]]]:
-    """Return what a model's fields are called in Python and in JSON, and those of them that hold other models."""
+    """Return the names of a model's fields in Python and in JSON, and the fields with other models."""
     names = {name: field.alias or name for name, field in kind.model_fields.items()}
     return names, [(name, names[name]) for name in _PARTS if name in names]
 

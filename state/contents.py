@@ -101,7 +101,7 @@ class FunctionCallContent(StoredContent):
 
 
 class FunctionResultContent(StoredContent):
-    """What a tool answered."""
+    """A tool's result."""
 
     type: Literal["functionResult"] = Field(alias="$type")
     call_id: str | None = None
@@ -148,7 +148,7 @@ class UsageContent(StoredContent):
 
 
 class UnknownContent(StoredContent):
-    """A content that the schema has no type for, serialized by whoever wrote it."""
+    """A content without a type in the schema, serialized by its writer."""
 
     type: Literal["unknown"] = Field(alias="$type")
     content: Any = None
@@ -194,7 +194,7 @@ AnyContent = Annotated[
 
 @dataclass(frozen=True)
 class GivenKind:
-    """The properties of one kind of content, and what its main property must hold beyond being a string."""
+    """The properties of one kind of content, and the rule of its main property beyond being a string."""
 
     required: tuple[str, ...]
     optional: tuple[str, ...]

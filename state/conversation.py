@@ -1,4 +1,4 @@
-"""What a conversation holds, how the next one is made of it, and where it may be cut. Every change is a new value.
+"""A conversation: its entries, its next versions, and where it may be cut. Every change is a new value.
 
 A conversation may be cut in two between turns, but not between a tool call and its result, because models refuse a
 result without its call. Both are mostly in one entry; an approval puts turns between them.
@@ -43,7 +43,7 @@ from state.models import (
 LEDGER_SIZE: Final = 256
 UNANSWERED: Final = frozenset({"failed", "timed_out", "cancelled"})
 INTERRUPTED: Final = "interrupted"
-"""The statuses of entries of runs without an answer, and of one that has the text of its run when that was ended."""
+"""The statuses of entries of runs without an answer, and of one with the text of an interrupted run."""
 
 _OF_ENTRIES: Final = frozenset({"archived", "lenders", "pause"})
 
@@ -57,7 +57,7 @@ def append_turn(
     session: Mapping[str, Any] | None = None,
     owner: Mapping[str, str] | None = None,
 ) -> Conversation:
-    """Return the conversation with one more turn, and the response's run in the ledger. Entries are shared.
+    """Return the conversation with another turn, and the response's run in the ledger. Entries are shared.
 
     The `owner`, where one is given, is named for whoever reads the store; the first one stays.
 
@@ -99,7 +99,7 @@ def without_oldest(conversation: Conversation, count: int) -> Conversation:
 
 
 def sums_before(conversation: Conversation, count: int) -> str:
-    """Return what the archived entries and the `count` oldest others sum up to, as JSON text."""
+    """Return the sums of the archived entries and the `count` oldest others, as JSON text."""
     entries = conversation.data.conversation_history.stored[:count]
     return dump(_archived(host_of(conversation).archived, entries))
 
@@ -214,7 +214,7 @@ def response_value(entry: ResponseEntry) -> Any:
 
 
 def session_state(conversation: Conversation) -> dict[str, Any] | None:
-    """Return what context providers left behind after the last run, in serialized form, or None."""
+    """Return the state that context providers left after the last run, in serialized form, or None."""
     value = (conversation.data.extension_data or {}).get(SESSION)
     return from_json_value(value) if isinstance(value, dict) else None
 
@@ -255,19 +255,19 @@ def forked(conversation: Conversation, generation: int, through: int) -> Convers
 
 
 def up_to(conversation: Conversation, through: int) -> Conversation:
-    """Return the conversation without its entries after position `through`; what is archived stays."""
+    """Return the conversation without its entries after position `through`; archived ones stay."""
     held = conversation.data.conversation_history.stored
     kept = max(0, through - host_of(conversation).archived.entries)
     return conversation if kept >= len(held) else with_extension(conversation, {}, Entries(held[:kept]))
 
 
 def with_generation(conversation: Conversation, generation: int) -> Conversation:
-    """Return the conversation as one that is archived under this generation."""
+    """Return the conversation as archived under this generation."""
     return with_extension(conversation, {HOST: {**host_of(conversation).members, "generation": generation}})
 
 
 def with_lenders(conversation: Conversation, lenders: Sequence[Lender]) -> Conversation:
-    """Return the conversation of a fork whose archived entries lie with these."""
+    """Return the conversation of a fork with these archived entries."""
     host = host_of(conversation)
     threads = [
         {
@@ -284,7 +284,7 @@ def with_lenders(conversation: Conversation, lenders: Sequence[Lender]) -> Conve
 
 
 def with_end(conversation: Conversation, pause: Pause | None, session: Mapping[str, Any] | None) -> Conversation:
-    """Return the conversation as one that waits for `pause`, or for nobody, with this session state."""
+    """Return the conversation as waiting for `pause`, or for nothing, with this session state."""
     host = _members_without(conversation, "pause")
     if pause is not None:
         host["pause"] = _stored_pause(pause)

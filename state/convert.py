@@ -78,7 +78,7 @@ _MESSAGE: Final = vars(_HistoryMessage("user", []))
 
 
 def placed_messages(conversation: models.Conversation) -> list[tuple[Position, Message]]:
-    """Return what the model may see of the conversation, each message with its position: made for one reader alone.
+    """Return the model's view of the conversation, each message with its position: for one reader alone.
 
     Runs without an answer are left out with their requests; so are errors, usage, thoughts that no provider sealed,
     and contents that the framework does not know.
@@ -92,7 +92,7 @@ def placed_messages(conversation: models.Conversation) -> list[tuple[Position, M
 
 
 def _answered(conversation: models.Conversation) -> Iterator[tuple[int, Sequence[_HistoryMessage]]]:
-    """Iterate over what is sent again of each entry, with the entry's position; of runs with an answer only.
+    """Iterate over the messages that are sent again, with their entry's position; of runs with an answer only.
 
     A run with a history of its own has that at the position of its response.
     """
@@ -112,7 +112,7 @@ def _answered(conversation: models.Conversation) -> Iterator[tuple[int, Sequence
 def _history(
     items: Sequence[Any], request: Sequence[_HistoryMessage], response: Sequence[_HistoryMessage]
 ) -> Iterator[_HistoryMessage]:
-    """Iterate over a run's own history: messages, and those of its entries by number; what is neither is left out."""
+    """Iterate over a run's own history: messages, and those of its entries by number; others are left out."""
     for item in items:
         match item:
             case {"request": int(number)} if 0 <= number < len(request):
@@ -191,7 +191,7 @@ def stored_response(
 
 
 def _history_items(request: Sequence[Message], response: Sequence[Message]) -> Callable[[Message], dict[str, Any]]:
-    """Return what gives for a message of a run's history its number in the run's entries, or else itself, stored."""
+    """Return a function from a message of a run's history to its number in the run's entries, or its stored form."""
     numbers: dict[int, dict[str, Any]] = {id(message): {"request": number} for number, message in enumerate(request)}
     numbers |= {id(message): {"response": number} for number, message in enumerate(response)}
     return lambda message: numbers.get(id(message)) or _message_value(message)
@@ -234,7 +234,7 @@ def agent_response(entry: models.ResponseEntry) -> AgentResponse[Any]:
 
 
 def content_values_to_framework(values: Sequence[object]) -> list[Content]:
-    """Return the contents of a stored request, without what a later version added to them.
+    """Return the contents of a stored request, without additions of later versions.
 
     Raises `BadContentError` for the first that cannot be accepted.
     """
@@ -269,7 +269,7 @@ def _is_plain_object(own: dict[str, Any]) -> bool:
 
 
 def framework_content(content: StoredContent) -> Content | None:
-    """Return the framework's object for a stored content, or None for what the framework does not know."""
+    """Return the framework's object for a stored content, or None for an unknown one."""
     if type(content) is TextContent and not content.unknown_properties():
         return _plain_text(content.text or "")
     if type(content) not in FRAMEWORK:
@@ -282,7 +282,7 @@ def framework_content(content: StoredContent) -> Content | None:
 
 
 def _plain_text(text: str) -> Content:
-    """Return what `Content.from_text` gives: nearly every content is plain text, and its forty arguments take time."""
+    """Return the same as `Content.from_text`, faster: nearly every content is plain text."""
     made = object.__new__(Content)
     made.__dict__.update(_TEXT, text=text, additional_properties={})
     return made

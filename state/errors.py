@@ -1,4 +1,4 @@
-"""What can be wrong with a stored document, or with contents given for one: a class, a stable code, a sentence."""
+"""The faults of a stored document, or of contents for one: a class, a stable code, a sentence."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class MalformedError(UnreadableDocumentError, code="malformed"):
 
 
 class BadContentError(ValueError):
-    """One of the contents given for a new message cannot be accepted; nothing was stored.
+    """One of the contents for a new message cannot be accepted; nothing was stored.
 
     `index` is its number in the list, from 0; `field` the property at fault, "" for the content as a whole;
     `str(error)` has both and what to do.

@@ -1,4 +1,4 @@
-"""What we keep under `data.extensionData`, where other packages leave it: the host's own object and session state.
+"""Our data under `data.extensionData`, which other packages keep: the host's own object and session state.
 
 Whatever another writer put into the host's object in another form counts as absent, member by member.
 """
@@ -17,7 +17,7 @@ HOST: Final = "durableAgentHost"
 SESSION: Final = "agentSession"
 
 Position = tuple[int, int]
-"""A message: the position of its entry in the whole conversation, from 1, and its number in what is replayed of it."""
+"""A message: the position of its entry in the whole conversation, from 1, and its number in the replay."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ NOTHING: Final = Archived()
 
 @dataclass(frozen=True)
 class Pause:
-    """The newest turn ended with tool calls that wait for somebody's approval; its run, and when they stop waiting.
+    """The newest turn ended with tool calls that wait for approval; its run, and when the wait ends.
 
     `expires_at` is in seconds since 1970, None for never. Once the pause `is_over` nothing waits any more, and yet the
     calls have no results: the run that continued ended without an answer.
@@ -162,14 +162,14 @@ def _archived(value: object) -> Archived:
 
 
 def count_of(value: object) -> int:
-    """Return a count as it was stored; 0 for what is none."""
+    """Return a count as it was stored; 0 for another value."""
     return value if type(value) is int and value > 0 else 0
 
 
 def with_extension(
     conversation: Conversation, extension: Mapping[str, Any], history: Entries | None = None
 ) -> Conversation:
-    """Return a copy with these extension properties, one that is None removed, and with these entries, if given."""
+    """Return a copy with these extension properties, without those that are None, and with these entries, if given."""
     merged = {**(conversation.data.extension_data or {}), **extension}
     kept = {key: value for key, value in merged.items() if value is not None or key not in extension}
     entries = conversation.data.conversation_history if history is None else history

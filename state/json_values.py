@@ -1,4 +1,4 @@
-"""Strict JSON: every value that is read can be written back as the same value; what could not be is refused by name.
+"""Strict JSON: every value that is read can be written back unchanged; other values are refused by name.
 
 Duplicate keys keep the last value, as in every reader of this format. Lone surrogates that another writer escaped
 survive as escapes; in what we write they are replaced by U+FFFD, because no other reader takes them.
@@ -33,7 +33,7 @@ MAX_DEPTH: Final = 100  # far below the recursion limits of Python's and pydanti
 
 
 class WrittenNumber:
-    """A number whose digits a float would change, such as 1.10 or one of twenty digits: written back as it was read.
+    """A number whose digits a float would change, such as 1.10 or one of twenty digits: written back as read.
 
     Of no class that pydantic or `json` knows: they would write it in their own way.
     """
@@ -117,7 +117,7 @@ def _number(digits: str) -> float | WrittenNumber:
 
 
 def _standing_for(value: object) -> str:
-    """Return a text that stands for a number while the value around it is encoded; nobody can guess it."""
+    """Return a placeholder text for a number while the value around it is encoded; it cannot be guessed."""
     if isinstance(value, WrittenNumber):
         return f"{_SECRET}{value.digits}"
     raise TypeError(f"A {type(value).__name__} is not a JSON value.")
@@ -184,7 +184,7 @@ def portable_value(value: Any) -> Any:
 
 
 def from_json_value(value: Any) -> Any:
-    """Return the Python value that `to_json_value` was given; what is not marked comes back as it is."""
+    """Return the Python value that `to_json_value` was given; unmarked values come back as they are."""
     if type(value) is list:
         return [from_json_value(item) for item in value]
     if type(value) is not dict:

@@ -24,26 +24,26 @@ _DERIVED: Final = "derived_values"
 _TEXT: Final = "json_text"
 
 OURS: Final = "agentFramework"
-"""The property with what the schema has none for, of contents, messages and entries."""
+"""The property for data without a property in the schema, of contents, messages and entries."""
 
 UNSENT: Final = "messages"
-"""What it holds of a request: messages that are shown, and that no model is sent."""
+"""Its member of a request: messages that are shown, and not sent to a model."""
 
 HISTORY: Final = "history"
-"""What it holds of a response: what a model is sent of the run, instead of the messages of its entries."""
+"""Its member of a response: the messages for a model, instead of those of the run's entries."""
 
 ITEMS: Final = "items"
-"""What it holds of a tool's result: its contents, in the framework's own form."""
+"""Its member of a tool's result: the contents, in the framework's own form."""
 
 
 class Remembering:
-    """A value that never changes, so that what was derived from it once stays right and is shared with it.
+    """An immutable value, so that values derived from it stay right and are shared with it.
 
     What is remembered is no part of the stored value.
     """
 
     def derived(self: _SelfT, make: Callable[[_SelfT], _T]) -> _T:
-        """Return what `make` gives for this value, made at the first call and remembered."""
+        """Return the result of `make` for this value, made at the first call and remembered."""
         # Pydantic's private attributes, and a `cached_property` with its lock, cost ten times as much.
         remembered: dict[Callable[[Any], Any], Any] = self.__dict__.setdefault(_DERIVED, {})
         if make not in remembered:
@@ -56,7 +56,7 @@ class RememberingModel(Remembering, BaseModel):
     """A model of which the same holds."""
 
     def __copy__(self) -> Self:
-        """Return a copy that remembers nothing: whoever makes one changes it."""
+        """Return a copy that remembers nothing, because its maker changes it."""
         copied = super().__copy__()
         for name in copied.__dict__.keys() - type(self).model_fields.keys():
             del copied.__dict__[name]
@@ -93,7 +93,7 @@ class PlainUsage(_Plain, gc=False):
 
 
 class _PlainExchange(_Plain, Remembering, dict=True, tag_field="$type"):
-    """What plain requests and responses share, by the names that the models have for it."""
+    """The common fields of plain requests and responses, by the names of the models."""
 
     correlation_id: str
     created_at: str
@@ -137,13 +137,13 @@ class Message(Stored):
 
 
 class _Entry(Stored, RememberingModel):
-    """What all entries share. `$type` comes first in every object that has one: .NET's reader wants it there."""
+    """The common fields of all entries. `$type` comes first in every object: .NET's reader needs it there."""
 
     type: Any = Field(default=None, alias="$type")
 
 
 class _Exchange(_Entry):
-    """What requests and responses share. `correlation_id` is the run id."""
+    """The common fields of requests and responses. `correlation_id` is the run id."""
 
     correlation_id: str | None = None
     created_at: str | None = None
@@ -160,7 +160,7 @@ class RequestEntry(_Exchange):
 
 
 class ResponseEntry(_Exchange):
-    """What came of one run. `status` is ours: absent for an answer, else failed, timed_out or cancelled.
+    """The result of one run. `status` is ours: absent for an answer, else failed, timed_out or cancelled.
 
     An `errorResponse` is a failed run, as drafts of version 1.2 have it; we write none.
     """
@@ -203,7 +203,7 @@ def validated_entry(value: object, text: str | None = None) -> Entry:
 
 
 def entry_text(entry: Entry | PlainEntry) -> str:
-    """Return the JSON text of an entry: the one that it was read from, or a compact one, written once."""
+    """Return the JSON text of an entry: the text that it was read from, or a compact one, written once."""
     text: str | None = entry.__dict__.get(_TEXT)
     if text is None:
         assert not isinstance(entry, PLAIN), "a plain entry has the text that it was read from"
@@ -233,7 +233,7 @@ class Entries(Sequence[Entry]):
         return longer
 
     def derived(self, make: Callable[[Any], _T]) -> Sequence[_T]:
-        """Return what `make` gives for each entry as it is held; a longer history makes it of its new entries only."""
+        """Return the result of `make` for each entry; a longer history calls it for new entries only."""
         known: list[_T] = self._derived.get(make, [])
         if len(known) < len(self.stored):
             self._derived[make] = known = [*known, *(entry.derived(make) for entry in self.stored[len(known) :])]
@@ -286,7 +286,7 @@ def _message_count(entry: Entry | PlainEntry) -> int:
 
 
 class ConversationData(Stored):
-    """The conversation's entries in their order, and what programs keep next to them."""
+    """The conversation's entries in their order, and the programs' data next to them."""
 
     conversation_history: Entries = Field(default_factory=Entries)
     extension_data: dict[str, Any] | None = None

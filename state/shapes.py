@@ -34,7 +34,7 @@ _NO_MEDIA_TYPE: Final = "application/octet-stream"  # the schema requires one fo
 
 
 def usage_value(details: Mapping[str, Any]) -> Value:
-    """Return the stored form of token counts; what is not one of the three is under `extensionData`.
+    """Return the stored form of token counts; others than the three are under `extensionData`.
 
     So is a count that no other reader can hold, next to the nearest one that it can.
     """
@@ -158,7 +158,7 @@ def _result(content: FunctionResultContent) -> Value:
 
 
 def _framework(kind: str, required: Mapping[str, str], optional: Mapping[str, str]) -> Callable[[Any], Value]:
-    """Make a writer of framework values: framework field -> the model's; a required one that is absent is empty."""
+    """Make a writer of framework values: framework field -> the model's; a missing required one is empty."""
 
     def write(content: StoredContent) -> Value:
         own = {"type": kind, **{name: getattr(content, field) or "" for name, field in required.items()}}

@@ -1,1 +1,1 @@
-"""Where threads are kept: the log's backends, the archive and the attachments. No store knows what an event means."""
+"""The stores of threads: the log's backends, the archive and the attachments. No store knows what an event means."""

@@ -39,7 +39,7 @@ class Volume:
 
 @dataclass(frozen=True)
 class Lent:
-    """Entries of another thread's volume, up to position `through`, that are read as one's own."""
+    """Entries of another thread's volume, up to position `through`, that are read as own entries."""
 
     volume: Volume
     through: int
@@ -47,7 +47,7 @@ class Lent:
 
 @dataclass(frozen=True)
 class Loan:
-    """That the volume `borrower`, of the thread of that address, has what is `lent` to it instead of copies."""
+    """A record that the volume `borrower`, of the thread of that address, reads `lent` entries instead of copies."""
 
     lent: Lent
     borrower: Volume
@@ -67,7 +67,7 @@ EndLoans = Callable[[Sequence[Loan]], Awaitable[None]]
 
 
 async def no_loans(loans: Sequence[Loan]) -> None:
-    """End none; raises `ValueError` for loans, whose entries are not to be lost."""
+    """End none; raises `ValueError` for loans, whose entries must not be lost."""
     if loans:
         raise ValueError(f"{len(loans)} forks refer to entries that will be erased.")
 
@@ -84,7 +84,7 @@ class Archive:
         self._objects = objects
 
     async def put(self, volume: Volume, first: int, entries: Sequence[str], sums: SumsOf | None = None) -> None:
-        """Keep entries, each as JSON text, under the positions from `first` on, and replace what those positions hold.
+        """Store entries, each as JSON text, under the positions from `first` on, replacing existing ones.
 
         With what the `sums` say of each segment. Once this returns they are kept, whatever happens to this process.
         """
@@ -197,7 +197,7 @@ class Archive:
         return found
 
     async def drop(self, volume: Volume) -> None:
-        """Remove one volume; what was removed is in no file of the store afterwards."""
+        """Remove one volume; no file of the store has its content afterwards."""
         await self._objects.erase(volume.thread, await self._objects.names(volume.thread, f"{volume.generation}-"))
 
     async def close(self) -> None:
@@ -235,7 +235,7 @@ class _Segment:
 
 
 _LOAN = "loan-"
-"""What the names of loans begin with; those of segments begin with a digit."""
+"""The prefix of the names of loans; names of segments begin with a digit."""
 
 
 def _loan_name(lender: Volume, borrower: Volume) -> str:

@@ -37,7 +37,7 @@ Connect = Callable[[], AbstractAsyncContextManager[BlobServiceClient]]
 
 
 def blob_account(environ: Mapping[str, str], setting: str) -> Connect:
-    """Return how to connect to the account's blobs; see `account_connection` for what is refused."""
+    """Return a function that connects to the account's blobs; see `account_connection` for refusals."""
     return account_connection(
         BlobServiceClient, "blob", environ, setting=setting, kept_in="blob", options=client_options()
     )
@@ -85,7 +85,7 @@ class BlobObjects:
         self._container = BoundedConnection(name, made, unavailable, patience_seconds, AzureError)
 
     async def put(self, store_key: StoreKey, objects: Mapping[str, bytes]) -> None:
-        """A call for each. What is there is written again, so that it counts as put now."""
+        """A call for each. Existing blobs are written again, so that they count as put now."""
 
         async def upload(container: ContainerClient, name: str, body: bytes) -> None:
             await container.upload_blob(_prefix(store_key) + name, body, overwrite=True)

@@ -1,4 +1,4 @@
-"""Where the threads of one app are kept, next to their entities: the stores that the settings name.
+"""The stores of an app's threads, next to their entities, as the settings name them.
 
 Clients of services are imported where they are chosen: they take longer to load than a start on one machine may,
 and their packages need not be there.
@@ -31,7 +31,7 @@ DEFAULT_PATH = Path(".agents") / "log.sqlite"
 
 @dataclass(frozen=True)
 class StoreSetting:
-    """The setting of one store: its field in `Settings` and its name, what it means in production by default, and why
+    """The setting of one store: its field in `Settings` and its name, its default in production, and why
     and how not to use a file or the memory of one instance there."""
 
     field: str
@@ -64,7 +64,7 @@ class ObjectsSetting(StoreSetting):
     unavailable: type[StoreUnavailableError]
 
     def store(self, chosen: str, settings: Settings, folder: Path, environ: Mapping[str, str]) -> ObjectStore:
-        """Return the store for 'memory', 'blob' and 'sqlite'. Raises `ConfigurationError` for one not to be used."""
+        """Return the store for 'memory', 'blob' and 'sqlite'. Raises `ConfigurationError` for an unusable one."""
         if chosen == "memory":
             return MemoryObjects()
         if chosen == "blob":
@@ -178,7 +178,7 @@ def choose_attachments(settings: Settings, folder: Path, environ: Mapping[str, s
 
 @dataclass(frozen=True)
 class Stores:
-    """What happened in threads, the older part of conversations, and large contents, all under the task hub's name."""
+    """The stores of events, of older entries, and of large contents, all under the task hub's name."""
 
     hub: str
     threads: ThreadStore

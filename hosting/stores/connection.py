@@ -1,4 +1,4 @@
-"""How a process reaches a store: one client, a limit for each call, and what is known of a store that fails.
+"""A process's connection to a store: one client, a limit for each call, and the record of its failures.
 
 Theory of `StoreReadiness`. Whoever reads or appends notes how it went, so that a check costs next to nothing. After a
 success the log is ready; a process that has not used it yet reads once. After a failure it is not ready, and nothing is
@@ -35,7 +35,7 @@ ENDLESS = "its list repeats a page and would never end."
 
 
 class Outage:
-    """What every call to one store goes through: its failures are raised in one way, and only news of them is logged.
+    """The path of every call to one store: its failures are raised in one way, and only changes are logged.
 
     `store` names it with its path or address, and holds no key. Without this each call to a store that is away would
     log the same, several times a second where runs are followed.
@@ -102,7 +102,7 @@ class Connection(Generic[ClientT]):
         return self._client
 
     async def close(self) -> None:
-        """Let go of the client and of what it holds."""
+        """Close the client and its resources."""
         opened, self._open, self._client = self._open, AsyncExitStack(), None
         await opened.aclose()
 
@@ -127,7 +127,7 @@ class BoundedConnection(Connection[ClientT]):
         self._patience_seconds = patience_seconds
 
     async def call(self, call: Callable[[ClientT], Awaitable[T]]) -> T:
-        """Return what `call` returns for the client; to connect counts as part of the call."""
+        """Return the result of `call` for the client; connecting counts as part of the call."""
 
         async def connected() -> T:
             return await call(await self.client())
@@ -143,7 +143,7 @@ QUIET_SECONDS: Mapping[Verb, float] = {"read": 5.0, "append": 30.0}
 
 
 class StoreReadiness:
-    """How the newest reads and appends of one process went; `probe` is a cheap read, which is noted as all are.
+    """The outcomes of a process's newest reads and appends; `probe` is a cheap read, which is noted as all are.
 
     `calls` are by agent how many reads and appends worked since the process began, and how many failed; those for no
     agent stand under "".

@@ -1,4 +1,4 @@
-"""What a store of threads' logs promises: one head and one append-only list of events for each thread.
+"""The contract of a store of threads' logs: one head and one append-only list of events for each thread.
 
 Theory. An append is the only way to change a thread, and it is one transaction: the head that the caller knows is
 replaced, and the events and rows after it are written. If another append came first, nothing is written. So whoever
@@ -27,7 +27,7 @@ MOST_HEAD_BYTES = 64 * 1024
 MOST_PAYLOAD_BYTES = 256 * 1024
 MOST_APPEND_BYTES = 2 * 1024 * 1024
 MOST_EVENTS = 1000
-"""What one append may hold: its head; each event or row; all of them together; how many events. And `MOST_ROWS`."""
+"""The limits of one append: its head, each event or row, all of them together, and the number of events."""
 MOST_POSITION = 10**15
 """No thread gets as far as this."""
 
@@ -122,7 +122,7 @@ class Append:
 
 @dataclass(frozen=True)
 class Appended:
-    """All of it is in the store, by this call or by an earlier one whose answer was lost. `head` has its tag.
+    """All of it is stored, by this call or by an earlier one whose answer was lost. `head` has its tag.
 
     Where another append came after the earlier call, the thread's head is another one: the next append with this head
     is a `Conflict`, which has it.
@@ -145,7 +145,7 @@ class Conflict:
 
 @dataclass(frozen=True)
 class Unknown:
-    """The outcome is not known. Only the same append may be tried again until one of the other answers comes.
+    """The outcome is unknown. Only the same append may be tried again until one of the other answers comes.
 
     `retry_after_seconds` is for how long the store wants no call, 0 when it named no time.
     """
@@ -172,7 +172,7 @@ class Processes:
 
 
 class ThreadStore(Protocol):
-    """Where the logs of threads are kept, shared by all processes of one app.
+    """The store of threads' logs, shared by all processes of one app.
 
     Every method but `append` raises `errors.LogUnavailableError` when the store cannot be reached or throttles; calling
     again with the same arguments is safe. `batch_seconds` is how long streamed text may well wait for more, by
@@ -217,7 +217,7 @@ class ThreadStore(Protocol):
         """
 
     async def row(self, address: Address, name: str) -> Row | None:
-        """Return the row of that name, or None; one of what was erased has an empty payload."""
+        """Return the row of that name, or None; an erased one has an empty payload."""
 
     async def trim(self, address: Address, before: int, rows_before: int) -> None:
         """Remove events at or before position `before`, and rows of positions at or before `rows_before`.
@@ -245,7 +245,7 @@ class ThreadStore(Protocol):
         """
 
     async def scrub(self) -> None:
-        """Leave in no file of the store what was removed from it before, or replaced: heads and rows of before.
+        """Leave no removed or replaced data in any file of the store: old heads and rows.
 
         Whoever has a head say less than it did calls this afterwards, and so does whoever finds nothing left to remove:
         the call that removed it may have been broken off.
@@ -265,12 +265,12 @@ class ThreadStore(Protocol):
 
 
 ThreadKey = tuple[str, str]
-"""A thread as backends of one machine name it: its hub and its address' key."""
+"""A thread's name in backends of one machine: its hub and its address' key."""
 
 
 @dataclass(eq=False)
 class Watcher:
-    """One who waits for events after position `after`, on an event loop of their own."""
+    """A waiter for events after position `after`, on an event loop of its own."""
 
     after: int
     loop: asyncio.AbstractEventLoop
@@ -278,7 +278,7 @@ class Watcher:
     has_more: bool = False
 
     def wake(self, has_more: bool) -> None:
-        """Let the wait end, from any thread; a loop that is closed has nobody who waits."""
+        """End the wait, from any thread; a closed loop has no waiter."""
         self.has_more = self.has_more or has_more
         if not self.loop.is_closed():
             self.loop.call_soon_threadsafe(self.woken.set)
@@ -291,7 +291,7 @@ class Watcher:
 
 
 class Watchers:
-    """Wakes those who wait for a thread, from whichever thread or event loop the append was made on."""
+    """Wakes the waiters of a thread, from any thread or event loop."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -315,7 +315,7 @@ class Watchers:
                     del self._by_thread[thread]
 
     def threads(self) -> list[ThreadKey]:
-        """Return the threads that somebody waits for, on an event loop that is not closed."""
+        """Return the threads with waiters on an event loop that is not closed."""
         with self._lock:
             return [
                 thread
@@ -324,14 +324,14 @@ class Watchers:
             ]
 
     def wake(self, thread: ThreadKey, position: int) -> None:
-        """Wake those who wait for a position of the thread up to this one."""
+        """Wake the waiters for positions of the thread up to this one."""
         with self._lock:
             waiting = [watcher for watcher in self._by_thread.get(thread, ()) if watcher.after < position]
         for watcher in waiting:
             watcher.wake(has_more=True)
 
     def release(self) -> None:
-        """Wake everybody without news: the store closes, or nobody can poll."""
+        """Wake all waiters without news: the store closes, or cannot be polled."""
         with self._lock:
             waiting = [watcher for watchers in self._by_thread.values() for watcher in watchers]
         for watcher in waiting:

@@ -1,4 +1,4 @@
-"""The three stores in memory: for tests, and to show in few lines what a store must do."""
+"""The three stores in memory: for tests, and as a short example of a store."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from hosting.stores.contract import (
 
 @dataclass
 class _Thread:
-    """What is kept of one thread: each event by its position, with the id of its append, and each row by its name."""
+    """The data of one thread: each event by its position, with the id of its append, and each row by its name."""
 
     head: StoredHead | None = None
     events: dict[int, tuple[str, bytes]] = field(default_factory=dict)
@@ -35,7 +35,7 @@ class _Thread:
 
 
 class SharedMemory:
-    """What several views have in common, as processes have a file or a server."""
+    """The shared data of several views, as processes share a file or a server."""
 
     def __init__(self) -> None:
         self.threads: defaultdict[ThreadKey, _Thread] = defaultdict(_Thread)
@@ -112,7 +112,7 @@ class MemoryThreadStore:
         return is_known
 
     async def scrub(self) -> None:
-        """What is replaced is nowhere."""
+        """Replaced data is nowhere."""
 
     async def watch(self, address: Address, after: int, seconds: float) -> bool:
         """Every append of this process wakes."""

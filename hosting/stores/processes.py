@@ -1,4 +1,4 @@
-"""Which processes of one machine live: each holds a lock that the operating system lets go of when it dies.
+"""The living processes of one machine: each holds a lock that the operating system releases when it dies.
 
 Theory. A lease says that a process may be dead, a lock that it is: whoever can take the lock of another process knows
 that nothing comes of it any more. A process that is stopped, or that hangs, keeps its lock. SQLite keeps processes
@@ -47,7 +47,7 @@ else:
 
 
 class _LockFile:
-    """A file whose bytes are locked, open in this process as long as one of them is its own."""
+    """A file with locked bytes, open in this process as long as one of them is its own."""
 
     def __init__(self, path: Path) -> None:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -92,7 +92,7 @@ class MachineProcesses(Processes):
         self._name = f"{file.name}.{self._place:x}"
 
     def is_gone(self, name: str) -> bool:
-        """Return whether the process of that name is dead; false for one of which nothing is known."""
+        """Return whether the process of that name is dead; false for an unknown one."""
         if not name or not self.name:
             return False
         with _using:

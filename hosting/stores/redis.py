@@ -225,7 +225,7 @@ class RedisWatches:
                 return is_more
 
     async def close(self) -> None:
-        """End all waits and their connections; a later wait opens what it needs."""
+        """End all waits and their connections; a later wait opens new ones."""
         tasks = [wait.task for wait in self._waits.values()]
         for task in tasks:
             task.cancel()
@@ -276,7 +276,7 @@ class RedisThreadStore:
         self._forget = self._redis.register_script(FORGET)
 
     async def append(self, address: Address, known: StoredHead | None, append: Append) -> AppendOutcome:
-        """One script; before the first one of a thread, a round trip more."""
+        """One script; before the first one of a thread, another round trip."""
         first, head = append.first_position(known), append.head
         arguments: list[str | bytes | float] = [known.tag if known else "", head.append_id, first, len(append.events)]
         arguments += [head.payload, _listed(address), *append.events]
@@ -341,13 +341,13 @@ class RedisThreadStore:
         return Row(name, int(position), payload)
 
     async def trim(self, address: Address, before: int, rows_before: int) -> None:
-        """A script for each thousand rows. What it removes may share memory with what stays."""
+        """A script for each thousand rows. Removed data may share memory with the rest."""
         most = MOST_ROWS_AT_ONCE
         while await self._run(self._trim, address, before, rows_before, most) == most:
             pass
 
     async def erase(self, address: Address, through: int) -> None:
-        """One script, which writes anew what stays behind."""
+        """One script, which writes the remaining data anew."""
         await self._run(self._erase, address, through)
 
     async def forget(self, address: Address, known: StoredHead) -> bool:
@@ -355,7 +355,7 @@ class RedisThreadStore:
         return bool(await self._run(self._forget, address, known.tag, _listed(address)))
 
     async def scrub(self) -> None:
-        """Nothing of what is replaced can be read from the server; its append-only file is its own (data.md)."""
+        """Replaced data cannot be read from the server; its append-only file is the operator's (data.md)."""
 
     async def watch(self, address: Address, after: int, seconds: float) -> bool:
         """The server answers with the append."""
@@ -388,7 +388,7 @@ class RedisThreadStore:
 
 
 def _listed(address: Address) -> str:
-    """Return what a person's thread is listed by; the app's own are in no list, for their ids may hold anything."""
+    """Return the list of a person's threads; the app's own are in no list, because their ids may hold anything."""
     return "" if address.owner == APP else address.thread_id
 
 

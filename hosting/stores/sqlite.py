@@ -46,7 +46,7 @@ CREATE TABLE named (hub TEXT NOT NULL, address TEXT NOT NULL, name TEXT NOT NULL
                     payload INTEGER NOT NULL, PRIMARY KEY (hub, address, name)) WITHOUT ROWID
 """,
 )
-"""`named` has the rows of the contract, of whose name SQL makes another use; one that was erased has the payload 0."""
+"""`named` has the rows of the contract, whose name means something else in SQL; an erased one has the payload 0."""
 
 _THREAD = "hub = ? AND address = ?"
 _HEAD = (
@@ -77,7 +77,7 @@ _EMPTY_ROWS = f"UPDATE named SET payload = 0 WHERE {_THROUGH}"
 def write_append(
     connection: sqlite3.Connection, thread: ThreadKey, known: StoredHead | None, append: Append, first: int
 ) -> Appended | Conflict:
-    """Write the append, whose first event is to stand at `first`, or nothing.
+    """Write the append with its first event at `first`, or nothing.
 
     The transaction holds the write lock, so nobody comes between the read and the write.
     """
@@ -119,7 +119,7 @@ POLL_SECONDS = 0.02
 
 
 class ChangePoller:
-    """One thread that polls the file's `data_version` for as long as anybody in this process watches.
+    """One thread that polls the file's `data_version` while this process has watchers.
 
     SQLite cannot push to another process. A poll reads a counter in shared memory and no page of the file, however many
     watch; only when somebody has written are the positions of the watched threads read.
@@ -133,18 +133,18 @@ class ChangePoller:
         self._hurry = threading.Event()
 
     def start(self) -> None:
-        """Poll from now on, if nobody does; whoever calls has entered a watcher, and it ends with the last of them."""
+        """Start to poll, unless that runs; the caller has entered a watcher, and polling ends with the last one."""
         with self._changing:
             if not self._is_polling:
                 self._is_polling = True
                 threading.Thread(target=self._poll, name="watch of threads", daemon=True).start()
 
     def stop(self) -> None:
-        """Do not wait for the next poll to find that nobody watches."""
+        """End the current poll to notice at once that the last watcher has left."""
         self._hurry.set()
 
     def _poll(self) -> None:
-        """Poll until nobody watches any more."""
+        """Poll until the last watcher has left."""
         seen = None
         try:
             with contextlib.closing(sqlite3.connect(self._path, isolation_level=None)) as connection:
@@ -243,7 +243,7 @@ class SqliteThreadStore:
         return Row(*found) if found else None
 
     async def trim(self, address: Address, before: int, rows_before: int) -> None:
-        """One transaction. The write-ahead log is emptied where nobody is in the way, else with a later call."""
+        """One transaction. The write-ahead log is emptied now if possible, else by a later call."""
         thread = (self._hub, address.key)
 
         def trimmed(connection: sqlite3.Connection) -> None:
@@ -254,7 +254,7 @@ class SqliteThreadStore:
         await self._file.try_to_scrub()
 
     async def erase(self, address: Address, through: int) -> None:
-        """Overwrite what is erased, then empty the write-ahead log, which has it still.
+        """Overwrite erased data, then empty the write-ahead log, which still has it.
 
         Raises `LogUnavailableError` also where a reader kept it from being emptied: the events are gone by then, and
         their bytes go with the next call.

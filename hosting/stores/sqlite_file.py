@@ -1,4 +1,4 @@
-"""A store's SQLite file: how it is made, opened and refused, and how what was deleted leaves it.
+"""A store's SQLite file: how it is created, opened and refused, and how deleted data leaves it.
 
 SQLite's `secure_delete` overwrites what is deleted, but not the copy that stays behind when a record moves to another
 page. So payloads have a table of their own, where none ever moves: each is inserted at the end, and is emptied where it
@@ -37,7 +37,7 @@ _WHOSE = """SELECT user_version, (SELECT group_concat(name, ' ') FROM sqlite_mas
 
 @dataclass(frozen=True)
 class FileKind:
-    """What a file holds: its name in sentences, the setting that names the file, the statements of its first version
+    """A kind of file: its name in sentences, the setting that names the file, the statements of its first version
     and those that make each later one of the one before."""
 
     name: str
@@ -114,7 +114,7 @@ class FileKind:
         connection.execute(f"PRAGMA user_version={self.version}")
 
     def _refuse_other(self, connection: sqlite3.Connection, path: Path) -> int:
-        """Return the file's version; raises `ConfigurationError` for one that is newer, or not of this kind."""
+        """Return the file's version; raises `ConfigurationError` for a newer one, or another kind."""
         version, named = connection.execute(_WHOSE).fetchone()
         tables = set((named or "").split())
         if not set(_TABLE.findall(self.schema)) <= tables if version else tables:
@@ -130,7 +130,7 @@ class FileKind:
 
 
 def _refuse_damaged(connection: sqlite3.Connection, path: Path) -> None:
-    """Raise what SQLite finds wrong with a file that is read in some milliseconds; a large one is not held up."""
+    """Raise SQLite's complaints about a small file; the check of a large one would take too long."""
     if path.stat().st_size <= _CHECKED_BYTES:
         found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
         if found != "ok":
@@ -200,7 +200,7 @@ def drop(connection: sqlite3.Connection, table: str, which: str, values: Values)
 
 
 def reclaim(path: Path, busy_seconds: float) -> None:
-    """Write the file anew without what was emptied, if that is half of the payloads; other writers wait meanwhile.
+    """Write the file anew without emptied payloads, if they are half of all; other writers wait meanwhile.
 
     To delete the empty payloads moves what stands next to them, and the copies that this leaves are gone when the file
     was written anew. Until then it is due, so that a process that dies between the two has left that to the next one.

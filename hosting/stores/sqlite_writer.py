@@ -1,4 +1,4 @@
-"""A store's SQLite file as one process uses it: steps, committed together where they were given together.
+"""A store's SQLite file in one process: steps that were given together are committed together.
 
 Theory. A commit of some pages takes less time than waking a thread and being woken by it. So small steps are committed
 on the event loop itself, over a connection that never waits. Whatever is in its way, another process or a long step of
@@ -74,7 +74,7 @@ class StoreFile:
         self._commits_here = 0
 
     async def do(self, step: Callable[[sqlite3.Connection], T], *, is_small: bool = False) -> T:
-        """Return what the step returned, once it is committed; a small one touches some pages."""
+        """Return the step's result, once it is committed; a small step touches some pages."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
         job = (step, future, loop)
@@ -89,7 +89,7 @@ class StoreFile:
         return result
 
     async def read(self, step: Callable[[sqlite3.Connection], T]) -> T:
-        """Return what a step of one SELECT finds, where the loop can read without waiting for those who write."""
+        """Return the result of one SELECT, on the loop if it can read without waiting for writers."""
         if self._is_home(asyncio.get_running_loop()):
             await asyncio.sleep(0)  # whoever polls lets others come in between
             if (here := self._here) is not None:
@@ -103,7 +103,7 @@ class StoreFile:
         return await self.do(step)
 
     async def drop_and_shrink(self, step: Callable[[sqlite3.Connection], T]) -> T:
-        """Take a step that empties payloads, and now and then give back the space of all that such steps emptied."""
+        """Take a step that empties payloads, and now and then free the space of all such steps."""
 
         def emptied(connection: sqlite3.Connection) -> tuple[T, bool]:
             return step(connection), connection.execute(IS_RECLAIM_DUE, (self._reclaimed_bytes,)).fetchone()[0]
@@ -114,7 +114,7 @@ class StoreFile:
         return done
 
     async def erase(self, step: Callable[[sqlite3.Connection], T]) -> T:
-        """Take a step that empties payloads, and leave nothing in any file of what they held.
+        """Take a step that empties payloads, and leave their content in no file.
 
         Raises as the other verbs do also where a reader kept the write-ahead log from being emptied: the step is taken
         by then, and the bytes go with the next call, which must be made though its step finds nothing.
@@ -124,7 +124,7 @@ class StoreFile:
         return done
 
     async def scrub(self) -> None:
-        """Leave nothing in any file of what payloads held that were emptied or replaced; raises as `erase` does."""
+        """Leave the content of emptied or replaced payloads in no file; raises as `erase` does."""
         await self.do(lambda connection: None)  # opens the file, or finds that it was replaced
         with self._outage.guarded():
             is_removed = await asyncio.to_thread(self._kind.forget_overwritten, self._path, self._busy_seconds)
@@ -133,12 +133,12 @@ class StoreFile:
             raise self._unavailable()
 
     async def try_to_scrub(self) -> None:
-        """Do the same where nobody is in the way at this moment."""
+        """Do the same if no other transaction is in the way now."""
         with suppress(sqlite3.Error):
             await asyncio.to_thread(self._kind.forget_overwritten, self._path, 0.0)
 
     async def close(self) -> None:
-        """Finish what is queued, close the connections and end the thread; the next step opens them again."""
+        """Finish the queue, close the connections and end the thread; the next step opens them again."""
         with self._changing:
             jobs, thread = self._jobs, self._thread
             self._jobs = self._thread = self._here = None
@@ -219,7 +219,7 @@ class StoreFile:
         return connection
 
     def _connect_loop(self, jobs: _Jobs) -> sqlite3.Connection | None:
-        """Return the loop's connection, which it has from now on: it waits for nobody and never moves the log."""
+        """Return the loop's connection, opened once: it never waits and never moves the log."""
         if not self._on_loop:
             return None
         connection = self._connect()
@@ -241,7 +241,7 @@ class StoreFile:
 
 
 def _take(jobs: _Jobs) -> list[_Job] | None:
-    """Return what is queued, at most a batch, once there is something; None at the end of the queue."""
+    """Return the queued steps, at most a batch, once there is one; None at the end of the queue."""
     job = jobs.get()
     if job is None:
         return None
@@ -256,7 +256,7 @@ def _take(jobs: _Jobs) -> list[_Job] | None:
 
 
 def _commit_each(connection: sqlite3.Connection, batch: list[_Job]) -> list[Any]:
-    """Commit the steps together; where one raises by itself, each alone, with what it raised as its outcome."""
+    """Commit the steps together; if one raises by itself, each alone, with its exception as the outcome."""
     try:
         return _commit(connection, batch)
     except sqlite3.Error:

@@ -26,7 +26,7 @@ _EMULATOR = (
     "AccountKey=Eby8vdM02xNOcqFlqUwJPLlmEtlCDXJ1OUzFT50uSRZ6IFsuFq2UVErCz4I6tq/K1SZFPTOtr/KBHBeksoGMGw==;"
     "BlobEndpoint=http://127.0.0.1:10000/devstoreaccount1;TableEndpoint=http://127.0.0.1:10002/devstoreaccount1;"
 )
-"""What `UseDevelopmentStorage=true` stands for: Azurite's published account on its default ports."""
+"""The meaning of `UseDevelopmentStorage=true`: Azurite's published account on its default ports."""
 
 _PORTS = {"http": 80, "https": 443}
 _CONNECT_SECONDS = 3
@@ -35,7 +35,7 @@ _CONNECT_SECONDS = 3
 def account_connection(
     client: Any, service: str, environ: Mapping[str, str], *, setting: str, kept_in: str, options: Mapping[str, Any]
 ) -> Callable[[], AbstractAsyncContextManager[Any]]:
-    """Return what opens the `client` class of a service in the account that the Functions host itself uses.
+    """Return an opener of the `client` class of a service, in the storage account of the Functions host.
 
     `service` is `blob` or `table`; `kept_in` is the value of the setting `setting` that means it. Raises
     `ConfigurationError` when the settings name no account, a connection string is not one, or, on a developer's
@@ -94,7 +94,7 @@ ConnectTables = Callable[[], AbstractAsyncContextManager[TableServiceClient]]
 
 
 def table_account(environ: Mapping[str, str], setting: str) -> ConnectTables:
-    """Return how to connect to the account's tables; see `account_connection` for what is refused.
+    """Return a function that connects to the account's tables; see `account_connection` for refusals.
 
     Each call is made once, for 3 s at most, with a quiet log. By itself the client repeats for minutes what was not
     answered, an insert that counted too, and writes a page of headers for each call.

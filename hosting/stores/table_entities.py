@@ -32,14 +32,14 @@ HEAD = "head"
 KEYS = ["PartitionKey", "RowKey"]
 PART_BYTES = 64 * 1024
 MOST_PARTS = 15
-"""Of 64 KiB in one entity; what is left of its 1 MiB is for names, keys and what the service adds."""
+"""Of 64 KiB in one entity; the rest of its 1 MiB is for names, keys and the service's additions."""
 
 _LENGTH_BYTES = 4
 Entity: TypeAlias = Mapping[str, Any]
 
 
 def event_key(position: int) -> str:
-    """Return the row key of events whose last one has that position."""
+    """Return the row key of events up to that last position."""
     return f"e{position:016d}"
 
 
@@ -66,7 +66,7 @@ def row_entity(partition: str, row: Row) -> Entity:
 
 
 def read_row(entity: Entity) -> Row:
-    """Return the row of an entity; of one that was read without its parts, the payload is empty."""
+    """Return the row of an entity; without its parts read, the payload is empty."""
     return Row(entity["RowKey"].removeprefix("r-"), entity["position"].value, _payload(entity))
 
 
@@ -139,7 +139,7 @@ _HEADERS_OF = {
     "PUT": [_JSON, _VERSION, "Accept: application/json"],
     "DELETE": [_VERSION, "Accept: application/json;odata=minimalmetadata"],
 }
-"""What the official client sends with each."""
+"""The headers that the official client sends with each change."""
 
 _ANSWER = re.compile(rb"HTTP/1\.1 (\d{3})[^\n]*\n(.*?)(?=\nHTTP/1\.1 |\Z)", re.DOTALL)
 _ETAG = re.compile(rb"^etag:\s*(.*?)\s*$", re.IGNORECASE | re.MULTILINE)
@@ -148,7 +148,7 @@ _ERROR = re.compile(rb"\{.*\}", re.DOTALL)
 
 @dataclass(frozen=True)
 class EntityChange:
-    """One entity of a batch: inserted (POST), written over what is there or is not (PUT), or removed (DELETE).
+    """One entity of a batch: inserted (POST), inserted or replaced (PUT), or removed (DELETE).
 
     With an `etag` it is refused unless the entity is there and has it.
     """
@@ -159,7 +159,7 @@ class EntityChange:
 
 
 class BatchError(HttpResponseError):
-    """The service did not carry a batch out, nor any part of it; `error_code` is what it calls that."""
+    """The service carried out no part of a batch; `error_code` is its name of the reason."""
 
     def __init__(self, status: int, error: bytes, response: Any) -> None:
         code, message = _code_and_message(error)

@@ -51,7 +51,7 @@ _HUB = re.compile(r"[A-Za-z][A-Za-z0-9]{2,44}")
 _EVENTS = "RowKey ge 'e' and RowKey lt 'f'"
 _ROWS = "RowKey ge 'r-' and RowKey lt 'r.'"
 _NEWER = "~" * (MAX_ID_LENGTH + 1)
-"""Comes after every thread id: no character of one is behind that one, and none is so long."""
+"""Comes after every thread id: its characters sort after theirs, and it is longer."""
 _MOST_TRIES = 10
 _CONTENDED = f"The rows to remove had changed at each of {_MOST_TRIES} reads."
 _REFUSED = (
@@ -194,7 +194,7 @@ class TablesThreadStore:
             raise AzureError(_CONTENDED)
 
     async def scrub(self) -> None:
-        """Nothing of what is replaced can be read from the service."""
+        """Replaced data cannot be read from the service."""
 
     async def watch(self, address: Address, after: int, seconds: float) -> bool:
         """Tables cannot push."""

@@ -1,1 +1,1 @@
-"""A thread, pure: its events, the head they fold to, and the rules that decide what may be appended."""
+"""A thread without I/O: its events, the head that they fold to, and the rules for appends."""

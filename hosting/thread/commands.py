@@ -33,7 +33,7 @@ from hosting.thread.rows import ApprovalRow, DeletedRow, KeyRow, RowChange, RunR
 
 @dataclass(frozen=True)
 class ClaimTerms:
-    """What a claim records of its holder; `deadline` is in seconds since 1970, `process` as in `events.Claimed`."""
+    """A claim's record of its holder; `deadline` is in seconds since 1970, `process` as in `events.Claimed`."""
 
     token: str
     holder: Holder
@@ -43,12 +43,12 @@ class ClaimTerms:
 
 
 class Command:
-    """What is to be done with a thread; `hosting.thread.decide` has a rule for each kind."""
+    """A command for a thread; `hosting.thread.decide` has a rule for each kind."""
 
 
 @dataclass(frozen=True)
 class Continuation:
-    """What a caller has seen of the thread that its run continues; of any other state of it the run is refused.
+    """The state of the thread that the caller has seen; if it has changed, the run is refused.
 
     `rewound`: the run goes on from there, and what came after is taken back.
     """
@@ -62,7 +62,7 @@ class Continuation:
 
     @classmethod
     def of(cls, head: Head, rewound: Rewound | None = None) -> Continuation:
-        """Return what is seen of a thread with this head."""
+        """Return the seen state of a thread with this head."""
         imported_at = 0 if head.imported is None else head.imported.position
         open_runs = tuple(run.id for run in head.runs)
         return cls(head.epoch, head.newest, head.reset_at, imported_at, open_runs, rewound)
@@ -173,7 +173,7 @@ class CancelRun(Command):
 
 @dataclass(frozen=True)
 class ExpireRun(Command):
-    """End a run whose holder is lost; `idle_append` as in `ClaimRun`, for as long as the claim could last.
+    """End a run with a lost holder; `idle_append` as in `ClaimRun`, for as long as the claim could last.
 
     Clocks of two machines are never compared: the length of that time is a difference on one of them.
     """
@@ -199,7 +199,7 @@ class SignalFailed(Command):
 
 @dataclass(frozen=True)
 class AnswerApproval(Command):
-    """Decide on an approval, whose `row` the caller has read.
+    """Decide on an approval; `row` is the approval's row as the caller has read it.
 
     `resumed` is the run that continues after the last decision; it brings all decisions.
     """
@@ -261,7 +261,7 @@ class WithdrawGrant(Command):
 
 @dataclass(frozen=True)
 class DescribeThread(Command):
-    """Give the thread of that epoch this metadata, in place of what it had."""
+    """Replace the metadata of the thread of that epoch."""
 
     at: float
     epoch: int
@@ -270,7 +270,7 @@ class DescribeThread(Command):
 
 @dataclass(frozen=True)
 class SetReceiver(Command):
-    """Notify receivers of the ends of tasks of that epoch's thread from now on, for one of them has one."""
+    """Notify receivers of the ends of tasks of that epoch's thread from now on: one task has a receiver."""
 
     at: float
     epoch: int
@@ -290,7 +290,7 @@ class DeleteThread(Command):
 
 @dataclass(frozen=True)
 class FinishDelete(Command):
-    """Append the tombstone of a thread that is being deleted, with the receipt of what goes."""
+    """Append the tombstone of a thread that is being deleted, with its receipt."""
 
     at: float
     receipt: Mapping[str, Any]
@@ -298,7 +298,7 @@ class FinishDelete(Command):
 
 @dataclass(frozen=True)
 class RecordInstances(Command):
-    """Record after the tombstone of that epoch what became of these instances, which its receipt names.
+    """Record after the tombstone of that epoch the outcome of these instances, which its receipt names.
 
     With a `position` only while the log ends there: what was appended since may be about them.
     """
@@ -311,7 +311,7 @@ class RecordInstances(Command):
 
 @dataclass(frozen=True)
 class TrimThread(Command):
-    """Let the store remove what a committed document holds, through that position.
+    """Let the store remove events that a committed document contains, through that position.
 
     `metadata` is the thread's, which no document holds: it is appended anew.
     """
@@ -323,7 +323,7 @@ class TrimThread(Command):
 
 @dataclass(frozen=True)
 class Change:
-    """Append these events and rows; `head` is what the head is then.
+    """Append these events and rows; `head` is the new head.
 
     `signal`: the engine must take a signal of the caller's before it answers. `run_id`: the run that the command is
     about.
@@ -354,7 +354,7 @@ class Refused:
 
 @dataclass(frozen=True)
 class Stale:
-    """The token no longer holds the run, or what the caller has read is outdated: its work is dropped."""
+    """The token no longer holds the run, or the caller's state is outdated: its work is dropped."""
 
 
 Outcome = Change | Unchanged | Refused | Stale

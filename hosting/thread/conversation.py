@@ -1,4 +1,4 @@
-"""The conversation that a thread's log makes: the stored document, and what the log has after its position.
+"""The conversation of a thread: the stored document, and the log's events after its position.
 
 Theory. The document is a snapshot of the log: it names the position up to which the log has been applied to it. So a
 conversation is a document and the tail after it, whoever needs it and wherever: the entity stores it, a run is given
@@ -93,7 +93,7 @@ class Snapshot:
         return Snapshot(conversation, position, since, open_runs)
 
     def continued(self, following: Iterable[tuple[int, events.Event]], position: int) -> Snapshot | None:
-        """Return the snapshot up to that position; None where one of the events that lead there is not among these."""
+        """Return the snapshot up to that position; None if one of the events before it is missing here."""
         newer = [(at, event) for at, event in following if self.position < at <= position]
         if len(newer) != position - self.position:
             return None
@@ -106,12 +106,12 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class DocumentBehind:
-    """The document is older than what is left of the log: a newer one has been stored meanwhile and is to be read."""
+    """The document is older than the rest of the log: a newer one has been stored and must be read."""
 
 
 @dataclass(frozen=True)
 class DocumentAhead:
-    """The document names a position that the log does not have: one of the two was restored without the other."""
+    """The document names a position that the log does not have: only one of the two was restored."""
 
     mark: LogMark
 
@@ -124,7 +124,7 @@ class DocumentAhead:
 
 
 def resume(stored: Conversation | None, head: Head) -> Snapshot | DocumentBehind | DocumentAhead:
-    """Return from where a document continues with the log whose head this is; None is a thread without a document.
+    """Return the position after which a document continues with this head's log; None is a thread without a document.
 
     Without a mark of ours it continues after the newest run of the log that it holds; one without entries was emptied
     by somebody else, which counts as a reset. Nobody knows when that was, so it is now: what has ended is forgotten,
@@ -169,7 +169,7 @@ def as_left(conversation: Conversation, pause: Pause | None, session: Mapping[st
 
 
 def with_run(conversation: Conversation, accepted: events.Accepted, terminal: events.Terminal) -> Conversation:
-    """Return the conversation with one more run; unchanged where it has no place for the run's end."""
+    """Return the conversation with another run; unchanged if it has no room for the run's end."""
     response = stored_entry(terminal)
     if not isinstance(response, ResponseEntry):
         is_taken_back = isinstance(terminal, events.Cancelled) and accepted.request.decisions

@@ -39,7 +39,7 @@ MOST_APPROVALS = 40
 
 
 def decide(head: Head, command: commands.Command) -> commands.Outcome:
-    """Return what is to be appended to this head, or why nothing is. Raises nothing."""
+    """Return the append for this head, or the reason for none. Raises nothing."""
     outcome: commands.Outcome = _RULES[type(command)](head, command)
     return outcome
 

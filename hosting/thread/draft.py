@@ -34,11 +34,11 @@ from hosting.thread.run import cancellation, unanswered
 from hosting.webhooks import is_of_task
 
 ROWS_OF_A_RUN = 2
-"""What `Draft.accept` writes at most."""
+"""The most that `Draft.accept` writes."""
 
 
 class Draft:
-    """What one append will write. Each method adds to it and returns it."""
+    """The content of one append. Each method adds to it and returns it."""
 
     def __init__(self, head: Head) -> None:
         self.head = head
@@ -79,7 +79,7 @@ class Draft:
     def answer(
         self, waiting: PendingApprovals, decision: Decision, at: float, by: Principal | None, resumed_by: str | None
     ) -> Draft:
-        """Record a decision on one of the approvals that the thread waits for; `resumed_by` is the run that goes on."""
+        """Record a decision on an approval that the thread waits for; `resumed_by` is the run that continues."""
         self.add(ApprovalAnswered(at=at, run_id=waiting.run_id, decision=decision, principal=by))
         decided = decision.receipt()
         row = ApprovalRow(epoch=self.head.epoch, asked_by=waiting.run_id, decision=decided, resumed_by=resumed_by)
@@ -103,7 +103,7 @@ class Draft:
         )
 
     def end(self, terminal: Terminal) -> Draft:
-        """End the next run, and note that in its row; the end says where somebody is notified, and what all used."""
+        """End the next run, and note that in its row; the end has the webhook and the usage of all runs."""
         run, spent, within = self.head.runs[0], self.head.spent, self.head.spent_within
         if run.notifies == "address" or (run.notifies and self.head.has_receivers):
             terminal = terminal.model_copy(update={"notifies": True})
@@ -151,7 +151,7 @@ def _counting_all(end: Terminal, spent: TokenTotals, within: TokenTotals, unreco
 
 
 def _versioned(event: Event) -> Event:
-    """Return the event in the version that knows what it has.
+    """Return the event in the version that fits its content.
 
     An older code would take an answer with a value for an approval, and end a run without its webhook.
     """
@@ -210,7 +210,7 @@ def attach(head: Head, command: AttachToRun) -> Outcome:
 
 
 def needs_signal(head: Head, run: OpenRun, at: float) -> bool:
-    """Return whether no signal for the run is proved by the log, or the one that is had no effect.
+    """Return whether the log proves no signal for the run, or its signal had no effect.
 
     It had none if the claimed run is past its deadline, or none is claimed, and nothing was appended since.
     """

@@ -1,4 +1,4 @@
-"""What can happen in a thread: the events of its log, oldest first.
+"""The events of a thread's log, oldest first.
 
 Theory. A thread is the list of its events and nothing else. Decisions are made on the head, which is their fold
 (`hosting.thread.head`); answers about a run are made of the fold of that run's events (`hosting.thread.run`); the
@@ -27,7 +27,7 @@ from state.models import Entry, RememberingModel
 
 DeleteReason = Literal["asked", "expired", "assigned"]
 Holder = Literal["caller", "entity"]
-"""Who may hold a run: the process that has its caller, or an operation of the thread's entity."""
+"""The holder of a run: the process of its caller, or an operation of the thread's entity."""
 
 CancelReason = Literal["asked", "queue_time", "interrupt", "rollback"]
 
@@ -94,7 +94,7 @@ class Claimed(RunEvent):
 
 
 class Released(RunEvent):
-    """The holder released the run, which somebody else continues with. `signalled`: its signal had been taken.
+    """The holder released the run, and another one continues it. `signalled`: its signal was sent.
 
     `unrecorded` as of an attempt that is tried again.
     """
@@ -105,7 +105,7 @@ class Released(RunEvent):
 
 
 class Delta(RunEvent):
-    """The agent continued speaking: `text` replaces what stands after `offset`, in characters of the answer so far."""
+    """The agent continued its text: `text` replaces everything after `offset`, in characters of the answer so far."""
 
     kind: Literal["delta"] = "delta"
     offset: int
@@ -180,7 +180,7 @@ class Checkpointed(RunEvent):
 
 
 class CancelRequested(RunEvent):
-    """The run is to end: its holder ends it, or it gets its end in its turn and is claimed no more.
+    """The run is to end: its holder ends it, or it ends in its turn without another claim.
 
     A caller cancelled it, or it waited in the queue for longer than it may. Or a later request takes its place (an
     event of version 4): after an `interrupt` the conversation keeps its text, after a `rollback` nothing of it.
@@ -191,7 +191,7 @@ class CancelRequested(RunEvent):
 
 
 class Ending(RunEvent):
-    """What ends a run: `entry` is the exact response entry, in stored form.
+    """The end of a run: `entry` is the exact response entry, in stored form.
 
     `usage` is what all its attempts used, by the entry's names, where the entry counts less. Where its model calls have
     prices: what they cost together, and which model answered last. `notifies`: its request named a webhook, or its
@@ -206,7 +206,7 @@ class Ending(RunEvent):
 
     @cached_property
     def response(self) -> Entry:
-        """The response entry, parsed at the first use; raises `state.errors.MalformedError` for what is none."""
+        """The response entry, parsed at the first use; raises `state.errors.MalformedError` for an invalid one."""
         return read_entry(self.entry)
 
 
@@ -247,13 +247,13 @@ class TimedOut(Unanswered):
 
 
 class Cancelled(Unanswered):
-    """Somebody cancelled the run."""
+    """A caller cancelled the run."""
 
     kind: Literal["cancelled"] = "cancelled"
 
 
 class ApprovalAnswered(RunEvent):
-    """Somebody decided on one of the approvals that the run ended with: `principal`, None where nobody is signed in."""
+    """A person decided on an approval that the run ended with: `principal`, None without sign-in."""
 
     kind: Literal["approval_answered"] = "approval_answered"
     decision: Decision
@@ -267,7 +267,7 @@ class Reset(_Event):
 
 
 class Rewound(_Event):
-    """The runs from position `first` on count no more; so many `entries` are left, archived too, and the `session`."""
+    """The runs from position `first` on no longer count; `entries` are left, archived ones too, and the `session`."""
 
     v: int = 8
     kind: Literal["rewound"] = "rewound"
@@ -313,7 +313,7 @@ class Described(_Event):
 
 
 class ReceiverSet(_Event):
-    """A task of the thread has a receiver: from here on the ends of its tasks' runs say that somebody is notified."""
+    """A task of the thread has a receiver: from now on the ends of its tasks' runs name a notification."""
 
     v: int = 7
     kind: Literal["receiver_set"] = "receiver_set"
@@ -327,14 +327,14 @@ class Deleting(_Event):
 
 
 class Deleted(_Event):
-    """The tombstone: nothing of the thread counts any more. `receipt` lists what was deleted, as JSON values."""
+    """The tombstone: earlier events no longer count. `receipt` lists the deleted data, as JSON values."""
 
     kind: Literal["deleted"] = "deleted"
     receipt: dict[str, Any]
 
 
 class InstanceOutcome(BaseModel):
-    """A durable instance that a receipt names, and what became of it."""
+    """A durable instance in a receipt, and its outcome."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -343,7 +343,7 @@ class InstanceOutcome(BaseModel):
 
 
 class InstancesRecorded(_Event):
-    """What became of durable instances that the receipt before names; the others are as they were."""
+    """The outcomes of durable instances in the receipt before; the others are unchanged."""
 
     kind: Literal["settled"] = "settled"
     instances: tuple[InstanceOutcome, ...]
@@ -357,7 +357,7 @@ class Trimmed(_Event):
 
 
 Step = Delta | ModelResult | ToolStarted | ToolResult | Checkpointed
-"""What a holder appends while the agent runs."""
+"""The events that a holder appends while the agent runs."""
 
 NoAnswer = Failed | TimedOut | Cancelled
 Terminal = Completed | NoAnswer

@@ -18,20 +18,20 @@ BROKEN_OFF: Final = "broken_off"
 """The model's stream ended without the word with which its provider ends each."""
 
 TOOL_LIMIT: Final = "tool_limit"
-"""The framework made no more tool calls, and the model had nothing to say without them."""
+"""The framework made no more tool calls, and the model had no text without them."""
 
 REFUSAL: Final = "refusal"
-"""The model says that it does not answer, in words that its provider marks as such."""
+"""The model refused to answer, in words that its provider marks as a refusal."""
 
 _FIELD: Final = "finish_reason"
 _WHOLE: Final = frozenset(
     {"stop", "tool_calls", "function_call", "end_turn", "stop_sequence", "tool_use", "eos", "eos_token", "complete"}
 )
-"""The framework's two, and what providers say by themselves of an answer that is all the model wanted to say."""
+"""The framework's two reasons, and providers' own reasons, for a complete answer."""
 
 
 def finish_reason(event: Terminal | ModelResult | None) -> str | None:
-    """Return why the model ended a run's answer, or the answer of one model call; None where nobody gave a reason."""
+    """Return why the model ended a run's answer, or the answer of one model call; None if no reason is known."""
     if isinstance(event, ModelResult):
         return _word(event.response)
     return word_of(event.entry) if isinstance(event, Completed) else None

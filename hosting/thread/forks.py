@@ -1,4 +1,4 @@
-"""What a fork's log says of where it came from: how the event with which it begins differs from any other.
+"""The origin of a fork in its log: the difference between its first event and any other.
 
 The text stands in the head for as long as the fork lives. So a request that comes again finds there that it was carried
 out, in every process, and nothing has to be kept beside the thread.
@@ -15,7 +15,7 @@ _MARK = "fork"
 
 @dataclass(frozen=True)
 class ForkSource:
-    """A thread of the same agent and owner, `entries` of which the fork has, because of what was asked for: `point`.
+    """A thread of the same agent and owner; the fork has its first `entries`, because of the request for `point`.
 
     `generation` is of the fork's archive: each attempt to make it has one of its own.
     """
@@ -32,7 +32,7 @@ class ForkSource:
 
     @classmethod
     def parse(cls, text: str) -> ForkSource | None:
-        """Return the source of that text; None for one that is of no fork."""
+        """Return the source in that text; None if it is not of a fork."""
         mark, *rest = text.split("/", 4)
         if mark != _MARK or len(rest) != 4:
             return None
@@ -40,10 +40,10 @@ class ForkSource:
         return cls(thread_id, point, int(entries), int(generation))
 
     def is_of_same_request(self, other: ForkSource) -> bool:
-        """Return whether both are what came of one request, which may have been sent twice."""
+        """Return whether both come from one request, which may have been sent twice."""
         return (self.thread_id, self.point) == (other.thread_id, other.point)
 
 
 def fork_source(head: Head) -> ForkSource | None:
-    """Return where the thread of that head came from; None for one that is no fork, or is none any more."""
+    """Return the origin of the thread with that head; None if it is not a fork, or no longer."""
     return None if head.imported is None else ForkSource.parse(head.imported.source)

@@ -48,7 +48,7 @@ class TokenTotals(HeadPart):
     cost: int = Field(default=0, exclude_if=not_)
 
     def plus(self, counts: object, names: Mapping[str, str]) -> TokenTotals:
-        """Return these and the counts that stand under such names; what is no count of tokens adds nothing."""
+        """Return these plus the counts under such names; values that are not token counts add nothing."""
         found = counts if isinstance(counts, dict) else {}
         added = {
             name: getattr(self, name) + count
@@ -62,7 +62,7 @@ class TokenTotals(HeadPart):
         return _with(self.plus(counts, _OWN_NAMES), cost=self.cost + counts.get("cost", 0))
 
     def beyond(self, recorded: TokenTotals) -> dict[str, int]:
-        """Return what these have more than those, by name, with the cost; empty where that is nothing."""
+        """Return the difference of these to those, by name, with the cost; empty if there is none."""
         more = {name: getattr(self, name) - getattr(recorded, name) for name in TokenTotals.model_fields}
         return {name: count for name, count in more.items() if count > 0}
 
@@ -131,7 +131,7 @@ class Head(HeadPart):
 
     @property
     def counted(self) -> TokenTotals:
-        """The tokens of all runs of the thread, with what is recorded of one that has not ended."""
+        """The tokens of all runs of the thread, with the recorded ones of an unfinished run."""
         total = self.usage
         for counts in (self.spent, self.spent_within, self.unrecorded or NOTHING):
             total = total.with_all(counts.model_dump())
@@ -150,7 +150,7 @@ class Head(HeadPart):
 
     @property
     def queued(self) -> tuple[OpenRun, ...]:
-        """The open runs that nobody works on."""
+        """The open runs without a holder."""
         return self.runs if self.claim is None else self.runs[1:]
 
     def run(self, run_id: str) -> OpenRun | None:
@@ -190,7 +190,7 @@ def decode(text: bytes) -> Head:
 
 
 def _accepted(head: Head, event: events.Accepted) -> Head:
-    """A run is accepted with the decisions on what waits, or when nothing waits any more."""
+    """Accept a run: with the decisions on waiting approvals, or if no approval waits."""
     webhook = event.request.webhook
     run = OpenRun(
         id=event.run_id,
@@ -258,7 +258,7 @@ def _model_result(head: Head, event: events.ModelResult | events.Checkpointed) -
 
 
 def _ended(head: Head, event: events.Terminal) -> Head:
-    """It is the first of the open runs that ends, so nobody holds another one."""
+    """End the first open run, the only one that can have a holder."""
     runs = tuple(run for run in head.runs if run.id != event.run_id)
     unrecorded = head.unrecorded or NOTHING
     cost = event.cost or head.spent.cost + head.spent_within.cost + unrecorded.cost
@@ -272,7 +272,7 @@ def _ended(head: Head, event: events.Terminal) -> Head:
 def run_usage(
     spent: TokenTotals, spent_within: TokenTotals, unrecorded: TokenTotals, end: events.Terminal | None
 ) -> TokenTotals:
-    """Return what a run has used whose recorded calls used so much, those of agents that are tools `spent_within`.
+    """Return the usage of a run from its recorded calls, those of agents that are tools `spent_within`.
 
     An answer counts the calls of the agent that ran, not those of agents that were its tools, nor what is `unrecorded`
     of attempts before it. A workflow, which makes no call of its own, counts some of its executors'. A run without an
@@ -327,7 +327,7 @@ def _imported(head: Head, event: events.Imported) -> Head:
 
 
 def _rewound(head: Head, event: events.Rewound) -> Head:
-    """Whatever ends a run that was taken back, nothing of it counts: not its words, nor what it would wait for."""
+    """A replaced run does not count, whatever it ends with: neither its text nor its approvals."""
     runs = tuple(_with(run, cancelled="rollback") if run.first >= event.first else run for run in head.runs)
     changed = _with(head, runs=runs)
     return _with(changed, title="", titled=0) if head.titled >= event.first else changed

@@ -38,7 +38,7 @@ _ID_LENGTH = 32
 
 
 def approval_requests(response: AgentResponse[Any]) -> list[Content]:
-    """Return the framework's requests in a response for somebody's approval of a tool call."""
+    """Return the framework's requests in a response for a person's approval of a tool call."""
     return [content for content in response.user_input_requests if content.type == "function_approval_request"]
 
 
@@ -80,7 +80,7 @@ _UNKNOWN = "The run that was to make this call ended before its outcome was reco
 
 
 def request_messages(request: RunRequest) -> list[Message]:
-    """Return the request's messages, the one that is to be answered last."""
+    """Return the request's messages, the newest last."""
     messages = []
     for one in (*request.earlier, request):
         text = [Content.from_text(one.message)] if one.message else []
@@ -99,7 +99,7 @@ def run_messages(request: RunRequest, conversation: Conversation) -> list[Messag
 
 
 def closing_message(conversation: Conversation) -> Message | None:
-    """Return what closes the calls that the conversation has open, once they were decided on; None where it has none.
+    """Return the messages that close the conversation's open calls, once decided; None if it has none.
 
     Whether they were made is unknown.
     """
@@ -117,7 +117,7 @@ def open_requests(conversation: Conversation) -> dict[str, Content]:
 
 
 def refusals(request: RunRequest, conversation: Conversation) -> dict[str, str]:
-    """Return what the model gets about each tool call that was refused with a reason, by the framework's id of it."""
+    """Return the text for the model about each tool call that was refused with a reason, by the framework's id."""
     if not request.decisions:
         return {}
     requests = open_requests(conversation)

@@ -1,4 +1,4 @@
-"""The parts of a thread's head: runs that have not ended, who holds the first, what they wait for, and grants."""
+"""The parts of a thread's head: unfinished runs, the holder of the first, their approvals, and grants."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from hosting.thread import events
 
 
 class HeadPart(BaseModel):
-    """A part of a head: it never changes, and what it does not know it keeps: a newer version that wrote it comes back.
+    """A part of a head: immutable, and it keeps unknown fields of newer versions.
 
     So what is new of a run belongs into the run's part, which goes with the run. A deleted thread keeps nothing.
     """
@@ -51,7 +51,7 @@ class OpenRun(HeadPart):
 
 
 class Claim(HeadPart):
-    """Who runs the first of the open runs. `position` is that of its `claimed`, `process` as there.
+    """The holder of the first open run. `position` is that of its `claimed`, `process` as there.
 
     `renewals` counts its holder's appends. An append of anybody else leaves that number: it is no sign that the holder
     lives. As the `append_id` it is of appends and not of events: one that renews a lease alone has none.
@@ -70,7 +70,7 @@ class Claim(HeadPart):
 
 
 class PendingApprovals(HeadPart):
-    """The approvals that the thread waits for: those that nobody has decided, of all that a run requested.
+    """The approvals that the thread waits for: the undecided ones of a run.
 
     `first` is the position of that run's `accepted`.
     """
@@ -83,7 +83,7 @@ class PendingApprovals(HeadPart):
 
 
 class Grant(HeadPart):
-    """With whom the owner shares the thread since `at`, and for what. The principal has no roles here."""
+    """A person with whom the owner shares the thread since `at`, and the access. The principal has no roles here."""
 
     id: str
     principal: Principal
@@ -96,7 +96,7 @@ _BESIDE = "extensionData"
 
 
 def entry_usage(counts: Mapping[str, int]) -> dict[str, Any]:
-    """Return counts as the `usage` of an entry: what its format has no property for stands beside the others."""
+    """Return counts as the `usage` of an entry: counts without a property of its format stand beside the others."""
     usage: dict[str, Any] = {name: count for name, count in counts.items() if name != _ESTIMATED}
     return {**usage, _BESIDE: {_ESTIMATED: counts[_ESTIMATED]}} if _ESTIMATED in counts else usage
 

@@ -1,4 +1,4 @@
-"""What stands next to the events of a thread, each found by its name in one call: idempotency keys, runs, approvals.
+"""The rows next to a thread's events, each found by its name in one call: idempotency keys, runs, approvals.
 
 A row is written in the append that it belongs to and outlives the events it is about. It bears the thread's epoch: one
 of an older epoch than the head, or one that was emptied, is of a thread that was deleted. Names are digests, so that
@@ -60,7 +60,7 @@ class ApprovalRow(_Row):
 
 
 class DeletedRow(_Row):
-    """What is left of a row whose thread was deleted."""
+    """The rest of a row whose thread was deleted."""
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,7 @@ def encode(row: _Row) -> bytes:
 
 
 def decode(kind: type[RowT], payload: bytes, head: Head) -> RowT | DeletedRow:
-    """Return a stored row, or what is left of one of a deleted thread; raises as `events.decode` does."""
+    """Return a stored row, or the rest of one of a deleted thread; raises as `events.decode` does."""
     if not payload:
         return DeletedRow(epoch=-1)
     row = read_versioned(payload, kind.model_validate_json)

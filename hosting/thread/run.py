@@ -1,4 +1,4 @@
-"""One run: the fold of its events, which is what is answered about it and what a later attempt is given again.
+"""One run: the fold of its events, for answers about it and for later attempts.
 
 Beside it: how a run ends without an answer, and what the conversation keeps of an end.
 """
@@ -59,7 +59,7 @@ class Run:
 
     @property
     def thread_key(self) -> str:
-        """What stands for its thread, in this life of it, where others keep something: see `names.thread_key`."""
+        """The key of its thread, in this life of it, for data kept elsewhere: see `names.thread_key`."""
         return thread_key(self.address, self.epoch)
 
     @property
@@ -79,7 +79,7 @@ class Run:
 
     @property
     def certain_end(self) -> events.Terminal | None:
-        """Its end; of a run that was cancelled while it waited, the one that it gets in its turn: nobody claims it."""
+        """Its end; for a run that was cancelled while it waited, the end that it gets in its turn."""
         if self.terminal is not None or self.cancelled is None or self.claim is not None:
             return self.terminal
         return unanswered(self.run_id, self.cancelled.at, cancellation(self.cancelled.reason))
@@ -91,13 +91,13 @@ class Run:
 
     @property
     def used(self) -> Used:
-        """What it has used so far, or in all once it has ended."""
+        """Its usage so far, or in all once it has ended."""
         tokens = usage_of_steps(self.steps, self.unrecorded, self.terminal).all_tokens
         return Used(tokens, (self.terminal and self.terminal.cost) or self.recorded.cost)
 
     @property
     def recorded(self) -> TokenTotals:
-        """What its model calls have used that stands in an event, those of agents that are its tools among them."""
+        """The recorded usage of its model calls, with those of agents that are its tools."""
         total = self.unrecorded
         for step in self.steps:
             if isinstance(step, events.ModelResult):
@@ -112,12 +112,12 @@ class Run:
 
     @property
     def undecided(self) -> tuple[PendingApproval, ...]:
-        """Its approvals that nobody has answered."""
+        """Its undecided approvals."""
         decided = {answer.decision.id for answer in self.answers}
         return tuple(approval for approval in self.requested_approvals if approval.id not in decided)
 
     def after(self, position: int, event: events.Event) -> Run:
-        """Return the run after one more event of the thread; one of another run changes nothing."""
+        """Return the run after another event of the thread; an event of another run changes nothing."""
         if isinstance(event, events.Deleting):
             return self if self.is_over else replace(self, last=position, is_deleted=True, end=position)
         if not isinstance(event, events.RunEvent) or event.run_id != self.accepted.run_id:
@@ -172,7 +172,7 @@ _KINDS: dict[str, tuple[type[events.NoAnswer], str]] = {
 
 
 def cancellation(reason: events.CancelReason) -> errors.HostingError:
-    """Return with what a run ends that was cancelled before anybody claimed it."""
+    """Return the end of a run that was cancelled before a claim."""
     if reason == "queue_time":
         return errors.RunLostError("The run waited longer for its turn than allowed.")
     if reason == "interrupt":
@@ -195,7 +195,7 @@ _NOT_KEPT = frozenset(
 
 
 def text_so_far(run: Run) -> str:
-    """Return the run's text: the one that it streamed, else that of its model's answers so far.
+    """Return the run's text: the streamed text, else that of its model's answers so far.
 
     A workflow's is what its executors yielded. Of the answers of agents that are tools there is nothing in it.
     """
@@ -217,7 +217,7 @@ def superseded(run_id: str, at: float, words: str = "") -> events.Cancelled:
 
 
 def usage_of_steps(steps: Iterable[events.Step], unrecorded: TokenTotals, end: events.Terminal | None) -> TokenTotals:
-    """Return what a run has used, as its thread's head counts it, by its steps."""
+    """Return a run's usage, as its thread's head counts it, by its steps."""
     own = within = NOTHING
     for step in steps:
         if isinstance(step, events.ModelResult):
@@ -228,7 +228,7 @@ def usage_of_steps(steps: Iterable[events.Step], unrecorded: TokenTotals, end: e
 
 
 def instead_of(answer: events.Terminal, ended: events.NoAnswer, usage: dict[str, int]) -> events.NoAnswer:
-    """Return the end that a run has instead of that answer, with what was used for it: its model was called."""
+    """Return the end that replaces that answer, with the usage of the answer."""
     entry = {**ended.entry, "usage": entry_usage(usage)} if usage else ended.entry
     return ended.model_copy(update={"entry": entry, "cost": answer.cost, "model": answer.model})
 
@@ -255,7 +255,7 @@ def keeps_words(terminal: events.Terminal) -> bool:
 
 
 def under_way(run: Run, superstep: Superstep | None) -> Superstep | None:
-    """Return the superstep of a run if it is under way: if the run's newest checkpoint is of one before it."""
+    """Return the current superstep of a run, if the run's newest checkpoint is of an earlier one."""
     ended = 0 if run.checkpoint is None else run.checkpoint.superstep
     return superstep if superstep is not None and superstep.number > ended and run.terminal is None else None
 
@@ -270,7 +270,7 @@ def unanswered(run_id: str, at: float, error: errors.HostingError) -> events.NoA
 
 
 def stored_entry(terminal: events.Terminal) -> Entry | None:
-    """Return what the conversation keeps of a run: its response, or an error instead of one that is too large.
+    """Return the conversation's entry of a run: its response, or an error instead of one that is too large.
 
     None for a run that was refused on account of the document as it stands: it stays so.
     """

@@ -112,7 +112,7 @@ def _record_instances(head: Head, command: commands.RecordInstances) -> commands
 
 
 def _trim(head: Head, command: commands.TrimThread) -> commands.Outcome:
-    """Trim nothing that an open run, or one whose approvals wait, is answered from."""
+    """Trim no events that an open run, or a run with waiting approvals, needs for its answers."""
     needed = [run.since or run.first for run in head.runs[:1]] + ([head.waiting.first] if head.waiting else [])
     through = min([command.through, head.position, *(first - 1 for first in needed)])
     if through <= head.trimmed or head.state != "open":

@@ -1,4 +1,4 @@
-"""The versions of events, heads and rows: as this code writes them, and how what another version wrote is read.
+"""The versions of events, heads and rows: how this code writes them, and how it reads those of other versions.
 
 Theory. Members that a reader does not know are ignored, so most of what is new needs no version. What is written again,
 as a head with each append, keeps them: an older version that comes between two turns of a newer one loses nothing.
@@ -27,7 +27,7 @@ class _Version(BaseModel):
 
 
 def read_versioned(text: bytes, read: Callable[[bytes], T]) -> T:
-    """Return what `read` makes of a stored event, head or row.
+    """Return the result of `read` for a stored event, head or row.
 
     Raises `NewerVersionError` for one of a newer version, `pydantic.ValidationError` for anything else.
     """
