@@ -31,7 +31,7 @@ class AbsentAgents:
         return agent.lower() not in self._agents
 
     async def prepare(self, address: Address) -> None:
-        """Do what comes before the deletion of a thread begins. Raises `AttachmentsUnavailableError`."""
+        """Do the work before a thread's deletion begins. Raises `AttachmentsUnavailableError`."""
         if self.has(address.agent):
             await self._deletion.mark(address)
 

@@ -126,7 +126,7 @@ class Approvals:
         return Answered(requested, resumed)
 
     def _check(self, agent: str, requested: Run, decision: Decision) -> None:
-        """Raise `InvalidInputError` for an answer that does not fit what was asked.
+        """Raise `InvalidInputError` for an answer that does not fit the question.
 
         One that is the same as before is the same again, and one of an older version may lack what is asked for now.
         """

@@ -1,4 +1,4 @@
-"""How large a stored conversation may become: what moves to the archive, what is refused, and how the whole is read.
+"""The size of a stored conversation: which entries move to the archive, which are refused, and how all are read.
 
 Theory. The document holds the recent conversation. Once its entries pass their budget, the oldest turns move until a
 quarter of the budget is free again, so that most turns move nothing and a move is one call to the store. Entries are
@@ -41,7 +41,7 @@ _LONGEST_ESCAPE = 6
 
 
 class Capacity:
-    """What a limit in bytes means for conversations; contents of more than `attachment_bytes` lie next to them."""
+    """The limits in bytes of conversations; contents of more than `attachment_bytes` lie next to them."""
 
     def __init__(self, limit_bytes: int, attachment_bytes: int) -> None:
         self.limit_bytes = limit_bytes
@@ -162,7 +162,7 @@ class ConversationReader:
 
 
 def lent_to(store_key: StoreKey, conversation: Conversation) -> list[Lent]:
-    """Return what other threads lend to the conversation, which lies at that key."""
+    """Return the entries that other threads lend to the conversation at that key."""
     lenders = host_of(conversation).lenders
     return [Lent(Volume(StoreKey(store_key.agent, one.key), one.generation), one.through) for one in lenders]
 
@@ -211,14 +211,14 @@ class Archiver:
         return without_oldest(conversation, count) if count else conversation
 
     async def archived_texts(self, store_key: StoreKey, conversation: Conversation) -> list[str]:
-        """Return the archived entries of a conversation, those of one with a gap not at all; raises as `shorten`."""
+        """Return the archived entries of a conversation, or none if one is missing; raises as `shorten`."""
         try:
             return await ConversationReader(store_key, conversation, self._archive).archived_texts()
         except ArchiveIncompleteError:
             return []
 
     async def forget(self, store_key: StoreKey, generation: int, end_loans: EndLoans = no_loans) -> None:
-        """Remove what was archived of conversations before that generation, after `end_loans`; raises as `shorten`."""
+        """Remove archived entries of conversations before that generation, after `end_loans`; raises as `shorten`."""
         await self._archive.erase(store_key, generation, end_loans)
 
     def _surplus(self, conversation: Conversation) -> int:

@@ -1,4 +1,4 @@
-"""Gives what this process appends to threads to their followers here, in the same turn of the event loop.
+"""Gives this process's appends to their followers here, in the same turn of the event loop.
 
 Theory. The log is the truth. A follower gets what this process has just appended, and the text of deltas that are not
 logged yet. It reads from the log what another process appends. Publishing never waits: each follower has a bounded
@@ -47,7 +47,7 @@ class DeltaText:
 
 @dataclass(frozen=True)
 class UnderWay:
-    """What the executors of a workflow are at in a superstep of a run, which is logged when it ends."""
+    """The work of a workflow's executors in a superstep of a run, which is logged when it ends."""
 
     run_id: str
     superstep: Superstep
@@ -147,14 +147,14 @@ class Broadcast:
 
 
 def unbroken(run: Run, after: int, events: list[tuple[int, Event]]) -> list[tuple[int, Event]]:
-    """Return what the log has after that position; raises `ThreadDeletedError` where what came next was removed."""
+    """Return the log after that position; raises `ThreadDeletedError` if the next part was removed."""
     if events and events[0][0] != after + 1:
         raise ThreadDeletedError(f"The log of run {run.accepted.run_id!r} was removed.")
     return events
 
 
 def with_updates(run: Run, updates: Sequence[News]) -> Run:
-    """Return the run after what happened, the same one where nothing of it did."""
+    """Return the run after these events, the same one if none is its own."""
     for one in updates:
         if isinstance(one, LoggedEvent) and one.position > run.last:
             run = run.after(one.position, one.event)

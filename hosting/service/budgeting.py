@@ -1,4 +1,4 @@
-"""How an agent's budget stands, for those who look before it is used up.
+"""The state of an agent's budget, for readers before it is used up.
 
 Theory. It is read where it is decided: in the run's recorded calls, in the thread's head, and in the owner's day. So
 what is left here is what the next model call finds, but for what is in flight. Nothing is counted for those who look.
@@ -27,7 +27,7 @@ class Budgets:
         self._days[agent.name] = days
 
     async def of_owner(self, agent: AgentPlan, owner: str) -> BudgetState | None:
-        """Return what is left of the owner's day, or what each run or thread may use; None without a budget.
+        """Return the rest of the owner's day, or the limit of each run or thread; None without a budget.
 
         One call of the store, for a day. Raises `LogUnavailableError`.
         """
@@ -39,7 +39,7 @@ class Budgets:
         return agent.budget.state(used, renews_at)
 
     async def of_thread(self, agent: AgentPlan, head: Head, owner: str | None) -> BudgetState | None:
-        """Return what is left of the thread's budget, or of the day of its `owner`; None where neither is to be shown.
+        """Return the rest of the thread's budget, or of the day of its `owner`; None if neither is to be shown.
 
         Raises as `of_owner` does.
         """
@@ -49,7 +49,7 @@ class Budgets:
         return await self.of_owner(agent, owner) if is_of_owner and owner is not None else None
 
     async def of_answer(self, agent: AgentPlan, run: Run, owner: str | None) -> BudgetState | None:
-        """Return what is left with the answer about a run: of its budget, its thread's, or the day of its `owner`.
+        """Return the rest to show about a run: of its budget, its thread's, or the day of its `owner`.
 
         None where none of them is to be shown, and where the store is away: the answer is there all the same. It is one
         call of the store for a day, and for a thread whose end another process appended.
@@ -68,7 +68,7 @@ class Budgets:
 
 
 def budget_of_run(agent: AgentPlan, run: Run) -> BudgetState | None:
-    """Return what is left of the budget that the run has for itself; None where it has none."""
+    """Return the rest of the run's own budget; None if it has none."""
     if agent.budget is None or agent.budget.per != "run":
         return None
     return agent.budget.state(run.used)

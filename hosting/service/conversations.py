@@ -31,12 +31,12 @@ Shorten = Callable[[Conversation], Conversation]
 
 CACHED_BYTES = 24 * 1024 * 1024
 STORED_BYTES = 8 * 1024 * 1024
-"""What a process keeps of conversations as they stand now, and of stored documents."""
+"""The space for a process's copies of current conversations and stored documents."""
 _READ_AGAIN_SECONDS = (0.05, 0.2, 1.0)
 _CONVERSATION_COSTS_BYTES = 2048
 _ENTRY_COSTS_BYTES = 6144
 _MODEL_FACTOR = 8
-"""What a conversation takes next to its entries, an entry next to its text, and it for each byte of its text, about."""
+"""The space of a conversation next to its entries, of an entry next to its text, and per byte of text, about."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Conversations:
         *,
         is_new: bool = False,
     ) -> Snapshot:
-        """Return the thread's conversation up to the head's position; one that `is_new` has no document to be read.
+        """Return the thread's conversation up to the head's position; an `is_new` one has no document.
 
         It is at a later position where the document was stored after that one: the same conversation for a run that
         held the thread at the head, but for a reset.
@@ -122,7 +122,7 @@ class Conversations:
         )
 
     def appended(self, address: Address, head: Head, events: Sequence[tuple[int, Event]]) -> None:
-        """Have what is remembered of the thread continue with what this process has just appended."""
+        """Continue the remembered conversation of the thread with this process's newest append."""
         cached = self._cached.get(address)
         if cached is None or not events:
             return
@@ -190,7 +190,7 @@ class ParsedDocuments:
         self._cached: Recent[Address, tuple[str, Conversation]] = Recent(most_bytes)
 
     def read(self, address: Address, text: str | None) -> Conversation:
-        """Return the conversation of a stored text; raises what `state.codec.read` raises."""
+        """Return the conversation of a stored text; raises as `state.codec.read`."""
         cached = self._cached.get(address)
         if cached is not None and cached[0] == text:
             return cached[1]
@@ -200,7 +200,7 @@ class ParsedDocuments:
         return conversation
 
     def remember(self, address: Address, text: str, conversation: Conversation) -> None:
-        """Remember what was just written."""
+        """Remember the newest written document."""
         self._cached.keep(address, (text, conversation), _memory_bytes(conversation, len(text)))
 
 

@@ -39,7 +39,7 @@ def drawn_generation() -> int:
 
 
 class Copy:
-    """One attempt to put what a thread begins with: the entries into `volume`, what they refer to beside it.
+    """One attempt to store a thread's first data: the entries into `volume`, their attachments beside it.
 
     The attachments are at the first of the `origins` that has them.
     """
@@ -69,7 +69,7 @@ class Copy:
             await self._stores.archive.lend(Loan(lent, self.volume, self._address))
 
     async def give_back(self) -> None:
-        """End the loans, in whose place entries are put then."""
+        """End the loans, and store the entries instead."""
         await end_loans(self._stores, self.volume, self._lenders)
         self._lenders = []
 
@@ -82,7 +82,7 @@ class Copy:
         await self._stores.archive.put(self.volume, first, list(texts), lambda count: None if count else sums)
 
     async def bring(self, entries: Iterable[Entry | PlainEntry]) -> None:
-        """Keep what these entries refer to, one after the other; what no origin has any more is left out."""
+        """Store the attachments of these entries, one after the other; those without an origin are left out."""
         named = frozenset().union(*map(references, entries)) - self._brought
         for name in sorted(named):
             for origin in self._origins:
@@ -92,7 +92,7 @@ class Copy:
         self._brought |= named
 
     async def bring_of(self, texts: Iterable[str]) -> None:
-        """Keep what entries refer to that are JSON texts; one without the property's name refers to nothing."""
+        """Store the attachments of entries in JSON text; a text without the property's name has none."""
         await self.bring(parse_entry(text) for text in texts if ATTACHMENT in text or "\\u" in text)
 
     async def end(self, *, is_used: bool) -> None:
@@ -128,13 +128,13 @@ def is_mark(name: str) -> bool:
 
 
 async def end_loans(stores: Stores, borrower: Volume, lenders: Iterable[Volume]) -> None:
-    """End what these lend to the volume, which needs it no more."""
+    """End the loans of these to the volume, which no longer needs them."""
     for lender in lenders:
         await stores.archive.end_loan(lender, borrower)
 
 
 async def drop_unused(stores: Stores, store_key: StoreKey, names: Iterable[str], used: int | None = None) -> None:
-    """Remove the volumes of these marks, and end what is lent to them, but for the one of the generation `used`."""
+    """Remove the volumes of these marks, and end their loans, except those of the generation `used`."""
     of_marks = {name: int(name.removeprefix(_MARK)) for name in names if is_mark(name)}
     unused = {name: generation for name, generation in of_marks.items() if generation != used}
     for name, mark in (await stores.attachments.read(store_key, unused) if unused else {}).items():

@@ -79,7 +79,7 @@ class Instance(_Record):
 
 
 class Receipt(_Record):
-    """What one deletion removed. `deleted_at` is in seconds since 1970, `sha256` of the stored document's UTF-8.
+    """The result of one deletion. `deleted_at` is in seconds since 1970, `sha256` of the stored document's UTF-8.
 
     `attachments` are their hashes, `webhooks` how many records of deliveries there were.
     """
@@ -96,7 +96,7 @@ class Receipt(_Record):
 
 
 def read_receipt(events: Iterable[Event]) -> Receipt | None:
-    """Return the receipt of a thread's last deletion, with what became of its instances since; None without one."""
+    """Return the receipt of a thread's last deletion, with the later outcomes of its instances; None without one."""
     found: Receipt | None = None
     for event in events:
         if isinstance(event, Deleted):
@@ -109,7 +109,7 @@ def read_receipt(events: Iterable[Event]) -> Receipt | None:
 
 
 def _after(instance: Instance, recorded: Instance | None) -> Instance:
-    """Return an instance as it was recorded; one that somebody purged is missing to whoever purges at the same time."""
+    """Return an instance as recorded; one that another process purged at the same time counts as missing."""
     is_purged = recorded is not None and (instance.outcome, recorded.outcome) == ("deleted", "missing")
     return instance if recorded is None or is_purged else recorded
 
@@ -144,7 +144,7 @@ _NAMES_ONE = '"orchestrationId"'
 
 
 def tombstones(hub: str) -> str:
-    """Return below what the addresses of erased threads stand in the store of attachments."""
+    """Return the prefix of erased threads' addresses in the store of attachments."""
     return f"{hub}.deleted"
 
 
@@ -157,7 +157,7 @@ class ThreadDeletion:
         stores: Stores,
         agents: Mapping[str, HostedAgent] | None = None,
     ) -> None:
-        """`agents` are by their names in lower case: their context providers erase what they keep of a thread."""
+        """`agents` are by their names in lower case: their context providers erase their data of a thread."""
         self._log = log
         self._stores = stores
         self._agents = {} if agents is None else agents
@@ -206,7 +206,7 @@ class ThreadDeletion:
         )
 
     async def end(self, address: Address) -> EntityEnd | None:
-        """Return what the thread's entity is to leave with the engine, where it has no document; None while it lives.
+        """Return the state that the thread's entity leaves in the engine, if it has no document; None while it lives.
 
         Before that it is recorded that the entity is there, and the thread's address is put where sweeps find it: so
         nothing stays of which nobody knows. Raises `LogUnavailableError` and `AttachmentsUnavailableError`.
@@ -219,12 +219,12 @@ class ThreadDeletion:
         return EntityEnd(decided.head.epoch, decided.head.position) if decided.events else None
 
     async def _record_entity(self, address: Address, epoch: int) -> Decided:
-        """Record behind that tombstone that the thread's entity is there: whoever looks knows that it is at work."""
+        """Record after that tombstone that the thread's entity exists, for later readers."""
         is_there = (InstanceOutcome(id=own_instance(address), outcome="pending"),)
         return await self._log.execute(address, RecordInstances(self._log.clocks.wall(), epoch, is_there))
 
     async def expire(self, address: Address, stored: str | None) -> bool:
-        """Erase a thread whose time is up by its stored document; return and raise as `delete` does.
+        """Erase an expired thread by its stored document; return and raise as `delete` does.
 
         It is kept where a run is open, or where the log says more than the document: an answer that is not stored yet
         begins the time anew. Whatever is appended while that is read keeps it too, until the next sweep.
@@ -238,7 +238,7 @@ class ThreadDeletion:
         return head.state != "open" and await self.delete(address, stored)
 
     async def forget(self, address: Address, stored: str | None) -> bool:
-        """Erase a thread that is not to be stored and whose run has ended; return and raise as `delete` does."""
+        """Erase a thread that is not stored and whose run has ended; return and raise as `delete` does."""
         head = await self._log.head(address)
         if not head.temporary or head.runs:
             return False
@@ -246,7 +246,7 @@ class ThreadDeletion:
         return await self.delete(address, stored)
 
     async def _has_newer_events(self, address: Address, head: Head, stored: Conversation | None) -> bool:
-        """Return whether the log changes the conversation after the document; one ahead of its log knows of no more."""
+        """Return whether the log changes the conversation after the document; false for a document ahead of its log."""
         found = resume(stored, head)
         if isinstance(found, DocumentAhead):
             return False
@@ -256,7 +256,7 @@ class ThreadDeletion:
         return found.apply(events).conversation is not found.conversation
 
     async def erase_older(self, address: Address) -> None:
-        """Erase what is left of earlier lives of the thread, of an upload that came after their end.
+        """Erase the rest of earlier lives of the thread, of an upload that came after their end.
 
         Raises `ArchiveUnavailableError` and `AttachmentsUnavailableError`.
         """
@@ -269,11 +269,11 @@ class ThreadDeletion:
                 await self._stores.attachments.erase(epoch_store_key(self._stores.hub, address, epoch))
 
     async def _erase_archive(self, store_key: StoreKey) -> None:
-        """Erase one life of the thread from the archive, once its forks have what they need of it."""
+        """Erase one life of the thread from the archive, once its forks have their copies of it."""
         await self._stores.archive.erase(store_key, end_loans=self._lending.end)
 
     async def _give_back(self, address: Address, head: Head, stored: str | None) -> None:
-        """End what is lent to a fork that goes, by its document; before that was stored by the event it began with."""
+        """End the loans to a fork that is deleted, by its document, or by its first event if none was stored."""
         conversation = _readable(stored)
         if conversation is None and head.imported is not None:
             at = head.imported.position
@@ -283,7 +283,7 @@ class ThreadDeletion:
             await self._lending.give_back(epoch_store_key(self._stores.hub, address, head.epoch), conversation)
 
     async def erase_unused(self, address: Address, stored: str | None) -> None:
-        """Erase what was uploaded for the thread longer than `UNUSED_SECONDS` ago and nothing refers to.
+        """Erase the thread's uploads older than `UNUSED_SECONDS` without a reference.
 
         Somebody put it there whose append or commit conflicted, or who died. Raises `LogUnavailableError`,
         `AttachmentsUnavailableError` and `ArchiveUnavailableError`. Where the document or the archive cannot be read,
@@ -308,7 +308,7 @@ class ThreadDeletion:
     async def _erase_unreferred(
         self, address: Address, head: Head, document: Conversation | None, before: float
     ) -> None:
-        """Erase of the present life what neither its events refer to nor the conversation that they make."""
+        """Erase attachments of the present life without a reference from its events or their conversation."""
         store_key = epoch_store_key(self._stores.hub, address, head.epoch)
         names = await self._stores.attachments.names(store_key)
         unused = {name for name, put_at in names.items() if put_at < before and not name.startswith(KEPT)}

@@ -1,4 +1,4 @@
-"""What came of notifying receivers of the ends of runs: one record for each delivery, and where they are found.
+"""The deliveries of runs' ends to receivers: one record for each, and their lists.
 
 Theory. A record lies beside the thread's attachments and goes with the thread. Which deliveries were tried and not
 taken is known besides by one name for each, under a key for each thread of the app: only these are listed for all
@@ -31,7 +31,7 @@ _AT_ONCE = 200
 
 
 class _Record(BaseModel):
-    """What a newer version added is written back as it was."""
+    """Fields of a newer version are written back unchanged."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
@@ -45,7 +45,7 @@ class Try(_Record):
 
 
 class Delivery(_Record):
-    """What came of notifying one receiver of one run's end. A `waiting` one is tried again, a `dead` one is not.
+    """The delivery of one run's end to one receiver. A `waiting` one is tried again, a `dead` one is not.
 
     One that was put behind `behind_since` (seconds since 1970) may be at work, or wait, in some process's memory.
     """
@@ -62,7 +62,7 @@ class Delivery(_Record):
 ENTITY = "agent-callbacks"
 POST = "post"
 KEYS = 32
-"""The entity that sends what is ordered, its operation for that, and its keys: each is held by one order at a time."""
+"""The entity that sends orders, its operation for that, and its keys: each is held by one order at a time."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class WebhookOrder:
 
     @classmethod
     def of(cls, fields: Any) -> WebhookOrder | None:
-        """Return the order that has these fields, None for what is none."""
+        """Return the order with these fields, None for an invalid one."""
         match fields:
             case {
                 "agent": str(agent),
@@ -139,16 +139,16 @@ class Deliveries:
         self._hub = hub
 
     async def read(self, order: WebhookOrder, epoch: int) -> Delivery | None:
-        """Return what came of it in that life of the thread, None where it was not tried."""
+        """Return the delivery in that life of the thread, None if it was not tried."""
         return (await self._read(order.address, epoch, [order.name])).get(order.name)
 
     async def put(self, order: WebhookOrder, epoch: int, record: Delivery) -> None:
-        """Keep what came of it."""
+        """Store the delivery."""
         store_key = epoch_store_key(self._hub, order.address, epoch)
         await self._attachments.put(store_key, {RECORD + order.name: record.model_dump_json().encode()})
 
     async def mark(self, order: WebhookOrder, epoch: int, before: Delivery, record: Delivery) -> None:
-        """Have it among those that were not taken, or no more. One that was taken at once never was."""
+        """Add it to the undelivered ones, or remove it. One that was delivered at once is never added."""
         store_key = not_taken_key(self._hub, order.address, epoch)
         if record.state != "delivered":
             await self._attachments.put(store_key, {order.name: json.dumps(order.fields()).encode()})
@@ -158,7 +158,7 @@ class Deliveries:
     async def of_thread(
         self, address: Address, epoch: int, limit: int, cursor: str | None = None, run_id: str | None = None
     ) -> DeliveryPage:
-        """Return those of a thread, or of one run of it, by their names, after the cursor of the page before."""
+        """Return the deliveries of a thread, or of one run of it, by their names, after the cursor of the last page."""
         of_run = "" if run_id is None else f"{run_id}-"
         found = await self._attachments.names(epoch_store_key(self._hub, address, epoch), RECORD + of_run)
         known = (one[len(RECORD) :] for one in found if run_id is None or is_target(one[len(RECORD + of_run) :]))
@@ -202,7 +202,7 @@ class Deliveries:
         return DeliveryPage(tuple(deliveries), None)
 
     async def _not_taken(self, key: str, name: str) -> tuple[Address, Delivery] | None:
-        """Return one that is listed so; where it is not, or no more, it is erased from there."""
+        """Return a listed delivery; one that no longer belongs into the list is erased from it."""
         store_key = StoreKey(_not_taken(self._hub), key)
         text = (await self._attachments.read(store_key, [name])).get(name)
         order = None if text is None else WebhookOrder.of(json.loads(text))

@@ -76,7 +76,7 @@ class Attachments:
         return Apart(_with(conversation, held) if taken else conversation, taken)
 
     async def inlined(self, address: Address, store_key: StoreKey, conversation: Conversation) -> Conversation:
-        """Return the thread with all that it refers to, for the model; what is not there is a text that says so.
+        """Return the thread with all its attachments, for the model; a missing one is a text that says so.
 
         Raises `AttachmentsUnavailableError`.
         """
@@ -120,7 +120,7 @@ def _with(conversation: Conversation, held: list[Entry | PlainEntry]) -> Convers
 
 
 def following(before: Conversation | None, watched: OperationOutcome, ttl_seconds: float | None) -> Conversation | None:
-    """Return the conversation that follows the one before with what was watched, large contents still in it.
+    """Return the conversation that follows the one before with the watched updates, large contents still in it.
 
     It is the very one before where nothing has happened since; None is a thread that has none.
     """
@@ -156,7 +156,7 @@ class DocumentWriter:
         self.stored = ParsedDocuments()
 
     def apart(self, conversation: Conversation, known: Conversation | None) -> Apart:
-        """Return what `store` would keep of a conversation that follows the known one, where nothing is archived."""
+        """Return the result of `store` for a conversation that follows the known one, if nothing is archived."""
         return self._attachments.apart(conversation, known)
 
     def size_bytes(self, conversation: Conversation, known: Conversation | None) -> int:
@@ -204,7 +204,7 @@ class DocumentWriter:
         return document.text
 
     async def _forget(self, store_key: StoreKey, before: Conversation, now: Conversation) -> None:
-        """Remove what a reset leaves that nobody refers to any more, archived entries and large contents."""
+        """Remove the archived entries and large contents that a reset leaves without a reference."""
         texts = await self._archiver.archived_texts(store_key, before)
         older = (entry for entry in map(parse_entry, texts) if isinstance(entry, RequestEntry | ResponseEntry))
         unreferred = frozenset().union(*(references(entry) for entry in (*older, *exchanges(before))))

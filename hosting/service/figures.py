@@ -1,4 +1,4 @@
-"""What the runs of one day came to, in numbers: a fold that forgets which runs they were.
+"""The figures of the runs of one day: a fold that forgets which runs they were.
 
 Theory. Latencies are counted in classes, each an eighth of a doubling wide, so that a median of a million runs takes as
 much room as one of ten. A figure that is read from the classes is within 5 % of the run's own.
@@ -70,7 +70,7 @@ class Day(BaseModel):
     cost: int = 0
 
     def after(self, end: Terminal, seconds: float) -> Day:
-        """Return the day with one more run, which took so long from its request to its end."""
+        """Return the day with another run, and its time from request to end."""
         failures, tokens, latencies = dict(self.failures), dict(self.tokens), dict(self.latencies)
         if not isinstance(end, Completed):
             failures[end.code] = failures.get(end.code, 0) + 1
@@ -90,7 +90,7 @@ class Day(BaseModel):
         )
 
     def plus(self, other: Day) -> Day:
-        """Return what the runs of both come to."""
+        """Return the sum of both."""
         return Day(
             runs=self.runs + other.runs,
             failures=_added(self.failures, other.failures),

@@ -142,7 +142,7 @@ class Following:
 
 
 class _Delivery:
-    """What one follower has of a run: up to which position, and which text."""
+    """A follower's state of a run: its position and its text."""
 
     def __init__(self, run: Run, *, logged_only: bool, with_executors: bool) -> None:
         self.run = run
@@ -161,7 +161,7 @@ class _Delivery:
 
     @property
     def awaits_holder(self) -> bool:
-        """Whether nobody holds the run, as far as the follower knows."""
+        """Whether the run has no holder, as far as the follower knows."""
         return self.known is not None and self.known.claim is None
 
     def newer(self, updates: Iterable[News]) -> list[News]:
@@ -196,7 +196,7 @@ class _Delivery:
         return [one]
 
     def _is_wanted(self, one: UnderWay) -> bool:
-        """Return whether the follower wants to know what executors are at, and their superstep has not ended for it."""
+        """Return whether the follower wants the executors' progress, and their superstep has not ended for it."""
         if not self._with_executors or self.known is None or one.run_id != self.run.run_id:
             return False
         return under_way(self.known, one.superstep) is not None

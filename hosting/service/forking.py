@@ -1,4 +1,4 @@
-"""Forks: a thread of its own that begins with what another one says, to its end or up to some entry.
+"""Forks: a new thread that begins with the entries of another one, to its end or up to some entry.
 
 Theory. A fork is one event in the new thread's log, which holds the recent conversation. What is archived before it
 stays where it is, and is lent to the fork (`lending`), so that a fork costs the same whatever the length; pictures and
@@ -85,7 +85,7 @@ class Forking:
         *,
         publish: Callable[[Address, Decided], None] = lambda address, decided: None,
     ) -> None:
-        """`publish` is called with what this appends."""
+        """`publish` is called with the appends of this class."""
         self._log = log
         self._threads = threads
         self._archiver = archiver
@@ -129,7 +129,7 @@ class Forking:
             ) from error
 
     async def _refuse_taken(self, target: Address, head: Head, wanted: ForkCall, client: EntityClient) -> None:
-        """Raise `ThreadExistsError` where a thread has that id, one of another package included, or is going."""
+        """Raise `ThreadExistsError` if a thread has that id, also of another package, or is being deleted."""
         if head.state == "deleting":
             raise ThreadDeletingError(f"Thread {target.thread_id[:80]!r} is being deleted. Try again in a moment.")
         if head.position == 0 and wanted.thread_id is None and wanted.idempotency_key is None:
@@ -175,7 +175,7 @@ class Forking:
         return _answer(target, found or source, replayed=found != source)
 
     async def _borrowed(self, view: ThreadView, conversation: Conversation, copy: Copy) -> Conversation | None:
-        """Return the conversation with what is archived of it borrowed; None where it has to have copies.
+        """Return the conversation with borrowed archived entries; None if it needs copies.
 
         Raises `ArchiveIncompleteError` where the origin is being deleted or reset.
         """
@@ -197,7 +197,7 @@ class Forking:
         return borrowing
 
     async def _lenders(self, view: ThreadView, archived: int) -> list[Lender]:
-        """Return who has the first archived entries of a thread: its own lenders, and for the others itself.
+        """Return the lenders of a thread's first archived entries: its own lenders, and for the others itself.
 
         None where one of its lenders is about to give it copies; it has itself what those had that have done so.
         """
@@ -217,7 +217,7 @@ class Forking:
         return found
 
     async def _copied(self, reader: ConversationReader, conversation: Conversation, copy: Copy) -> Conversation:
-        """Return the conversation; what is archived of it, and what that refers to, is copied."""
+        """Return the conversation with copies of its archived entries and their attachments."""
         archived = host_of(conversation).archived.entries
         async for first, last, sums in blocks(archived, reader.sums):
             texts = await reader.texts(first, last)
@@ -226,7 +226,7 @@ class Forking:
         return conversation
 
     async def _up_to(self, reader: ConversationReader, conversation: Conversation, entries: int) -> Conversation:
-        """Return the conversation, which ends there, with as many recent entries as one that has gone on so far.
+        """Return the conversation, which ends there, with as many recent entries as one that has continued so far.
 
         One that ends before the end has fewer or none by itself. They are brought back from the end of the archive, to
         which the sums over it go, or from a segment a little behind the fork's end with which its sums are kept. So
@@ -332,7 +332,7 @@ def _run_of(text: str) -> str | None:
 
 
 def _as_ended(conversation: Conversation, view: ThreadView, *, is_whole: bool) -> Conversation:
-    """Return the conversation as its last run left it: with its session state, and calls that nobody can approve here.
+    """Return the conversation as its last run left it: with its session state, and calls that cannot be approved here.
 
     Those the next message closes, as it does where the time to approve them has passed.
     """

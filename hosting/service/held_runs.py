@@ -164,7 +164,7 @@ class HeldRuns:
             held.is_unwatched = not is_watched and held.holder == "caller"
 
     async def claim_next(self, address: Address, run_id: str, client: EntityClient) -> HeldRun | None:
-        """Claim the run if it is the next and nobody holds it; return it if it is held here now."""
+        """Claim the run if it is the next and has no holder; return it if it is held here now."""
         with self.reserve(address.agent) as terms:
             if terms is None:
                 return None
@@ -175,7 +175,7 @@ class HeldRuns:
     async def claim_as_entity(
         self, address: Address, since: int, idle_append: str | None, before: Snapshot
     ) -> HeldRun | None:
-        """Claim the next run if nobody holds it or its holder is lost; return it if it is held here now.
+        """Claim the next run if it has no holder or a lost one; return it if it is held here now.
 
         `since` and `idle_append` as in `ClaimRun`; `before` is the conversation as the entity has it.
         """
@@ -342,7 +342,7 @@ class HeldRuns:
         self._note_watchers(address, caller.run_id)
 
     async def _release(self, held: HeldRun) -> None:
-        """Release the run, whose signal was taken: its entity continues at once."""
+        """Release the run, whose signal was sent: its entity continues at once."""
         try:
             self.publish(held.address, await self._log.execute(held.address, held.release()))
         except LogUnavailableError:

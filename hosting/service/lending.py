@@ -1,4 +1,4 @@
-"""What becomes of entries that a thread has lent to its forks, when it is to lose them.
+"""The entries that a thread has lent to its forks, before it loses them.
 
 Theory. A fork refers to what is archived of its origin, so that it costs the same whatever the length. Yet each thread
 is deleted by itself: whoever erases an archive, for a deletion or a reset, first gives each fork that has borrowed of
@@ -32,7 +32,7 @@ Borrower = Literal["alive", "to begin", "gone"]
 
 
 class Lending:
-    """Ends what threads of one app have lent and borrowed."""
+    """Ends the loans of one app's threads."""
 
     def __init__(self, log: ThreadLog, stores: Stores) -> None:
         self._log = log
@@ -57,7 +57,7 @@ class Lending:
         return head.state == "open" and lives and head.reset_at == lender.reset_at
 
     async def give_back(self, store_key: StoreKey, conversation: Conversation) -> None:
-        """End what is lent to a conversation that goes."""
+        """End the loans to a conversation that is deleted."""
         borrower = Volume(store_key, host_of(conversation).generation)
         await end_loans(self._stores, borrower, [one.volume for one in lent_to(store_key, conversation)])
 

@@ -1,4 +1,4 @@
-"""Admits what would start a run of an agent that has a limit, and refuses what is too much."""
+"""Admits requests that start runs of an agent with a limit, and refuses those beyond it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Logs that are a head alone, without events: what changes as a whole, and leaves nothing of what it was.
+"""Logs with a head and no events: values that change as a whole, without a history.
 
 Theory. Whoever changes one reads it, decides, and puts what it comes to in the place of what was read. If somebody else
 came first, they decide again on what that one left. Each time one of them wins, so nobody gives up for it: only a store
@@ -28,7 +28,7 @@ class LoneHeads:
         self._turns = Turns()
 
     def turn(self, address: Address) -> AbstractAsyncContextManager[None]:
-        """Return what is entered to change a head, as `Turns.turn` says."""
+        """Return the turn for changing a head, as `Turns.turn` says."""
         return self._turns.turn(address)
 
     async def read(self, address: Address) -> StoredHead | None:
@@ -36,7 +36,7 @@ class LoneHeads:
         return await self._log.retried("read", address.agent, lambda: self.store.head(address))
 
     async def replace(self, address: Address, known: StoredHead | None, payload: bytes) -> Appended | Conflict:
-        """Return what came of putting a payload in the place of the known head's, None where there is none.
+        """Return the outcome of replacing the known head's payload, None if there is no head.
 
         Raises `ValueError` for a payload that no head takes.
         """

@@ -58,7 +58,7 @@ class QueueTime:
 
 
 class LostRunCheck:
-    """One caller's patience with a run: it reads the head now and then, and ends what nobody else would.
+    """One caller's patience with a run: it reads the head now and then, and ends a run without a process.
 
     `publish` is called with what is appended for that.
     """

@@ -1,4 +1,4 @@
-"""What agents know of owners: a list of facts for each agent and owner, in the store of the threads' logs.
+"""Agents' facts about owners: a list for each agent and owner, in the store of the threads' logs.
 
 Theory. All that is known of an owner stands in the head of a log of its own, which has no events: one read gives it,
 and one append replaces it whole, if nobody else came first. So what was forgotten is gone with that append, and of two
@@ -26,11 +26,11 @@ from hosting.stores.contract import MOST_HEAD_BYTES, Appended, StoredHead
 
 VERSION = 1
 MOST_BYTES = MOST_HEAD_BYTES - 4096
-"""What all facts of an owner may take, as JSON: some hundred sentences."""
+"""The most bytes of all facts of an owner, as JSON: some hundred sentences."""
 
 
 class _Memory(BaseModel):
-    """What is stored: the facts, the oldest first. What another version added stays."""
+    """The stored form: the facts, oldest first. Additions of another version stay."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
@@ -54,7 +54,7 @@ class Memories:
         self._names: dict[OwnerMemory, str] = {}
 
     def attach(self, agent: object, name: str, held: Mapping[str, HeldRun], *, has_owners: bool) -> bool:
-        """Give the memories of an agent, and of those that are its tools, what they need; return whether it has any.
+        """Connect the memories of an agent, and of those that are its tools; return whether it has any.
 
         `held` are the runs of this process. Raises `ConfigurationError` for a memory that would be everybody's.
         """
@@ -95,7 +95,7 @@ class Memories:
         return _as_read(await self._heads.read(_address(agent, owner))).facts
 
     async def remember(self, agent: str, owner: str, fact: Fact) -> Fact:
-        """Return the fact, which is there from now on, or the one of its id or words that is there already.
+        """Return the stored fact: the new one, or an existing one with its id or words.
 
         Raises `MemoryFullError`.
         """
@@ -118,7 +118,7 @@ class Memories:
         return any(one.id == fact.id for one in known)
 
     async def forget(self, agent: str, owner: str, fact_id: str) -> bool:
-        """Remove a fact for good, and return whether there was one of that id."""
+        """Remove a fact for good, and return whether it existed."""
         removed: list[Fact] = []
 
         def without(facts: tuple[Fact, ...]) -> tuple[Fact, ...]:
@@ -150,7 +150,7 @@ class Memories:
         return self._clocks.wall()
 
     async def _change(self, agent: str, owner: str, change: Change) -> tuple[Fact, ...]:
-        """Return the facts after a change; one that changes nothing appends nothing."""
+        """Return the facts after a change; a change without effect appends nothing."""
         address = _address(agent, owner)
         async with self._heads.turn(address):
             stored = await self._heads.read(address)
@@ -176,7 +176,7 @@ class Memories:
 
 @dataclass(frozen=True)
 class _HeldMemory:
-    """The memory of a run that this process holds, whose agent runs on another loop than the store is used on."""
+    """The memory of a run that this process holds, whose agent runs on another loop than the store."""
 
     memories: Memories
     held: HeldRun

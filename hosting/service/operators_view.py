@@ -1,4 +1,4 @@
-"""What an agent's threads are at now, over all owners and processes: for an operator, and nobody else pays for it.
+"""An agent's current runs, over all owners and processes: read for operators only, so that runs pay nothing.
 
 Theory. No run writes anything for this, and no list of open runs is kept. A run has its entity commit when it ends, and
 about once a minute while it waits or works. So a look asks the engine which entities changed lately, whosever they are,
@@ -37,9 +37,9 @@ MOST_OWNERS = 50
 """How many threads a look at one agent asks the engine for, of how many it reads the heads, and of how many owners the
 figures of today."""
 QUIET_SECONDS = 60.0
-"""For how long nothing is recorded of a run that nobody works on until it counts as stuck."""
+"""The time without a record after which an unclaimed run counts as stuck."""
 _QUIET_AT_WORK_SECONDS = CLOCKS_DIFFER_SECONDS
-"""The same where somebody may be at work: by so much two machines' clocks may differ."""
+"""The same for a claimed run: longer, because two machines' clocks may differ."""
 _PAGE = 200
 _AT_ONCE = 16
 
@@ -49,7 +49,7 @@ StuckCode = Literal["not_taken_up", "out_of_time", "silent", "deleting"]
 
 @dataclass(frozen=True)
 class Stuck:
-    """A thread that seems to go on no more, why, and since when by the clock of who appended last.
+    """A thread without progress, the reason, and since when by the clock of its last append.
 
     It is about the run, or without one about the thread's deletion. `seen` is another one after each append.
     """
@@ -63,7 +63,7 @@ class Stuck:
 
 @dataclass(frozen=True)
 class Look:
-    """What one look at an agent found: its threads with their heads, those that changed last first.
+    """The result of one look at an agent: its threads with their heads, the newest change first.
 
     `is_complete`: all that changed were looked at, and all owners' figures are in `today`. `held_here` is how many of
     the runs this process holds.
@@ -83,7 +83,7 @@ class Look:
 
     @property
     def queued(self) -> list[OpenRun]:
-        """The runs that nobody works on now."""
+        """The runs without a holder now."""
         return [run for _, head in self.threads for run in head.queued]
 
 
@@ -171,13 +171,13 @@ class OperatorsView:
         return found, False
 
     async def _today(self, agent: str, owner: str, date: str, client: EntityClient) -> Day:
-        """Return what the owner's runs that ended today came to."""
+        """Return the figures of the owner's runs that ended today."""
         figures = await self._overview.figures(agent, owner, 1, client)
         return dict(figures.days).get(date, Day())
 
 
 def _stuck(address: Address, head: Head, now: float) -> Stuck | None:
-    """Return what of the thread seems to go on no more. Nothing is decided by it: clocks of machines are compared."""
+    """Return the thread's part without progress. It decides nothing, because it compares clocks of machines."""
     run, claim, since, quiet = head.next_run, head.claim, head.changed_at, QUIET_SECONDS
     code: StuckCode
     if head.state == "deleting":

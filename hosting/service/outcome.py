@@ -1,4 +1,4 @@
-"""What a run ended in, as JSON: the same over HTTP, as an entity's answer and as a tool result.
+"""The end of a run as JSON: the same over HTTP, as an entity's answer and as a tool result.
 
 The types of these bodies are here, too; those that HTTP alone has are in `http.bodies`.
 """
@@ -154,7 +154,7 @@ def run_error(terminal: NoAnswer) -> HostingError:
 
 
 def outcome_fields(run: Run, terminal: Terminal) -> CompletedRun | EndedRun:
-    """Return what a run ended in, whatever that was: its answer, or its status with the problem."""
+    """Return the end of a run: its answer, or its status with the problem."""
     if isinstance(terminal, Completed):
         return completed_fields(run, terminal)
     return {
@@ -228,7 +228,7 @@ def approval_fields(run: Run, approvals: Sequence[PendingApproval]) -> list[Appr
 
 
 def text_with_decisions(run: Run, terminal: Completed, url: str = "") -> str:
-    """Return the answer for those who read text only: the agent's text, and a line for each call that waits.
+    """Return the answer for readers of text only: the agent's text, and a line for each call that waits.
 
     With a `url`, how the calls are answered there.
     """
@@ -246,7 +246,7 @@ def text_with_decisions(run: Run, terminal: Completed, url: str = "") -> str:
 
 
 def text_with_approvals(terminal: Completed) -> str:
-    """Return the answer for those who read one text and the approvals next to it: the agent's text, and its waits.
+    """Return the answer for readers of one text and the approvals next to it: the agent's text, and its waits.
 
     A model that calls a tool mostly writes no text, and an empty answer would look like one that went wrong. Beside
     what a person decides nothing is hidden: a terminal obeys what stands in a text.
@@ -260,19 +260,19 @@ def text_with_approvals(terminal: Completed) -> str:
 
 
 def _tools(approvals: Sequence[PendingApproval], *, asks: bool) -> str:
-    """Return the tools whose calls wait, or the executors that ask, each once."""
+    """Return the tools with waiting calls, or the executors with questions, each once."""
     named = (visible_line(one.tool) for one in approvals if (one.answer_schema is not None) is asks)
     return ", ".join(dict.fromkeys(named))
 
 
 def incomplete_note(terminal: Completed) -> str:
-    """Return a sentence for those who read text only, where the answer is no whole one; else nothing."""
+    """Return a sentence for readers of text only, if the answer is incomplete; else nothing."""
     reason = visible_line(finish_reason(terminal) or "")[:80]
     return f"This answer is incomplete: its finish_reason is {reason}." if is_incomplete(terminal) else ""
 
 
 def completed_text(terminal: Completed) -> str:
-    """Return the answer's text, messages joined by a blank line; without one, what the agent wants of its caller."""
+    """Return the answer's text, messages joined by a blank line; without one, the agent's request to its caller."""
     if not isinstance(terminal.response, ResponseEntry):
         return ""
     return response_text(terminal.response) or ("" if terminal.approvals else _calls_of_caller(terminal.response))
@@ -287,7 +287,7 @@ def _calls_of_caller(entry: ResponseEntry) -> str:
 
 
 def completed_value(terminal: Completed) -> Any:
-    """Return the answer's JSON value, for a run that was asked for one."""
+    """Return the answer's JSON value, for a run with a requested format."""
     return response_value(terminal.response) if isinstance(terminal.response, ResponseEntry) else None
 
 

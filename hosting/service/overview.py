@@ -1,4 +1,4 @@
-"""What is known of all of an agent's threads together: by their last change, what waits for approval, figures by day.
+"""All of an agent's threads together: by their last change, waiting approvals, figures by day.
 
 Theory. A run writes nothing for this. Whoever asks first brings the overview up to date: the engine says which
 entities changed since the last time, and of each of those threads the log is read from the position that the overview
@@ -50,11 +50,11 @@ CLOCKS_DIFFER_SECONDS = 300.0
 WHOLE_SECONDS = 43_200.0
 WAITED_SECONDS = 2.0
 REST = 10.0
-"""Nobody reads again before this many times as long as the last read took."""
+"""The next read waits this many times as long as the last read took."""
 _PAGE = 200
 _AT_ONCE = 16
 _UNWRITTEN_SECONDS = 600.0
-"""How much longer ago than it is a process may have seen all changes by what is written."""
+"""The most by which written changes may be older than a process assumes."""
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Overview:
         rest: float = REST,
         most_threads: int = MOST_THREADS,
     ) -> None:
-        """A reader waits `waited_seconds` for a refresh; what is not known by then comes with a later answer."""
+        """A reader waits `waited_seconds` for a refresh; later results come with a later answer."""
         self._written = OverviewLog(store, most_threads)
         self._log = log
         self._clock = clock
@@ -154,7 +154,7 @@ class Overview:
         return list(await asyncio.gather(*map(one, reads)))
 
     async def _current(self, agent: str, owner: str, client: EntityClient) -> OverviewState:
-        """Return what is known after a refresh, or what was known before one that takes long or was made just now."""
+        """Return the state after a refresh, or before one that is slow or was made just now."""
         key, clock = (agent.lower(), owner), asyncio.get_running_loop().time
         task = self._refreshes.get(key)
         if task is None and clock() >= self._rests_until.get(key, 0.0):
@@ -179,7 +179,7 @@ class Overview:
         await self._refresh(agent.lower(), APP, client)
 
     async def erase(self, agents: Iterable[str], owner: str) -> None:
-        """Forget an owner, all of whose threads are gone. Raises `LogUnavailableError`."""
+        """Forget an owner without threads. Raises `LogUnavailableError`."""
         for agent in agents:
             await self._written.erase(agent.lower(), owner)
 
@@ -245,7 +245,7 @@ class Overview:
     async def _learn_one(
         self, state: OverviewState, address: Address, seen: str
     ) -> tuple[KnownThread | None, list[tuple[Terminal, float]]]:
-        """Return what is known of a thread now, None of one that is gone, and the ends that were not counted yet."""
+        """Return the current state of a thread, None for a deleted one, and the ends that were not counted yet."""
         head = await self._log.head(address)
         if head.position == 0:  # a conversation that others stored, without a run of this app
             return KnownThread(counted=0, since=0, changed_at=read_utc(seen) or 0.0, waits=False, seen=seen), []
@@ -291,7 +291,7 @@ class OverviewSweep:
 
 
 def _read_cursor(cursor: str | None) -> tuple[float, str, str]:
-    """Return after which thread a page begins; one of another list, as of the store's order, begins at the first."""
+    """Return the thread after which a page begins; a cursor of another list begins at the first."""
     at, _, rest = (cursor or "").partition("~")
     agent, _, thread_id = rest.partition("~")
     try:

@@ -1,4 +1,4 @@
-"""The log of an overview: what is known of an agent's threads, as whole values, in the store of the threads' logs.
+"""The log of an overview: an agent's threads, as whole values, in the store of the threads' logs.
 
 Theory. An event has what is known now of some threads and some days. The newest value of each holds, so the fold is a
 dictionary. A process appends to the very head that it made the values from, or not at all. After some events all that
@@ -25,7 +25,7 @@ _BATCHES = 64
 _CHUNK_BYTES = 128 * 1024
 _MOST_BYTES = 1700 * 1024
 _WRITTEN_BYTES = 120
-"""All threads of one append, and about what one takes besides its id; the days take the rest."""
+"""The space for all threads of one append, and of one besides its id; the days take the rest."""
 _CACHED_BYTES = 16 * 1024 * 1024
 _THREAD_BYTES = 700
 
@@ -35,7 +35,7 @@ class _Value(BaseModel):
 
 
 class KnownThread(_Value):
-    """What is known of a thread: the ends through position `counted` are in the figures, and runs that were open then
+    """The state of a thread: the ends through position `counted` are in the figures, and runs that were open then
     began after position `since`. `seen` is the mark of the change at which it was read."""
 
     counted: int
@@ -46,7 +46,7 @@ class KnownThread(_Value):
 
 
 class Known(_Value):
-    """One event: what is known of some threads now, None of those that are gone, and of some days."""
+    """One event: the state of some threads, None for deleted ones, and of some days."""
 
     threads: Mapping[str, KnownThread | None] = {}
     days: Mapping[str, Day] = {}
@@ -81,7 +81,7 @@ class OverviewState:
         return _THREAD_BYTES * (1 + len(self.threads) + len(self.days))
 
     def fold(self, known: Known) -> None:
-        """Take what is known now."""
+        """Apply the newest state."""
         for thread_id, thread in known.threads.items():
             if thread is None:
                 self.threads.pop(thread_id, None)
@@ -126,7 +126,7 @@ class OverviewLog:
                 return state
 
     async def erase(self, agent: str, owner: str) -> None:
-        """Remove all that is known, as if nobody had ever looked. Raises `LogUnavailableError`."""
+        """Remove everything, as before the first read. Raises `LogUnavailableError`."""
         address = _address(agent, owner)
         self._states.forget((agent, owner))
         while (stored := await self._store.head(address)) is not None:  # a look that goes on may append once more
@@ -134,7 +134,7 @@ class OverviewLog:
             await self._store.forget(address, stored)
 
     async def append(self, state: OverviewState, agent: str, owner: str, known: Known, head: OverviewHead) -> None:
-        """Append what is known now to the head that the state has, and fold it into the state."""
+        """Append the newest state to the head of this state, and fold it in."""
         before = 0 if state.stored is None else state.stored.position
         # What is gone is to stand in no event any more.
         is_rewritten = before - head.begins >= _BATCHES or None in known.threads.values()

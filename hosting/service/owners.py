@@ -110,7 +110,7 @@ class Owners:
         return ErasedOwner(deleted, is_complete, tuple(sorted(unreached)))
 
     async def assign(self, address: Address, principal: Principal, client: EntityClient, seconds: float) -> bool:
-        """Make the thread one of the principal's, under the same id; return whether the old one is gone by now.
+        """Assign the thread to the principal, under the same id; return whether the old copy is deleted by now.
 
         Again changes nothing. Raises `UnknownThreadError` where there is no such thread, `ThreadChangedError` where
         runs of it are open, approvals wait, it changes meanwhile, or the principal has a thread of that id that did

@@ -1,4 +1,4 @@
-"""Which receivers are sent to now, so that one that hangs keeps no other one from what it gets.
+"""The receivers that are sent to now, so that a hanging one does not delay the others.
 
 Theory. A receiver whose latest try was over in a moment is prompt, and is sent to at once. Any other one may hang for
 as long as a try takes, so there are places for these: some for hosts of which nothing is known, which hold them for
@@ -35,20 +35,20 @@ that began a moment ago, how many others keep one more at a slow host from begin
 MOST_WAITING = 1000
 MOST_WAITING_OF_HOST = 100
 WAITING_SECONDS = 120.0
-"""How many wait for a place in the memory of one process, for all hosts and for one, and how long."""
+"""The most that wait for a place in one process, for all hosts and for one, and how long."""
 
 MOST_REMEMBERED = 4096
 """How many prompt receivers one process remembers, and how many slow hosts: the latest ones."""
 
 
 def host_digest(url: str) -> str:
-    """Return by what a receiver's host, with its port, is known where it has no room for its name."""
+    """Return the digest of a receiver's host, with its port, for a place without room for the name."""
     return _digest(urlsplit(url).netloc.lower())
 
 
 @dataclass(eq=False)
 class Place:
-    """Leave to make one try. `counts` where it is one of those that are few, `is_new` while it is one of a new host."""
+    """Permission for one try. `counts` for a limited one, `is_new` while it is one of a new host."""
 
     url: str
     host: str
@@ -67,7 +67,7 @@ class _Waiting:
 
 
 class Places:
-    """Who is sent to by one process; `begin` is called when it is the turn of an order that waited."""
+    """The receivers of one process; `begin` is called when the turn of a waiting order comes."""
 
     def __init__(
         self, clock: Clock, begin: Callable[[WebhookOrder, Place], None], prompt_seconds: float = PROMPT_SECONDS
@@ -121,7 +121,7 @@ class Places:
         self.give_back(place)
 
     def give_back(self, place: Place) -> None:
-        """Give a place back, if it is not yet; what waits for one may begin."""
+        """Give a place back, if it is not yet; a waiting order may begin."""
         if place.counts:
             self._at_work -= 1
             self._new -= place.is_new
@@ -131,7 +131,7 @@ class Places:
         self._begin_next()
 
     def keeps(self, order: WebhookOrder, url: str) -> bool:
-        """Whether one more of these may wait here; where all is full, whose are most give one up."""
+        """Whether another one of these may wait here; if all is full, the owner with most gives one up."""
         host, waiting = host_digest(url), [one for those in self._waiting.values() for one in those]
         if sum(one.host == host for one in waiting) >= MOST_WAITING_OF_HOST:
             return False
@@ -168,7 +168,7 @@ class Places:
         self._of_sender[place.sender] += 1
 
     def _forget(self, receiver: str) -> None:
-        """Have a receiver be prompt no more."""
+        """Mark a receiver as slow."""
         host = self._prompt.pop(receiver, None)
         if host is not None:
             _decrease(self._prompt_of_host, host)
@@ -180,7 +180,7 @@ class Places:
             self._begin(found.order, place)
 
     def _next(self) -> _Waiting | None:
-        """Take one for which there is a place, of whom, and then for whose host, the fewest are held: the oldest."""
+        """Take the oldest order with a free place, of the owner and then the host with the fewest held."""
         oldest = self._clock() - WAITING_SECONDS
         for sender in sorted(self._waiting, key=lambda sender: self._of_sender[sender]):
             those = self._waiting[sender]
@@ -198,7 +198,7 @@ class Places:
 
 
 def _sender(order: WebhookOrder) -> str:
-    """Return whose delivery it is: an agent's own, or one of an owner's, who named its address."""
+    """Return the owner of a delivery: an agent, or the person who named its address."""
     return f"agent {order.address.agent}" if order.target == "agent" else f"owner {order.address.owner}"
 
 

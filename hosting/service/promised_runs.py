@@ -1,4 +1,4 @@
-"""Runs that are answered before anybody has them: looked after by who answered, and kept where a sweep finds them.
+"""Runs that are answered before they are claimed: watched by their process, and marked for a sweep.
 
 Theory. While a deployment goes on, an older instance may be handed the operation of an agent that it does not have. The
 signal is gone then, and neither the engine nor the log says so. So whoever answers 202 about a run looks after a while
@@ -34,11 +34,11 @@ LOOK_SECONDS = 15.0
 """After so long this process looks whether a run that it answered about is at work, and after twice as long again."""
 LONGEST_LOOK_SECONDS = 60.0
 SWEPT_SECONDS = 45.0
-"""A sweep leaves marks alone that are younger: whoever left them looks himself. One of a clock ahead may be older."""
+"""A sweep skips younger marks: their process still watches. One of a clock ahead may be older."""
 _MOST_WATCHED = 1000
 _MARK_SECONDS = 2.0
 _KEPT_SECONDS = 30 * 86_400.0
-"""So long the mark is kept of a run whose agent the app does not have."""
+"""The time for which the mark of a run is kept if the app lacks its agent."""
 _MARK = "run"
 
 
@@ -94,7 +94,7 @@ class PromisedRuns:
             self._wait()
 
     async def close(self) -> None:
-        """Look after nothing more; what is marked is found by others."""
+        """Watch nothing more; a sweep finds the marked runs."""
         self._watched.clear()
         if self._timer is not None:
             self._timer.cancel()
@@ -172,7 +172,7 @@ class PromisedRuns:
 
 
 class PromiseSweep:
-    """Signals for marked runs that stand still, of these agents; whoever answered about them may have died."""
+    """Signals for marked runs without progress, of these agents, whose process may have died."""
 
     def __init__(self, promised: PromisedRuns, log: ThreadLog, agents: Callable[[], Iterable[str]]) -> None:
         self._promised = promised
@@ -201,7 +201,7 @@ class PromiseSweep:
                 await client.signal(*run.address.entity, "run", {"run_id": run.run_id, "logged": True})
 
     def _stands_still(self, head: Head, seen: tuple[str, float] | None, key: str) -> bool:
-        """Return whether nobody has the run, or its holder is gone or appended nothing for longer than its lease."""
+        """Return whether the run has no holder, or a lost one, or one without an append for longer than its lease."""
         if head.claim is None or self._log.processes.is_gone(head.claim.process):
             return True
         now = self._log.clocks.awake()

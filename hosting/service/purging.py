@@ -1,4 +1,4 @@
-"""Purges what the receipts of deleted threads name, each once it is sure that it has ended.
+"""Purges the instances in receipts of deleted threads, each once it has surely ended.
 
 Theory. The engine commits what an entity did after it was done. One that is purged in between cannot be committed: the
 engine delivers its operation again, which makes it anew, and backs off from everything else for many seconds. So an
@@ -33,7 +33,7 @@ logger = logging.getLogger(__name__)
 _OWED = ("pending", "running")
 EntityState = Literal["ended", "missing", "at work"]
 QUIET_SECONDS: Mapping[EntityState, float] = {"ended": 0.2, "missing": 2.0, "at work": 1.0}
-"""How long an entity is seen so before it is purged, held for one that the engine does not keep, or signalled."""
+"""The waits before an entity is purged, counted as unknown to the engine, or signalled."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,7 @@ class _Look:
 
 
 class Purging:
-    """Purges the instances that the receipts of one app's deleted threads name."""
+    """Purges the instances in the receipts of one app's deleted threads."""
 
     def __init__(
         self,
@@ -64,7 +64,7 @@ class Purging:
         self._quiet_seconds = quiet_seconds
 
     async def purge(self, address: Address, client: EntityClient, seconds: float = 0.0) -> bool:
-        """Purge what the receipt of the thread's deletion names; return whether there is a receipt and nothing pending.
+        """Purge the instances in the thread's receipt; return whether there is a receipt without pending ones.
 
         One at a time and by id, never in bulk. An instance that runs is left alone, and so is the thread's own entity
         until it has ended, for which it is waited so long. Raises `LogUnavailableError`; an engine that cannot be
@@ -82,12 +82,12 @@ class Purging:
         return look is not None and all(instance.outcome != "pending" for instance in look.receipt.instances)
 
     async def is_owed(self, address: Address) -> bool:
-        """Return whether the thread's receipt has its entity as one that is still to be purged."""
+        """Return whether the thread's receipt has its entity as still to be purged."""
         look = await self._look(address)
         return look is not None and look.own.outcome in _OWED
 
     async def _purge_others(self, look: _Look, address: Address, client: EntityClient) -> None:
-        """Purge the orchestrations that have ended, and record what became of each."""
+        """Purge the orchestrations that have ended, and record their outcomes."""
         others = [one for one in look.receipt.instances if one is not look.own and one.outcome in _OWED]
         purged: list[Instance] = []
         for instance in others:
@@ -144,7 +144,7 @@ class Purging:
     async def _record(
         self, address: Address, epoch: int, instances: Sequence[Instance], position: int | None = None
     ) -> None:
-        """Record what became of instances; with a position only if nothing was appended since: it may be about them."""
+        """Record the outcomes of instances; with a position only if nothing was appended since, perhaps about them."""
         if instances:
             outcomes = tuple(InstanceOutcome(id=instance.id, outcome=instance.outcome) for instance in instances)
             await self._log.execute(address, RecordInstances(self._log.clocks.wall(), epoch, outcomes, position))

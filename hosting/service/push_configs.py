@@ -1,4 +1,4 @@
-"""Whom a protocol's task notifies: receivers that its caller names by the task, before or while it works.
+"""A task's receivers, which its caller names by the task, before or while it works.
 
 Theory. A task is made of runs, and whose receivers are to be notified of a run's end is not known when the run begins.
 So its request has, instead of an address, which run began the task (`webhooks.OF_TASK`), and each delivery looks here.
@@ -21,7 +21,7 @@ MOST_CONFIGS = 10
 
 
 class PushConfig(BaseModel):
-    """One receiver: its address, and what it knows the sender by. `credentials` are shown to nobody."""
+    """One receiver: its address, and its secrets for checking the sender. `credentials` are never shown."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
@@ -43,7 +43,7 @@ class PushConfigs:
         self._hub = hub
 
     async def put(self, address: Address, epoch: int, begun_by: str, config: PushConfig) -> None:
-        """Keep a receiver, in place of one of its id."""
+        """Store a receiver, replacing one of its id."""
         name = _names(begun_by) + _digest(config.id)
         await self._attachments.put(
             epoch_store_key(self._hub, address, epoch), {name: config.model_dump_json().encode()}
@@ -58,14 +58,14 @@ class PushConfigs:
         return await self._begin(address, epoch, PUSH)
 
     async def _begin(self, address: Address, epoch: int, prefix: str) -> tuple[PushConfig, ...]:
-        """Return those whose names begin so."""
+        """Return the receivers whose names begin so."""
         store_key = epoch_store_key(self._hub, address, epoch)
         names = await self._attachments.names(store_key, prefix)
         found = await self._attachments.read(store_key, names) if names else {}
         return tuple(PushConfig.model_validate_json(found[name]) for name in names if name in found)
 
     async def erase(self, address: Address, epoch: int, begun_by: str, config_id: str) -> None:
-        """Keep a receiver no more."""
+        """Remove a receiver."""
         await self._attachments.erase(
             epoch_store_key(self._hub, address, epoch), [_names(begun_by) + _digest(config_id)]
         )

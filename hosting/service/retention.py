@@ -1,4 +1,4 @@
-"""Removes what is old of a thread: events of living ones, and all of one whose time is up.
+"""Removes old data of a thread: events of living ones, and expired threads.
 
 Trimming. Events go by age once a committed document holds what they say. The entity trims, and only up to the position
 of the document that it was given: that one is committed, the one that it returns may never be. `Trimmed` is an event
@@ -46,7 +46,7 @@ class Retention:
         return given.position // EVENTS_BETWEEN_TRIMS < position // EVENTS_BETWEEN_TRIMS
 
     async def trim(self, address: Address, given: LogMark) -> None:
-        """Remove what is too old and stands in the document that was given with this mark.
+        """Remove old events that the document with this mark contains.
 
         Raises `LogUnavailableError`; what was removed stays removed.
         """
@@ -98,7 +98,7 @@ def _last_complete_run(events: Iterable[_Stored]) -> int:
 
 
 def checked_ttl(agent: str, own_seconds: float | None, default_seconds: float) -> float | None:
-    """Return an agent's time to live, None for no end; raises `ConfigurationError` for one that is none."""
+    """Return an agent's time to live, None for no end; raises `ConfigurationError` for an invalid one."""
     seconds = default_seconds if own_seconds is None else own_seconds
     if not 0 <= seconds <= LONGEST_TTL_SECONDS:
         raise ConfigurationError(

@@ -1,4 +1,4 @@
-"""Where a thread goes on from before one of its runs, which counts no more: asked again, or with another message.
+"""The state of a thread before a run that is replaced, because its message is sent again or edited.
 
 Theory. The thread stays the same one, and its log says in one event what was taken back and how many entries the
 conversation has then; the run that goes on stands in the same append. So either both count, or nothing. The event is
@@ -23,7 +23,7 @@ from state.extension import host_of
 
 
 class Rewinding:
-    """Says how the threads of one app go on from before a run."""
+    """Finds the state of one app's threads before a run."""
 
     def __init__(self, threads: Threads, archiver: Archiver) -> None:
         self._threads = threads
@@ -59,7 +59,7 @@ class Rewinding:
 
 
 def _session(view: ThreadView, kept: Sequence[str | None]) -> dict[str, Any] | None:
-    """Return what context providers had left behind after the last answer of these; None where no event says it."""
+    """Return the context providers' state after the last of these answers; None if no event has it."""
     ends = {run.run_id: run.terminal for run in view.runs}
     answers = (ends.get(name) for name in reversed(kept) if name is not None)
     return next((end.session for end in answers if isinstance(end, Completed)), None)

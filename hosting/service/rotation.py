@@ -19,7 +19,7 @@ _LAST = "agent"
 
 
 class Rotation:
-    """Whose turn it is, for one kind of `work` in the app whose task hub is `hub`."""
+    """The turn order for one kind of `work` in the app whose task hub is `hub`."""
 
     def __init__(self, attachments: ObjectStore, hub: str, work: str) -> None:
         self._attachments = attachments

@@ -148,7 +148,7 @@ class Runs:
         return isinstance(row, DeletedRow) or (row is not None and row.run_id is not None)
 
     def admit(self) -> None:
-        """Raise what `admits` raise if no run may start in this process now."""
+        """Raise as `admits` if no run may start in this process now."""
         for admit in self._admits:
             admit()
 
@@ -264,7 +264,7 @@ class Runs:
         return run
 
     def wait_seconds(self, wanted: Wait, form: Form = "json") -> float:
-        """Return how long the caller waits at most (s); infinity for one that reads events.
+        """Return the longest wait of the caller (s); infinity for a reader of events.
 
         The process of a caller that waits for more than `SHORT_WAIT_SECONDS` claims the run.
         """
@@ -327,7 +327,7 @@ class Runs:
     async def _promised(
         self, address: Address, run_id: str, client: EntityClient, command: AttachToRun | CancelRun
     ) -> Run:
-        """Return the run after the command, once its signal is taken; one that has ended stays as it is."""
+        """Return the run after the command, once its signal is sent; an ended one stays as it is."""
         run = await self._read(address, run_id, client)
         if run.is_over:
             return run
@@ -343,7 +343,7 @@ class Runs:
         return with_updates(run, [LoggedEvent(position, event) for position, event in decided.events])
 
     async def _news(self, follower: Follower, address: Address, position: int, seconds: float) -> list[News]:
-        """Return what the follower has, once the log may have more behind that position, or after so many seconds."""
+        """Return the follower's state, once the log may have more after that position, or after so many seconds."""
         try:
             await follower.wait_beside(self._log.watch(address, position, seconds), seconds)
         except LogUnavailableError:
@@ -351,7 +351,7 @@ class Runs:
         return follower.drain()
 
     async def _refresh(self, run: Run, after: int, client: EntityClient | None, check: LostRunCheck) -> tuple[Run, int]:
-        """Return the run with what the log has after that position, and up to where that is; the same if it is away.
+        """Return the run with the log after that position, and the new position; the same if the log is away.
 
         With a client, claim it if it is the next, and end it if it is lost.
         """

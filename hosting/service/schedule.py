@@ -33,7 +33,7 @@ _KEPT_SPANS = 8
 
 
 _NOBODY = "nobody"
-"""The app itself, among owners: a store lists what an owner has, and does not list the app's own."""
+"""The app itself, among owners: a store lists an owner's data, and does not list the app's own."""
 
 
 @dataclass(frozen=True)
@@ -77,13 +77,13 @@ class ScheduleName:
 
 
 class _Stored(BaseModel):
-    """What a later version adds is written back as it was."""
+    """Additions of a later version are written back unchanged."""
 
     model_config = ConfigDict(frozen=True, extra="allow")
 
 
 class LastRun(_Stored):
-    """What came of a tick: its run, or the `code` of why none could begin."""
+    """The outcome of a tick: its run, or the `code` of why none could begin."""
 
     tick: float
     thread_id: str | None = None
@@ -145,17 +145,17 @@ class Schedule(_Stored):
 
     @property
     def run_request(self) -> RunRequest:
-        """What each of its runs is asked."""
+        """The request of each of its runs."""
         return RunRequest.model_validate(self.request)
 
     @property
     def maker(self) -> Principal | None:
-        """Who made it, and sends its runs."""
+        """The maker of the schedule, who sends its runs."""
         return None if self.principal is None else Principal(**self.principal)
 
     @property
     def next_tick(self) -> float | None:
-        """The first tick that was not dealt with; None for one that is paused, has no more, or whose are not known."""
+        """The first tick that was not handled; None for a paused schedule, an ended one, or one with unknown ticks."""
         if self.paused or self.times.problem is not None:
             return None
         tick, span = self.times.after(self.done), self._span_after(self.done)
@@ -168,7 +168,7 @@ class Schedule(_Stored):
         return min((span for span in self.spans if span[1] > moment), default=None)
 
     def righted(self, now: float) -> Schedule:
-        """Return the schedule without what a clock that was ahead dealt with; the same where that silences no tick.
+        """Return the schedule without ticks that a clock ahead handled; the same if that silences no tick.
 
         A tick that was begun stays so, however early it was.
         """
@@ -186,7 +186,7 @@ class Schedule(_Stored):
         return self if righted is self else righted.model_copy(update={"generation": self.generation + 1})
 
     def ticked(self, now: float) -> Schedule:
-        """Return the schedule with what is due begun or missed; the same where nothing is, or another tick is begun."""
+        """Return the schedule with its due ticks begun or missed; the same if none is due, or another tick is begun."""
         if self.paused or self.begun is not None or self.times.problem is not None:
             return self
         schedule = self.righted(now)
@@ -207,7 +207,7 @@ class Schedule(_Stored):
         return (*self.spans, (tick, tick))[-_KEPT_SPANS:]
 
     def ended(self, last: LastRun) -> Schedule:
-        """Return the schedule with what came of the tick that is begun; the same where that is another."""
+        """Return the schedule with the outcome of the tick that is begun; the same for another tick."""
         return self.model_copy(update={"begun": None, "last": last}) if self.begun == last.tick else self
 
     def resumed(self, now: float) -> Schedule:

@@ -1,4 +1,4 @@
-"""The places of an owner's schedules with an agent: as many as are allowed, whoever makes them at the same moment.
+"""The places of an owner's schedules with an agent: never more than allowed, also with many makers at once.
 
 Theory. To count schedules and to store one are two calls of a store. So whoever makes one takes a place first, in a
 record of the owner's with the agent: a head alone. The schedules are counted after that record was read, and the append
@@ -59,7 +59,7 @@ class SchedulePlaces:
                     return
 
     async def erase(self, schedule: Address) -> None:
-        """Remove the record of the owner who has, or had, such a schedule."""
+        """Remove the record of an owner with such a schedule, now or before."""
         await self._heads.remove(_places(schedule))
 
     async def _wrote(self, places: Address, known: StoredHead | None, taken: Mapping[str, float]) -> bool:

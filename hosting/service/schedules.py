@@ -78,7 +78,7 @@ class Schedules:
     async def create(
         self, agent: str, wanted: NewSchedule, client: ClockClient, caller: Caller
     ) -> tuple[ScheduleName, Schedule, bool]:
-        """Make a schedule, or find the one that the same key made; return whether it was made now.
+        """Create a schedule, or find the one of the same key; return whether it is new.
 
         Raises `TooManySchedulesError`, `InvalidFieldError` for a time that has passed, `IdempotencyKeyReusedError`,
         `BodyTooLargeError`, `EngineUnavailableError` and `LogUnavailableError`: then there is none.
@@ -150,7 +150,7 @@ class Schedules:
         return schedule
 
     async def resume(self, name: ScheduleName, client: ClockClient) -> Schedule:
-        """Have runs begin again, from the next tick on; one that is not paused stays as it is.
+        """Resume a schedule from the next tick on; one that is not paused stays as it is.
 
         Raises as `create` does.
         """
@@ -217,7 +217,7 @@ class Schedules:
         await self._store.scrub()
 
     async def wake(self, clock: ScheduleClock, client: ClockClient) -> float | None:
-        """Do what a clock's schedule has to do now; return when the clock is to wake next, None where it has ended.
+        """Do the due work of a timer's schedule; return the timer's next wake, None if it has ended.
 
         Never raises: a clock that fails would wake nobody any more.
         """
@@ -256,7 +256,7 @@ class Schedules:
         return None if following is None else min(following, now + DAY_SECONDS)
 
     async def _finish(self, name: ScheduleName, tick: float, client: ClockClient, *, waits: bool = False) -> Schedule:
-        """Start the run of a tick that is begun, or find it, and record what came of it; return the schedule.
+        """Start the run of a tick that is begun, or find it, and record the outcome; return the schedule.
 
         A limit of its maker's requests holds for it too: where it `waits`, that is raised, else the tick has no run. It
         has none where the app does not have its agent.
@@ -342,7 +342,7 @@ class Schedules:
         return schedule
 
     async def _renewed(self, name: ScheduleName, schedule: Schedule, client: ClockClient) -> Schedule:
-        """Have a schedule go on by this process's clock, which shows an earlier time than what was dealt with."""
+        """Have a schedule follow this process's clock, which is behind the handled ticks."""
         logger.warning(
             "Schedule %s of agent %s was ahead of the clock. It follows the clock again.", name.id, schedule.agent
         )
@@ -368,7 +368,7 @@ class Schedules:
 
 
 def _looks_again_at(schedule: Schedule, now: float) -> float:
-    """Return when a clock looks again whose agent this process does not have.
+    """Return the next wake of a schedule whose agent this process does not have.
 
     It may be of an older version, while a deployment goes on: another process is to have the tick soon.
     """

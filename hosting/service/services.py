@@ -1,4 +1,4 @@
-"""What an app's surfaces serve: runs, threads and approvals over its stores, made once, whoever calls them."""
+"""The services of an app's surfaces: runs, threads and approvals over its stores, made once for all."""
 
 from __future__ import annotations
 
@@ -233,7 +233,7 @@ class Services:
     def _spending_of(
         self, planned: AgentPlan, runner: AgentRunner, minutes: OwnerMinutes | None
     ) -> Callable[[Run, Used], Spending] | None:
-        """Return what makes the spending of a run's attempt; None where nobody asks what a model call uses."""
+        """Return the maker of a run's spending; None if model calls need no counting."""
         budget, limit, days = planned.budget, planned.limit, None
         if limit is None or limit.tokens_per_minute is None:
             minutes = None
@@ -260,7 +260,7 @@ class Services:
         return partial(Spending, budget=budget, days=days, minutes=minutes, unpriced=set[str]())
 
     def sweeps(self, agents: Callable[[], Iterable[str]]) -> tuple[UploadSweep, InstanceSweep, TombstoneSweep]:
-        """Return the sweeps over what lies next to the log: uploads, and tombstones with what they name."""
+        """Return the sweeps over data next to the log: uploads, and tombstones with their instances."""
         attachments, hub = self.stores.attachments, self.stores.hub
         return (
             UploadSweep(attachments, hub, agents),
@@ -269,11 +269,11 @@ class Services:
         )
 
     def rotation(self, work: str) -> Rotation:
-        """Return whose turn it is in that work for all agents."""
+        """Return the turn order in that work for all agents."""
         return Rotation(self.stores.attachments, self.stores.hub, work)
 
     def promise_sweep(self, agents: Callable[[], Iterable[str]]) -> PromiseSweep:
-        """Return the sweep over runs that were answered before anybody had them."""
+        """Return the sweep over runs that were answered before a claim."""
         return PromiseSweep(self.promised, self.log, agents)
 
     async def drain(self, seconds: float) -> None:

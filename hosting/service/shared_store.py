@@ -1,4 +1,4 @@
-"""Whether all instances of an app keep threads in one store: a mark in each store, and in the task hub who had which.
+"""Whether all instances of an app share one store: a mark in each store, and the task hub's record of its users.
 
 Theory. Instances find one another by the task hub, and threads by their log. Where a setting is forgotten, two
 instances of one hub have two logs: one accepts a run, and the other, to which the hub brings it, cannot see it. So
@@ -34,11 +34,11 @@ FRESH_SECONDS = 90.0
 LOOK_SECONDS = 1.0
 _MOST_STORES = 16
 _WAITS = (0.1, 0.2, 0.4)
-"""In seconds, between two looks for what became of a signal."""
+"""In seconds, between two looks for the outcome of a signal."""
 
 
 class _StoreHead(OwnerHead):
-    """What is appended to a store that has no mark."""
+    """The payload of a store's first mark."""
 
     id: str = ""
 
@@ -52,7 +52,7 @@ class Use(BaseModel):
     at: float
 
     def is_fresh(self, now: float) -> bool:
-        """Return whether it is in use now; one that a clock ahead saw is not."""
+        """Return whether it is in use now; one seen by a clock ahead is not."""
         return -AHEAD_SECONDS <= now - self.at < FRESH_SECONDS
 
 
@@ -65,7 +65,7 @@ class Uses(BaseModel):
 
     @classmethod
     def of(cls, text: str | None) -> Uses:
-        """Return what a state holds; nothing for none and for one that cannot be read."""
+        """Return the content of a state; empty for none and for an unreadable one."""
         try:
             return cls() if text is None else cls.model_validate_json(text)
         except ValidationError:
@@ -91,7 +91,7 @@ class Uses(BaseModel):
 
 
 class SharedStore:
-    """The mark of the store that this process has, and what the hub says of others; for one event loop."""
+    """The mark of this process's store, and the hub's record of others; for one event loop."""
 
     def __init__(self, log: ThreadLog, store: ThreadStore) -> None:
         self._heads = OwnerHeads(("store", "mark"), "app", _StoreHead, log, store)

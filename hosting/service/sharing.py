@@ -1,4 +1,4 @@
-"""Threads that their owner shares with others: given, listed, withdrawn, and found by whoever they were given to.
+"""Threads that their owner shares with others: given, listed, withdrawn, and found by the person with the grant.
 
 Theory. A grant is an event of the thread's log, and stands in its head: it holds from the append on, in every process,
 and goes with the thread. Its id says where that thread is, and opens nothing by itself: who comes with it must be the
@@ -25,7 +25,7 @@ _ID = re.compile(rf"([A-Za-z0-9_!-]{{1,64}})~([a-z0-9]{{16}}|{APP})~([0-9a-f]{{1
 
 @dataclass(frozen=True)
 class SharedThread:
-    """A thread that somebody may use by a grant, and as whom."""
+    """A thread that a person may use by a grant, and as whom."""
 
     address: Address
     access: GrantedAccess
@@ -33,12 +33,12 @@ class SharedThread:
 
 
 def grant_id(address: Address, grant: Grant) -> str:
-    """Return what a grant is called: the thread's agent and owner, the grant's own part, and the thread's id."""
+    """Return the name of a grant: the thread's agent and owner, the grant's own part, and the thread's id."""
     return f"{agent_in_key(address.agent)}~{address.owner}~{grant.id}~{address.thread_id}"
 
 
 def grant_parts(grant: str) -> tuple[Address, str] | None:
-    """Return the thread that a grant names, and the grant's own part; None for what is no grant."""
+    """Return the thread that a grant names, and the grant's own part; None for an invalid name."""
     found = _ID.fullmatch(grant)
     return None if found is None else (Address.of(agent_of_key(found[1]), found[4], found[2]), found[3])
 
@@ -68,7 +68,7 @@ class Sharing:
         return next(grant for grant in decided.head.grants if grant.id == share.id)
 
     async def given(self, address: Address) -> tuple[Grant, ...]:
-        """Return with whom the thread is shared. Raises `UnknownThreadError` and `LogUnavailableError`."""
+        """Return the people with access to the thread. Raises `UnknownThreadError` and `LogUnavailableError`."""
         head = await self._log.head(address)
         if head.position == 0 or head.state == "deleted":
             raise _no_thread(address)

@@ -43,7 +43,7 @@ class Signals:
             return False
 
     async def withdraw(self, address: Address, accepted: Accepted, token: str | None) -> tuple[Decided, bool]:
-        """Withdraw a run whose signal failed, with the claim of that token; return whether the log shows one was taken.
+        """Withdraw a run whose signal failed, with the claim of that token; return whether the log shows one was sent.
 
         Then the run is left to those who have it, or ended it.
         """
@@ -70,7 +70,7 @@ class Signals:
                 raise
 
     async def store(self, address: Address, position: int, client: EntityClient, what: str) -> None:
-        """Have the document made of the log up to that position; `what` is there says whoever reads the signal."""
+        """Have the document made of the log up to that position; `what` names the reason to readers."""
         try:  # any run's signal does that
             await client.signal(*address.entity, "run", {"run_id": what, "logged": True})
         except EngineUnavailableError:
@@ -78,7 +78,7 @@ class Signals:
                 raise
 
     async def _is_stored(self, address: Address, position: int, client: EntityClient) -> bool:
-        """Return whether the document has what the log has up to that position of the thread's present life."""
+        """Return whether the document contains the log up to that position of the thread's present life."""
         text, head = await client.read(*address.entity), await self._log.head(address)
         try:
             mark = None if text is None else host_of(read(text)).log_mark

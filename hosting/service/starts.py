@@ -1,4 +1,4 @@
-"""How many runs of a process start at one time: in waves, so that a burst of starts delays nobody for long."""
+"""Runs of a process start in waves, so that a burst of starts delays none of them for long."""
 
 from __future__ import annotations
 

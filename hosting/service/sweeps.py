@@ -1,4 +1,4 @@
-"""Sweeps: find what nobody touches and that is to go, threads by their age, tombstones, and uploads that are not used.
+"""Sweeps find data to delete that no request touches: expired threads, tombstones, and unused uploads.
 
 The sweep decides nothing. It lists the threads that nobody has used for so long, a page at a time, and signals each;
 the entity checks its own document, clock and runs. So a message at the last second wins, and a sweep may be interrupted
@@ -61,7 +61,7 @@ ENDING_SECONDS = 5.0
 """The same for an entity that should have ended long ago, and is signalled to."""
 
 PURGED_AFTER_SECONDS = 600.0
-"""After this nobody else purges what a deleted thread left."""
+"""After this time only a sweep purges the rest of a deleted thread."""
 
 OVERLAP_SECONDS = UNUSED_SECONDS / 2
 """By so much the spans of two sweeps over uploads overlap; a sweep that comes sooner has nothing to do."""
@@ -71,7 +71,7 @@ _MARK = "until"
 _T = TypeVar("_T")
 
 Signalled = Literal["expire", "trim"]
-"""What threads are signalled to do: to delete themselves if their time is up, or to remove events that are too old."""
+"""The signal to threads: to delete themselves if they have expired, or to remove old events."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ class Sweep:
         self._receipt_seconds = receipt_seconds
 
     async def run(self, client: EntityClient) -> Swept:
-        """Sweep once. Raises `EngineUnavailableError` and `LogUnavailableError`; what was signalled goes on.
+        """Sweep once. Raises `EngineUnavailableError` and `LogUnavailableError`; signalled work continues.
 
         An agent whose list fails keeps no other one from its turn.
         """
@@ -140,7 +140,7 @@ class Sweep:
         return True
 
     async def _purge(self, threads: list[Address], client: EntityClient) -> None:
-        """Purge what the receipts of these threads name; those that were not deleted have none."""
+        """Purge the instances in these threads' receipts; threads that are not deleted have none."""
         for seconds in self._receipt_seconds:
             if not threads:
                 return
@@ -153,7 +153,7 @@ class Sweep:
 
 
 class InstanceSweep:
-    """Purges what receipts of threads that were erased a while ago name, in the app whose task hub is `hub`."""
+    """Purges instances in receipts of threads erased a while ago, in the app whose task hub is `hub`."""
 
     def __init__(
         self,
@@ -192,7 +192,7 @@ class InstanceSweep:
         return Swept(0, is_complete=reached >= len(erased))
 
     async def _address(self, key: str) -> Address | None:
-        """Return whose tombstone that is; None where it was forgotten meanwhile."""
+        """Return the thread of that tombstone; None if it was forgotten."""
         found = await self._attachments.read(StoreKey(self._tombstones, key), [TOMBSTONE])
         return next((Address(*json.loads(text)) for text in found.values()), None)
 
@@ -210,7 +210,7 @@ class InstanceSweep:
 
 
 class UploadSweep:
-    """Signals threads of these agents to erase uploads to which nothing refers, for the app whose hub is `hub`."""
+    """Signals threads of these agents to erase unreferenced uploads, for the app whose hub is `hub`."""
 
     def __init__(
         self,
@@ -226,7 +226,7 @@ class UploadSweep:
         self._clocks = clocks
 
     async def run(self, client: EntityClient) -> Swept:
-        """Sweep once. Raises `EngineUnavailableError` and `AttachmentsUnavailableError`; what was signalled goes on."""
+        """Sweep once. Raises `EngineUnavailableError` and `AttachmentsUnavailableError`; signalled work continues."""
         end = self._clocks.awake() + MOST_SECONDS
         marks = await self._attachments.read(self._store_key, [_MARK])  # none before the first sweep
         until, after = self._clocks.wall() - UNUSED_SECONDS, float(marks.get(_MARK, b"0"))
@@ -250,7 +250,7 @@ class UploadSweep:
         return Swept(signalled, is_complete)
 
     async def _addresses(self, thread_ids: Iterable[str], client: EntityClient) -> dict[str, Address]:
-        """Return whose these are, `<key of the address>/<epoch>` each.
+        """Return the threads of these, `<key of the address>/<epoch>` each.
 
         Where a digest stands for a thread id of another package, the engine knows the thread, and lists all.
         """
@@ -268,7 +268,7 @@ class UploadSweep:
 
 
 class TombstoneSweep:
-    """Forgets what is left of threads that were erased so many days ago, in the app whose task hub is `hub`."""
+    """Forgets the rest of threads that were erased so many days ago, in the app whose task hub is `hub`."""
 
     def __init__(self, log: ThreadLog, attachments: ObjectStore, hub: str, days: float) -> None:
         self._log = log

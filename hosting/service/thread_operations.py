@@ -1,4 +1,4 @@
-"""The operations of a thread's entity: the one writer of its document, which also finishes what others began.
+"""The operations of a thread's entity: the one writer of its document, which also finishes others' runs.
 
 Theory. Every run has signalled its entity, so an operation arrives here even if the process that held the run has died.
 It applies the ends that the document lacks, in their order. Then, until the run that it was sent for has ended, it
@@ -55,7 +55,7 @@ class OutdatedDocumentError(Exception):
 
 @dataclass(frozen=True)
 class OperationOutcome:
-    """What an operation came to: the conversation to be stored, and the run that it was sent for.
+    """The result of an operation: the conversation to store, and the run that it was sent for.
 
     `snapshot` is None where the stored document cannot be read, or is ahead of the log: it stays as it is. `ended` are
     the runs that it brings into the document, or that have no place there; where the document stays, the run that it
@@ -76,7 +76,7 @@ class OperationOutcome:
 
 
 class _Watch:
-    """The time of one operation, by its clock: until when it watches and may work, and what it has seen wait.
+    """The time of one operation, by its clock: how long it watches and may work, and the waits that it has seen.
 
     Claims after position `since` are newer than it.
     """
@@ -97,7 +97,7 @@ class _Watch:
 
     @property
     def is_over(self) -> bool:
-        """Whether the operation is to commit what it has."""
+        """Whether the operation is to commit its result."""
         return self._clock() >= min(self._watches_until, self._works_until)
 
     @property
@@ -108,7 +108,7 @@ class _Watch:
 
 @dataclass(frozen=True)
 class _Seen:
-    """What an operation can do on one head.
+    """The possible next step of an operation on one head.
 
     `is_free`: a claim would change something, the holder being lost if there is an `idle_append`. `has_time`: a run may
     be begun. `is_last`: it commits what it has unless it runs the next one; `is_spent` as in `OperationOutcome`.
@@ -157,7 +157,7 @@ class ThreadOperations:
         queued_seconds: float = 0.0,
         most_seconds: float = math.inf,
     ) -> OperationOutcome:
-        """Have the run ended, by whoever holds it or here; return the conversation with all that has ended.
+        """Have the run ended, by its holder or here; return the conversation with all ended runs.
 
         `queued_seconds` is what the operation before this one saw of the run's waiting. `most_seconds` is how long the
         platform lets this one work: a run that may take longer is not begun. Once this process is to end, it returns as
@@ -206,7 +206,7 @@ class ThreadOperations:
         return decided.head
 
     async def _until_answered(self, address: Address, watch: _Watch, epoch: int) -> OperationOutcome:
-        """Return once a run that has ended was answered, and so its thread is deleted by whoever answered.
+        """Return once an ended run was answered, and its thread is deleted by the process that answered.
 
         Who does not in the time after which a holder is lost may be dead, and the thread is to be deleted all the same.
         """
@@ -221,7 +221,7 @@ class ThreadOperations:
         return OperationOutcome(None, head.epoch, must_forget=True)
 
     def _seen(self, address: Address, watch: _Watch, head: Head) -> _Seen:
-        """Return what the operation can do on this head."""
+        """Return the operation's next step on this head."""
         patience_seconds = 0.0
         if head.claim is not None and not self._log.processes.is_gone(head.claim.process):
             patience_seconds = head.claim.lease_seconds + self._margin_seconds
@@ -240,7 +240,7 @@ class ThreadOperations:
         before: Snapshot | None,
         refusal: UnreadableStateError | None,
     ) -> bool:
-        """Claim the run that is next, and return once it is held here no more, or has ended by the refusal.
+        """Claim the next run, and return once it is no longer held here, or has ended by the refusal.
 
         False if no agent ran: the run was refused, there is no time for it, or somebody else was first.
         """
@@ -277,7 +277,7 @@ class ThreadOperations:
         )
 
     async def find_run(self, address: Address, run_id: str) -> Run | None:
-        """Return a run as the log has it; None for one that the thread does not have any more.
+        """Return a run as the log has it; None if the thread no longer has it.
 
         Raises `LogUnavailableError`.
         """
@@ -285,7 +285,7 @@ class ThreadOperations:
         return found if isinstance(found, Run) else None
 
     async def accept(self, address: Address, accepted: Accepted) -> Outcome:
-        """Accept a run that an operation carries; one that is delivered again finds its run, another is refused.
+        """Accept a run that an operation carries; a repeated delivery finds its run, another request is refused.
 
         An orchestration's call is known by its id alone: made again in a repeated episode, it may hold another time,
         or come from another instance of the same sub-orchestration. Raises `LogUnavailableError`.
@@ -341,7 +341,7 @@ class ThreadOperations:
     async def _refuse(
         self, address: Address, since: int, idle_append: str | None, refusal: UnreadableStateError
     ) -> None:
-        """End the run that is next by the refusal, unless somebody else is at work on it."""
+        """End the next run by the refusal, unless another process has claimed it."""
         terms = self._holders.claim_terms(address.agent, "entity")
         decided = await self._log.execute(
             address, ClaimRun(self._log.clocks.wall(), terms, idle_append=idle_append, since=since)

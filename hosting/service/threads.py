@@ -52,9 +52,9 @@ T = TypeVar("T")
 _POLLS = 3
 _NO_ENDS: Mapping[str, float] = {}
 _COMMIT_SECONDS = 5.0
-"""How long whoever deletes waits after the tombstone for the entity to end, which its commit does."""
+"""The wait of the deleting process, after the tombstone, for the entity's commit."""
 _PATIENCE_SECONDS = 1.0
-"""After this it is signalled for a deletion that somebody else began."""
+"""After this time the entity is signalled for a deletion that another process began."""
 
 
 @dataclass(frozen=True)
@@ -205,7 +205,7 @@ class Threads:
         return _folded(address, await self._log.events(address, head.trimmed))[:limit]
 
     async def messages(self, address: Address, window: Window, client: EntityClient) -> MessagesPage:
-        """Return a window of the conversation. Raises as `view` does, and what the archive raises."""
+        """Return a window of the conversation. Raises as `view` and the archive do."""
 
         async def read_page(view: ThreadView) -> MessagesPage:
             reader = ConversationReader(self._store_key(view), view.conversation, self._stores.archive)
@@ -248,7 +248,7 @@ class Threads:
         await self._signals.reset(address, decided.head.reset_at, client)
 
     async def describe(self, address: Address, metadata: Mapping[str, str], client: EntityClient) -> None:
-        """Give the thread this metadata in place of what it had; one that is not there begins with it.
+        """Replace the metadata of the thread; a new thread begins with it.
 
         Returns once the signal is taken with which the thread's time begins. Raises `ThreadDeletingError`,
         `ThreadDeletedError`, `EngineUnavailableError` and `LogUnavailableError`.
@@ -299,7 +299,7 @@ class Threads:
         return await self._until(is_deleted, seconds - patience)
 
     async def _carry_out(self, address: Address, client: EntityClient) -> None:
-        """Have a deletion come to its end: by the thread's entity, or here where the app has no such entity."""
+        """Finish a deletion: by the thread's entity, or here if the app has no such entity."""
         if self._absent.has(address.agent):
             await self._absent.erase(address, client)
         else:

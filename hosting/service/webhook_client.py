@@ -27,7 +27,7 @@ _THREADS = ThreadPoolExecutor(512, thread_name_prefix="webhook-name")
 """More than there may be tries at one time (`service.places`); each is made when it is needed."""
 
 Lookup = Callable[..., list[Any]]
-"""`socket.getaddrinfo`, or what a test has in its place."""
+"""`socket.getaddrinfo`, or a test's replacement."""
 
 _GLOBAL_V6 = ipaddress.IPv6Network("2000::/3")
 _EMBEDDING_V6 = (ipaddress.IPv6Network("2001::/32"), ipaddress.IPv6Network("2002::/16"))
@@ -39,7 +39,7 @@ _PLATFORM_V4 = ipaddress.IPv4Address("168.63.129.16")
 
 @dataclass(frozen=True)
 class Posted:
-    """What came of it: the receiver's status, or a `problem` in one word where it gave none."""
+    """The result of a try: the receiver's status, or a `problem` in one word without one."""
 
     status: int | None = None
     problem: str | None = None
@@ -100,7 +100,7 @@ async def post(
     *,
     lookup: Lookup = socket.getaddrinfo,
 ) -> Posted:
-    """Send the body and return what came of it; never raises. `url` is one that `WebhookRules` take."""
+    """Send the body and return the result; never raises. `url` is one that `WebhookRules` accept."""
     sending = exchange("POST", url, headers, body, resolve=partial(_outside, hosts, lookup))
     try:
         return Posted(status=(await asyncio.wait_for(sending, seconds)).status)

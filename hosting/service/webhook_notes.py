@@ -29,14 +29,14 @@ JITTER = 0.2
 
 KEPT_SECONDS = WAITING_SECONDS + 2 * SECONDS
 BEHIND_SECONDS = KEPT_SECONDS + 30.0
-"""For so long nobody else begins what a process has put behind, and so late it is due: clocks of machines differ."""
+"""The time for which other processes leave a deferred order alone, and its delay: clocks of machines differ."""
 
 MOST_AT_ONCE = 1000
 MOST_OF_HOST = 100
 """Deliveries that one look finds due, and those at a host of which no receiver is prompt; the next finds the others."""
 
 REMEMBERED_SECONDS = 600.0
-"""For so long a process does not signal again what it has signalled."""
+"""The time in which a process does not signal the same order again."""
 
 _NOTE = "order"
 _BEHIND = "-behind"
@@ -61,7 +61,7 @@ class WebhookNotes:
         await self._attachments.put(StoreKey(self._notes, key), {_NOTE: json.dumps(fields).encode()})
 
     async def erase(self, order: WebhookOrder, before: Delivery | None = None) -> None:
-        """Have an order found no more that was carried out, where `before` it there was that record."""
+        """Remove the note of an order that was carried out, if `before` it there was that record."""
         keys = {order.note} if order.note else set[str]()
         if before is not None and order.tries:
             keys.add(_note_key(order, before.url))
@@ -71,7 +71,7 @@ class WebhookNotes:
             await self._attachments.erase(StoreKey(self._notes, key))
 
     async def due(self) -> list[WebhookOrder]:
-        """Return what is to be tried again by now, and was not returned lately; hosts take turns.
+        """Return the orders due for a try, without those returned lately; hosts take turns.
 
         A note of a clock that was ahead is due: nobody knows since when it is there, and its record counts.
         """
@@ -96,13 +96,13 @@ class WebhookNotes:
         return orders
 
     def unsent(self, orders: Iterable[WebhookOrder]) -> None:
-        """Have these be due again at the next look: they were found, and nobody was signalled to."""
+        """Make these due again at the next look: they were found, but not signalled."""
         notes = {order.note for order in orders}
         self._signalled = {note: at for note, at in self._signalled.items() if note[0] not in notes}
 
 
 async def erase_marks(attachments: ObjectStore, hub: str, address: Address, epoch: int) -> None:
-    """Erase by what the deliveries of one life of a thread are found: their notes, and the names of those not taken.
+    """Erase the notes of one life of a thread, and the names of its undelivered ones.
 
     The records themselves go with the thread's attachments.
     """

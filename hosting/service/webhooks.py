@@ -1,4 +1,4 @@
-"""The webhooks of an app: who is notified of a run's end, of what, and again until they take it.
+"""The webhooks of an app: the receivers of a run's end, their messages, and the tries.
 
 Theory. The entity signals with the commit that applies a run's end, as for callbacks, so the engine holds that it is
 still to be sent, through any crash. The message is made of the thread's log at each try, and is the same bytes each
@@ -53,7 +53,7 @@ GONE = 410
 
 @dataclass(frozen=True)
 class _End:
-    """A run's end, of which messages are made. `owner` is whose thread it is on: for an agent's own receiver alone."""
+    """A run's end as the source of messages. `owner` is the owner of its thread: for an agent's own receiver alone."""
 
     run: Run
     terminal: Terminal
@@ -96,11 +96,11 @@ class Webhooks:
         self._behind = set[asyncio.Task[None]]()
 
     def add(self, planned: AgentPlan) -> None:
-        """Take an agent, or a workflow, whose runs may have webhooks."""
+        """Add an agent, or a workflow, whose runs may have webhooks."""
         self._agents[planned.name.lower()] = planned
 
     def orders(self, address: Address, ended: Iterable[Terminal]) -> list[WebhookOrder]:
-        """Return what is to be sent of these ends."""
+        """Return the messages to send about these ends."""
         planned = self._agents.get(address.agent)
         orders = list[WebhookOrder]()
         for terminal in ended:
@@ -111,7 +111,7 @@ class Webhooks:
         return orders
 
     async def set_receiver(self, address: Address, epoch: int) -> None:
-        """Have every later end of a task's run in that thread delivered to whom the task names by then.
+        """Have every later end of a task's run in that thread delivered to the task's receivers of that time.
 
         Raises `LogUnavailableError`, and `ThreadDeletingError` and `ThreadDeletedError` for a thread that is going.
         """
@@ -175,7 +175,7 @@ class Webhooks:
     async def _deliver_in_a_moment(
         self, order: WebhookOrder, epoch: int, record: Delivery, trying: asyncio.Task[Delivery]
     ) -> None:
-        """Keep what came of a try, now or, where it is not over in a moment, behind the signal."""
+        """Store the result of a try, now or, if it takes longer than a moment, after the signal."""
         try:
             await asyncio.wait((trying,), timeout=self._places.prompt_seconds)
             if not trying.done():
@@ -209,7 +209,7 @@ class Webhooks:
             await self.notes.erase(order, before)
 
     def _begin(self, order: WebhookOrder, place: Place) -> None:
-        """Go on with what waited: whether it is still to be sent, and where to, is read anew."""
+        """Continue with a waiting order: whether and where to send it is read anew."""
 
         async def deliver() -> None:
             try:
@@ -233,7 +233,7 @@ class Webhooks:
         task.add_done_callback(self._behind.discard)
 
     async def _keep(self, order: WebhookOrder, epoch: int, before: Delivery, record: Delivery) -> None:
-        """Keep what came of it, and have it found where it is tried again."""
+        """Store the result, and note it for the next try."""
         if record is not before:
             await self.deliveries.put(order, epoch, record)
             if record.state != "delivered":
@@ -258,13 +258,13 @@ class Webhooks:
         return behind
 
     async def drain(self, seconds: float) -> None:
-        """Begin nothing more that waits, and return once what is being tried is over and kept, or after so long."""
+        """Begin no more waiting orders, and return once current tries are over and stored, or after so long."""
         self._places.forget_waiting()
         if self._behind:
             await asyncio.wait(self._behind, timeout=seconds)
 
     async def again(self, order: WebhookOrder) -> tuple[WebhookOrder, Delivery] | None:
-        """Return the order that has a delivery tried now, whatever came of it, and what did; None for what is none.
+        """Return the order for a try of a delivery now, and the delivery's last result; None for an invalid one.
 
         Raises `LogUnavailableError` and `AttachmentsUnavailableError`.
         """
@@ -308,7 +308,7 @@ class Webhooks:
         return before.model_copy(update={"url": url, "state": state, "tries": tries, "behind_since": None})
 
     def _message(self, end: _End) -> dict[str, Any]:
-        """Return ids, how the run ended, and where more is found by who may read it; no text of the thread.
+        """Return ids, the run's end, and links for authorized readers; no text of the thread.
 
         An agent that the app does not have any more has the name that the request gave it.
         """
@@ -335,7 +335,7 @@ class Webhooks:
         return {"type": event_of(terminal), "timestamp": utc(terminal.at), "data": shown}
 
     async def _owner(self, run: Run, head: Head) -> dict[str, str] | None:
-        """Return whose thread the run is on, None for one of the app's own.
+        """Return the owner of the run's thread, None for one of the app's own.
 
         Where somebody else began the run, by a grant, its owner is who began another one.
         """
@@ -355,7 +355,7 @@ class Webhooks:
 
 
 def event_of(terminal: Terminal) -> str:
-    """Return what has happened, as receivers know it."""
+    """Return the name of the event, as receivers know it."""
     if isinstance(terminal, Completed) and terminal.approvals:
         return "approval.requested"
     return f"run.{terminal.kind}"
