@@ -40,7 +40,7 @@ _STILL_BLOCKED_SECONDS = 2.0
 """After so long, and then each time after twice as long, the log says that the loop still is blocked."""
 _PROCESSOR = "the processor, or for a thread that keeps it"
 _OF_THE_LOOP = ("asyncio.", "selectors", "threading", __name__)
-"""The modules whose code a loop's thread is in while it has no work, or is between two pieces of it."""
+"""The modules whose code a loop's thread runs while it has no work, or is between two pieces of it."""
 
 T = TypeVar("T")
 RUN: ContextVar[str] = ContextVar("agent_run")
@@ -100,11 +100,11 @@ class AgentLoop:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Return what `work` returns or raise what it raises, run on the agent loop; cancelling the wait cancels it."""
+        """Return the result of `work`, run on the agent loop, or raise its error; cancelling the wait cancels it."""
         return await asyncio.wrap_future(self.submit(work))
 
     def result_of(self, work: Coroutine[Any, Any, T]) -> T:
-        """Return what `work` returns or raise what it raises, run on the loop for a thread that waits for it."""
+        """Return the result of `work`, run on the loop for a waiting thread, or raise its exception."""
         return self.submit(work).result()
 
     def submit(self, work: Coroutine[Any, Any, T]) -> Future[T]:
@@ -145,7 +145,7 @@ class AgentLoop:
         return 0 if self._tools is None else sum(run == run_id for run in list(self._tools.runs.values()))
 
     def close(self) -> None:
-        """Close what agents hold open, then stop the loop; what still runs on it is left to redelivery.
+        """Close the agents' open connections, then stop the loop; its remaining work is left to redelivery.
 
         Called from another thread than the loop's, which waits for 6 s at most; a second call waits for the first.
         """
@@ -169,7 +169,7 @@ class AgentLoop:
                 logger.exception("An agent's code tried to end the process. Only its run ends.")
 
     def _watch(self, loop: asyncio.AbstractEventLoop) -> None:
-        """Log what blocks the loop, with the line at which it does, until the loop is closed."""
+        """Log the line of code that blocks the loop, until the loop is closed."""
         while loop is self._loop:
             answered = threading.Event()
             began = time.monotonic()
@@ -214,7 +214,7 @@ class AgentLoop:
 
 
 def _frame_of(thread: threading.Thread) -> FrameType | None:
-    """Return what the thread does at this moment, None once it has ended.
+    """Return the thread's current frame, None once it has ended.
 
     `sys._current_frames` holds the interpreter's lock on its threads. A garbage collection in there may close a socket
     and wait for the global lock, while a thread that ends has that one and waits for the other: the process would stand

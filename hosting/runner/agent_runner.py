@@ -69,7 +69,7 @@ CONTEXT_TOKENS = 100_000
 
 @dataclass(frozen=True)
 class AgentAnswer:
-    """The agent answered. `session` is what its context providers want to keep, as plain JSON values.
+    """The agent answered. `session` is the state of its context providers, as plain JSON values.
 
     `added` are the messages that the run added to its own history; none where nothing was kept there. `requests` are
     what a workflow waits for; None of an agent, whose response has its own.
@@ -93,7 +93,7 @@ AttemptOutcome = AgentAnswer | AgentFailure
 
 @dataclass(frozen=True)
 class Attempt:
-    """What one attempt needs: the request, its messages, and the thread before them.
+    """The input of one attempt: the request, its messages, and the thread before them.
 
     `session_id` is the framework's id of the thread. `refusals` is what the model gets about tool calls that a person
     refused, by the framework's id of the call. Without `steps` nothing is recorded. The agent runs as a stream where
@@ -145,7 +145,7 @@ class AgentRunner:
         self._fallback = FormatFallback(name)
 
     def check_answer(self, requested: Run, decision: Decision) -> None:
-        """Raise `InvalidInputError` for an answer that the agent, or what asked in a workflow, does not take."""
+        """Raise `InvalidInputError` for an answer that the agent, or the executor that asked, does not accept."""
         middleware = getattr(self._agent, "middleware", None) or ()
         if decision.always is not None and not any(isinstance(item, ToolApprovalMiddleware) for item in middleware):
             raise InvalidInputError(
@@ -157,11 +157,11 @@ class AgentRunner:
         return [self._agent]
 
     async def clear(self, address: Address, epoch: int) -> None:
-        """Have context providers erase what they keep of that life of a thread; raises as `clear_session` does."""
+        """Have context providers erase their data of that life of a thread; raises as `clear_session` does."""
         await self._loop.run(clear_session([self._agent], thread_key(address, epoch)))
 
     def uncounted(self) -> dict[str, list[str]]:
-        """Return by each tool whose code may ask a model that nobody sees it ask, the names by which it does."""
+        """Return the tools whose code may call a model uncounted, with the names that it uses for that."""
         within = [inner for agent in self.agents() for inner in agents_within(agent)]
         return {name: uncounted_in([code]) for one in within for name, code in tools_with_code(one)}
 
@@ -171,7 +171,7 @@ class AgentRunner:
         return self.journaled is not None and isinstance(self.journaled.client, ChatMiddlewareLayer)
 
     async def run(self, attempt: Attempt, limit_seconds: float, used_seconds: float = 0.0) -> AttemptOutcome:
-        """Return what the agent made of the request, within what is left of the run's limit.
+        """Return the agent's outcome for the request, within the rest of the run's limit.
 
         Raises when the wait itself is cancelled (the host stops), and what ends an attempt without ending its run:
         `StaleTokenError`, and `LogUnavailableError` or `NewerVersionError` when a step could not be recorded.
@@ -228,7 +228,7 @@ class AgentRunner:
         return AgentFailure(error)
 
     async def _opened_answer(self, attempt: Attempt) -> AttemptOutcome:
-        """Return what the agent answers, once it and the servers of its tools are open."""
+        """Return the agent's answer, once it and the servers of its tools are open."""
         try:
             async with self._loop.lifespans.use(self._opened):
                 return await self._answer(attempt)
@@ -294,7 +294,7 @@ class AgentRunner:
         return with_value(response, await asyncio.to_thread(structured_value, wanted, text))
 
     def _run_options(self, attempt: Attempt, history: SessionHistory | None) -> dict[str, Any]:
-        """Return what `Agent.run` takes besides: options, and middleware around model and tool calls.
+        """Return the other arguments of `Agent.run`: options, and middleware around model and tool calls.
 
         Only the framework's `Agent` takes middleware.
         """
@@ -325,7 +325,7 @@ class AgentRunner:
 
 
 def _ends_with_calls(response: AgentResponse[Any]) -> bool:
-    """Return whether somebody else goes on: a person who is asked, or a caller who has the tool that was called."""
+    """Return whether the run waits for a person's answer, or for a caller with the called tool."""
     last = response.messages[-1].contents if response.messages else ()
     return bool(approval_requests(response)) or any(content.type == "function_call" for content in last)
 

@@ -1,4 +1,4 @@
-"""Response callbacks: what agents say and how runs end, passed to code of the app's author (notifications.md).
+"""Response callbacks: agents' updates and runs' ends, passed to code of the app's author (notifications.md).
 
 The names are those of `agent-framework-azurefunctions`; `on_agent_failure` and `run_id` are ours.
 
@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 _THREADS = 32
 MOST_WAITING = 1000
-"""Updates of one run that wait for its listener."""
+"""The most updates of one run that wait for its listener."""
 
 Callback = Callable[..., Any]
 
@@ -78,7 +78,7 @@ class AgentResponseCallbackProtocol(Protocol):
     """An object for `callback`. Each method may be left out, but not all; each may be synchronous."""
 
     async def on_streaming_response_update(self, update: AgentResponseUpdate, context: AgentCallbackContext) -> None:
-        """Take what the agent writes, as it writes it. At best effort: a run that is made again says it again."""
+        """Receives the agent's updates as they come. At best effort: a repeated attempt repeats them."""
 
     async def on_agent_response(self, response: AgentResponse[Any], context: AgentCallbackContext) -> None:
         """Take the answer of a run, at least once."""
@@ -196,7 +196,7 @@ class Listener:
             self._calling = self._calls.loop.submit(self._call_all())
 
     def finish(self) -> None:
-        """Pass on what waits, within the time that one call may take: the attempt has ended. Returns at once."""
+        """Pass on the waiting updates, within the time of one call: the attempt has ended. Returns at once."""
         if self._ending is None:
             self._ending = self._calls.loop.submit(self._end())
 
@@ -221,7 +221,7 @@ class Listener:
                 self.is_over = True
 
     def _next(self) -> AgentResponseUpdate | None:
-        """Return the next update; with None this pass has ended, and whoever adds one more begins another."""
+        """Return the next update; with None this pass has ended, and the next update begins another."""
         with self._changing:
             if self._waiting and not self.is_over:
                 return self._waiting.popleft()
@@ -239,7 +239,7 @@ class Listeners:
         self._by_run: dict[str, Listener] = {}
 
     def add(self, agent: str, callback: object) -> None:
-        """Register an agent's callback; raises `ConfigurationError` for what is none."""
+        """Register an agent's callback; raises `ConfigurationError` for an invalid one."""
         self._methods[agent.lower()] = callback_methods(callback)
 
     def of(self, agent: str) -> CallbackMethods | None:

@@ -1,4 +1,4 @@
-"""Tool calls that are not made: what the model gets for them, and what ends the run instead."""
+"""Tool calls that are not made: their results for the model, and the ends of runs instead."""
 
 from __future__ import annotations
 

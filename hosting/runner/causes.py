@@ -12,11 +12,11 @@ from urllib.request import getproxies, proxy_bypass
 
 LONGEST_CAUSE = 500
 _OF_CONNECTION = re.compile("Connect|Closed|BrokenResource|Transport|Unauthori|Authenticat")
-"""In the names that clients of all kinds give to what they raise when their connection or its credentials are gone."""
+"""Parts of the names of clients' exceptions for a lost connection or invalid credentials."""
 
 
 def chain_of(error: BaseException) -> list[BaseException]:
-    """Return the error and what led to it, the cause of all last.
+    """Return the error and its causes, the first cause last.
 
     Each is there once: an error that is raised again, from one that was raised from it, closes a circle.
     """
@@ -34,7 +34,7 @@ def is_of_connection(error: BaseException) -> bool:
 
 
 def named_cause(error: BaseException) -> str:
-    """Return what was raised, in one line that ends as a sentence; foreign code may fail at that too."""
+    """Return the exception in one line that ends as a sentence; foreign code may fail at that too."""
     with suppress(Exception):
         return cause_sentence(type(error).__name__, str(error))
     return f"{type(error).__name__}."

@@ -40,7 +40,7 @@ _NO_SESSION = (-32600, -32001)
 
 
 class UnreachableError(ConnectionError):
-    """What an agent needs is not there. Its text is ours, and callers may read it."""
+    """A client or server of an agent cannot be reached. The text is ours, and callers may read it."""
 
 
 class BrokenConnectionError(ConnectionError):
@@ -70,7 +70,7 @@ class ServerConnection(AbstractAsyncContextManager[Any]):
         await self._leave(self._closing.set)
 
     async def end(self) -> None:
-        """Let go of a server that does not answer: whoever waits for it learns that the connection is over."""
+        """Close the connection to a server that does not answer: all waits for it end."""
         await self._leave()
 
     async def _leave(self, *ways: Callable[[], object]) -> None:
@@ -107,7 +107,7 @@ class ServerConnection(AbstractAsyncContextManager[Any]):
 
 
 class _Followed:
-    """What comes from a server. Its only reader leaves it when the connection is over, whatever ended that."""
+    """Messages from a server. Their only reader leaves when the connection is over."""
 
     def __init__(self, stream: Any, connection: ServerConnection) -> None:
         self._stream = stream
@@ -176,7 +176,7 @@ class ToolServer:
             await self._connection.end()
 
     async def call(self, make: Callable[[], Awaitable[None]], *, is_idempotent: bool) -> None:
-        """Call a tool of the server, and once more if that is right; raises what the call raised."""
+        """Call a tool of the server, and once more if that is safe; raises the call's exception."""
         connection = self._connection
         try:
             await self._counted(make)
@@ -258,14 +258,14 @@ class ToolServer:
 
 
 def _begin(work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
-    """Begin work in no run's context, for a connection outlives the run that finds it broken; perhaps nobody waits."""
+    """Begin work outside of any run's context, because a connection outlives the run that finds it broken."""
     task: asyncio.Task[None] = contextvars.Context().run(asyncio.get_running_loop().create_task, work)
     task.add_done_callback(lambda done: done.cancelled() or done.exception())
     return task
 
 
 def tool_server(server: McpServer) -> ToolServer:
-    """Return what keeps the connection to a server; from the first call on it does."""
+    """Return the keeper of the connection to a server, which it is from the first call on."""
     if not isinstance(server.get_mcp_client, ToolServer):
         server.get_mcp_client = ToolServer(server)  # type: ignore[method-assign,assignment]
     return server.get_mcp_client  # type: ignore[return-value]
@@ -274,7 +274,7 @@ def tool_server(server: McpServer) -> ToolServer:
 async def connected(
     server: McpServer | None, make: Callable[[], Awaitable[None]], *, is_idempotent: bool
 ) -> Callable[[], Awaitable[None]]:
-    """Connect to a tool's server where that is needed, and return what makes the call.
+    """Connect to a tool's server if needed, and return the function that makes the call.
 
     Of a server that cannot be reached that raises why. Of a tool without a server it is `make` itself.
     """
@@ -306,7 +306,7 @@ def _innermost(error: BaseException) -> BaseException:
 
 
 def _refusal(error: Exception) -> BaseException | None:
-    """Return what the protocol's client raised, if a call failed by that and not by what the tool answered.
+    """Return the protocol client's exception, if a call failed by that and not by the tool's answer.
 
     Its package is not among our requirements.
     """

@@ -46,7 +46,7 @@ class BatchPace:
 
     @property
     def pause(self) -> float:
-        """How long one of them waits now, in seconds."""
+        """The wait of one of them now, in seconds."""
         return max(self.seconds, (self.writing - 1) / MOST_BATCHES_A_SECOND)
 
 
@@ -59,7 +59,7 @@ class AnswerText:
         self._is_new = True
 
     def next(self, update: AgentResponseUpdate) -> str:
-        """Return what the update adds; "" for one without text.
+        """Return the text of the update; "" for one without text.
 
         Another id, author or role begins a message, as it does where the framework joins updates.
         """
@@ -102,7 +102,7 @@ class DeltaWriter:
             self._loop.call_soon_threadsafe(self._write, text, is_known)
 
     async def close(self, answer: str | None) -> tuple[Delta, ...]:
-        """Return what is to be appended with the run's end: what the log lacks of the answer, from its offset on.
+        """Return the delta to append with the run's end: the rest of the answer that the log lacks, from its offset on.
 
         The answer differs from what was streamed where an agent's own middleware changed it; None for no answer.
         """
@@ -160,7 +160,7 @@ class DeltaWriter:
             self._held.stop.request()
 
     def _take(self) -> tuple[Delta, ...]:
-        """Return the delta that the log does not have; whoever takes it appends it."""
+        """Return the delta that the log does not have; the caller appends it."""
         offset, self._logged = self._logged, len(self._text)
         return (self._delta(offset, self._text[offset:]),) if offset < self._logged else ()
 

@@ -1,4 +1,4 @@
-"""Why each model call ended: what its provider says, and `broken_off` where a provider that always says it did not.
+"""Why each model call ended: the provider's reason, and `broken_off` if a provider that always gives one did not.
 
 Theory. A stream that ends early raises nothing if its connection was closed in order: by a proxy, a gateway, a server
 that is stopped. What came until then would look like a whole answer. OpenAI's two APIs and Anthropic's end each stream
@@ -60,7 +60,7 @@ class FinishReasons(ChatMiddleware):
 def _to_its_end(
     stream: ResponseStream[ChatResponseUpdate, ChatResponse[Any]],
 ) -> ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
-    """Return the stream, with one update more where it was broken off."""
+    """Return the stream, with another update if it was broken off."""
     reason: FinishReason | None = None
 
     async def updates() -> AsyncIterator[ChatResponseUpdate]:
@@ -90,7 +90,7 @@ def _to_its_end(
 
 
 def reason_of_no_answer(messages: Sequence[Message]) -> FinishReason | None:
-    """Return why one of these messages is there in place of an answer; None where none is."""
+    """Return why one of these messages stands in place of an answer; None if none does."""
     if any(map(is_surrender, messages)):
         return FinishReason(TOOL_LIMIT)
     is_refused = any(is_refusal(content) for message in messages for content in message.contents)
@@ -98,7 +98,7 @@ def reason_of_no_answer(messages: Sequence[Message]) -> FinishReason | None:
 
 
 def _check_calls(answer: ChatResponse[Any]) -> None:
-    """Raise for a call whose arguments were cut: the framework would make it without any, if its tool needs none.
+    """Raise for a call with cut arguments: the framework would make it without any, if its tool needs none.
 
     The framework's client for Anthropic does the same.
     """
@@ -124,7 +124,7 @@ def _word(update: ChatResponseUpdate) -> FinishReason | None:
 
 
 def _hidden_reason(raw: Any) -> FinishReason | None:
-    """Return what a provider says of its answer that the framework's clients leave out, or call a whole one.
+    """Return a provider's reason that the framework's clients leave out, or report as a complete answer.
 
     Anthropic pauses a long turn, which is no end. OpenAI's Responses have more statuses than the framework has words.
     """

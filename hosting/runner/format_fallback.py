@@ -1,4 +1,4 @@
-"""Answers in a format from a model server that takes no schema as one (`json_schema`).
+"""Answers in a format from a model server that accepts no schemas (`json_schema`).
 
 Such a server refuses the request, so no model was called for it. The same request is sent once more, with the schema in
 its instructions and, where an object is wanted, as `json_object`. llama.cpp's server for Python takes the schema beside
@@ -34,13 +34,13 @@ _BROKEN, _OF_LLAMA_CPP = 500, ("llama_cpp", "validation error")
 """So llama.cpp's server for Python answers a body that it finds wrong before any model sees it."""
 _FIELD = "response_format"
 _NAMED = ("json_schema", "json_object", f"{_FIELD} type")
-"""What a server that knows no such type says of it, beside the field: the type that it got, or those that it knows."""
+"""Words of a server's refusal besides the field: the type that it got, or the types that it knows."""
 _BAD_SCHEMA = "invalid schema"
 _MOST_CAUSES = 10
 
 
 class FormatFallback:
-    """What is known of one agent's model server: whether it refuses schemas. Only a cache, of this process.
+    """One agent's model server: whether it refuses schemas. Only a cache, of this process.
 
     `takes_schema_beside`: it takes one as a member of `json_object`.
     """
@@ -138,7 +138,7 @@ class SchemaInInstructions(ChatMiddleware):
 
 
 def own_format_fallback(agent: Agent[Any]) -> list[ChatMiddleware]:
-    """Return what lets an agent fall back whose format is its own alone: the tool of another, or one in a workflow."""
+    """Return the fallback of an agent with its own format: the tool of another, or one in a workflow."""
     wanted = agents_own_format(agent)
     if wanted is None or wanted.json_schema is None or not isinstance(agent.client, ChatMiddlewareLayer):
         return []

@@ -1,4 +1,4 @@
-"""What we use of agent-framework that it does not promise, in one place.
+"""The parts of agent-framework that we use without its promise, in one place.
 
 Its functions keep an agent or an MCP server that is a tool in their closures, a history that is kept with each model
 call has a middleware of its own, and a tool's arguments are refused by an error like any other. When a version moves
@@ -61,11 +61,11 @@ McpServer = MCPStdioTool | MCPStreamableHTTPTool | MCPWebsocketTool
 
 _MODULES = "agent_framework."
 _TYPES = frozenset({"types:GenericAlias"})
-"""What a checkpoint has besides values: the type of the answer that an executor asks for, such as `list[Message]`."""
+"""A checkpoint's content besides values: the type of an executor's requested answer, such as `list[Message]`."""
 _IS_TOOL, _REMOTE_NAME = "_mcp_is_tool", "_mcp_remote_name"
 """By which the framework knows a tool of an MCP server again."""
 CLEARING_SECONDS = 30.0
-"""For so long a context provider may erase what it keeps of a session; it is called again after that."""
+"""The time in which a context provider may erase its data of a session; it is called again after that."""
 
 
 def agent_of_tool(tool: Any) -> Agent[Any] | None:
@@ -104,7 +104,7 @@ def agents_of_executor(executor: Executor) -> list[Agent[Any]]:
 
 
 def uncounted_in(functions: Iterable[Any], counted: Sequence[object] = ()) -> list[str]:
-    """Return the names by which code reaches a model that nobody sees it ask: a client, or what makes an agent of one.
+    """Return the names by which code reaches a model uncounted: a client, or a factory of agents.
 
     Agents that are `counted` are seen. What the code gets elsewhere, as from a function of a library, is not found.
     """
@@ -118,7 +118,7 @@ def uncounted_in(functions: Iterable[Any], counted: Sequence[object] = ()) -> li
 
 
 def uncounted_by_executor(executor: Executor) -> list[str]:
-    """Return the names by which the code of an executor reaches a model that nobody sees it ask."""
+    """Return the names by which the code of an executor reaches a model uncounted."""
     return uncounted_in(_code_of(executor), [agent for agent in agents_of_executor(executor) if keeps_journal(agent)])
 
 
@@ -137,7 +137,7 @@ def _code_of(executor: Executor) -> list[Any]:
 
 
 def _named_in(functions: Iterable[Any]) -> Iterator[Any]:
-    """Iterate over what the code of functions names: globals, what they close over, and the same of functions there."""
+    """Iterate over the values that functions use: globals, closures, and those of functions in them."""
     waiting, seen = list(functions), set[CodeType]()
     for given in waiting:  # grows meanwhile
         function = inspect.unwrap(given) if callable(given) else None
@@ -175,12 +175,12 @@ def modules_of_executor(executor: Executor) -> set[str]:
 
 
 def asked_types(executor: Executor) -> list[Any]:
-    """Return the types of what an executor may ask a person, and of the answers."""
+    """Return the types of an executor's questions to a person, and of the answers."""
     return [one for pair in getattr(executor, "_response_handlers", ()) for one in pair]
 
 
 def pass_requests_on(workflow: Workflow) -> None:
-    """Have what a workflow within this one asks go to a person, where no executor beside it takes such requests."""
+    """Send the questions of an inner workflow to a person, if no executor beside it takes such requests."""
     beside = list(workflow.executors.values())
     is_taken = any(SubWorkflowRequestMessage in executor.input_types for executor in beside)
     for executor in beside:
@@ -226,7 +226,7 @@ def executors_within(workflow: Workflow) -> Iterator[Executor]:
 
 
 def name_sessions(workflow: Workflow, id_of: Callable[[str], str]) -> None:
-    """Give each agent executor a session of its own with the id of `id_of(executor.id)`, and what its author put in.
+    """Give each agent executor its own session with the id of `id_of(executor.id)`, and its author's state.
 
     The framework gives them new ids with each graph. Whatever was kept under one by an attempt would be found by none.
     """
@@ -300,7 +300,7 @@ def refuses_arguments(error: Exception) -> bool:
 
 
 def _held_by(tool: Any) -> Iterator[object]:
-    """Iterate over what the framework holds in the closure of the tool's function.
+    """Iterate over the framework's values in the closure of the tool's function.
 
     Functions of others may hold agents and servers for purposes of their own, so only the framework's are searched.
     """
@@ -311,7 +311,7 @@ def _held_by(tool: Any) -> Iterator[object]:
 
 
 def opens_more_than_servers(agent: Any) -> bool:
-    """Return whether an agent, once entered, holds more than the servers of its tools, as far as one can see."""
+    """Return whether an agent, once entered, holds more than the servers of its tools, as far as visible."""
     is_plain = isinstance(agent, Agent) and type(agent).__aenter__ is Agent.__aenter__
     return not is_plain or isinstance(agent.client, AbstractAsyncContextManager)
 
@@ -329,7 +329,7 @@ def relist_tools(server: McpServer) -> None:
 
 
 async def clear_session(agents: Iterable[Any], session_id: str) -> None:
-    """Have the providers of these agents, and of those that are their tools, erase what they keep of a session.
+    """Have the providers of these agents, and of those that are their tools, erase their data of a session.
 
     The framework has no word for that. Its history providers that keep messages elsewhere have `clear(session_id)`, and
     so may any other; `FileMemoryProvider` keeps files in a folder of that name. Call it on the agents' loop, as often

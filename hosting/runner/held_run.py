@@ -1,4 +1,4 @@
-"""One run that this process holds: what it appends while the agent runs, and what earlier attempts recorded.
+"""One run that this process holds: its appends while the agent runs, and the records of earlier attempts.
 
 Theory. Every append is made under the holder's token. So a holder that was taken over appends nothing, and must do
 nothing more. Each append renews the lease. The agent runs on another event loop than the log, so its appends cross
@@ -58,15 +58,15 @@ RENEWED_SHARE = 0.25
 """Of a lease: when nothing was appended for so long it is renewed, so that a slow store costs no run."""
 
 LEASE_MARGIN_SECONDS = 5.0
-"""What a watcher waits beyond a lease, because its clock and the holder's do not run at one speed."""
+"""A watcher's wait beyond a lease, because its clock and the holder's do not run at one speed."""
 
 
 class StaleTokenError(Exception):
-    """A newer attempt holds this run: what this one did is dropped, and its delivery is given back to the host."""
+    """A newer attempt holds this run: the work of this one is dropped, and its delivery is given back to the host."""
 
 
 class DrainingError(StaleTokenError):
-    """The process is to end, and the run is handed on: what was recorded is replayed elsewhere."""
+    """The process is to end, and the run is handed on: another process replays its records."""
 
 
 class HeldRun:
@@ -136,7 +136,7 @@ class HeldRun:
         self._replay()
 
     def _replay(self) -> None:
-        """Replay what is recorded until now; what follows is recorded."""
+        """Replay the records so far; later steps are recorded."""
         self._superstep: Superstep | None = None
         self.streamed = str
         steps = self.run.steps
@@ -150,7 +150,7 @@ class HeldRun:
         return under_way(self.run, self._superstep)
 
     def note(self, superstep: Superstep) -> None:
-        """Have it known what the executors of a workflow are at; from the agent's loop. Nothing of it is stored."""
+        """Publish the progress of a workflow's executors; from the agent's loop. It is not stored."""
         self._loop.call_soon_threadsafe(self._note, superstep)
 
     def _note(self, superstep: Superstep) -> None:
@@ -159,7 +159,7 @@ class HeldRun:
 
     @property
     def has_lease(self) -> bool:
-        """Whether nobody may have taken the run over yet: otherwise no model or tool call is begun.
+        """Whether no other process can hold the run yet: otherwise no model or tool call begins.
 
         It is never longer than what a watcher grants.
         """
@@ -195,7 +195,7 @@ class HeldRun:
         return out_of_budget(self.run_id, at, error, text_so_far(run))
 
     def unanswered(self, terminal: Terminal, error: HostingError) -> Terminal:
-        """Return the end of this run whose own was refused; of one that was interrupted, with its answer's text."""
+        """Return the end of this run instead of a refused one; of an interrupted run, with its answer's text."""
         if isinstance(error, RunSupersededError):
             answer = terminal.response if isinstance(terminal, Completed) else None
             words = response_text(answer) if isinstance(answer, ResponseEntry) else ""
@@ -205,11 +205,11 @@ class HeldRun:
         return instead_of(terminal, ended, usage_of_steps(self.run.steps, self.run.unrecorded, terminal).stored())
 
     def release(self) -> ReleaseRun:
-        """Return what gives the run up, whose signal was taken."""
+        """Return the command that gives the run up, whose signal was sent."""
         return ReleaseRun(self.clocks.wall(), self.token, signalled=True, unrecorded=self._unrecorded())
 
     def _unrecorded(self) -> dict[str, int]:
-        """Return what model calls used that no event of the run has; empty where nobody counts them."""
+        """Return the usage of model calls that no event of the run has; empty if it is not counted."""
         return self.counted().beyond(self.run.recorded)
 
     async def append(self, *steps: Step) -> None:
@@ -221,7 +221,7 @@ class HeldRun:
         await self.on_loop(self.append_on_loop(*steps))
 
     async def on_loop(self, work: Coroutine[Any, Any, T]) -> T:
-        """Return what the work comes to on the log's loop; from the agent's."""
+        """Return the result of the work on the log's loop; from the agent's."""
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
 
     async def append_on_loop(self, *steps: Step) -> None:
@@ -246,7 +246,7 @@ class HeldRun:
             raise DrainingError(f"Run {self.run_id} is handed to another process after this step.")
 
     async def run_before(self) -> Run | None:
-        """Return the run that ended with what this one decides; None if its events are gone. From the agent's loop."""
+        """Return the ended run whose approvals this one decides; None if its events are gone. From the agent's loop."""
         return await self.on_loop(self._read_before())
 
     async def _read_before(self) -> Run | None:
@@ -289,12 +289,12 @@ class HeldRun:
 
 
 def unstorable_step(run_id: str) -> UnstorableAnswerError:
-    """Return why a run ends whose step cannot be written; raised from the cause, which is logged with it."""
+    """Return the end of a run with an unwritable step; raised from the cause, which is logged with it."""
     return UnstorableAnswerError(f"A step of the run cannot be stored. The log has the cause under run {run_id}.")
 
 
 async def read_run(log: ThreadLog, address: Address, run_id: str, head: Head | None = None) -> Run | DeletedRow | None:
-    """Return the run as the log has it; None for one that the thread never had, or whose events were removed by age.
+    """Return the run as the log has it; None for an unknown one, or one whose events were removed by age.
 
     `head` is the thread's, where the caller has just read it. Raises `LogUnavailableError` and `NewerVersionError`.
     """

@@ -114,7 +114,7 @@ class SessionHistory:
         state[_MESSAGES] = _compacted(messages, state.pop(_COMPACTION, None))
 
     def leave_out(self, messages: Sequence[Message]) -> None:
-        """Take these messages of the thread out, for what is left of the run."""
+        """Take these messages of the thread out, for the rest of the run."""
         state, left_out = self._state(), {position_of(message) for message in messages}
         state[_MESSAGES] = [
             message

@@ -1,4 +1,4 @@
-"""Where a person answers what an executor asks: for executors that write to somebody, by mail or in a chat.
+"""The URLs where a person answers an executor's question: for executors that send mail or chat messages.
 
 The class has the names of the one in agent-framework-azurefunctions. It is exported from `hosting.app`.
 """
@@ -24,7 +24,7 @@ _LOOPBACK = ("localhost", "127.", "[::1]")
 
 @dataclass(frozen=True)
 class WorkflowHitlContext:
-    """The run that an executor is in: `instance_id` is its thread, and `run_id` the run whose requests are answered.
+    """The run of an executor: `instance_id` is its thread, and `run_id` the run whose requests are answered.
 
     Two owners may each have an instance of one id; `owner` is whose it is, "app" in an app without owners, and
     `thread_key` that of no other. Get it by `from_context`, in a handler of an executor.
@@ -50,7 +50,7 @@ class WorkflowHitlContext:
 
     @staticmethod
     async def pending_request_id(ctx: Any) -> str | None:
-        """Return the id of what was asked last, or None. Call it right after `ctx.request_info`."""
+        """Return the id of the last question, or None. Call it right after `ctx.request_info`."""
         return await asked_last(ctx)
 
     @property
@@ -77,7 +77,7 @@ class WorkflowHitlContext:
         return f"{self._url('respond')}/{approval_id(self.run_id, request_id)}"
 
     def build_status_url(self) -> str:
-        """Return the URL that says how the workflow stands and what it asks. Raises `RuntimeError` as above."""
+        """Return the URL of the workflow's status and questions. Raises `RuntimeError` as above."""
         return self._url("status")
 
     def _url(self, verb: str) -> str:

@@ -128,7 +128,7 @@ class HostedAgent:
                 return unanswered(held.run_id, held.clocks.wall(), RunCancelledError("The run was cancelled."))
 
     def _attempt(self, held: HeldRun, conversation: Conversation, on_delta: OnDelta) -> Attempt:
-        """Return what the next attempt needs. Steps are recorded where the agent's can be and the request has any."""
+        """Return the next attempt's input. Steps are recorded if the agent's can be and the request has any."""
         accepted, agent, steps = held.run.accepted, self._runner.journaled, None
         request = accepted.request
         spending = None if self._spending is None else self._spending(held.run, held.used_before.used)
@@ -215,7 +215,7 @@ class HostedAgent:
 
 
 ENDING_SECONDS = STOPPING_SECONDS + PATIENCE_SECONDS
-"""What a run needs after its limit: the agent's clean-up, and a log that is away while its end is appended."""
+"""The time of a run after its limit: the agent's clean-up, and a log that is away while its end is appended."""
 
 MARGIN_SECONDS = ENDING_SECONDS + PATIENCE_SECONDS
 """Between a run's limit and the function's: its end, and a log that is away before its agent starts."""
@@ -235,11 +235,11 @@ class TimeLimit:
 
     @property
     def working_seconds(self) -> float:
-        """For how long an entity may work before what it still holds has to be ended."""
+        """The time in which an entity may work before its held runs must end."""
         return math.inf if self.function_seconds is None else self.function_seconds - ENDING_SECONDS
 
     def of(self, agent: str, own_seconds: float | None) -> float:
-        """Return the limit of one agent's runs; raises `ConfigurationError` for one that is none or does not fit."""
+        """Return the limit of one agent's runs; raises `ConfigurationError` for one that is invalid or does not fit."""
         seconds = self.default_seconds if own_seconds is None else own_seconds
         name = "AGENT_RUN_TIMEOUT_SECONDS" if own_seconds is None else f"run_timeout_seconds of agent {agent!r}"
         if not 0 < seconds <= 86_400:

@@ -1,4 +1,4 @@
-"""What agents hold open: opened once in a process, before the first run that needs it, and left when the process ends.
+"""The agents' open connections: opened once in a process, before the first run, and closed at the process's end.
 
 An agent that is an asynchronous context manager (agent-framework's are: theirs opens the client and the MCP tools) is
 entered by a task of its own, which also leaves it, because much of what is behind it wants to be left by the task that
@@ -149,7 +149,7 @@ class Lifespans:
 
     @contextmanager
     def leaving(self, agents: Iterable[Any]) -> Iterator[None]:
-        """Have what these agents open in the block left behind it, which nobody waits for."""
+        """Have the agents' connections of this block closed after it, without waiting."""
         try:
             yield
         finally:
@@ -159,7 +159,7 @@ class Lifespans:
                 task.add_done_callback(self._leaving.discard)
 
     async def close(self) -> None:
-        """Leave every agent; what takes longer than 5 s is left as it is, because the process is about to end."""
+        """Leave every agent; one that takes longer than 5 s is left as it is, because the process is about to end."""
         leaving = [asyncio.wait((task,), timeout=CLOSE_SECONDS) for task in self._leaving]
         await asyncio.gather(*(lifespan.leave() for lifespan in list(self.held.values())), *leaving)
 

@@ -1,4 +1,4 @@
-"""What each owner has used of an agent's model in a day, counted at one place for all processes.
+"""Each owner's usage of an agent's model in a day, counted at one place for all processes.
 
 Theory. What a model's answer used is added to the owner's head (`hosting.runner.owner_heads`) before the answer itself
 is recorded. So a call counts that was made, also where its process dies before anybody has the answer, and one that is
@@ -29,7 +29,7 @@ _KEPT_DAYS = 8
 
 
 class _Days(OwnerHead):
-    """What was used in each of these `days`, by names such as 2026-01-31; the one that was counted last comes last."""
+    """The usage in each of these `days`, by names such as 2026-01-31; the one that was counted last comes last."""
 
     days: Mapping[str, Used] = Field(default_factory=dict)
 
@@ -45,13 +45,13 @@ class OwnerDays:
         self._clocks = log.clocks
 
     async def used(self, owner: str) -> tuple[str, Used]:
-        """Return when the next day begins (RFC 3339, UTC), and what the owner used in this one, in all processes."""
+        """Return when the next day begins (RFC 3339, UTC), and the owner's usage in this one, in all processes."""
         known, today = await self._heads.read(owner), self._today()
         next_day = datetime.fromisoformat(f"{today}T00:00:00+00:00") + timedelta(days=1)
         return next_day.strftime("%Y-%m-%dT%H:%M:%SZ"), known.days.get(today, UNUSED)
 
     async def add(self, owner: str, used: Used) -> None:
-        """Count what one call used, once."""
+        """Count the usage of one call, once."""
         counted = new_id()
 
         def more(known: _Days) -> _Days | None:

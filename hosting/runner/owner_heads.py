@@ -27,7 +27,7 @@ _OVERHEAD_BYTES = 512
 
 
 class OwnerHead(BaseModel):
-    """A head, with the ids of what was `counted` last. A new one is what an owner has of whom nothing is stored.
+    """A head, with the newest `counted` ids. An owner without a stored head has a new one.
 
     What a newer version added to it stays.
     """
@@ -37,7 +37,7 @@ class OwnerHead(BaseModel):
     counted: tuple[str, ...] = ()
 
     def counting(self, counted: str) -> tuple[str, ...]:
-        """Return the ids with one more."""
+        """Return the ids with another one."""
         return (*self.counted, counted)[-_NEWEST:]
 
 
@@ -71,7 +71,7 @@ class OwnerHeads(Generic[HeadT]):
         return self._decoded(await self._read(owner))
 
     async def change(self, owner: str, changed: Callable[[HeadT], HeadT | None]) -> HeadT:
-        """Append what `changed` makes of the head until it makes nothing of it, and return that head.
+        """Append the result of `changed` for the head until it changes nothing, and return that head.
 
         The first head that it is given is the one that this process knows, which may be older than the store's.
         """

@@ -73,7 +73,7 @@ class OwnerMinutes:
         return self._standings(await self._heads.change(owner, more))
 
     async def add(self, owner: str, tokens: int) -> None:
-        """Count once what one call used. Raises `LogUnavailableError`."""
+        """Count the usage of one call once. Raises `LogUnavailableError`."""
         counted = new_id()
 
         def more(known: _Minute) -> _Minute | None:
@@ -87,7 +87,7 @@ class OwnerMinutes:
         return known.model_copy(update={"seconds": sent, "tokens": used, "counted": known.counting(counted)})
 
     def _check(self, known: _Minute) -> None:
-        """Raise `LimitExceededError` where no request is taken: for what takes longer, if there is none of both."""
+        """Raise `LimitExceededError` if no request is accepted: for the longer wait, if both limits are reached."""
         now = self._clocks.wall()
         sent, used = _within(known.seconds, now), _within(known.tokens, now)
         refusals = []

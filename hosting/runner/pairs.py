@@ -1,4 +1,4 @@
-"""Calls and results as pairs: what a provider wants of each list of messages, whatever a stored conversation has.
+"""Calls and results in pairs, as providers require of each list of messages, whatever a conversation has.
 
 A provider refuses a call without its result right behind it, a result without its call, an id that is empty or there
 twice, and a message without contents. A conversation has such where an agent only declares a tool, where a person never
@@ -18,7 +18,7 @@ _MISSING = "This call has no result: it was not made, or its outcome was not rec
 
 
 class WholeCalls(ChatMiddleware):
-    """Makes whole what a model is sent, unless the provider keeps the conversation and is sent only what is new."""
+    """Completes the messages for a model, unless the provider keeps the conversation and gets only new ones."""
 
     async def process(self, context: ChatContext, call_next: Callable[[], Awaitable[None]]) -> None:
         """Change the messages where they are not whole."""

@@ -1,4 +1,4 @@
-"""What a process remembers of threads: the newest of each kind, within so many bytes.
+"""A process's memory of threads: the newest of each kind, within so many bytes.
 
 Theory. Each of these is a cache: the log and the stored documents are what is true, and whoever reads here compares
 with them. What is kept is counted in bytes of memory and not in pieces, because a caller decides how large a piece is.
@@ -15,7 +15,7 @@ _Value = TypeVar("_Value")
 
 
 class Recent(Generic[_Key, _Value]):
-    """Values by key, for one event loop; those used longest ago go where all together take over `most_bytes`."""
+    """Values by key, for one event loop; the least recently used go if all together take over `most_bytes`."""
 
     def __init__(self, most_bytes: int) -> None:
         self._most_bytes = most_bytes
@@ -31,7 +31,7 @@ class Recent(Generic[_Key, _Value]):
         return held[0]
 
     def keep(self, key: _Key, value: _Value, size_bytes: int) -> None:
-        """Remember the value, which takes so many bytes, instead of the one before; one that is too large is not."""
+        """Remember the value, of so many bytes, instead of the one before; one that is too large is not kept."""
         self.forget(key)
         self._held[key] = (value, size_bytes)
         self._held_bytes += size_bytes

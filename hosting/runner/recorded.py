@@ -1,4 +1,4 @@
-"""The recorded form of a step: what a model or a tool answered as JSON values, what replays it, and digests.
+"""The recorded form of a step: a model's or a tool's answer as JSON values, its replay, and digests.
 
 A later attempt must find the same digests, so they cover only what the model is shown: not the ids that the framework
 makes anew for each attempt, and not what it keeps next to a content for the host.
@@ -23,7 +23,7 @@ class ReplayedToolError(Exception):
 
 
 def plain(recorded: ChatResponse[Any] | Content) -> dict[str, Any]:
-    """Return the framework's own form as JSON values, so that what is recorded is what is read again."""
+    """Return the framework's own form as JSON values, so that records and replays agree."""
     values = json.loads(json.dumps(recorded.to_dict(exclude_none=True), default=str))
     return cast(dict[str, Any], portable_value(values))
 
@@ -68,7 +68,7 @@ def digest_of_message(message: Message) -> str:
 
 
 def digest_of_arguments(arguments: Any) -> str:
-    """Return the digest of what a tool is called with."""
+    """Return the digest of a tool call's arguments."""
     return digest(dict(arguments) if isinstance(arguments, Mapping) else arguments)
 
 

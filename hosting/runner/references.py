@@ -1,4 +1,4 @@
-"""Events that are too large for the log: what stands there in place of one, and under which names they lie elsewhere.
+"""Events that are too large for the log: their references in it, and the names of their attachments.
 
 They lie in the store of attachments, in the epoch of their append (`thread_log.epoch_store_key`), each under the
 SHA-256 of its bytes.
@@ -17,7 +17,7 @@ MOST_INLINE_BYTES = 64 * 1024
 
 
 class Reference(BaseModel):
-    """What stands in the log for an event that lies in the store of attachments."""
+    """A reference in the log to an event in the store of attachments."""
 
     elsewhere: str
     epoch: int

@@ -19,7 +19,7 @@ _TOKENS_AROUND_MESSAGE = 50
 _TOKENS_OF_PICTURE = 1_500
 """Of a large one: providers count a picture by its size in pixels, up to about so many."""
 _BYTES_OF_TOKEN_OF_FILE = 20
-"""Of a document or a sound, whose bytes are no text: a page of PDF of 40 kB counts as two thousand."""
+"""For a document or a sound, whose bytes are no text: a page of PDF of 40 kB counts as two thousand."""
 
 
 def leaves_out(agent: object) -> bool:
@@ -74,7 +74,7 @@ class RoomForCalls(ChatMiddleware):
     keeps_newest: bool
 
     async def process(self, context: ChatContext, call_next: Callable[[], Awaitable[None]]) -> None:
-        """Shorten what is sent, and what an agent that loads its history for each call loads."""
+        """Shorten the messages to send, also those of an agent that loads its history for each call."""
         excluded = without_room(context.messages, (), self.tokens, keeps_newest=self.keeps_newest)
         if excluded:
             self.history.leave_out(excluded)

@@ -1,4 +1,4 @@
-"""What a tool call left in the session of its run, so that a later attempt has it without making the call again.
+"""A tool call's changes of its run's session, so that a later attempt has them without another call.
 
 Tools of context providers keep what they do in the session: a list of todos, a mode, which skills were loaded. A later
 attempt gets the recorded result of such a call, and the call does nothing again; so the result has the change, too.
@@ -17,7 +17,7 @@ from hosting.runner.history import has_messages
 
 
 class SessionChanges:
-    """The state in one session, but for that of its history: as it was, and what changed since."""
+    """The state in one session, without that of its history: as it was, and the changes since."""
 
     def __init__(self, session: AgentSession | None) -> None:
         self._session = session
@@ -29,7 +29,7 @@ class SessionChanges:
         return {source: json.loads(text) for source, text in changed.items()} or None
 
     def _texts(self) -> dict[str, str]:
-        """Return the state of each provider as JSON text. Raises `UnstorableAnswerError` for what is no JSON."""
+        """Return the state of each provider as JSON text. Raises `UnstorableAnswerError` for other values."""
         state = {} if self._session is None else self._session.state
         kept = AgentSession(session_id="")
         kept.state = {source: value for source, value in state.items() if value and not has_messages(value)}

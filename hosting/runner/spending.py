@@ -1,4 +1,4 @@
-"""What one attempt of a run spends of its agent's budget and limit: asked before each model call, and counted after it.
+"""The spending of an attempt against its agent's budget and limit: checked before each model call, counted after it.
 
 Theory. The budget of a run begins with what the run's recorded calls used, and that of a thread with what its ended
 runs did, as the thread's head has it. A call of this attempt counts as soon as it is answered, recorded or not: those
@@ -35,7 +35,7 @@ _CHARACTERS = 4
 
 
 class Spending:
-    """What the run has `used`, with all its attempts; `model` answered last, by its own name.
+    """The usage of the run so far, with all its attempts; `model` answered last, by its own name.
 
     Made on the loop of the log, and called from the agent's.
     """
@@ -72,7 +72,7 @@ class Spending:
 
     @property
     def has_budget(self) -> bool:
-        """Whether model calls may be refused by what those before them used."""
+        """Whether earlier usage may have later model calls refused."""
         return self._budget is not None
 
     async def check(self, context: ChatContext) -> None:
@@ -101,7 +101,7 @@ class Spending:
         self._budget.check(used, renews_at)
 
     async def count_cut_short(self) -> None:
-        """Count what was received of answers that did not come whole: the attempt has ended, and no more will come.
+        """Count the received parts of incomplete answers: the attempt has ended, and no more will come.
 
         A model that has not counted it by then never does, so that is estimated. Called on the loop of the log.
         """
@@ -130,7 +130,7 @@ class Spending:
             await self._minutes.add(self._caller, used.tokens)
 
     async def count(self, context: ChatContext, answer: ChatResponse[Any]) -> int:
-        """Count one answer, and return what it cost, in trillionths of a unit of money.
+        """Count one answer, and return its cost, in trillionths of a unit of money.
 
         The price is that of the model which answered, else of the one that was asked: models answer under the names of
         their versions. Raises `UnpricedModelError` where neither has one, once the tokens are counted, and
@@ -154,11 +154,11 @@ class Spending:
         return cost
 
     def counts(self) -> TokenTotals:
-        """Return what all model calls of the run used, recorded or not."""
+        """Return the usage of all model calls of the run, recorded or not."""
         return self._counts
 
     def counted_in(self, ended: Terminal) -> Terminal:
-        """Return the end of the run with what it cost; one without an answer has the calls that no record has."""
+        """Return the end of the run with its cost; without an answer it gets the calls without a record."""
         if self.used.cost:
             ended = ended.model_copy(update={"cost": self.used.cost, "model": self.model})
         if isinstance(ended, Completed) or not (usage := self._counts.stored()):
@@ -178,7 +178,7 @@ class Spending:
 
 @dataclass(eq=False)
 class CallUnderWay:
-    """A call whose answer is streamed: what was received of it, and which model says that it is."""
+    """A call with a streamed answer: the received parts, and the model's own name."""
 
     context: ChatContext
     has_begun: bool = False
@@ -198,7 +198,7 @@ class CallUnderWay:
         return update
 
     def usage(self) -> tuple[dict[str, int], int]:
-        """Return the counts of what was received, and how many of the tokens are estimated: four characters are one."""
+        """Return the counts of the received parts, and how many are estimates: four characters are one token."""
         names = ("input_token_count", "output_token_count")
         read = sum(_characters_of(content) for message in self.context.messages for content in message.contents)
         read += len(str((self.context.options or {}).get("instructions") or ""))

@@ -88,7 +88,7 @@ class AttemptEndedError(MiddlewareFailure):
 
 @dataclass(eq=False)
 class StepRecorder:
-    """Appends the steps of one attempt, of whichever agent. `cause` is why the attempt was ended, once it was.
+    """Appends the steps of one attempt, of any agent. `cause` is why the attempt was ended, once it was.
 
     `reports_unknown_outcomes`: the model reads that a tool call was cut short; otherwise the run fails by it. `pending`
     are steps that are appended with the next one. `spending` is there with a budget, when every answer of a model is a
@@ -105,7 +105,7 @@ class StepRecorder:
 
     @property
     def has_budget(self) -> bool:
-        """Whether model calls may be refused by what those before them used."""
+        """Whether earlier usage may have later model calls refused."""
         return self.spending is not None and self.spending.has_budget
 
     async def start(self, call: ToolStarted | ToolResult) -> None:
@@ -150,21 +150,21 @@ class StepRecorder:
             raise self.ended(cause) from cause
 
     def put_session_back(self, session: AgentSession | None, result: ToolResult) -> None:
-        """Give the session what the recorded call changed, unless one that ended after it was replayed before."""
+        """Give the session the recorded call's changes, unless one that ended after it was replayed before."""
         number = list(self.held.results).index(result.key) if result.session else -1
         if result.session and number > self._replayed_session:
             self._replayed_session = number
             put_back(session, result.session)
 
     async def spending_says(self, answer: Awaitable[T]) -> T:
-        """Return what `spending` answers; end the attempt where it refuses, or cannot count."""
+        """Return the result of `spending`; end the attempt if it refuses, or cannot count."""
         try:
             return await answer
         except HostingError as error:
             raise self.ended(error) from error
 
     def ended(self, cause: Exception) -> AttemptEndedError:
-        """Return what takes the attempt out of the framework's loop: for this cause, or for the one before it."""
+        """Return the exception that ends the framework's loop for this attempt: for this cause, or the one before."""
         self.cause = self.cause or cause
         return AttemptEndedError("The attempt is over.")
 
@@ -237,13 +237,13 @@ WITHIN: ContextVar[AgentSteps | ExecutorSteps | None] = ContextVar("agent_steps"
 
 
 def middleware(agent: Agent[Any], steps: AgentSteps | None = None) -> list[ChatMiddleware | FunctionMiddleware]:
-    """Return the agent's middleware for one attempt, or, without its steps, for whenever it is the tool of another."""
+    """Return the agent's middleware for one attempt, or, without its steps, for its calls as another's tool."""
     is_recorded = isinstance(agent.client, ChatMiddlewareLayer)
     return [*([_ModelCalls(agent, steps), FinishReasons()] if is_recorded else []), _ToolCalls(agent, steps)]
 
 
 def attach_steps(agent: Agent[Any]) -> None:
-    """Give an agent its middleware for good, once: it records nothing but what is made within other steps."""
+    """Give an agent its middleware for good, once: it records only calls within other steps."""
     if not any(isinstance(one, _ToolCalls) for one in agent.middleware or ()):
         agent.middleware = [*(agent.middleware or ()), *middleware(agent), *own_format_fallback(agent)]
 

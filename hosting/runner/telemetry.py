@@ -51,7 +51,7 @@ _COST = _METER.create_counter(_PAID, "1", "Cost of runs, by the prices of their 
 _W3C = TraceContextTextMapPropagator()
 _HEADER = "traceparent"
 _LEAST_WAIT_SECONDS, _SEEN_SECONDS = 1.0, 60.0
-"""From when on a run counts as one that waits, and for how long what was seen of it is observed."""
+"""The age at which a run counts as waiting, and the time for which it is observed."""
 
 
 class QueuedRuns:
@@ -70,7 +70,7 @@ class QueuedRuns:
         self._all.add(self)
 
     def see(self, address: Address, head: Head) -> None:
-        """Note what of the thread waits, by the head as the store has it now."""
+        """Note the thread's waiting run, by the head as the store has it now."""
         self.seen.pop(address, None)
         if not head.queued:
             return
@@ -158,7 +158,7 @@ def log_end(agent: str, address: Address, terminal: Terminal, run: Run | None) -
 
 
 def carried_traceparent(sent: str | None) -> str | None:
-    """Return the trace context that a run is to carry: of the span that serves its request, else what its caller sent.
+    """Return the trace context for a run: of the span that serves its request, else the caller's.
 
     The serving span is the platform's, or an instrumentation's, and stands below the caller's; one of another trace
     than the caller's is passed over. What is no `traceparent` is ignored, as W3C wants.
@@ -209,7 +209,7 @@ def run_span(run: Run) -> Iterator[Span]:
 
 
 def record_outcome(span: Span, terminal: Terminal) -> None:
-    """Put on an attempt's span how its run ends, and what it has cost in all its attempts."""
+    """Put the end and the cost of a run, in all its attempts, on an attempt's span."""
     span.set_attribute(_OUTCOME, terminal.kind)
     if terminal.cost:
         span.set_attribute(_PAID, float(cost_text(terminal.cost)))

@@ -52,14 +52,14 @@ logger = logging.getLogger(__name__)
 PATIENCE_SECONDS = 10.0
 FIRST_PAUSE_SECONDS = 0.05
 FRESH_SECONDS = 3600.0
-"""How long ago what an append refers to may have been put."""
+"""The greatest age of attachments that an append refers to."""
 MOST_READS = 3
-"""So often a read is tried: one failure is no outage, and nobody lets a run go for it."""
+"""The tries of a read: one failure is no outage, and no run is released for it."""
 CACHED_BYTES = 16 * 1024 * 1024
 _PARSED_BYTES = 7
-"""What a remembered head takes in memory for each byte of its text, next to the text itself."""
+"""The memory of a remembered head for each byte of its text, next to the text itself."""
 _TAIL_BYTES = 16 * 1024
-"""Of the events that are remembered of one thread: those of a turn whose texts are not large."""
+"""The bytes of one thread's remembered events: a turn whose texts are not large."""
 _EMPTY_BYTES = 400  # of the text of a head without runs, which stands for a thread that has none
 
 T = TypeVar("T")
@@ -69,7 +69,7 @@ Refresh = Callable[[Head], Awaitable[Command]]
 
 @dataclass(frozen=True)
 class Decided:
-    """What came of a command, and the head after it, which the store had at that moment.
+    """The outcome of a command, and the head after it, which the store had at that moment.
 
     `began_at` is when it was given, by `Clocks.awake`: what was appended may count since then, however late the store
     answers.
@@ -179,7 +179,7 @@ class ThreadLog:
     async def _decide_on_read_head(
         self, address: Address, command: Command, refresh: Refresh | None
     ) -> tuple[_CachedHead, Command, Outcome]:
-        """Return what is decided on a head that was read, that head, and the command with the rows that it has.
+        """Return the decision on a freshly read head, that head, and the command with its rows.
 
         An append is proved by the store. Anything else counts only if the head still stood after the rows were read.
         """
@@ -210,7 +210,7 @@ class ThreadLog:
         return [(Address.of(agent, thread_id, owner), head.decode(one.payload)) for thread_id, one in found]
 
     async def agents(self) -> list[str]:
-        """Return the agents of which anything is stored, whoever the app has now; see `ThreadStore.agents`."""
+        """Return the agents with stored data, also those that the app lacks now; see `ThreadStore.agents`."""
         return await self.retried("read", "", self._store.agents)
 
     async def events(
@@ -255,7 +255,7 @@ class ThreadLog:
         return None if found is None else rows.decode(kind, found.payload, head)
 
     async def erase(self, address: Address, through: int) -> None:
-        """Remove the thread's events through that position, and what its rows of them say.
+        """Remove the thread's events through that position, and their rows' payloads.
 
         What stands elsewhere is erased with the thread's attachments (`epoch_store_key`). Raises `LogUnavailableError`.
         """
@@ -361,7 +361,7 @@ class ThreadLog:
             raise LogUnavailableError() from error
 
     async def retried(self, verb: Verb, agent: str, call: Callable[[], Awaitable[T | Unknown]]) -> T:
-        """Return what the store says, and call it again where it fails, within the patience of this log.
+        """Return the store's answer, with repeated calls if it fails, within the patience of this log.
 
         Every try is counted as the agent's. A read fails for good with its last try. An append has as many tries as
         there is time for, and one more where this process slept through that time: the store may have carried it out.
@@ -396,5 +396,5 @@ def store_key(hub: str, address: Address) -> StoreKey:
 
 
 def epoch_store_key(hub: str, address: Address, epoch: int) -> StoreKey:
-    """Return where the archive and the attachments of one epoch of a thread lie: under the hub's name and the epoch."""
+    """Return the place of a thread's archive and attachments in one epoch: under the hub's name and the epoch."""
     return StoreKey(f"{hub}.log", f"{address.key}/{epoch}")

@@ -1,4 +1,4 @@
-"""Turns within a process: of those who change one thing of a store, and of those who read much of it.
+"""Turns within a process: to change one thing of a store, and to read much of it.
 
 Theory. What each of a crowd may do, the crowd may not do at once. Of those who change one thing each would cost the
 others a call of the store, for it is compared. What a large read holds is a thread, its log, or everything of an
@@ -18,7 +18,7 @@ from hosting.names import APP, Address
 
 
 class _Line:
-    """Those who wait for their turn, and how often one of them has found the store away."""
+    """The callers that wait for their turn, and how often one of them has found the store away."""
 
     def __init__(self) -> None:
         self.lock = asyncio.Lock()
@@ -26,7 +26,7 @@ class _Line:
 
 
 class Turns:
-    """The turns of one event loop; other processes know nothing of them."""
+    """The turns of one event loop; other processes do not know them."""
 
     def __init__(self) -> None:
         self._lines: WeakValueDictionary[Address, _Line] = WeakValueDictionary()

@@ -1,4 +1,4 @@
-"""The answer of a workflow: what its executors yielded, one after the other, as one response of an agent.
+"""The answer of a workflow: its executors' yielded values, one after the other, as one response of an agent.
 
 Theory. Executors of one superstep work side by side, and each yields when it can. Their words would be mixed, so one
 executor speaks at a time: the first that yielded something. What the others yield waits until that one has completed.
@@ -54,7 +54,7 @@ class WorkflowAnswer:
             self._pass_on()
 
     def response(self) -> AgentResponse[Any]:
-        """Return the answer so far. Its value is the only one that was yielded, or the list of all.
+        """Return the answer so far. Its value is the only yielded one, or the list of all.
 
         A part of it that is no whole one makes the answer none, whatever came after it.
         """
@@ -68,7 +68,7 @@ class WorkflowAnswer:
         return with_value(response, self.values[0] if len(self.values) == 1 else self.values)
 
     def _pass_on(self) -> None:
-        """Let the next executor speak once the one that spoke has completed."""
+        """Let the next executor send text once the current one has completed."""
         while self._speaker in self._completed:
             self._completed.discard(self._speaker)
             self._speaker = next(iter(self._waiting), None)
@@ -76,14 +76,14 @@ class WorkflowAnswer:
                 self._say(update)
 
     def restore(self, updates: Sequence[AgentResponseUpdate], values: Sequence[Any]) -> None:
-        """Take what was yielded before the checkpoint from which a later attempt begins."""
+        """Take the values yielded before the checkpoint from which a later attempt begins."""
         self.updates += updates
         self.values += values
         self.has_values = any(not isinstance(value, str) for value in values)
         self.taken = (len(self.updates), len(self.values))
 
     def take(self) -> tuple[list[AgentResponseUpdate], list[Any]]:
-        """Return what was yielded since the last time; who waited speaks first, for a superstep has ended."""
+        """Return the values yielded since the last time; a waiting executor comes first, as a superstep has ended."""
         self._flush()
         before, self.taken = self.taken, (len(self.updates), len(self.values))
         return self.updates[before[0] :], self.values[before[1] :]
@@ -100,7 +100,7 @@ class WorkflowAnswer:
         self.on_update(update)
 
     def _updates(self, executor: str, data: Any) -> list[AgentResponseUpdate]:
-        """Return what an executor yielded as updates of its own; a model's are copied, for the executor keeps them."""
+        """Return an executor's yielded value as updates; a model's are copied, because the executor keeps them."""
         if isinstance(data, AgentResponseUpdate):
             update = self._update(executor, list(data.contents), data.role, data.author_name, data.message_id)
             update.finish_reason = data.finish_reason
@@ -151,7 +151,7 @@ class WorkflowAnswer:
 
 
 def plain_value(data: Any, levels: int = 4) -> Any:
-    """Return what an executor yielded or asks as a JSON value; what has no such form is its text.
+    """Return an executor's yielded value or question as a JSON value; other values as their text.
 
     Messages are their texts and contents the framework's own form, also as members of a dataclass, down to so many
     levels.

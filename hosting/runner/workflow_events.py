@@ -1,4 +1,4 @@
-"""What the executors of a workflow did in a superstep: a fold of the framework's events, kept with its checkpoint.
+"""The executors' work in a superstep: a fold of the framework's events, kept with its checkpoint.
 
 An executor that is called several times in one superstep is there once for each call; calls at the same moment end in
 the order in which they began, for the framework's events do not say which of them has ended. Executors of a workflow

@@ -1,4 +1,4 @@
-"""What the executors of a workflow ask a person (`request_info`), and the answers as the framework takes them.
+"""The executors' questions to a person (`request_info`), and the answers as the framework takes them.
 
 Theory. A workflow that asks comes to rest, and its newest checkpoint has what it waits for. So its run ends with those
 requests, as an agent's ends with tool calls to approve, and the run that brings the answers begins with that
@@ -36,18 +36,18 @@ def _user(text: str) -> Message:
 
 
 _OF_TEXT: Mapping[Any, _Make] = {Content: Content.from_text, Message: _user, list[Message]: lambda text: [_user(text)]}
-"""What a text becomes where one of the framework's own types is asked for."""
+"""The type of a text answer to a request for one of the framework's own types."""
 
 _MEMBERS: Mapping[Any, tuple[Any, _Make]] = {
     Content: (str, Content.from_text),
     Message: (str, _user),
     list[Message]: (list[str], lambda texts: [_user(text) for text in texts]),
 }
-"""What a member of such a type is in an answer, and what is made of it."""
+"""The form of such a type's member in an answer, and its reader."""
 
 
 def pending_requests(run_id: str, requests: Requests) -> tuple[PendingApproval, ...]:
-    """Return what a run ends with; raises `RunFailedError` for an answer that no request can bring."""
+    """Return the questions that a run ends with; raises `RunFailedError` for an answer that a request cannot carry."""
     return tuple(_pending(approval_id(run_id, request_id), event) for request_id, event in requests.items())
 
 
@@ -78,7 +78,7 @@ def _schema(event: WorkflowEvent[Any]) -> dict[str, Any]:
 
 
 def _read_as(asked: Any) -> tuple[TypeAdapter[Any], _Make]:
-    """Return what reads an answer of that type, and what makes the answer of what was read.
+    """Return the reader of an answer of that type, and the maker of the answer's value.
 
     A dataclass may have messages among its members, as the review of a plan has: they are given as texts.
     """
@@ -108,7 +108,7 @@ def _default(member: Field[Any]) -> Any:
 
 
 def responses(run_id: str, requests: Requests, decisions: Sequence[Decision]) -> dict[str, Any]:
-    """Return the answers to what run `run_id` asked, by the framework's ids.
+    """Return the answers to the questions of run `run_id`, by the framework's ids.
 
     Raises `InvalidInputError`, and `RunCancelledError` where somebody gave a question up.
     """
@@ -120,7 +120,7 @@ def responses(run_id: str, requests: Requests, decisions: Sequence[Decision]) ->
 
 
 def check_response(run_id: str, requests: Requests, decision: Decision) -> None:
-    """Raise `InvalidInputError` for an answer to what run `run_id` asked that is none of the type it asked for."""
+    """Raise `InvalidInputError` for an answer to a question of run `run_id` with another type."""
     for request_id, event in requests.items():
         if approval_id(run_id, request_id) == decision.id and not _is_approval(event):
             _response(event, decision)

@@ -101,7 +101,7 @@ class WorkflowRunner(AgentRunner):
         return [inner for agent in self._agents_of(workflow) for inner in agents_within(agent)]
 
     async def clear(self, address: Address, epoch: int) -> None:
-        """Have the context providers of all executors' agents erase what they keep; raises as `clear_session` does."""
+        """Have the context providers of all executors' agents erase their data; raises as `clear_session` does."""
         for executor in executors_within(self._workflow.build()):
             agents, session_id = agents_of_executor(executor), thread_key(address, epoch, executor.id)
             await self._loop.run(clear_session(agents, session_id))
@@ -159,7 +159,7 @@ class WorkflowRunner(AgentRunner):
         return AgentAnswer(answer.response(), None, requests=requests)
 
     def _given(self, attempt: Attempt) -> Any:
-        """Return what the start executor is given: the conversation, the text, or the value whose JSON text it is."""
+        """Return the start executor's input: the conversation, the text, or the value in its JSON text."""
         request, takes = attempt.request, self._workflow.input
         refuse_options(request)
         takes.check(request.message, is_json=request.is_json, has_contents=bool(request.contents))
@@ -213,7 +213,7 @@ class RunCheckpoints:
         return {"checkpoint_id": self._restored.checkpoint_id, "responses": given}
 
     def _read(self, run: Run, kept: Checkpointed) -> tuple[WorkflowCheckpoint, list[AgentResponseUpdate]]:
-        """Return a run's newest checkpoint, and what was yielded until then; raises as `restore` does."""
+        """Return a run's newest checkpoint, and the values yielded until then; raises as `restore` does."""
         found = _restored(self._hosted, run, kept, self._allowed)
         try:
             return found, [AgentResponseUpdate.from_dict(dict(one)) for one in run.yielded]
@@ -235,7 +235,7 @@ class RunCheckpoints:
             )
 
     async def save(self, checkpoint: WorkflowCheckpoint) -> str:
-        """Append the checkpoint; the one before the first superstep is left out, for the request has what is in it."""
+        """Append the checkpoint; the first superstep needs none, because the request has its state."""
         if checkpoint.iteration_count == 0:
             return checkpoint.checkpoint_id
         held = self._recorder.held
@@ -263,7 +263,7 @@ class RunCheckpoints:
         return checkpoint.checkpoint_id
 
     async def load(self, checkpoint_id: str) -> WorkflowCheckpoint:
-        """Return the one that is restored."""
+        """Return the restored checkpoint."""
         assert self._restored is not None
         return self._restored
 
@@ -276,7 +276,7 @@ class RunCheckpoints:
         return False
 
     async def get_latest(self, *, workflow_name: str) -> WorkflowCheckpoint | None:
-        """Return the one that is restored."""
+        """Return the restored checkpoint."""
         return self._restored
 
     async def list_checkpoint_ids(self, *, workflow_name: str) -> list[str]:
@@ -353,7 +353,7 @@ def _is_plain(value: Any) -> bool:
 
 
 def refuse_options(request: RunRequest) -> None:
-    """Raise `InvalidInputError` for what only an agent does with a request."""
+    """Raise `InvalidInputError` for options that only agents take."""
     if request.response_format is not None or not request.enable_tool_calls:
         raise InvalidInputError(
             "A workflow takes neither response_format nor enable_tool_calls: its executors decide. Leave them out."
