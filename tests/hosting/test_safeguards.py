@@ -22,8 +22,8 @@ OPEN_MCP = {"mcp": {"system": {"webhookAuthorizationLevel": "Anonymous"}}}
 REFUSES_OLDER = {"durableTask": {"storageProvider": {"useInstanceTableEtag": True}}}
 PROVIDER = "AzureFunctionsJobHost__extensions__durableTask__storageProvider"
 ANONYMOUS = (
-    "is Anonymous: anybody who finds the app may use its agents and read their threads. Ask for keys, or set "
-    "AGENT_ANONYMOUS to 'allow' if this is meant."
+    "is Anonymous: anyone who finds the app may use its agents and read their threads. Ask for keys, or set "
+    "AGENT_ANONYMOUS to 'allow' if you want this."
 )
 
 

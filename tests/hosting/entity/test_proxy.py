@@ -112,7 +112,7 @@ def test_ids_come_from_the_orchestration_in_the_order_of_the_calls() -> None:
     ("given", "says"),
     [
         ({"session": DurableAgentSession("critic", "t")}, "The session belongs to agent 'critic' and cannot be used"),
-        ({"session": AgentSession()}, "session is a AgentSession. Give one of this agent's create_session()"),
+        ({"session": AgentSession()}, "session is a AgentSession. Use a session from this agent's create_session()"),
         ({"response_format": int}, "response_format is <class 'int'>. Give a pydantic model class"),
         ({"response_format": Callback}, "response_format cannot be sent as JSON"),
         ({"response_format": {"default": object()}}, "response_format cannot be sent as JSON"),
@@ -120,7 +120,7 @@ def test_ids_come_from_the_orchestration_in_the_order_of_the_calls() -> None:
         ({"response_format": {"type": "nothing"}}, "The schema in 'response_format'"),
         ({"response_format": City, "options": {"response_format": int}}, "response_format stands in options too"),
         ({"retry": 3}, "retry is a int. Give a hosting.request.run_request.Retry."),
-        ({"busy": "interrupt"}, "busy is 'interrupt'. In an orchestration a call waits for its turn"),
+        ({"busy": "interrupt"}, "busy is 'interrupt'. In an orchestration calls always wait"),
         ({"options": {"temperature": 0}}, "The option 'temperature' is not served."),
         ({"options": {"wait_for_response": False}}, "wait_for_response must be true"),
         ({"options": {"enable_tool_calls": "no"}}, "enable_tool_calls is 'no'. Give True or False."),

@@ -102,7 +102,8 @@ def test_copies_share_agents_and_nothing_else(build: Any) -> None:
         ),
         (
             WorkflowBuilder(name="Nobody", start_executor=scripted_agent("")).build(),
-            "Workflow 'Nobody' is another graph each time it is built, so no run could continue in another process. "
+            "Workflow 'Nobody' has another graph each time it is built, so its runs could not continue in another "
+            "process. "
             "Give each executor its own id, and each agent a name.",
         ),
     ],

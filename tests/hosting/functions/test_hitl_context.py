@@ -136,5 +136,5 @@ async def test_without_an_app_or_its_address_there_is_none(monkeypatch: pytest.M
     monkeypatch.delenv("WEBSITE_HOSTNAME", raising=False)
 
     assert WorkflowHitlContext.from_context(None) is None
-    with pytest.raises(RuntimeError, match="There is no WEBSITE_HOSTNAME, so no URL can be made"):
+    with pytest.raises(RuntimeError, match="There is no WEBSITE_HOSTNAME, so URLs cannot be built"):
         WorkflowHitlContext("t", "Gate", "r").build_status_url()

@@ -1,4 +1,4 @@
-"""What is asked below `agents` and `workflows` and is no route of this app: a sentence, where the host has none."""
+"""What is asked below `agents` and `workflows` and is not a route of this app: a sentence, where the host has none."""
 
 from __future__ import annotations
 
@@ -33,13 +33,18 @@ LACKS_WORKFLOWS = "This app has no workflows. GET agents lists what it has."
             "POST agents/Joker/threads/assign/x",
             404,
             "unknown_route",
-            "POST 'agents/Joker/threads/assign/x' is no route",
+            "POST 'agents/Joker/threads/assign/x' is not a route",
         ),
         ("GET workflows", 404, "unknown_route", LACKS_WORKFLOWS),
         ("POST workflows/Write/run", 404, "unknown_route", LACKS_WORKFLOWS),
-        ("GET agents/Joker", 404, "unknown_route", "GET 'agents/Joker/' is no route of this app. GET openapi.json has"),
-        ("PUT agents/Joker/threads/t/runs", 404, "unknown_route", "PUT 'agents/Joker/threads/t/runs' is no route"),
-        ("DELETE agents", 404, "unknown_route", "DELETE 'agents' is no route of this app."),
+        (
+            "GET agents/Joker",
+            404,
+            "unknown_route",
+            "GET 'agents/Joker/' is not a route of this app. GET openapi.json lists",
+        ),
+        ("PUT agents/Joker/threads/t/runs", 404, "unknown_route", "PUT 'agents/Joker/threads/t/runs' is not a route"),
+        ("DELETE agents", 404, "unknown_route", "DELETE 'agents' is not a route of this app."),
         ("GET agents/joker/run", 405, "method_not_allowed", "GET is not served here. Send POST agents/Joker/run."),
         ("GET agents/joker/run/", 405, "method_not_allowed", "GET is not served here. Send POST agents/Joker/run."),
         ("GET agents/Joker/memory/", 404, "unknown_route", LACKS_MEMORY),

@@ -127,7 +127,7 @@ async def test_a_text_may_be_asked_for(http: httpx.AsyncClient) -> None:
 @pytest.mark.parametrize(
     ("body", "code", "sentence"),
     [
-        ({"approved": True}, "invalid_input", "Executor 'reviewer' waits for an answer. Send it as value"),
+        ({"approved": True}, "invalid_input", "Executor 'reviewer' waits for an answer. Send it as 'value'"),
         ({"value": {"note": "secret"}}, "invalid_input", "The value is not what executor 'reviewer' asked for: "),
         ({"value": None}, "invalid_input", "asked for"),
         ({"value": 1, "approved": True}, "invalid_field", "Send 'value' to answer a workflow's question"),
@@ -226,4 +226,4 @@ async def test_an_answer_that_no_request_can_bring_fails_the_run() -> None:
         answer = await http.post("/api/workflows/Asking/run", json={"message": "tea"})
 
     assert (answer.status_code, answer.json()["code"]) == (500, "run_failed")
-    assert "Executor 'asker' asks for a Odd, which no request can bring." in answer.json()["detail"]
+    assert "Executor 'asker' asks for a Odd, which a request cannot carry." in answer.json()["detail"]

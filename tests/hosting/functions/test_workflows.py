@@ -355,7 +355,7 @@ def closed() -> Workflow:
     ("options", "sentence"),
     [
         ({"workflow": no_workflow}, "no_workflow() returned a Agent. Return the Workflow that it builds."),
-        ({"workflow": unnamed}, "A workflow has no name, that of 'silent'."),
+        ({"workflow": unnamed}, "The workflow of 'silent' has no name."),
         ({"workflow": shared}, "shared() gives executor 'silent' to every workflow 'Shared' that it builds"),
         ({"workflow": closed}, "The start executor 'silent' of workflow 'Closed' takes Event"),
         ({"workflows": [order_flow, order_flow]}, "Two workflows are named 'Orders' and 'Orders'"),
