@@ -132,7 +132,7 @@ def command_line() -> argparse.ArgumentParser:
             run_command.add_argument(f"--{option}", help=meaning, metavar=value)
     watching = run_command.add_mutually_exclusive_group()
     watching.add_argument(
-        "--watch", action="store_true", default=None, help="start again when the app's files change (the default)"
+        "--watch", action="store_true", default=None, help="start again on file changes (the default)"
     )
     watching.add_argument("--no-watch", action="store_true", help="do not start again when the app's files change")
     host_command = commands.add_parser("host", help="inspect the app of the current folder without running it")
@@ -152,15 +152,8 @@ def command_line() -> argparse.ArgumentParser:
     commands.add_parser("docs", help="build a site from the pages; a broken link is an error")
     # Their options are those of hosting/owners.py, hosting/operations.py, tests/model/server.py and packages/build.py.
     commands.add_parser("model", help="serve a small real model on this machine", add_help=False, allow_abbrev=False)
-    commands.add_parser(
-        "owners", help="assign threads of a running app to an owner", add_help=False, allow_abbrev=False
-    )
-    commands.add_parser(
-        "operations",
-        help="show the queued, running and stuck runs of a running app",
-        add_help=False,
-        allow_abbrev=False,
-    )
+    commands.add_parser("owners", help="assign an app's threads to an owner", add_help=False, allow_abbrev=False)
+    commands.add_parser("operations", help="list queued, running and stuck runs", add_help=False, allow_abbrev=False)
     commands.add_parser("build", help="build the wheels", add_help=False, allow_abbrev=False)
     return parser
 

@@ -1,4 +1,4 @@
-"""The app's surroundings: values of host.json, and refusals or warnings about settings of the host.
+"""The app's host: values of host.json, and refusals or warnings about settings of the host.
 
 A value of host.json is read as the host reads it, with the app setting that overrides it. What is
 meant for a developer's machine is refused in production, by a sentence that says what to set instead; stores are

@@ -82,7 +82,7 @@ class WorkflowInput:
             return self._adapter.validate_json(text)
         except ValidationError as error:
             raise InvalidInputError(
-                f"The input is not what this workflow takes: {faults_of(error, 'input')}. GET workflows has its "
+                f"The input does not fit this workflow: {faults_of(error, 'input')}. GET workflows has its "
                 "input_schema."
             ) from None
 

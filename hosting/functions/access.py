@@ -38,8 +38,8 @@ def refuse_forms_of_other_sites(route: Route, headers: Mapping[str, str]) -> Non
     is_forms = media_type in _FORMS and not any(name in headers for name in _NO_FORMS_HEADERS)
     if route.method == "POST" and site not in _OWN_SITES and is_forms:
         raise CrossSiteError(
-            f"A page of another site ({site[:20]}) sent this as a form. Send JSON, from a page whose origin the host's "
-            "CORS settings name."
+            f"A page of another site ({site[:20]}) sent this as a form. Send JSON, from an origin in the host's CORS "
+            "settings."
         )
 
 

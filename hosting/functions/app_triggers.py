@@ -60,7 +60,7 @@ def _register_unknown(served: Served, kind: Kind, function: str) -> None:
 def _unserved(served: Served, kind: Kind, method: str, name: str, rest: str) -> HostingError:
     """Return why a request is not served; raises `UnknownAgentError` if it names no agent."""
     if kind == "workflow" and not served.has_workflows:
-        return UnknownRouteError("This app has no workflows. GET agents lists what it has.")
+        return UnknownRouteError("This app has no workflows. GET agents lists its agents.")
     rest = rest.rstrip("/")  # which no other route of the host takes account of
     path = f"{kind}s/{served.plan.served(name, kind).name}/{rest}" if name else f"{kind}s"
     parts = rest.split("/")

@@ -131,9 +131,9 @@ def _response(event: WorkflowEvent[Any], decision: Decision | None) -> Any:
     if decision is not None and _is_approval(event):
         return approval_response(decision, event.data)
     if decision is not None and decision.value is None and not decision.approved:
-        raise RunCancelledError(f"What {asks} asked was given up.")
+        raise RunCancelledError(f"The question of {asks} was given up.")
     if decision is None or decision.value is None:
-        raise InvalidInputError(f"There is no answer to what {asks} asks.")
+        raise InvalidInputError(f"The answer to {asks} is missing.")
     try:
         reads, make = _read_as(event.response_type)
         return make(reads.validate_json(decision.value))

@@ -288,8 +288,7 @@ class HeldRuns:
             decided, is_taken = await self._signals.withdraw(held.address, held.run.accepted, held.token)
             self.publish(held.address, decided)
             held.lost_by = None if is_taken else error
-            outcome = "continues in another process" if is_taken else "is withdrawn: its signal could not be sent"
-            logger.warning("Run %s %s.", held.run_id, outcome)
+            logger.warning("Run %s %s.", held.run_id, "continues elsewhere" if is_taken else "is withdrawn: no signal")
             return False
         return True
 

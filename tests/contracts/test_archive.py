@@ -228,7 +228,7 @@ async def test_what_is_lent_is_not_erased_by_somebody_who_does_not_settle(open_a
     await archive.put(VOLUME, 1, entries(1, 9))
     await archive.lend(LOAN)
 
-    with pytest.raises(ValueError, match="1 forks refer to entries that are to be erased"):
+    with pytest.raises(ValueError, match="1 forks refer to entries that will be erased"):
         await archive.erase(PLACE)
 
     assert await archive.read(VOLUME, 1, 9) == entries(1, 9)

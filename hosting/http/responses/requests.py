@@ -235,8 +235,8 @@ def _message(number: int, item: Mapping[str, Any], limits: Limits) -> UserMessag
     if item.get("type", "message") != "message":
         kind = str(item.get("type"))[:60]
         raise NotServedError(
-            f"{where} is of type {kind!r}, and only messages and mcp_approval_response are taken: the app keeps what "
-            "its agents did. Continue by 'previous_response_id' or 'conversation'.",
+            f"{where} is of type {kind!r}, and only messages and mcp_approval_response are accepted: the app stores "
+            "its agents' own steps. Continue with 'previous_response_id' or 'conversation'.",
             "input",
         )
     content = item.get("content")

@@ -13,7 +13,7 @@ LACKS_MEMORY = "No agent of this app remembers its callers"
 LACKS_WEBHOOKS = "This app sends no webhooks: AGENT_WEBHOOK_SECRET is not set."
 LACKS_SCHEDULES = "This app has no schedules: AGENT_SCHEDULES is 0."
 LACKS_OWNERS = "This app has no owners: its AgentFunctionApp has no principal="
-LACKS_WORKFLOWS = "This app has no workflows. GET agents lists what it has."
+LACKS_WORKFLOWS = "This app has no workflows. GET agents lists its agents."
 
 
 @pytest.mark.behaviour("http.unknown-routes")

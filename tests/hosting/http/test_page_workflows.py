@@ -98,7 +98,7 @@ async def test_a_schedule_of_a_workflow_is_given_its_input_as_json(host: Running
         await page.get_by_role("button", name="New schedule").click()
         await page.get_by_label("Cron expression").fill("0 9 * * *")
         given = page.get_by_label("Input, as JSON")
-        for text, refusal in (("tea", "is no JSON"), ('{"item": 1}', "input")):
+        for text, refusal in (("tea", "is not JSON"), ('{"item": 1}', "input")):
             await given.fill(text)
             await page.get_by_role("button", name="Create").click()
             await expect(page.locator(".planning").get_by_role("alert")).to_contain_text(refusal)
@@ -231,7 +231,7 @@ async def test_an_event_that_comes_again_counts_once_and_another_attempt_begins_
         await page.locator(".graph svg").wait_for()
         told = await page.evaluate(APPLIED, [invoked, invoked, ended, ended, again, failed, restarted, once])
 
-    assert told == ["a: at work"] * 2 + ["a: done"] * 2 + ["a: at work", "a: failed", "a: done", "a: at work"]
+    assert told == ["a: running"] * 2 + ["a: done"] * 2 + ["a: running", "a: failed", "a: done", "a: running"]
 
 
 @pytest.mark.behaviour("page.graph")

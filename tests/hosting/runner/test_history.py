@@ -182,8 +182,8 @@ def test_a_provider_that_loads_the_history_from_elsewhere_is_refused(loop: Agent
         AgentRunner(agent, "a", loop)
 
     assert refusal.value.detail == (
-        "Agent 'a' has the history provider 'redis' (Elsewhere), which loads messages from a place of its own. Hosted, "
-        "the thread keeps them: use InMemoryHistoryProvider or none, or give this one load_messages=False."
+        "Agent 'a' has the history provider 'redis' (Elsewhere), which loads messages from its own store. A hosted "
+        "agent gets them from its thread: use InMemoryHistoryProvider or none, or set load_messages=False."
     )
     AgentRunner(Agent(Client(), context_providers=[Elsewhere("redis", load_messages=False)]), "a", loop)
 
@@ -196,8 +196,8 @@ def test_two_providers_that_load_the_thread_are_refused(loop: AgentLoop) -> None
         AgentRunner(Agent(client=Client(), name="a", context_providers=providers), "a", loop)
 
     assert refusal.value.detail == (
-        "Agent 'a' has 2 history providers that load messages ('one', 'two'): its model would get the thread as "
-        "often. Keep one of them."
+        "Agent 'a' has 2 history providers that load messages ('one', 'two'): the model would get the thread once "
+        "from each. Keep one of them."
     )
 
 

@@ -216,7 +216,7 @@ async def test_a_proxy_that_is_asked_for_a_model_is_named(
 
     said = next(record.getMessage() for record in caplog.records if "cannot be reached" in record.getMessage())
     assert sentence in said
-    assert ("Set NO_PROXY=127.0.0.1 where" in said) == (not passed_by)
+    assert ("Set NO_PROXY=127.0.0.1 to connect" in said) == (not passed_by)
     assert "secret" not in said
 
 
@@ -280,7 +280,7 @@ async def test_a_session_that_cannot_be_kept_breaks_the_run_by_a_sentence(loop: 
 
     assert isinstance(outcome, AgentFailure)
     assert outcome.error.code == "unstorable_answer"
-    assert "holds a lock, which is not JSON" in outcome.error.detail
+    assert "has a lock, which is not JSON" in outcome.error.detail
     assert "register_state_type" in outcome.error.detail
 
 

@@ -109,7 +109,7 @@ async def test_a_point_that_the_conversation_does_not_have_is_refused(world: Wor
 
     with pytest.raises(InvalidFieldError, match="has 24 entries"):
         await process.fork(at=25)
-    with pytest.raises(InvalidFieldError, match="Entries 3 and 4 are of one turn"):
+    with pytest.raises(InvalidFieldError, match="Entries 3 and 4 belong to one turn"):
         await process.fork(at=3)
     with pytest.raises(UnknownRunError):
         await process.fork(at="nothing")

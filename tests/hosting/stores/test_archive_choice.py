@@ -62,10 +62,10 @@ def test_what_one_instance_alone_would_have_is_refused_on_azure(named: str, tmp_
     ("environ", "text"),
     [
         ({"AGENT_ARCHIVE": "blob"}, "AGENT_ARCHIVE is 'blob', and no storage account is set up"),
-        ({"AGENT_ARCHIVE": "cosmos"}, "AGENT_COSMOS names no account of Cosmos DB"),
+        ({"AGENT_ARCHIVE": "cosmos"}, "AGENT_COSMOS is not an account of Cosmos DB"),
         (
             {**COSMOS, "AGENT_COSMOS": "AccountEndpoint=https://account;Key=a"},
-            "AGENT_COSMOS names no account of Cosmos DB",
+            "AGENT_COSMOS is not an account of Cosmos DB",
         ),
     ],
 )

@@ -91,7 +91,7 @@ async def test_a_command_that_overlooks_a_row_is_refused_and_not_tried_for_ever(
     await log.execute(ADDRESS, accept("r1"), is_new=True)
     store.calls.clear()
 
-    with pytest.raises(ValueError, match="AcceptRun was decided without a row that is there"):
+    with pytest.raises(ValueError, match="AcceptRun was decided without an existing row"):
         await asyncio.wait_for(log.execute(ADDRESS, accept("r1")), 5)
 
     assert store.calls == {"append": 1}
