@@ -131,9 +131,7 @@ def command_line() -> argparse.ArgumentParser:
         else:
             run_command.add_argument(f"--{option}", help=meaning, metavar=value)
     watching = run_command.add_mutually_exclusive_group()
-    watching.add_argument(
-        "--watch", action="store_true", default=None, help="start again on file changes (the default)"
-    )
+    watching.add_argument("--watch", action="store_true", default=None, help="start again on changes (default)")
     watching.add_argument("--no-watch", action="store_true", help="do not start again when the app's files change")
     host_command = commands.add_parser("host", help="inspect the app of the current folder without running it")
     host_command.add_argument("host_command", choices=HOST_COMMANDS, metavar="|".join(HOST_COMMANDS))

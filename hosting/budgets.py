@@ -187,8 +187,7 @@ def _check_prices(prices: object) -> None:
     for model, price in prices.items():
         if not isinstance(model, str) or not model.strip():
             raise ConfigurationError(
-                f"prices of a Budget has a price of {str(model)[:80]!r}, which is not a model name. Give names as "
-                "texts."
+                f"prices of a Budget has a price of {str(model)[:80]!r}, which is not a model name. Give texts."
             )
         if not isinstance(price, Price):
             shown, kind = model[:80], type(price).__name__

@@ -84,9 +84,7 @@ class RunningApp:
         if error.code == 401:
             if detail is not None:
                 return f"{detail} Identify yourself with --header 'NAME: VALUE'."
-            wanted = (
-                "It does not accept the key of --key." if _KEY in self.headers else "Send a function key with --key."
-            )
+            wanted = "It refuses the key of --key." if _KEY in self.headers else "Send a function key with --key."
             return f"The app at {self.url} answered 401 {error.reason}. {wanted}"
         if detail is not None:
             return detail
@@ -96,9 +94,7 @@ class RunningApp:
                 f"{answered} to {urlsplit(where).path}. Give the app's address as --url, without the path of a route."
             )
         if error.code == 403:
-            return (
-                f"{answered}: a service in front of the app refused you. Is the app stopped, or closed to your network?"
-            )
+            return f"{answered}: a service in front of the app refused you. Is it stopped, or closed to your network?"
         return f"{answered}."
 
     def _other_service(self) -> RefusedError:

@@ -43,9 +43,7 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="dev.py operations", description="Shows the queued, running and stuck runs of an app's agents."
-    )
+    parser = argparse.ArgumentParser(prog="dev.py operations", description="Lists queued, running and stuck runs.")
     parser.add_argument(
         "--hours", type=int, default=1, help="only threads that changed within this many hours (default: %(default)s)"
     )

@@ -100,9 +100,7 @@ def _secret(number: int, text: str) -> bytes:
     except binascii.Error:
         secret = b""
     if len(secret) not in _SECRET_BYTES:
-        raise ConfigurationError(
-            f"Secret {number} of setting {SECRET} is not base64 of 24 to 64 bytes. Create a new one."
-        )
+        raise ConfigurationError(f"Secret {number} of {SECRET} is not base64 of 24 to 64 bytes. Create a new one.")
     return secret
 
 

@@ -44,8 +44,7 @@ def check_session(session: object, agent: str, owner: Principal | None) -> Durab
     """Return the session if it belongs to this agent; else raise `InvalidFieldError`."""
     if not isinstance(session, DurableAgentSession):
         raise InvalidFieldError(
-            f"session is a {type(session).__name__}. Use a session from this agent's create_session() or "
-            "get_session(id)."
+            f"session is a {type(session).__name__}. Use this agent's create_session() or get_session(id)."
         )
     if session.agent.lower() != agent.lower():
         raise InvalidFieldError(

@@ -280,9 +280,7 @@ def _register_changes(served: Served, services: Services, settings: Settings) ->
     async def fork(request: HttpRequest) -> Reply:
         agent, owner = request.agent, request.caller.owner
         if agent.workflow is not None:
-            raise ForkRefusedError(
-                "Threads of workflows cannot be forked: each run starts anew. Run the workflow on a new thread."
-            )
+            raise ForkRefusedError("Threads of workflows cannot be forked: each run starts anew. Use a new thread.")
         wanted = await request.parsed(lambda raw: parse_fork(raw, agent.name, owner, settings.max_body_bytes))
         forked = await services.forking.fork(request.address, wanted, request.client)
         return fork_reply(agent.name, forked, request.thread_url(agent.name, forked.thread_id))

@@ -85,10 +85,7 @@ INSTANCE_RUN = Route(
             200,
             "The run has ended while you waited.",
             EndedInstance,
-            (
-                *RUN_HEADERS,
-                Header("Idempotency-Replayed", "true: an earlier request with this key started the run.", always=False),
-            ),
+            (*RUN_HEADERS, Header("Idempotency-Replayed", "true: the key started the run before.", always=False)),
         ),
         ResponseSpec(202, "The run has started.", StartedInstance, (*RUN_HEADERS, *PENDING_HEADERS)),
     ),
@@ -110,14 +107,7 @@ INSTANCE_RESPOND = Route(
     "POST",
     "workflow/{name}/respond/{thread_id}/{approval_id}",
     "Answer an executor's question, by the names of agent-framework-azurefunctions",
-    (
-        ResponseSpec(
-            200,
-            "The answer is recorded.",
-            DeliveredResponse,
-            (Header("x-ms-run-id", "The run that asked.", always=False),),
-        ),
-    ),
+    (ResponseSpec(200, "Recorded.", DeliveredResponse, (Header("x-ms-run-id", "The run that asked.", always=False),)),),
     ANSWER_APPROVAL.refusals,
     body="answer",
     needs="run",

@@ -83,8 +83,7 @@ class Operations(TypedDict):
 REASONS: Mapping[StuckCode, str] = {
     "not_taken_up": "The run is first in its thread's queue, and no process has claimed it. Its signal was lost, or "
     "every process is busy or gone.",
-    "out_of_time": "The run passed its time limit, and no process ended it. Its process is gone, and no other was "
-    "signalled.",
+    "out_of_time": "The run passed its time limit, and no process ended it. Its process is gone.",
     "silent": "A process claimed the run and has recorded nothing for minutes. If it stays silent for 30 seconds "
     "more, that process is gone.",
     "deleting": "The thread's deletion has started and not ended. Its signal was lost.",

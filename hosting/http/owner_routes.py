@@ -42,10 +42,8 @@ ASSIGN = Route(
     f"{THREAD_PATH}/assign",
     "Assign a thread without an owner to an owner",
     (
-        ResponseSpec(204, "The thread belongs to the owner, under the same id."),
-        ResponseSpec(
-            202, "The thread belongs to the owner. The old copy is still being deleted.", headers=(routes.RETRY_AFTER,)
-        ),
+        ResponseSpec(204, "Assigned, under the same id."),
+        ResponseSpec(202, "Assigned. The old copy is still being deleted.", headers=(routes.RETRY_AFTER,)),
     ),
     (errors.InvalidThreadIdError, errors.ThreadChangedError, *routes.WHOLE, errors.AttachmentsUnavailableError),
     body=OWNER,
@@ -68,12 +66,7 @@ ERASE_ME = Route(
     "Delete everything that is stored about the caller",
     (
         ResponseSpec(200, "Everything is deleted.", owner_bodies.OwnerErasure),
-        ResponseSpec(
-            202,
-            "The deletion is in progress. Send the request again.",
-            owner_bodies.OwnerErasure,
-            (routes.RETRY_AFTER,),
-        ),
+        ResponseSpec(202, "In progress. Send it again.", owner_bodies.OwnerErasure, (routes.RETRY_AFTER,)),
     ),
     STORES,
     needs="own",

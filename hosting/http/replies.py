@@ -210,10 +210,7 @@ def answered_reply(paused: Run, decision: Decision, form: Form, thread_url: str)
     """Return that an answer was recorded, and the approvals that still wait."""
     thread_id, waiting = paused.accepted.thread_id, paused.undecided
     if form == "text":
-        sentence = (
-            f"Answered. {len(waiting)} more to answer before the thread continues. GET {thread_url}/approvals lists "
-            "them."
-        )
+        sentence = f"Answered. {len(waiting)} more before the thread continues. GET {thread_url}/approvals lists them."
         return Reply(200, sentence, "text/plain", thread_headers(thread_id))
     body: AnsweredApproval = {
         "status": "answered",

@@ -39,10 +39,7 @@ from hosting.service.outcome import CompletedRun, EndedRun
 NOT_STORED = Header("Cache-Control", "no-store: no cache keeps the response.")
 RETRY_AFTER = Header("Retry-After", "Seconds to wait before the next request.", "integer")
 PENDING_HEADERS = (Header("Location", "The run's URL."), RETRY_AFTER)
-IN_THE_WAY = (
-    Header("Location", "thread_busy: the URL of the run in the way."),
-    Header("x-ms-run-id", "thread_busy: the run in the way."),
-)
+IN_THE_WAY = (Header("Location", "thread_busy: its URL."), Header("x-ms-run-id", "thread_busy: the run in the way."))
 OF_LIMIT = (
     Header("RateLimit-Policy", "The limit, if the app has one, by draft-ietf-httpapi-ratelimit-headers-11."),
     Header("RateLimit", "What is left of the limit, and the seconds until there is more."),

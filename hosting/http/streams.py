@@ -280,7 +280,7 @@ class Streams:
             yield broken(error, run, self._clock()).encode()
         except Exception:
             logger.exception("The stream of run %s failed.", run.run_id)
-            defect = InternalError("The stream broke off. The app's log has the cause. Resume the stream.")
+            defect = InternalError("The stream broke off. The app's log has the cause. Resume it.")
             yield broken(defect, run, self._clock()).encode()
 
     async def _next_batch(self, run: Run, client: EntityClient, after: int, *, waits: bool) -> FrameBatch:

@@ -91,12 +91,7 @@ _PARAMETERS: Mapping[Route, tuple[Parameter, ...]] = {
     openai.ITEMS: _PAGE,
     openai.LIST: (Parameter("agent_id", "query", "The agent, if the app has several.", _TEXT),),
     a2a.RPC: (
-        Parameter(
-            "A2A-Version",
-            "header",
-            "Required: without it the version is 0.3, which is not supported.",
-            {"type": "string", "enum": ["1.0"]},
-        ),
+        Parameter("A2A-Version", "header", "Required. The default is 0.3.", {"type": "string", "enum": ["1.0"]}),
     ),
 }
 _ID = id_pattern(200)

@@ -24,12 +24,7 @@ def of_workflow(route: Route) -> Route | None:
     body = WORKFLOW_ANSWER if route.body is DECISION else route.body
     same = replace(route, function=route.function.replace("http_", "http_workflow_"), path=path, body=body)
     if route is FORK:
-        return replace(
-            same,
-            description="Not supported: threads of workflows cannot be forked",
-            answers=(),
-            refusals=(errors.ForkRefusedError,),
-        )
+        return replace(same, description="Refuses: it has no forks", answers=(), refusals=(errors.ForkRefusedError,))
     return same
 
 

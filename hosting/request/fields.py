@@ -25,18 +25,8 @@ MOST_EARLIER = 100
 """The most messages before the request's own; longer conversations need a thread."""
 
 OWNER_FIELDS: Mapping[str, Schema] = {
-    "issuer": {
-        "type": "string",
-        "minLength": 1,
-        "maxLength": LONGEST_NAME,
-        "description": "The issuer that signs the person in.",
-    },
-    "id": {
-        "type": "string",
-        "minLength": 1,
-        "maxLength": LONGEST_NAME,
-        "description": "The person's id at that issuer.",
-    },
+    "issuer": {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME, "description": "The sign-in's issuer."},
+    "id": {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME, "description": "The person's id there."},
 }
 VALUE = "value"
 WEBHOOK = "webhook"
@@ -111,9 +101,7 @@ def read_decision(fields: Mapping[str, Any]) -> Decision:
     if VALUE not in fields:
         approved = read_flag("approved", fields.get("approved"))
     elif "approved" in fields:
-        raise InvalidFieldError(
-            "The answer has both 'value' and 'approved'. Send 'value' to answer a workflow's question, else 'approved'."
-        )
+        raise InvalidFieldError("Send 'value' to answer a workflow's question, else 'approved', and not both.")
     if reason is not None:
         reason = read_text("reason", reason)
         if len(reason) > LONGEST_REASON:
@@ -196,9 +184,7 @@ REQUEST_FIELDS: Mapping[str, Field] = {
         "Your message.",
     ),
     "contents": Field("contents", read_contents, contents_schema, "Texts, pictures and files after the message."),
-    "role": Field(
-        "role", _read_role, lambda limits: {"type": "string", "enum": list(limits.roles)}, "The author of the message."
-    ),
+    "role": Field("role", _read_role, lambda limits: {"type": "string", "enum": list(limits.roles)}, "The author."),
     "enable_tool_calls": Field(
         "enable_tool_calls",
         lambda value, _: read_truth("enable_tool_calls", value),
@@ -224,9 +210,7 @@ def read_members(fields: Mapping[str, Any], limits: Limits, *, needs_message: bo
             continue
         value = field.read(fields[name], limits)
         if members.setdefault(field.member, value) != value:
-            raise InvalidFieldError(
-                f"The field {field.member!r} is also sent as {name!r}, with another value. Send only one."
-            )
+            raise InvalidFieldError(f"The field {field.member!r} is also sent as {name!r}, and differs. Send one.")
     if needs_message and not members.get("message") and not members.get("contents"):
         raise MissingMessageError('There is no message. Send {"message": "..."}, or the message itself as text/plain.')
     return members

@@ -175,9 +175,7 @@ EVENTS_AFTER = Parameter("after", "query", "Only events after this id.", _ID, _E
 LAST_EVENT_ID = Parameter(
     "last-event-id", "header", "Only events after this id. It wins over `after`.", _ID, _EVENT_ID, _ID_ADVICE
 )
-IF_NONE_MATCH = Parameter(
-    "if-none-match", "header", "The ETag of an earlier answer to the same request.", {"type": "string"}
-)
+IF_NONE_MATCH = Parameter("if-none-match", "header", "ETag of an earlier answer to the same read.", {"type": "string"})
 OFFSET = Parameter(
     "offset",
     "query",

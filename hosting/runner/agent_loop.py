@@ -127,8 +127,7 @@ class AgentLoop:
             return
         where = self._where() if self._names_code else "some code"
         raise AgentsBlockedError(
-            f"The agents have been blocked for {seconds:.0f} s by {where}, and the app takes no new runs. Try again "
-            "later."
+            f"The agents have been blocked for {seconds:.0f} s by {where}, and no new runs start. Try again later."
         )
 
     def takes_runs(self) -> bool:

@@ -379,7 +379,5 @@ def _session_values(session: AgentSession) -> dict[str, Any] | None:
     try:
         values = json.loads(json.dumps(session.to_dict(), allow_nan=False, default=refuse_type))
     except (TypeError, ValueError) as error:
-        raise UnstorableAnswerError(
-            "The agent's session has a value that is not JSON. Store only plain values."
-        ) from error
+        raise UnstorableAnswerError("The agent's session is not JSON. Store only plain values.") from error
     return cast(dict[str, Any], portable_value(values))

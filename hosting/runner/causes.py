@@ -63,8 +63,7 @@ def unreached_address(error: BaseException) -> str:
         if proxy := _proxy_before(address):
             return (
                 f"{shown} cannot be reached through the proxy {proxy}, which the environment sets: {cause}. Is it "
-                f"running? Set NO_PROXY={address.hostname} to connect without a proxy, for example to a server on "
-                "this machine."
+                f"running? Set NO_PROXY={address.hostname} to connect without a proxy."
             )
         return f"{shown} cannot be reached: {cause}. Check the address, and that a server runs there."
     except Exception:  # foreign code answers here: httpx's errors raise where they have no request

@@ -107,9 +107,7 @@ def _check_calls(answer: ChatResponse[Any]) -> None:
     for content in (content for message in answer.messages for content in message.contents):
         is_ours = content.type == "function_call" and not content.informational_only and not content.hosted
         if is_ours and not _are_whole(content.arguments):
-            raise ResponseInvalidatedException(
-                f"The answer was cut off inside a call of {content.name!r}, which is not made."
-            )
+            raise ResponseInvalidatedException(f"The answer broke off in a call of {content.name!r}. It is not made.")
 
 
 def _are_whole(arguments: object) -> bool:

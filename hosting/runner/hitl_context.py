@@ -62,8 +62,7 @@ class WorkflowHitlContext:
         host = self.base_url_override or os.environ.get(HOST_NAME)
         if not host:
             raise RuntimeError(
-                f"There is no {HOST_NAME}, so URLs cannot be built. Set it, for example to localhost:7071, or give "
-                "base_url."
+                f"There is no {HOST_NAME}, so URLs cannot be built. Set it, as to localhost:7071, or give base_url."
             )
         if not host.startswith(("http://", "https://")):
             host = f"{'http' if host.startswith(_LOOPBACK) else 'https'}://{host}"

@@ -158,9 +158,7 @@ class HostedAgent:
         seconds = retry.pause_seconds(held.run.failures + 1) if retry and error.code in RETRIED else None
         if seconds is None or held.clocks.awake() + seconds >= held.until:
             return False
-        logger.warning(
-            "An attempt of run %s ended as %s. The next one starts in %g s.", held.run_id, error.code, seconds
-        )
+        logger.warning("An attempt of run %s ended as %s. The next: in %g s.", held.run_id, error.code, seconds)
         await held.retry(new_id(), error.code)
         pausing = asyncio.ensure_future(asyncio.sleep(seconds))
         held.stop.bind(pausing)

@@ -119,9 +119,7 @@ class Spending:
             try:
                 await self._count_elsewhere(used)
             except LogUnavailableError:
-                logger.warning(
-                    "An estimate of %d tokens is not counted for its owner: the log cannot be reached.", used.tokens
-                )
+                logger.warning("An estimate of %d tokens is not counted: the log cannot be reached.", used.tokens)
 
     async def _count_elsewhere(self, used: Used) -> None:
         if self._days is not None:

@@ -127,9 +127,7 @@ class Owners:
         source = f"{address.key}/{head.epoch}/{head.position}"
         if there.imported is None or there.imported.source != source:
             if head.runs or head.waiting is not None:
-                raise ThreadChangedError(
-                    "Runs of the thread are in progress or wait for approvals. Try again when they have ended."
-                )
+                raise ThreadChangedError("Runs of the thread are open or wait for approvals. Try again when they end.")
             there = await self._import(address, target, source, principal, client)
         assert there.imported is not None
         await self._signals.store(target, there.imported.position, client, "imported")

@@ -128,9 +128,7 @@ class PromisedRuns:
         try:
             await asyncio.wait_for(put, _MARK_SECONDS)
         except (HostingError, asyncio.TimeoutError):
-            logger.warning(
-                "Run %s of agent %s is not marked: the store of attachments cannot be reached.", run_id, address.agent
-            )
+            logger.warning("Run %s of agent %s is not marked: no store of attachments.", run_id, address.agent)
             return False
         return True
 
@@ -195,9 +193,7 @@ class PromiseSweep:
             if head.run(run.run_id) is None:
                 await self._promised.forget(run)
             elif head.runs[0].id == run.run_id and self._stands_still(head, seen.get(run.key), run.key):
-                logger.warning(
-                    "Run %s of agent %s made no progress and is signalled for again.", run.run_id, run.address.agent
-                )
+                logger.warning("Run %s of agent %s made no progress. It is signalled.", run.run_id, run.address.agent)
                 await client.signal(*run.address.entity, "run", {"run_id": run.run_id, "logged": True})
 
     def _stands_still(self, head: Head, seen: tuple[str, float] | None, key: str) -> bool:

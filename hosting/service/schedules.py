@@ -343,9 +343,7 @@ class Schedules:
 
     async def _renewed(self, name: ScheduleName, schedule: Schedule, client: ClockClient) -> Schedule:
         """Have a schedule follow this process's clock, which is behind the handled ticks."""
-        logger.warning(
-            "Schedule %s of agent %s was ahead of the clock. It follows the clock again.", name.id, schedule.agent
-        )
+        logger.warning("Schedule %s of agent %s was ahead of the clock. It follows it again.", name.id, schedule.agent)
         while (anew := schedule.renewed(self._clocks.wall())) is not schedule:
             stored = await self._read(name)
             if decode(stored.payload) == schedule and await self._began_anew(name, stored, anew, client):

@@ -84,9 +84,7 @@ class MachineProcesses(Processes):
             _files[self._path] = file
             _lock(file.file, self._place)
         except OSError as error:
-            logger.warning(
-                "Runs of a killed process are taken over only when their leases expire: %s: %s", self._path, error
-            )
+            logger.warning("Runs of a killed process wait for their leases to expire: %s: %s", self._path, error)
             return
         file.own.add(self._place)
         self._name = f"{file.name}.{self._place:x}"

@@ -72,11 +72,11 @@ async def test_the_command_ends_with_2_where_nothing_is_tried() -> None:
 @pytest.mark.parametrize(
     ("arguments", "why"),
     [
-        ([], "the URL is None: give where"),
-        (["http://[::1"], "the URL is 'http://[::1': give where"),
-        (["http://localhost:99999"], "the URL is 'http://localhost:99999': give where"),
-        (["localhost:7071/api"], "the URL is 'localhost:7071/api': give where"),
-        ([NOWHERE, "--only", "key", "--only", "key.agian"], "--only is 'key.agian', and there is no such check"),
+        ([], "the URL is None: give the base URL"),
+        (["http://[::1"], "the URL is 'http://[::1': give the base URL"),
+        (["http://localhost:99999"], "the URL is 'http://localhost:99999': give the base URL"),
+        (["localhost:7071/api"], "the URL is 'localhost:7071/api': give the base URL"),
+        ([NOWHERE, "--only", "key", "--only", "key.agian"], "--only is 'key.agian', which is not a check"),
         ([NOWHERE, "--header", "x-functions-key"], "--header is 'x-functions-key': give NAME: VALUE"),
         ([NOWHERE, "--owner", "x-user: ada"], "--owner is given 1 times: give two callers, or none"),
         ([NOWHERE, "--owner", "x-user: ada", "--owner", "x-name: bob"], "--owner is 'x-user: ada' and 'x-name: bob'"),

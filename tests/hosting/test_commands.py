@@ -70,7 +70,7 @@ class Answers:
     ("answered", "options", "sentence"),
     [
         ((401, b""), [], "The app at URL answered 401 Unauthorized. Send a function key with --key."),
-        ((401, b""), ["--key", "k"], "The app at URL answered 401 Unauthorized. It does not accept the key of --key."),
+        ((401, b""), ["--key", "k"], "The app at URL answered 401 Unauthorized. It refuses the key of --key."),
         ((401, b'{"detail": "Sign in."}'), ["--key", "k"], "Sign in. Identify yourself with --header 'NAME: VALUE'."),
         ((403, b""), [], "URL answered 403 Forbidden: a service in front of the app refused you."),
         ((403, b'{"detail": "This is for administrators."}'), [], "This is for administrators."),

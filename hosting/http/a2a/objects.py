@@ -192,9 +192,6 @@ def _security_schemes(plan: Plan) -> dict[str, Any]:
         key = {"description": "A key of the function app.", "location": "header", "name": "x-functions-key"}
         schemes["functionKey"] = {"apiKeySecurityScheme": key}
     if plan.sign_in_scheme is not None:
-        signed_in = {
-            "description": "The token of a signed-in user. Reading the card needs none.",
-            "scheme": plan.sign_in_scheme,
-        }
+        signed_in = {"description": "The user's token. The card needs none.", "scheme": plan.sign_in_scheme}
         schemes["signIn"] = {"httpAuthSecurityScheme": signed_in}
     return schemes

@@ -150,9 +150,7 @@ class A2AWire:
         """
         assert wanted.answer is not None
         if wanted.context_id not in (None, fold.context_id):
-            raise InvalidFieldError(
-                f"message.contextId is not the context of the task. Send {fold.context_id!r}, or leave it out."
-            )
+            raise InvalidFieldError(f"message.contextId is not the task's. Send {fold.context_id!r}, or leave it out.")
         if fold.knows(wanted.message_id, wanted.kept["parts"]):
             return
         if not fold.waits:

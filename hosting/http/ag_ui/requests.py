@@ -123,9 +123,7 @@ def _one_spelling(fields: Mapping[str, Any]) -> dict[str, Any]:
     for spelling, value in fields.items():
         name = _SPELLINGS[spelling]
         if named.setdefault(name, value) != value:
-            raise InvalidFieldError(
-                f"The field {name!r} is also sent as {spelling!r}, with another value. Send only one."
-            )
+            raise InvalidFieldError(f"The field {name!r} is also sent as {spelling!r}, and differs. Send one.")
     return named
 
 

@@ -131,9 +131,7 @@ def _request(fields: dict[str, Any], limits: Limits, *, continues: bool) -> tupl
         raise NotServedError("An approval needs its conversation. Send 'previous_response_id' too.", "input")
     choice = "auto" if fields.get("tool_choice") is None else fields["tool_choice"]
     if choice not in ("auto", "none"):
-        raise NotServedError(
-            "The model chooses its tools. Send 'auto' or 'none', or leave the field out.", "tool_choice"
-        )
+        raise NotServedError("The model chooses its tools. Send 'auto' or 'none', or leave it out.", "tool_choice")
     if decisions:
         return RunRequest(), decisions
     *earlier, last = messages

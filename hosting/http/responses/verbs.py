@@ -254,9 +254,7 @@ class ResponsesWire:
             yield _broken(error, number)
         except Exception:
             logger.exception("The stream of run %s failed.", run.run_id)
-            yield _broken(
-                InternalError("The stream broke off. The app's log has the cause. Resume the stream."), number
-            )
+            yield _broken(InternalError("The stream broke off. The app's log has the cause. Resume it."), number)
         if fold.run is not None:
             await self._forget(fold.run, client)
 

@@ -112,7 +112,7 @@ def test_ids_come_from_the_orchestration_in_the_order_of_the_calls() -> None:
     ("given", "says"),
     [
         ({"session": DurableAgentSession("critic", "t")}, "The session belongs to agent 'critic' and cannot be used"),
-        ({"session": AgentSession()}, "session is a AgentSession. Use a session from this agent's create_session()"),
+        ({"session": AgentSession()}, "session is a AgentSession. Use this agent's create_session()"),
         ({"response_format": int}, "response_format is <class 'int'>. Give a pydantic model class"),
         ({"response_format": Callback}, "response_format cannot be sent as JSON"),
         ({"response_format": {"default": object()}}, "response_format cannot be sent as JSON"),

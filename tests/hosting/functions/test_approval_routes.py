@@ -290,7 +290,7 @@ async def test_an_answer_in_text_before_the_last_one_says_where_the_others_are(d
     )
 
     place = f"{thread}/approvals"
-    assert answer.text == f"Answered. 1 more to answer before the thread continues. GET {place} lists them."
+    assert answer.text == f"Answered. 1 more before the thread continues. GET {place} lists them."
     assert [one["id"] for one in (await desk.http.get(place)).json()["approvals"]] == [other]
 
 

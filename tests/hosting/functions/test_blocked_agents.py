@@ -90,7 +90,7 @@ async def test_a_process_whose_agents_are_blocked_takes_no_new_run_until_they_go
     assert [(one.status_code, one.json()["code"], "retry-after" in one.headers) for one in (refused, ready)] == [
         (503, "agents_blocked", True)
     ] * 2
-    assert re.search(rf"blocked for \d+ s by {LINE}, and the app takes no new runs", refused.json()["detail"])
+    assert re.search(rf"blocked for \d+ s by {LINE}, and no new runs start", refused.json()["detail"])
     assert (ended.status_code, after) == (200, [200, 200])
     assert gone_on.startswith("The agent loop was blocked for ")
 
@@ -107,7 +107,7 @@ async def test_callers_of_an_app_in_production_are_told_no_line_of_its_code(line
     loop = AgentLoop(1, most_blocked_seconds=0.1)
     blocked = loop.submit(block())
     await lines.of("and still is")
-    with pytest.raises(AgentsBlockedError, match=r"blocked for \d+ s by some code, and the app takes no new runs"):
+    with pytest.raises(AgentsBlockedError, match=r"blocked for \d+ s by some code, and no new runs start"):
         loop.admit()
     let_go.put(None)
     await asyncio.wrap_future(blocked)

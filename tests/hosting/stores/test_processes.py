@@ -112,4 +112,4 @@ def test_where_no_file_can_be_made_no_process_has_a_name(tmp_path: Path, caplog:
 
     assert (here.name, here.name, here.is_gone("1.1")) == ("", "", False)
     (record,) = caplog.records
-    assert "are taken over only when their leases expire" in record.getMessage()
+    assert "wait for their leases to expire" in record.getMessage()

@@ -33,7 +33,7 @@ FUNCTION_KEY = {
 }
 BEARER = {
     "httpAuthSecurityScheme": {
-        "description": "The token of a signed-in user. Reading the card needs none.",
+        "description": "The user's token. The card needs none.",
         "scheme": "Bearer",
     }
 }
