@@ -102,8 +102,8 @@ def _refuse_wrong(texts: Mapping[str, object], algorithm: str, leeway_seconds: f
             raise ConfigurationError(f"{name} of bearer_token is {value!r}: it must be a non-empty text.")
     if algorithm not in ALGORITHMS:
         raise ConfigurationError(
-            f"algorithm of bearer_token is {algorithm!r}: it must be one of {', '.join(ALGORITHMS)}, whose keys are "
-            "public."
+            f"algorithm of bearer_token is {algorithm!r}: it must be one of {', '.join(ALGORITHMS)}, which have "
+            "public keys."
         )
     if not 0 <= leeway_seconds <= _MOST_LEEWAY_SECONDS:
         raise ConfigurationError(

@@ -83,7 +83,7 @@ class Page:
             return Reply(308, "", None, {"location": f"{requested.rpartition('/')[2]}/"})
         file = self._files.get(path)
         if file is None:
-            return Reply(404, "The page has no such file. Reload the page: it may have changed.", "text/plain")
+            return Reply(404, "The page does not have this file. Reload the page: it may have changed.", "text/plain")
         sent = {**_SAFE, "etag": file.etag, "cache-control": file.keeping, "vary": "accept-encoding"}
         if file.etag in headers.get("if-none-match", ""):
             return Reply(304, "", None, sent)

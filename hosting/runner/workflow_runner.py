@@ -290,7 +290,7 @@ def _restored(hosted: HostedWorkflow, run: Run, kept: Checkpointed, allowed: fro
         what = "graph" if kept.graph != hosted.graph else f"agent-framework ({kept.framework})"
         raise WorkflowChangedError(
             f"The run started with another {what} of workflow {hosted.name!r}, and its state does not fit this one. "
-            "Finish such runs on the deployment where they started."
+            "Finish these runs on the deployment where they started."
         )
     try:
         return read_checkpoint(kept.checkpoint, allowed)

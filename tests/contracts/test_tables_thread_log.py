@@ -360,7 +360,7 @@ async def test_an_erasure_that_meets_a_change_looks_again(
     refusing = fault_proxy.set("part refused", path=BATCH, status=412, times=math.inf)
     with pytest.raises(LogUnavailableError):
         await here.erase(ADDRESS, 1)
-    assert "AgentLog cannot be used: What was to be removed was another one at each of 10 reads." in caplog.text
+    assert "AgentLog cannot be used: The rows to remove had changed at each of 10 reads." in caplog.text
     refusing.clear()
     fault_proxy.set("part refused", path=BATCH, status=404)
 

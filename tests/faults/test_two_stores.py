@@ -17,7 +17,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.behaviour("hosting.one-store")]
 
 UNSEEN = "is not in this instance's log"
 REFUSED = (
-    "Instances of this app keep their threads in different stores: a run that one of them accepts, another cannot see. "
+    "Instances of this app keep their threads in different stores, so one instance cannot see the runs of another. "
     "Give all of them the same AGENT_LOG, and the same storage account where it is 'tables'."
 )
 

@@ -63,7 +63,7 @@ def with_limit(app: App) -> App:
 def main() -> None:
     """Serve until Ctrl-C."""
     parser = argparse.ArgumentParser(prog="dev.py model", description="Serve a small real model on this machine.")
-    parser.add_argument("--port", type=int, default=8080, help="8080 unless given; 0 takes a free one")
+    parser.add_argument("--port", type=int, default=8080, help="port (default: 8080); 0 takes a free port")
     port = parser.parse_args().port
     import uvicorn
     from llama_cpp.server.app import create_app

@@ -102,7 +102,7 @@ CASES: list[tuple[str, list[Change], str]] = [
     (
         "unlocked",
         [lambda app: (app / "requirements-3.12.txt").unlink()],
-        "requirements.txt: what its packages bring may",
+        "requirements.txt: the versions of indirect packages may",
     ),
     (
         "lock-outdated",
@@ -157,12 +157,12 @@ CASES: list[tuple[str, list[Change], str]] = [
     (
         "settings-in-git",
         [local(), repository("local.settings.json")],
-        "local.settings.json: git keeps it, with its secrets.",
+        "local.settings.json: git tracks it, with its secrets.",
     ),
     (
         "settings-in-git",
         [put(".env", "", "A=1"), put(".gitignore", ".env\n", ""), repository()],
-        ".gitignore: git would keep .env,",
+        ".gitignore: git would track .env,",
     ),
     (
         "secret-in-git",
@@ -177,12 +177,12 @@ CASES: list[tuple[str, list[Change], str]] = [
     (
         "deployed-secrets",
         [put(".funcignore", "local.settings.json\n", "")],
-        ".funcignore: a deployment would take local.settings.json along.",
+        ".funcignore: a deployment would upload local.settings.json.",
     ),
     (
         "deployed-secrets",
         [lambda app: (app / ".funcignore").unlink()],
-        ".funcignore: it is missing, so a deployment takes the",
+        ".funcignore: it is missing, so a deployment uploads the",
     ),
     (
         "older-document",

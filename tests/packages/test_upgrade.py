@@ -167,8 +167,8 @@ def test_what_the_user_changed_is_shown_three_ways_and_left(
         "    README.md: you and the template changed it, so it stays. They conflict in 1 places: `--merge"
         in ended.stdout
     )
-    assert "+++ host.json (what the template changed)\n" in ended.stdout
-    assert "+++ host.json (what --merge host.json would do)\n" in ended.stdout
+    assert "+++ host.json (the template's change)\n" in ended.stdout
+    assert "+++ host.json (the result of --merge host.json)\n" in ended.stdout
 
 
 def test_what_the_user_names_is_merged(both_installed: Path, app: Path, made: Path) -> None:
@@ -206,14 +206,14 @@ def test_what_was_not_merged_is_merged_later(both_installed: Path, app: Path, ol
     already = f"{app} is of {version()} already"
     assert "set UV_FIND_LINKS to the folder of its wheel.\n" in unknown.stderr
     assert (recorded["version"], recorded["older"]) == (version(), {"README.md": OLD, "host.json": OLD})
-    assert again.stdout.startswith(f"{already}, but for what you changed:\n\n    host.json: you and the template ")
+    assert again.stdout.startswith(f"{already}, except for your changes:\n\n    host.json: you and the template ")
     assert "README.md" not in again.stdout
     assert merged.stdout == tried.stdout
     assert merged.stdout == (
-        f"{already}, but for what you changed:\n\n    host.json: merged.\n    api.http: there is nothing to merge.\n"
+        f"{already}, except for your changes:\n\n    host.json: merged.\n    api.http: there is nothing to merge.\n"
     )
     assert (host["http"]["routePrefix"], host["durableTask"]["maxConcurrentEntityFunctions"]) == ("mine", 500)
-    assert last.stdout == f"{already}, but for what you changed:\n\n    host.json: there is nothing to merge.\n"
+    assert last.stdout == f"{already}, except for your changes:\n\n    host.json: there is nothing to merge.\n"
     assert json.loads((app / ".template.json").read_text(encoding="utf-8"))["older"] == {}
 
 
@@ -234,9 +234,9 @@ def test_what_the_user_declines_is_not_shown_again(both_installed: Path, app: Pa
     already, stays = f"{app} is of {version()} already", "stays as it is. The template's change is declined."
     assert f"    api.http: {stays}\n" in asked.stdout
     assert "`--merge host.json` writes both, `--keep host.json` declines the template's.\n" in asked.stdout
-    assert declined.stdout == f"{already}, but for what you changed:\n\n    host.json: {stays}\n"
-    assert last.stdout == f"{already}, but for what you changed:\n\n    host.json: there is nothing to keep.\n"
-    assert (both.returncode, "host.json is given to --merge and to --keep" in both.stderr) == (2, True)
+    assert declined.stdout == f"{already}, except for your changes:\n\n    host.json: {stays}\n"
+    assert last.stdout == f"{already}, except for your changes:\n\n    host.json: there is nothing to keep.\n"
+    assert (both.returncode, "host.json is given to both --merge and --keep" in both.stderr) == (2, True)
     assert ((app / "host.json").read_text(encoding="utf-8"), (app / "api.http").read_bytes()) == (mine, other)
     assert (record["older"], record["files"]) == ({}, today["files"])
 
@@ -269,7 +269,7 @@ def test_without_a_record_the_pin_alone_is_raised(both_installed: Path, app: Pat
 
     assert ended.returncode == 0, ended.stderr
     assert set(written(app)) == {"requirements.txt", "requirements-dev.txt"}
-    assert "There is no .template.json that can be read, so nothing is known of the files" in ended.stdout
+    assert "There is no .template.json that can be read, so the template's files are not known" in ended.stdout
 
 
 @pytest.mark.parametrize("way", ["parent", "absolute", "file link", "folder link"])

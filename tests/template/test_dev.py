@@ -308,7 +308,7 @@ def test_a_folder_that_cannot_be_written_is_a_sentence(checkout: Checkout) -> No
 
     assert (finished.returncode, finished.stderr.count("\n")) == (1, 1)
     assert finished.stderr.startswith("dev.py: [Errno 2] No such file or directory: ")
-    assert finished.stderr.endswith("Give yourself the right to write there, or make room.\n")
+    assert finished.stderr.endswith("Check that you may write there and that the disk has room.\n")
 
 
 @pytest.mark.behaviour("template.dev-explains")

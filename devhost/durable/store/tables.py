@@ -230,8 +230,8 @@ def check(connection: sqlite3.Connection, path: Path) -> None:
     found = _version(connection, path)
     if found != VERSION:
         raise StoreVersionError(
-            f"{path} has version {found}, and this local host reads version {VERSION}. "
-            "Start a host of this version in the folder once, or use the one that wrote it."
+            f"{path} has version {found}, and this local host reads version {VERSION}. Start a host of this version "
+            "in the folder once, or use the version that wrote it."
         )
 
 

@@ -95,8 +95,8 @@ class Receivers:
         begun = begun_by(fold.run.accepted.request.webhook, fold.run.run_id)
         if begun is None:
             raise UnsupportedOperationError(
-                "This task notifies nobody: it did not start over A2A, or started before the app sent webhooks. "
-                "Follow it with SubscribeToTask."
+                "This task sends no notifications: it did not start over A2A, or started before the app sent "
+                "webhooks. Follow it with SubscribeToTask."
             )
         return begun, (await self._services.log.head(fold.address)).epoch
 

@@ -165,7 +165,7 @@ async def test_a_task_has_so_many_receivers_and_one_of_ours_none(pushing: Wired)
 
     assert full == (-32602, f"The task has {MOST_CONFIGS} receivers. Delete one first.")
     assert refused[0] == -32004
-    assert refused[1].startswith("This task notifies nobody: it did not start over A2A")
+    assert refused[1].startswith("This task sends no notifications: it did not start over A2A")
 
 
 async def test_a_receiver_goes_with_its_thread_and_not_before(pushing: Wired) -> None:
