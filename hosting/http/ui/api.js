@@ -1,10 +1,10 @@
-// Requests to the app's own routes, which lie beside the page; what is refused is thrown as a `Problem`.
+// Requests to the app's own routes, which lie beside the page; a refusal is thrown as a `Problem`.
 
 const KEY = "agents.key"
 const TOKEN = "agents.token"
 const API = new URL("../", document.baseURI)
 
-/** A refusal as the app says it (RFC 9457): `message` tells what is wrong and what to do. */
+/** A refusal as the app says it (RFC 9457): `message` names the fault and the remedy. */
 export class Problem extends Error {
   constructor(status, told) {
     super(told.detail || told.title || `The app answered ${status}.`)
@@ -13,7 +13,7 @@ export class Problem extends Error {
     this.runId = told.run_id ?? ""
   }
 
-  /** Whether the app wants to know who asks, by a key or a sign-in. */
+  /** Whether the app needs a key or a sign-in. */
   get isSignIn() {
     return this.status === 401
   }
@@ -26,7 +26,7 @@ export class Unreachable extends Error {
   }
 }
 
-/** What opens the app; kept until this tab is closed. */
+/** The credentials for the app; kept until this tab is closed. */
 export const credentials = {
   get key() {
     return sessionStorage.getItem(KEY) ?? ""
@@ -40,12 +40,12 @@ export const credentials = {
   },
 }
 
-/** What somebody did last, to be copied as a command: the polls of the page are left out. */
+/** The user's last action, to be copied as a command: the polls of the page are left out. */
 export let lastAction = null
 
 const part = encodeURIComponent
 
-/** The graphs of the app's workflows, by their names: what stands among the agents here has routes of its own kind. */
+/** The graphs of the app's workflows, by their names: workflows have routes of their own kind. */
 export const graphs = new Map()
 
 const kindOf = (name) => (graphs.has(name) ? "workflow" : "agent")
@@ -68,7 +68,7 @@ export const paths = {
   runs: (agent, thread, run = "", rest = "") => paths.thread(agent, thread, `/runs${run && `/${part(run)}`}${rest}`),
 }
 
-/** Send a request and return its response, whatever its status; `action` is one that a person began. */
+/** Send a request and return its response, whatever its status; `action` is a request of the user. */
 export async function send(method, path, { body, headers = {}, signal, action = false } = {}) {
   const url = new URL(path, API)
   const sent = { ...headers, ...(body === undefined ? {} : { "Content-Type": "application/json" }) }
@@ -92,8 +92,8 @@ export async function checked(response) {
   throw new Problem(response.status, told)
 }
 
-/** Return what a GET answers. */
+/** Return the answer to a GET. */
 export const read = async (path, options) => (await checked(await send("GET", path, options))).json()
 
-/** Return a key that nobody else takes. `crypto.randomUUID` is there over https and on this machine only. */
+/** Return a unique key. `crypto.randomUUID` exists over https and on this machine only. */
 export const randomKey = () => [...crypto.getRandomValues(new Uint8Array(16))].map((byte) => byte.toString(16).padStart(2, "0")).join("")

@@ -1,4 +1,4 @@
-// Tool calls that wait for a person: a card for each, with what is asked, by when, and both answers.
+// Tool calls that wait for a person: a card for each, with the call, its deadline, and both answers.
 
 import { paths, read } from "./api.js"
 import { button, el, pressed, valueNode, visible } from "./dom.js"
@@ -6,7 +6,7 @@ import { until } from "./times.js"
 
 /** Return the card of one approval, of an agent's thread; `answer(approval, { approved, reason })` sends a decision.
  *
- * What an executor of a workflow asks has an `answer_schema`: the decision is then `{ value }`. */
+ * A workflow's question has an `answer_schema`: the decision is then `{ value }`. */
 export function approvalCard(approval, answer) {
   if (approval.answer_schema) return questionCard(approval, answer)
   const reason = el("input", { type: "text", placeholder: "Reason. The agent sees it.", "aria-label": "Reason", hidden: true })
@@ -60,12 +60,12 @@ function questionCard(approval, answer) {
   return card
 }
 
-/** Return what somebody decided before, who it was where the app knows that, and when. */
+/** Return the earlier decision, its person if known, and its time. */
 async function whoWasFirst({ agent, thread_id: thread, run_id: run, id }) {
   const { steps } = await read(paths.runs(agent, thread, run, "/timeline")).catch(() => ({ steps: [] }))
   const first = steps.find((step) => step.kind === "approval_answered" && step.id === id)
   return first ? ` It was ${saidOf(first)} ${until(first.at)}${first.reason ? `: ${first.reason}` : ""}.` : ""
 }
 
-/** Return what was decided, and by whom where the app knows that. */
+/** Return the decision, with its person if known. */
 export const saidOf = ({ approved, by }) => `${approved ? "approved" : "refused"}${by ? ` by ${by.name || by.id}` : ""}`

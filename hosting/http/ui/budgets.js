@@ -1,6 +1,6 @@
-// What is left of a budget, in a few words.
+// The rest of a budget, in a few words.
 
-/** Return what is left of a budget, or what each run or thread may use where it is of no one of them. */
+/** Return the rest of a budget, or the limit of each run or thread if it is of no single one. */
 export function leftOf({ per, tokens, left_tokens: leftTokens, cost, left_cost: leftCost }) {
   const amounts = [
     [tokens?.toLocaleString(), leftTokens?.toLocaleString(), " tokens"],

@@ -1,4 +1,4 @@
-// What the app has of something, as cards that follow it: asked for again and again, drawn anew where something changed.
+// A list of the app's things as cards: polled, and drawn anew after a change.
 
 import { checked } from "./api.js"
 import { announce, byId, el } from "./dom.js"
@@ -7,7 +7,7 @@ import { inFull, until } from "./times.js"
 const POLL_MS = 10_000
 const FOCUSED = "button, a, textarea"
 
-/** What one agent has of something, in the app's order. `threadId` is the thread that the page goes back to.
+/** The things of one agent, in the app's order. `threadId` is the thread that the page goes back to.
  *
  * Each kind has `_read()`, `_idOf(one)`, `_card(one)`, and `_nothing(all)` for where there is none. */
 export class Cards {
@@ -25,7 +25,7 @@ export class Cards {
     this.element = el("div", { class: "view" }, this.list, this.note)
   }
 
-  /** Show them, and what becomes of them. */
+  /** Show them, and follow their changes. */
   async open() {
     while (!this.isLeft) {
       if (!document.hidden) await this._load().catch(this.failed)
@@ -57,7 +57,7 @@ export class Cards {
     if (card) byId(card.id)?.querySelectorAll(FOCUSED)[focused]?.focus()
   }
 
-  /** Send a change and show what came of it. Returns whether it was taken. */
+  /** Send a change and show its result. Returns whether it was accepted. */
   async _changed(request, says) {
     let isTaken = false
     this.changes += 1
@@ -78,8 +78,8 @@ export class Cards {
   }
 }
 
-/** Return a time as a card has it: how long ago or ahead, and in full for whoever hovers. */
+/** Return a time for a card: relative, and in full on hover. */
 export const time = (at) => el("time", { dateTime: at, title: inFull(at) }, until(at))
 
-/** Return what stands in a view that has nothing to show. */
+/** Return the content of an empty view. */
 export const nothing = (title, text) => el("section", { class: "empty" }, el("h2", {}, title), el("p", {}, text))

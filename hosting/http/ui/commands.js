@@ -1,4 +1,4 @@
-// The last thing that somebody did on the page, as a command. No key is in it: a command is pasted into chats.
+// The user's last action on the page, as a command. No key is in it: a command is pasted into chats.
 
 const KEY = "x-functions-key"
 

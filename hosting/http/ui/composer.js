@@ -60,7 +60,7 @@ export class Composer {
     return !this.text.value.trim() && !this.attached.length
   }
 
-  /** Put words there, for somebody to send or to change. */
+  /** Put a text there, for the user to send or to change. */
   write(text) {
     this.text.value = text
     this._fit()

@@ -1,4 +1,4 @@
-// The conversation of one thread: what is stored of it, the runs that go on now, and what somebody sends next.
+// The conversation of one thread: the stored entries, the current runs, and the user's next message.
 //
 // A run is followed wherever it was begun: in this tab, in another one, by another program. So the newest runs are
 // asked for now and then, and each that is not known yet is followed from its first event. Leaving the thread ends the
@@ -45,12 +45,12 @@ export class Conversation {
     return !this.list.childElementCount
   }
 
-  /** The run that is at work, or is next: those behind it wait for its end. */
+  /** The current or next run: those behind it wait for its end. */
   get openTurn() {
     return [...this.turns.values()].find((turn) => turn.isOpen && turn.runId)
   }
 
-  /** Show what is stored, and what goes on. A thread that is not there yet begins with its first message. */
+  /** Show the stored entries and the current runs. A new thread begins with its first message. */
   async open() {
     if (!this.threadId) return
     const loading = el("p", { class: "state busy late" }, "Loading")
@@ -60,14 +60,14 @@ export class Conversation {
     this._poll(failure)
   }
 
-  /** Look no further: somebody reads another thread now. */
+  /** Stop looking: the user reads another thread now. */
   leave() {
     this.leaving.abort()
   }
 
   /** Send a message, and show its turn to the end. Throws the problem of a message that was refused.
    *
-   * `busy` is what becomes of it while a run has not ended, where somebody chose that; else it is as the agent says. */
+   * `busy` is the user's choice for a message during a run; without it the agent's own policy decides. */
   async send(contents, busy) {
     const turn = this._append(this._newTurn())
     turn.known = this._beginSending()
@@ -123,7 +123,7 @@ export class Conversation {
     }
   }
 
-  /** Look at once for what is new, because somebody said that there is something. */
+  /** Look at once for news, because another tab announced some. */
   async look() {
     if (!this.threadId || this.leaving.signal.aborted) return
     try {
@@ -158,7 +158,7 @@ export class Conversation {
     for (const run of fresh) if (OPEN.has(run.status) && !this.turns.has(run.run_id)) await this._take(run.run_id)
   }
 
-  /** Follow a run that somebody else began. */
+  /** Follow a run that this tab did not begin. */
   async _take(runId) {
     const turn = this._append(this._newTurn(runId))
     turn.wait("Following")
@@ -219,7 +219,7 @@ export class Conversation {
     }
   }
 
-  /** Show the run whose request is what was decided, from the `response` that streams it. */
+  /** Show the run that continues after a decision, from the `response` that streams it. */
   _goOn(response, decided) {
     const turn = this._append(this._newTurn(response.headers.get("x-ms-run-id") ?? ""))
     turn.ask([decided])

@@ -1,4 +1,4 @@
-// What came of notifying receivers of the ends of runs: of a run, of a thread, or what was not taken of all; sent again here.
+// Deliveries of the ends of runs to receivers: of a run, of a thread, or the undelivered ones of all threads.
 
 import { paths, read, send } from "./api.js"
 import { Cards, nothing, time } from "./cards.js"
@@ -22,7 +22,7 @@ const PROBLEMS = {
 
 /** The deliveries, the newest first: of `runId`, else of the thread, else those of all threads that were not taken. */
 export class Deliveries extends Cards {
-  /** `administers`: who reads may send them again, and knows of those of all threads. */
+  /** `administers`: the user may send them again, and sees those of all threads. */
   constructor(agent, threadId, failed, administers, runId = "") {
     super(agent, threadId, failed)
     this.administers = administers
@@ -33,7 +33,7 @@ export class Deliveries extends Cards {
     if (threadId && administers && !runId) this.element.prepend(el("p", {}, el("a", { href: hrefOf(agent, "", "webhooks") }, "Undelivered notifications of all threads")))
   }
 
-  /** Return the deliveries; null where they are not for who asks. */
+  /** Return the deliveries; null if the user may not see them. */
   async _read() {
     if (!this.threadId && !this.administers) return null
     const query = { limit: MOST, ...(this.runId && { run_id: this.runId }) }

@@ -1,4 +1,4 @@
-// What is asked or shown in front of the page: the key, a question before a deletion, its receipt, a command.
+// Dialogs in front of the page: the key, a question before a deletion, its receipt, a command.
 
 import { asCurl, asPython } from "./commands.js"
 import { credentials, lastAction } from "./api.js"
@@ -24,7 +24,7 @@ function opened(title, ...children) {
 
 const choice = (says, value, kind = "") => el("button", { class: `button ${kind}`, value }, says)
 
-/** Ask for what opens the app; `why` is what it said. Returns whether something was given. */
+/** Ask for the app's credentials; `why` is the app's message. Returns whether any were given. */
 export async function askForKey(why) {
   const field = (id, label, value, hint) => {
     const input = el("input", { id, type: "password", value, autocomplete: "off", spellcheck: false })
@@ -89,7 +89,7 @@ export async function showCommands() {
   await opened("Your last request", ...made, el("div", { class: "actions" }, choice("Close", "", "primary")))
 }
 
-/** Return a button that copies what `text()` returns. */
+/** Return a button that copies the result of `text()`. */
 export function copyButton(text, says = "Copy", kind = "") {
   const made = button(
     says,

@@ -43,7 +43,7 @@ export function el(name, set = {}, ...children) {
   return made
 }
 
-/** Return an icon, which is decoration: what holds it has the words. */
+/** Return an icon, which is decoration: its parent has the words. */
 export const icon = (name) =>
   drawing("svg", { viewBox: "0 0 24 24", class: "icon", "aria-hidden": "true" }, drawing("path", { d: ICONS[name] }))
 
@@ -55,7 +55,7 @@ export function drawing(name, set = {}, ...children) {
   return made
 }
 
-/** Return a button that shows an icon, and says what it does to whoever hovers or listens. */
+/** Return a button that shows an icon, and has its text as tooltip and label. */
 export const iconButton = (name, says, click, kind = "quiet") =>
   el("button", { type: "button", class: `icon-button ${kind}`, title: says, "aria-label": says, on: { click } }, icon(name))
 
@@ -83,12 +83,12 @@ export const pressed = (event, key) => event.key === key && !event.isComposing &
 /** Return the element of the page that has this id. */
 export const byId = (id) => document.getElementById(id)
 
-/** Have the focus there, now that something is done, unless somebody writes or reads elsewhere meanwhile. */
+/** Move the focus there after an action, unless the user has gone to another field or turn. */
 export function lead(element, options) {
   if (!document.activeElement?.closest("input, textarea, select, dialog, .turns")) element?.focus(options)
 }
 
-/** Have a screen reader say it when it has said what came before. */
+/** Have a screen reader say it after its earlier messages. */
 export function announce(text) {
   byId("live").append(el("p", {}, text))
   while (byId("live").childElementCount > 20) byId("live").firstChild.remove()

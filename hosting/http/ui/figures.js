@@ -9,7 +9,7 @@ const RUNS = 100
 const HEIGHT = 170
 const EDGE = { top: 10, right: 6, bottom: 22, left: 46 }
 
-/** What one agent's runs came to by day; with a thread, its newest runs one by one. */
+/** The figures of one agent's runs by day; with a thread, its newest runs one by one. */
 export class Figures {
   constructor(agent, threadId) {
     this.agent = agent
@@ -164,7 +164,7 @@ function hasCosts(points) {
   return points.some((point) => point.cost)
 }
 
-/** Return an amount in the unit of the app's own prices, which nobody here knows. */
+/** Return an amount in the unit of the app's own prices, which the page does not know. */
 export function money(amount) {
   return amount.toLocaleString(undefined, { maximumSignificantDigits: 6 })
 }

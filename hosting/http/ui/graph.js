@@ -1,6 +1,6 @@
 // The graph of a workflow, drawn by hand: its executors in rows, from the first one on, and what each does in a run.
 //
-// The drawing is for eyes. Everybody else has the same as a list: each executor with what it does, and where it leads.
+// The drawing is for eyes. Screen readers have the same as a list: each executor, its state, and its next ones.
 
 import { drawing, el } from "./dom.js"
 
@@ -41,7 +41,7 @@ export class Graph {
     this._show()
   }
 
-  /** Take what a timeline tells of the run. */
+  /** Apply the run's timeline. */
   recall({ steps, status, ended_at: ended }) {
     this._forget()
     for (const step of steps.filter((step) => step.kind === "executor"))
@@ -84,7 +84,7 @@ export class Graph {
     return state === "done" && done > 1 ? `done ${done} times` : SAYS[state]
   }
 
-  /** Show what the executors do: in the drawing, and in the list. */
+  /** Show the executors' states: in the drawing, and in the list. */
   _show() {
     for (const node of this.canvas.querySelectorAll("g.node")) {
       const { id } = node.dataset

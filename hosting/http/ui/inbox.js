@@ -15,7 +15,7 @@ export async function countWaiting() {
   return `${approvals.length || ""}${more ? "+" : ""}`
 }
 
-/** What waits for approval, the longest first. `counted(text)` is told how many there are, `failed(problem)` what went wrong. */
+/** The waiting approvals, the longest first. `counted(text)` gets their number, `failed(problem)` an error. */
 export class Inbox {
   constructor({ counted, failed }) {
     this.hooks = { counted, failed }

@@ -1,4 +1,4 @@
-// The page put together: which agent and thread the address names, what stands above and below the conversation.
+// The page put together: the agent and thread in the address, and the parts around the conversation.
 
 import { Problem, checked, credentials, graphs, paths, read, send } from "./api.js"
 import { leftOf } from "./budgets.js"
@@ -70,7 +70,7 @@ others.addEventListener("message", ({ data }) => {
 })
 start()
 
-/** Ask for the agents, and for a key if the app wants one; then show what the address names. */
+/** Read the agents, and ask for a key if the app needs one; then show the view in the address. */
 async function start() {
   try {
     const { agents: listed, workflows_url: more, operations_url: operated } = await read(paths.agents())
@@ -136,7 +136,7 @@ async function route() {
   if (!matchMedia("(pointer: coarse)").matches) lead(byId("message"), { preventScroll: true })
 }
 
-/** Return a button that shows a view of what is open, and what was open again. */
+/** Return a button that opens a view, and closes it again. */
 function viewButton(name, drawing, says) {
   const made = iconButton(drawing, says, () => {
     const { agent, threadId } = conversation ?? view
@@ -225,12 +225,12 @@ async function act(work) {
   await work().catch(failed)
 }
 
-/** Whether who sees the page administers the app, as far as it says. */
+/** Whether the user administers the app, as far as it says. */
 function administers() {
   return !byId("operations").parentNode.hidden
 }
 
-// What the conversation tells.
+// Events of the conversation.
 
 function deliveriesOf(threadId, runId, signal) {
   const made = new Deliveries(conversation.agent, threadId, failed, administers(), runId)
@@ -293,7 +293,7 @@ function quiet() {
   byId("notice").hidden = true
 }
 
-// What stands around the conversation.
+// The parts around the conversation.
 
 function showAgents(open) {
   for (const [id, kind] of [["inbox", Inbox], ["operations", Operations]]) byId(id).ariaCurrent = view instanceof kind ? "page" : null
@@ -355,7 +355,7 @@ function showEmpty(agent) {
   )
 }
 
-/** What somebody may send first: a question, or a value of the type that a workflow takes. */
+/** An example of a first request: a question, or a value of the type that a workflow takes. */
 function firstRequest(agent) {
   const asked = { method: "POST", url: agent.run_url, headers: {}, body: agent.example }
   if (takesText(agent)) return asked

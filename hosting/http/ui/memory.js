@@ -1,4 +1,4 @@
-// What an agent remembers of the caller in all threads: when and where it learnt it; added, edited and forgotten here.
+// An agent's facts about the user in all threads, with time and source; added, edited and forgotten here.
 
 import { paths, read, send } from "./api.js"
 import { Cards, nothing, time } from "./cards.js"
@@ -87,7 +87,7 @@ export class Memory extends Cards {
   }
 }
 
-/** A box for a fact, and the button that has it kept; Enter does the same. `kept(text)` is told what was written. */
+/** A box for a fact, and its button; Enter does the same. `kept(text)` gets the text. */
 class Writing {
   constructor(label, says, kept) {
     this.field = el("textarea", { rows: 2, "aria-label": label, placeholder: label })

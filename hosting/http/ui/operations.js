@@ -1,4 +1,4 @@
-// What all agents are at now, for whoever operates the app, over all owners; what is stuck is asked for again here.
+// Queued, running and stuck runs of all agents and owners, for administrators; stuck ones are retried here.
 
 import { paths, read, send } from "./api.js"
 import { Cards, time } from "./cards.js"
@@ -48,7 +48,7 @@ export class Operations extends Cards {
     return this._load().catch(this.failed)
   }
 
-  /** Whether nobody works on it. One that is silent is watched for a while: nothing may be recorded of it meanwhile. */
+  /** Whether it is surely stuck. A silent one is watched for a while first: its steps may be long. */
   _isSure(one) {
     const key = keyOf(one)
     if (!this.watched.has(key)) this.watched.set(key, Date.now())

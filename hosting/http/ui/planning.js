@@ -1,4 +1,4 @@
-// How a schedule is made on the page: when, what is asked, on which thread; what is refused stands with its field.
+// The form of a new schedule: time, message and thread; a refusal stands with its field.
 
 import { checked, paths, randomKey, send } from "./api.js"
 import { announce, button, el, pressed } from "./dom.js"
@@ -7,9 +7,9 @@ const FIELD = /^The field '([a-z_]+)'/ // how a refusal begins that is about one
 const FIELDS = { missing_message: "message", invalid_input: "message", invalid_thread_id: "thread_id" }
 const CRON = "Minute, hour, day of the month, month, day of the week: 0 9 * * 1-5 means every weekday at nine."
 
-/** The fields of a new schedule behind a button. `made(schedule)` is told of the one that was made. */
+/** The fields of a new schedule behind a button. `made(schedule)` gets the new one. */
 export class Planning {
-  /** `takesText`: what is asked is text, and not JSON. `threadId` is the thread from which one came, if any. */
+  /** `takesText`: the message is text, and not JSON. `threadId` is the thread that was open before, if any. */
   constructor(agent, threadId, takesText, made) {
     this.agent = agent
     this.takesText = takesText
@@ -92,7 +92,7 @@ export class Planning {
     }
   }
 
-  /** Return what is asked for. What is empty is sent as it is: the app says what it wants instead. */
+  /** Return the request. Empty fields are sent as they are: the app says what is missing. */
   _body() {
     const { often, cron, at, time_zone: zone, message, where, thread_id: thread, missed } = this.fields
     const when = often.value === "cron" ? { cron: cron.value, missed: missed.value } : { at: at.value }

@@ -1,4 +1,4 @@
-// The schedules of an agent: when each has its next run, what became of its last one; made, paused and deleted here.
+// The schedules of an agent: next run and last result of each; made, paused and deleted here.
 
 import { Problem, paths, read, send } from "./api.js"
 import { Cards, nothing, time } from "./cards.js"

@@ -1,4 +1,4 @@
-// What a workflow takes, by the JSON Schema of its input.
+// The inputs of a workflow, by their JSON Schema.
 
 const DEPTH = 8 // a schema may name itself
 
@@ -7,7 +7,7 @@ export function takesText({ input_schema: schema }) {
   return !schema || [schema, ...(schema.anyOf ?? [])].some(({ type }) => type === "string")
 }
 
-/** Return a value of a schema's shape, for somebody to write their own in its place. */
+/** Return a value of a schema's shape, as an example. */
 export function exampleOf(schema, names = schema.$defs ?? {}, depth = 0) {
   const of = (part) => (depth < DEPTH ? exampleOf(part, names, depth + 1) : null)
   if (schema.$ref) return of(names[schema.$ref.split("/").pop()] ?? {})

@@ -1,11 +1,11 @@
-// Light or dark: as the system has it, until somebody says otherwise.
+// Light or dark: as the system has it, until the user chooses.
 
 const KEPT = "agents.theme"
 const root = document.documentElement
 
 const isDark = () => root.dataset.theme === "dark" || (!root.dataset.theme && matchMedia("(prefers-color-scheme: dark)").matches)
 
-/** Take what was chosen before. */
+/** Apply the earlier choice. */
 export function beginTheme() {
   const kept = localStorage.getItem(KEPT)
   if (kept) root.dataset.theme = kept

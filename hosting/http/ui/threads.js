@@ -9,14 +9,14 @@ const TYPING_MS = 250
 const BEHIND_MS = 2500 // the list follows a run's end by a moment
 const STATES = { running: "running", waiting: "waits for approval" }
 
-/** The owner of all threads where nobody is signed in. */
+/** The owner of all threads without a sign-in. */
 export const OWN = "app"
 
 /** Return the address on this page of a thread; of a new one without an id. `view` is one of its views. */
 export const hrefOf = (agent, thread = "", view = "") =>
   `#/${encodeURIComponent(agent)}${thread && `/${encodeURIComponent(thread)}`}${view && `?${view}`}`
 
-/** What the side of the page shows of the threads of one agent. */
+/** The list of one agent's threads, at the side of the page. */
 export class ThreadList {
   /** `loaded` is called when the list has come. */
   constructor(loaded) {

@@ -1,4 +1,4 @@
-// What a run did, step by step: when each step began, how long it took, and what it used.
+// The steps of a run: when each began, how long it took, and its usage.
 
 import { saidOf } from "./approvals.js"
 import { el, icon, valueNode } from "./dom.js"
@@ -10,9 +10,9 @@ const ICONS = { accepted: "inbox", attempt: "reset", model_call: "model", tool_c
 const LEFT = { lost: "its process was lost", released: "handed over" }
 const ENDS = { success: "Answered", failed: "Failed", timed_out: "Out of time", cancelled: "Stopped" }
 
-/** Return what opens and closes the timeline of a run; `read()` asks the app for it.
+/** Return the button and the panel of a run's timeline; `read()` reads it from the app.
  *
- * `deliveriesOf(run)` has who was notified of its end. */
+ * `deliveriesOf(run)` shows the notifications of its end. */
 export function timelineButton(read, deliveriesOf) {
   let deliveries = null
   const panel = el("div", { class: "timeline", hidden: true, role: "region", "aria-label": "Timeline of the run" })
@@ -60,7 +60,7 @@ function timelineNodes({ created_at: begun, ended_at: ended, steps, usage, cost,
   return [el("p", { class: "note" }, facts.filter(Boolean).join(" · ")), el("ol", {}, rows)]
 }
 
-/** Have each attempt say what it used in all: what the app says of it alone are answers that were dropped. */
+/** Add the usage of each attempt's steps to the attempt: the app's own number has the dropped answers only. */
 function withSums(steps) {
   let attempt = null
   return steps.map((step) => {
@@ -71,7 +71,7 @@ function withSums(steps) {
   })
 }
 
-/** Put the times in between, in which nobody worked on the run, where they are long enough to be seen. */
+/** Add the waits between attempts if they are long enough to be seen. */
 function withPauses(steps) {
   const shown = []
   let free = steps[0]?.at

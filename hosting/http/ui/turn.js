@@ -81,7 +81,7 @@ export class Turn {
     this[`_on_${event}`]?.(data)
   }
 
-  /** Show what the executors of a workflow did in a run that has ended, as its timeline tells. */
+  /** Show the executors' work in an ended run of a workflow, from its timeline. */
   async recall() {
     if (this.graph?.element.hidden && this.readAgain && !this.isOpen) await this.readAgain()
   }
@@ -236,7 +236,7 @@ export class Turn {
   }
 }
 
-/** Return the node for one content of a message as it is stored; null for what is not shown. */
+/** Return the node for one content of a stored message; null for hidden ones. */
 function shownContent(content) {
   if (content.$type === "text") return el("p", {}, content.text)
   if (content.content?.type === "function_approval_response") return shownDecision(content.content)
@@ -251,7 +251,7 @@ function shownDecision({ approved, function_call: call, additional_properties: m
   return el("p", { class: "decision" }, icon(approved ? "approve" : "close"), visible(`${approved ? "Approved" : "Refused"} ${call.name}${reason}`))
 }
 
-/** Return what a person decided, as the content that the conversation stores of it. */
+/** Return a person's decision as the conversation stores it. */
 export function decisionContent({ tool, arguments: given }, { approved, reason, value }) {
   if (value !== undefined) return { $type: "text", text: typeof value === "string" ? value : JSON.stringify(value) }
   const call = { name: tool, arguments: given }
