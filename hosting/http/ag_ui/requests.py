@@ -28,10 +28,10 @@ WITHOUT_EFFECT = frozenset(("forwardedProps", "availableInterrupts"))
 """Fields for an application's own server, and fields that an older client repeats from the last run."""
 
 REFUSED: Mapping[str, str] = {
-    "tools": "Tools of the page are not served: the agent has its own, which this app runs. Leave 'tools' out.",
-    "state": "Shared state is not served. Leave 'state' out.",
-    "context": "Context of the page is not served. Say it in a message, and leave 'context' out.",
-    "parentRunId": "A run continues its thread, and branches are not served. Leave 'parentRunId' out.",
+    "tools": "Client-side tools are not supported: this app runs the agent's own tools. Leave 'tools' out.",
+    "state": "Shared state is not supported. Leave 'state' out.",
+    "context": "Context is not supported. Put it into a message, and leave 'context' out.",
+    "parentRunId": "Branches are not supported: a run continues its thread. Leave 'parentRunId' out.",
 }
 _NOTHING: tuple[Any, ...] = (None, [], {})
 _SPELLINGS = {

@@ -40,15 +40,15 @@ WITHOUT_EFFECT = frozenset(
 )
 """Fields about billing, caches and OpenAI's own tools: the answer is the same with and without them."""
 
-_OWN_MODEL = "The agent decides how its model is called. Leave {!r} out."
+_OWN_MODEL = "The agent sets its model's options. Leave {!r} out."
 REFUSED: Mapping[str, str] = {
-    "instructions": "The agent has instructions of its own. Leave 'instructions' out.",
-    "prompt": "Prompts that OpenAI stores are not served. Leave 'prompt' out.",
-    "tools": "The agent has tools of its own, which this app runs. Leave 'tools' out.",
-    "moderation": "Moderation is the agent's own. Leave 'moderation' out.",
+    "instructions": "The agent has its own instructions. Leave 'instructions' out.",
+    "prompt": "Stored prompts are not supported. Leave 'prompt' out.",
+    "tools": "The agent has its own tools, which this app runs. Leave 'tools' out.",
+    "moderation": "Moderation is not supported. Leave 'moderation' out.",
     "context_management": "The agent compacts its conversation itself. Leave 'context_management' out.",
-    "access_programs": "Access programs are OpenAI's. Leave 'access_programs' out.",
-    "background_options": "A run in the background has no options. Leave 'background_options' out.",
+    "access_programs": "Access programs are not supported. Leave 'access_programs' out.",
+    "background_options": "Background runs have no options. Leave 'background_options' out.",
     **{
         name: _OWN_MODEL.format(name)
         for name in (
