@@ -61,7 +61,7 @@ class _HistoryMessage(Message):
 
     @property
     def id(self) -> str | None:
-        """What is this message's alone: the framework looks for repeated messages, and else serializes each for that."""
+        """Name this message alone. Without an id, the framework serializes each message to find repeated messages."""
         return self.__dict__.get("_id")
 
     def fresh(self, position: Position) -> _HistoryMessage:
