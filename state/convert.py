@@ -59,16 +59,10 @@ class _HistoryMessage(Message):
         copied.__dict__ = self.__dict__.copy()
         return copied
 
-    @property
-    def id(self) -> str | None:
-        """Name this message alone. Without an id, the framework serializes each message to find repeated messages."""
-        return self.__dict__.get("_id")
-
-    def fresh(self, position: Position) -> _HistoryMessage:
+    def fresh(self) -> _HistoryMessage:
         """Return a copy whose lists and properties a run may change."""
         copied = object.__new__(_HistoryMessage)
         copied.__dict__ = own = self.__dict__.copy()
-        own["_id"] = f"{position[0]}.{position[1]}"
         own["contents"] = own["contents"].copy()
         own["additional_properties"] = own["additional_properties"].copy()
         return copied
@@ -84,7 +78,7 @@ def placed_messages(conversation: models.Conversation) -> list[tuple[Position, M
     and contents that the framework does not know.
     """
     return [
-        ((position, number), message.fresh((position, number)))
+        ((position, number), message.fresh())
         for position, messages in _answered(conversation)
         for number, message in enumerate(messages)
         if message.contents
