@@ -59,7 +59,7 @@ def test_what_cannot_be_done_is_a_sentence_and_an_exit_code(origin: str, capsys:
     lines = capsys.readouterr().err.splitlines()
 
     assert codes == [1] * 6
-    assert lines[0].startswith("one: This is for administrators")
+    assert lines[0].startswith("one: Only administrators, ")
     assert lines[1].startswith("never: There is no thread 'never' of 'joker'.")
     assert lines[2] == "Name threads, or give --all."
     assert lines[3].startswith("--url is 'ftp://nowhere")
