@@ -287,7 +287,11 @@ CHECKS = tuple(
         ("key.again", "A request that is sent again under its key gets the first answer.", key_again),
         ("key.at-once", "Requests under one key at the same moment are one run.", key_at_once),
         ("key.reused", "A key that comes with another request is refused.", key_reused),
-        ("key.broken", "A request whose connection broke is one run when it is sent again under its key.", key_broken),
+        (
+            "key.broken",
+            "A request that lost its connection is one run when it is sent again under its key.",
+            key_broken,
+        ),
         ("stream.resumed", "A stream that broke is resumed without loss and without doubling.", stream_resumed),
         ("stream.again", "The stream of an ended run can be read again, and ends where it ended.", stream_again),
         ("order.kept", "The runs of a thread come one after another, in the order of their requests.", order_kept),
@@ -298,8 +302,8 @@ CHECKS = tuple(
         ("delete.gone", "Of a deleted thread nothing can be read.", delete_gone),
         ("delete.running", "A run does not bring its deleted thread back.", delete_running),
         ("delete.again", "A thread can be deleted twice, and its name has nothing of it.", delete_again),
-        ("owners.read", "Nobody reads the thread of another owner.", owners_read),
-        ("owners.change", "Nobody changes the thread of another owner.", owners_change),
+        ("owners.read", "No caller reads the thread of another owner.", owners_read),
+        ("owners.change", "No caller changes the thread of another owner.", owners_change),
         ("state.version", "Stored state says its version.", state_version),
     )
 )

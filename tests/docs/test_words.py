@@ -55,7 +55,6 @@ NOT_PLAIN_YET = {
     "docs/contributing/decisions.md",
     "docs/contributing/recorded-exchanges.md",
     "docs/guides/budgets.md",
-    "docs/guides/conformance.md",
     "docs/guides/deploying.md",
     "docs/guides/limits.md",
     "docs/guides/models.md",
