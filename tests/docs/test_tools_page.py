@@ -41,10 +41,13 @@ def module(monkeypatch: pytest.MonkeyPatch) -> Any:
     return made
 
 
-async def test_the_tests_on_the_page_pass(module: Any) -> None:
-    """A tool is called, by itself and through the agent."""
-    await module.test_an_order_is_found()
-    await module.test_the_agent_finds_it()
+async def test_the_first_tool_of_the_page_is_a_function_and_the_agent_calls_it(module: Any) -> None:
+    """By itself, and through the offline model."""
+    agent = Agent(client=OfflineChatClient(), name="support", tools=[module.find_order])
+    response = await agent.run('Call find_order with {"number": "A-17"}')
+
+    assert await module.find_order(number="A-17") == "shipped on Monday"
+    assert response.text == "The tool says: shipped on Monday"
 
 
 def test_the_tools_that_are_said_to_be_called_again_are_declared_so(module: Any) -> None:
