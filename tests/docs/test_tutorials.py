@@ -1,5 +1,6 @@
 """The tutorials of docs/tutorials/ beside the first one, followed step by step in a clone; the cloud is left out."""
 
+import asyncio
 import re
 import shutil
 from dataclasses import replace
@@ -8,7 +9,7 @@ from typing import Any
 
 import httpx
 import pytest
-from playwright.async_api import expect
+from playwright.async_api import Route, expect
 
 from tests.support.browsing import a_browser, needs_browser
 from tests.support.console_blocks import Step, is_shown, steps_in, typed
@@ -118,6 +119,31 @@ async def test_the_chat_page_shows_an_answer_that_came_while_it_was_closed_once(
             await shown.fill("input", " ")
             await shown.press("input", "Enter")
             await expect(shown.locator("p").last).to_contain_text("message is blank")
+
+
+@needs_browser
+async def test_the_chat_page_shows_a_message_once_that_was_sent_before_the_page_had_its_thread(tmp_path: Path) -> None:
+    """It waits for the conversation: else the page would take the message for one to be sent again."""
+    make_chat_page(tmp_path)
+    may_load = asyncio.Event()
+
+    async def hold(route: Route) -> None:
+        await may_load.wait()
+        await route.continue_()
+
+    with RunningHost(tmp_path) as host:
+        async with a_browser() as browser:
+            shown = await browser.new_page()
+            await shown.route("**/messages?*", hold)
+            await shown.goto(f"{host.origin}/api/chat")
+            await shown.fill("input", "What is the weather in Rome?")
+            await shown.press("input", "Enter")
+            await expect(shown.locator("input")).to_have_value("")
+            await expect(shown.locator("p")).to_have_count(0)
+            may_load.set()
+            await expect(shown.locator("p").last).to_have_text("The weather in Rome: sunny, 26 °C.")
+            await expect(shown.locator("button")).to_be_enabled()
+            await expect(shown.locator("p")).to_have_count(2)
 
 
 @needs_curl
