@@ -83,7 +83,7 @@ async def test_a_process_whose_agents_are_blocked_takes_no_new_run_until_they_go
         after = [(await http.get("/api/health/ready")).status_code, (await ask(http, "hi")).status_code]
 
     assert re.fullmatch(
-        rf"The agent loop has been blocked for \d\.\d s by {LINE}, and still is. The app takes no new runs until "
+        rf"The agent loop has been blocked for \d\.\d s by {LINE} and still is. The app takes no new runs until "
         "then.",
         told,
     )
@@ -160,7 +160,7 @@ async def test_a_process_whose_agents_are_blocked_for_less_than_the_limit_takes_
     agent = Blocking()
     async with served(app_of(agent)) as (_, http):
         blocked = asyncio.ensure_future(ask(http, "block"))
-        told = await lines.of("is blocked")
+        told = await lines.of("has been blocked")
         ready = await http.get("/api/health/ready")
         agent.let_go.put(None)
         ended = await blocked
