@@ -37,9 +37,8 @@ from hosting.thread.events import (
     ToolStarted,
 )
 from hosting.thread.finish import finish_reason, is_incomplete
-from hosting.thread.head import NOTHING, RECORDED_COUNTS, TokenTotals
-from hosting.thread.open_runs import entry_counts
 from hosting.thread.run import Run, under_way
+from hosting.thread.usage import NOTHING, RECORDED_COUNTS, TokenTotals, entry_counts
 from hosting.visible import visible
 from hosting.webhooks import is_of_task
 from state.json_values import portable_value

@@ -35,7 +35,7 @@ from hosting.thread.events import (
     ToolResult,
     ToolStarted,
 )
-from hosting.thread.head import NOTHING, Head, TokenTotals
+from hosting.thread.head import Head
 from hosting.thread.rows import ApprovalRow, DeletedRow, RunRow
 from hosting.thread.run import (
     Run,
@@ -46,8 +46,8 @@ from hosting.thread.run import (
     text_so_far,
     unanswered,
     under_way,
-    usage_of_steps,
 )
+from hosting.thread.usage import NOTHING, TokenTotals
 from state.conversation import response_text
 from state.models import ResponseEntry
 
@@ -202,7 +202,7 @@ class HeldRun:
             ended: NoAnswer = self.superseded(terminal.at, words)
         else:
             ended = unanswered(self.run_id, terminal.at, error)
-        return instead_of(terminal, ended, usage_of_steps(self.run.steps, self.run.unrecorded, terminal).stored())
+        return instead_of(terminal, ended, self.run.usage.in_all(terminal).stored())
 
     def release(self) -> ReleaseRun:
         """Return the command that gives the run up, whose signal was sent."""
@@ -210,7 +210,7 @@ class HeldRun:
 
     def _unrecorded(self) -> dict[str, int]:
         """Return the usage of model calls that no event of the run has; empty if it is not counted."""
-        return self.counted().beyond(self.run.recorded)
+        return self.counted().beyond(self.run.usage.recorded)
 
     async def append(self, *steps: Step) -> None:
         """Append steps from the agent's loop, in one write; return once they are in the log.

@@ -23,9 +23,8 @@ from hosting.runner.framework import agents_within
 from hosting.runner.owner_days import OwnerDays
 from hosting.runner.owner_minutes import OwnerMinutes
 from hosting.thread.events import Completed, ModelResult, Terminal
-from hosting.thread.head import NOTHING, RECORDED_COUNTS, TokenTotals
-from hosting.thread.open_runs import entry_usage
 from hosting.thread.run import Run
+from hosting.thread.usage import NOTHING, RECORDED_COUNTS, TokenTotals, entry_usage
 
 logger = logging.getLogger(__name__)
 
@@ -68,7 +67,7 @@ class Spending:
         for step in run.steps:
             if isinstance(step, ModelResult):
                 self._add(step.response.get("usage_details"), step.cost)
-        self.used, self._counts = self.used.plus(run.unrecorded.used), run.recorded
+        self.used, self._counts = self.used.plus(run.usage.unrecorded.used), run.usage.recorded
 
     @property
     def has_budget(self) -> bool:

@@ -18,8 +18,8 @@ from hosting.ports import iso
 from hosting.request.run_request import PendingApproval
 from hosting.thread.events import Accepted, Completed, NoAnswer, Terminal
 from hosting.thread.finish import finish_reason, is_incomplete
-from hosting.thread.open_runs import entry_counts
 from hosting.thread.run import Run
+from hosting.thread.usage import entry_counts
 from hosting.visible import visible, visible_json, visible_line
 from state.contents import FunctionCallContent
 from state.conversation import response_text, response_value

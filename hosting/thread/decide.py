@@ -27,7 +27,7 @@ from hosting.thread.draft import (
     refuse_while_deleting,
     signal_failed,
 )
-from hosting.thread.head import NOTHING, Head, run_usage
+from hosting.thread.head import Head
 from hosting.thread.rows import ApprovalRow, DeletedRow, RowChange
 from hosting.thread.run import cancellation, instead_of, unanswered
 from hosting.thread.thread_rules import THREAD_RULES
@@ -188,7 +188,7 @@ def _end(head: Head, command: commands.EndRun) -> commands.Outcome:
     if head.claim is None or head.claim.token != command.token:
         return commands.Stale()
     if (wish := head.runs[0].cancelled) == "rollback":
-        used = run_usage(head.spent, head.spent_within, head.unrecorded or NOTHING, terminal)
+        used = head.run_usage.in_all(terminal)
         taken_back = unanswered(terminal.run_id, terminal.at, cancellation(wish))
         terminal = instead_of(terminal, taken_back, used.stored())
     approvals = terminal.approvals if isinstance(terminal, events.Completed) else ()

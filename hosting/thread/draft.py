@@ -27,10 +27,11 @@ from hosting.thread.events import (
     Rewound,
     Terminal,
 )
-from hosting.thread.head import NOTHING, Head, TokenTotals, fold, run_usage
-from hosting.thread.open_runs import OpenRun, PendingApprovals, entry_counts
+from hosting.thread.head import Head, fold
+from hosting.thread.open_runs import OpenRun, PendingApprovals
 from hosting.thread.rows import ApprovalRow, KeyRow, RowChange, RunRow
 from hosting.thread.run import cancellation, unanswered
+from hosting.thread.usage import UNUSED, counted_in_all
 from hosting.webhooks import is_of_task
 
 ROWS_OF_A_RUN = 2
@@ -104,11 +105,11 @@ class Draft:
 
     def end(self, terminal: Terminal) -> Draft:
         """End the next run, and note that in its row; the end has the webhook and the usage of all runs."""
-        run, spent, within = self.head.runs[0], self.head.spent, self.head.spent_within
+        run, usage = self.head.runs[0], self.head.run_usage
         if run.notifies == "address" or (run.notifies and self.head.has_receivers):
             terminal = terminal.model_copy(update={"notifies": True})
-        if (unrecorded := self.head.unrecorded) is not None or not spent == within == NOTHING:
-            terminal = _counting_all(terminal, spent, within, unrecorded or NOTHING)
+        if usage != UNUSED:
+            terminal = counted_in_all(terminal, usage)
         self.add(terminal)
         row = RunRow(epoch=self.head.epoch, first=run.first, last=self.head.position)
         return self.row(RowChange(RunRow.name_of(run.id), run.first, row, is_new=False))
@@ -139,15 +140,6 @@ class Draft:
     def change(self, run_id: str = "", *, signal: bool = False) -> Change:
         """Return the append."""
         return Change(self.head, tuple(self._events), tuple(self._rows), run_id, signal)
-
-
-def _counting_all(end: Terminal, spent: TokenTotals, within: TokenTotals, unrecorded: TokenTotals) -> Terminal:
-    """Return the end of a run with all that its attempts used, where its entry counts less."""
-    counts, counted = run_usage(spent, within, unrecorded, end).stored(), entry_counts(end.entry)
-    changes: dict[str, object] = {"cost": end.cost or spent.cost + within.cost + unrecorded.cost}
-    if any(counted.get(name) != count for name, count in counts.items()):
-        changes["usage"] = counts
-    return end.model_copy(update=changes)
 
 
 def _versioned(event: Event) -> Event:

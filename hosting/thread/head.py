@@ -8,80 +8,20 @@ stand in the events, keys and ended runs in rows next to them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from operator import not_
 from typing import Any, Literal, TypeVar
 
 from pydantic import Field
 
-from hosting.budgets import MOST_TOKENS, Used
+from hosting.budgets import Used
 from hosting.thread import events
-from hosting.thread.open_runs import Claim, Grant, HeadPart, OpenRun, PendingApprovals, entry_counts
+from hosting.thread.open_runs import Claim, Grant, HeadPart, OpenRun, PendingApprovals
+from hosting.thread.usage import NOTHING, RunUsage, TokenTotals
 from hosting.thread.versions import VERSION, read_versioned
 from hosting.webhooks import is_of_task
 
 TITLE_CHARACTERS = 80
-_TOKEN_COUNTS = {
-    "input_tokens": "inputTokenCount",
-    "output_tokens": "outputTokenCount",
-    "total_tokens": "totalTokenCount",
-    "estimated_tokens": "estimatedTokenCount",
-}
-RECORDED_COUNTS = {
-    "input_tokens": "input_token_count",
-    "output_tokens": "output_token_count",
-    "total_tokens": "total_token_count",
-}
-_OWN_NAMES = {name: name for name in _TOKEN_COUNTS}
-
-
-class TokenTotals(HeadPart):
-    """Tokens that the thread's runs have used, as their models counted them.
-
-    `estimated_tokens` are of calls that were cut short, `cost` is of those with a price, in trillionths of its unit.
-    """
-
-    input_tokens: int = 0
-    output_tokens: int = 0
-    total_tokens: int = 0
-    estimated_tokens: int = Field(default=0, exclude_if=not_)
-    cost: int = Field(default=0, exclude_if=not_)
-
-    def plus(self, counts: object, names: Mapping[str, str]) -> TokenTotals:
-        """Return these plus the counts under such names; values that are not token counts add nothing."""
-        found = counts if isinstance(counts, dict) else {}
-        added = {
-            name: getattr(self, name) + count
-            for name, key in names.items()
-            if type(count := found.get(key)) is int and 0 <= count <= MOST_TOKENS
-        }
-        return _with(self, **added) if added else self
-
-    def with_all(self, counts: Mapping[str, int]) -> TokenTotals:
-        """Return these and others, tokens and cost, by the same names."""
-        return _with(self.plus(counts, _OWN_NAMES), cost=self.cost + counts.get("cost", 0))
-
-    def beyond(self, recorded: TokenTotals) -> dict[str, int]:
-        """Return the difference of these to those, by name, with the cost; empty if there is none."""
-        more = {name: getattr(self, name) - getattr(recorded, name) for name in TokenTotals.model_fields}
-        return {name: count for name, count in more.items() if count > 0}
-
-    def stored(self) -> dict[str, int]:
-        """Return the counts by the names of an entry of a conversation."""
-        return {key: count for name, key in _TOKEN_COUNTS.items() if (count := getattr(self, name))}
-
-    @property
-    def all_tokens(self) -> int:
-        """All of them, also where models count none but those of requests and answers."""
-        return max(self.total_tokens, self.input_tokens + self.output_tokens)
-
-    @property
-    def used(self) -> Used:
-        """The same as a budget counts it."""
-        return Used(self.all_tokens, self.cost)
-
-
-NOTHING = TokenTotals()
 
 
 class Import(HeadPart):
@@ -130,18 +70,22 @@ class Head(HeadPart):
     has_receivers: bool = Field(default=False, exclude_if=not_)
 
     @property
+    def run_usage(self) -> RunUsage:
+        """The usage of the first of the open runs so far."""
+        return RunUsage(self.spent, self.spent_within, self.unrecorded or NOTHING)
+
+    @property
     def counted(self) -> TokenTotals:
         """The tokens of all runs of the thread, with the recorded ones of an unfinished run."""
-        total = self.usage
-        for counts in (self.spent, self.spent_within, self.unrecorded or NOTHING):
-            total = total.with_all(counts.model_dump())
-        return total
+        return self.usage.with_all(self.run_usage.recorded.model_dump())
 
     @property
     def used(self) -> Used:
         """The same as a budget counts it."""
-        used = self.usage.used.plus(self.spent.used).plus(self.spent_within.used)
-        return used if self.unrecorded is None else used.plus(self.unrecorded.used)
+        used = self.usage.used
+        for part in self.run_usage:
+            used = used.plus(part.used)
+        return used
 
     @property
     def next_run(self) -> OpenRun | None:
@@ -231,16 +175,17 @@ def _claimed(head: Head, event: events.Claimed) -> Head:
         failures=run.failures + (event.failed is not None),
         signalled=run.signalled or event.holder == "entity",
     )
-    return _with(_with_unrecorded(changed, event) if event.unrecorded else changed, claim=claim)
+    return _with(_with_usage(changed, event) if event.unrecorded else changed, claim=claim)
 
 
 def _released(head: Head, event: events.Released) -> Head:
     changed = _with_run(head, event.run_id, signalled=True) if event.signalled else head
-    return _with(_with_unrecorded(changed, event) if event.unrecorded else changed, claim=None)
+    return _with(_with_usage(changed, event) if event.unrecorded else changed, claim=None)
 
 
-def _with_unrecorded(head: Head, event: events.Claimed | events.Released) -> Head:
-    return _with(head, unrecorded=(head.unrecorded or NOTHING).with_all(event.unrecorded))
+def _with_usage(head: Head, event: events.Event) -> Head:
+    own, within, unrecorded = head.run_usage.after(event)
+    return _with(head, spent=own, spent_within=within, unrecorded=None if unrecorded == NOTHING else unrecorded)
 
 
 def _step(head: Head, event: events.Step) -> Head:
@@ -249,44 +194,14 @@ def _step(head: Head, event: events.Step) -> Head:
 
 
 def _model_result(head: Head, event: events.ModelResult | events.Checkpointed) -> Head:
-    stepped = _step(head, event)
-    if isinstance(event, events.ModelResult):
-        name = "spent_within" if event.within else "spent"
-        spent = getattr(head, name).plus(event.response.get("usage_details"), RECORDED_COUNTS)
-        stepped = _with(stepped, **{name: _with(spent, cost=spent.cost + event.cost) if event.cost else spent})
-    return _with_run(stepped, event.run_id, settled=head.position)
+    return _with_run(_with_usage(_step(head, event), event), event.run_id, settled=head.position)
 
 
 def _ended(head: Head, event: events.Terminal) -> Head:
     """End the first open run, the only one that can have a holder."""
     runs = tuple(run for run in head.runs if run.id != event.run_id)
-    unrecorded = head.unrecorded or NOTHING
-    cost = event.cost or head.spent.cost + head.spent_within.cost + unrecorded.cost
-    usage = _with(head.usage, cost=head.usage.cost + cost) if cost else head.usage
-    if head.spent == head.spent_within == unrecorded == NOTHING:
-        return _with(head, runs=runs, claim=None, usage=usage.plus(entry_counts(event.entry), _TOKEN_COUNTS))
-    used = usage.plus(run_usage(head.spent, head.spent_within, unrecorded, event).model_dump(), _OWN_NAMES)
+    used = head.usage.with_all(head.run_usage.in_all(event).model_dump())
     return _with(head, runs=runs, claim=None, usage=used, spent=NOTHING, spent_within=NOTHING, unrecorded=None)
-
-
-def run_usage(
-    spent: TokenTotals, spent_within: TokenTotals, unrecorded: TokenTotals, end: events.Terminal | None
-) -> TokenTotals:
-    """Return the usage of a run from its recorded calls, those of agents that are tools `spent_within`.
-
-    An answer counts the calls of the agent that ran, not those of agents that were its tools, nor what is `unrecorded`
-    of attempts before it. A workflow, which makes no call of its own, counts some of its executors'. A run without an
-    answer counts all that its last holder knew, and has used what is recorded at least.
-    """
-    counted = NOTHING.plus(None if end is None else entry_counts(end.entry), _TOKEN_COUNTS)
-    within, besides = spent_within.model_dump(), unrecorded.model_dump()
-    recorded = spent.plus(within, _OWN_NAMES)
-    if not isinstance(end, events.Completed):
-        recorded = recorded.plus(besides, _OWN_NAMES)
-        return counted if counted.all_tokens > recorded.all_tokens else recorded
-    if spent != NOTHING:
-        recorded = counted.plus(within, _OWN_NAMES)
-    return (counted if counted.all_tokens > recorded.all_tokens else recorded).plus(besides, _OWN_NAMES)
 
 
 def _completed(head: Head, event: events.Completed) -> Head:

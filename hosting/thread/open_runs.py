@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from operator import not_
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -89,21 +88,3 @@ class Grant(HeadPart):
     principal: Principal
     access: GrantedAccess
     at: float
-
-
-_ESTIMATED = "estimatedTokenCount"
-_BESIDE = "extensionData"
-
-
-def entry_usage(counts: Mapping[str, int]) -> dict[str, Any]:
-    """Return counts as the `usage` of an entry: counts without a property of its format stand beside the others."""
-    usage: dict[str, Any] = {name: count for name, count in counts.items() if name != _ESTIMATED}
-    return {**usage, _BESIDE: {_ESTIMATED: counts[_ESTIMATED]}} if _ESTIMATED in counts else usage
-
-
-def entry_counts(entry: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the counts of an entry by their names, those beside the others too."""
-    usage = entry.get("usage")
-    counts = dict(usage) if isinstance(usage, dict) else {}
-    beside = counts.pop(_BESIDE, None)
-    return {**counts, **({_ESTIMATED: beside[_ESTIMATED]} if isinstance(beside, dict) and _ESTIMATED in beside else {})}

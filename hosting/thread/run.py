@@ -15,8 +15,7 @@ from hosting.names import Address, thread_key
 from hosting.ports import iso
 from hosting.request.run_request import PendingApproval, Superstep
 from hosting.thread import events
-from hosting.thread.head import NOTHING, RECORDED_COUNTS, TokenTotals, run_usage
-from hosting.thread.open_runs import entry_usage
+from hosting.thread.usage import UNUSED, RunUsage, entry_usage
 from state.codec import read_entry
 from state.convert import stored_failure, stored_words
 from state.errors import MalformedError
@@ -33,8 +32,8 @@ class Run:
     `first` and `last` are the positions of its first event and of its newest.
     `end` is that of the event that ended it, 0 while there is none: answers to its approvals may stand after.
     `failures` counts the attempts that failed and were made again. `text` is the agent's text so far; as much of
-    it as `stable` characters is known to every later attempt. `unrecorded` is what attempts that failed or were
-    released used without a step. `is_deleted`: its thread went, before the run had an end of its own.
+    it as `stable` characters is known to every later attempt. `is_deleted`: its thread went, before the run had an
+    end of its own.
     """
 
     address: Address
@@ -47,7 +46,7 @@ class Run:
     text: str = ""
     stable: int = 0
     steps: tuple[events.ModelResult | events.ToolStarted | events.ToolResult, ...] = ()
-    unrecorded: TokenTotals = NOTHING
+    usage: RunUsage = UNUSED
     terminal: events.Terminal | None = None
     answers: tuple[events.ApprovalAnswered, ...] = ()
     is_deleted: bool = False
@@ -92,18 +91,7 @@ class Run:
     @property
     def used(self) -> Used:
         """Its usage so far, or in all once it has ended."""
-        tokens = usage_of_steps(self.steps, self.unrecorded, self.terminal).all_tokens
-        return Used(tokens, (self.terminal and self.terminal.cost) or self.recorded.cost)
-
-    @property
-    def recorded(self) -> TokenTotals:
-        """The recorded usage of its model calls, with those of agents that are its tools."""
-        total = self.unrecorded
-        for step in self.steps:
-            if isinstance(step, events.ModelResult):
-                counted = total.plus(step.response.get("usage_details"), RECORDED_COUNTS)
-                total = counted.with_all({"cost": step.cost})
-        return total
+        return self.usage.in_all(self.terminal).used
 
     @property
     def requested_approvals(self) -> tuple[PendingApproval, ...]:
@@ -129,13 +117,11 @@ class Run:
             case events.Claimed():
                 is_ending = self.cancelled is not None  # an interrupted run, claimed to be ended with its text
                 changes |= {"claim": event, "text": self.text if is_ending else self.text[: self.stable]}
-                changes["failures"] = self.failures + (event.failed is not None)
-                if event.unrecorded:
-                    changes["unrecorded"] = self.unrecorded.with_all(event.unrecorded)
-            case events.Released() if event.unrecorded:
-                changes["unrecorded"] = self.unrecorded.with_all(event.unrecorded)
+                changes |= {"failures": self.failures + (event.failed is not None), "usage": self.usage.after(event)}
+            case events.Released():
+                changes["usage"] = self.usage.after(event)
             case events.ModelResult():
-                changes |= {"steps": (*self.steps, event), "stable": len(self.text)}
+                changes |= {"steps": (*self.steps, event), "stable": len(self.text), "usage": self.usage.after(event)}
             case events.Checkpointed():
                 yielded, values = (*self.yielded, *event.updates), (*self.values, *event.values)
                 changes |= {"checkpoint": event, "yielded": yielded, "values": values, "stable": len(self.text)}
@@ -214,17 +200,6 @@ def superseded(run_id: str, at: float, words: str = "") -> events.Cancelled:
     error = cancellation("interrupt")
     entry = stored_words(run_id=run_id, created_at=iso(at), text=words[:LONGEST_KEPT])
     return events.Cancelled(at=at, run_id=run_id, code=error.code, detail=error.detail, entry=entry)
-
-
-def usage_of_steps(steps: Iterable[events.Step], unrecorded: TokenTotals, end: events.Terminal | None) -> TokenTotals:
-    """Return a run's usage, as its thread's head counts it, by its steps."""
-    own = within = NOTHING
-    for step in steps:
-        if isinstance(step, events.ModelResult):
-            counts = step.response.get("usage_details")
-            own = own if step.within else own.plus(counts, RECORDED_COUNTS)
-            within = within.plus(counts, RECORDED_COUNTS) if step.within else within
-    return run_usage(own, within, unrecorded, end)
 
 
 def instead_of(answer: events.Terminal, ended: events.NoAnswer, usage: dict[str, int]) -> events.NoAnswer:

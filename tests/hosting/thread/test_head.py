@@ -41,6 +41,7 @@ from hosting.thread.draft import Draft
 from hosting.thread.head import NEW, Head, fold
 from hosting.thread.run import unanswered
 from hosting.thread.thread_rules import MOST_GRANTS
+from hosting.thread.usage import NOTHING, TokenTotals
 from tests.support.seeds import repeated
 from tests.support.threads import (
     DEADLINE,
@@ -277,7 +278,7 @@ def test_the_head_counts_tokens_and_names_the_thread_by_its_first_message() -> N
     entry = {**completed("r1").entry, "usage": {"inputTokenCount": 3, "outputTokenCount": 4, "totalTokenCount": 7}}
     thread.do(EndRun("token-r1", completed("r1").model_copy(update={"entry": entry})))
 
-    assert thread.head.usage == head.TokenTotals(input_tokens=3, output_tokens=4, total_tokens=7)
+    assert thread.head.usage == TokenTotals(input_tokens=3, output_tokens=4, total_tokens=7)
     assert thread.head.title == "Hello from r1"
 
 
@@ -317,7 +318,7 @@ def test_the_tokens_of_a_run_are_those_of_all_its_recorded_calls(
     ended: Any = thread.events[-1]
     assert (ended.usage or ended.entry["usage"])["totalTokenCount"] == used
     assert thread.head.used.tokens == thread.head.usage.total_tokens == used
-    assert thread.head.spent == thread.head.spent_within == head.NOTHING
+    assert thread.head.spent == thread.head.spent_within == NOTHING
 
 
 @pytest.mark.behaviour("thread.fold")
@@ -351,7 +352,7 @@ def test_a_number_of_tokens_that_nobody_can_have_used_is_not_counted(count: obje
     entry = {**completed("r1").entry, "usage": {"inputTokenCount": count, "outputTokenCount": 4}}
     thread.do(EndRun("token-r1", completed("r1").model_copy(update={"entry": entry})))
 
-    assert thread.head.usage == head.TokenTotals(input_tokens=0, output_tokens=4)
+    assert thread.head.usage == TokenTotals(input_tokens=0, output_tokens=4)
 
 
 @pytest.mark.behaviour("thread.fold")
@@ -424,7 +425,7 @@ def test_what_a_newer_version_added_to_a_head_stays_when_an_older_one_appends() 
     thread.do(RecordSteps("token-r1", (model_result("r1"),)))
     thread.do(accept("r2"))
     working = json.loads(head.encode(thread.head))
-    assert thread.head.spent.beyond(head.NOTHING) == {}
+    assert thread.head.spent.beyond(NOTHING) == {}
     thread.do(end("r1"))
     ended = json.loads(head.encode(thread.head))
     deleted = fold(thread.head, [events.Deleting(at=NOW, reason="asked"), events.Deleted(at=NOW, receipt={})])
