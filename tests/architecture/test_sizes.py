@@ -10,12 +10,6 @@ ENGINE = sorted(path for path in (ROOT / "devhost" / "durable").rglob("*.py") if
 LOCAL_HOST = sorted((ROOT / "devhost").rglob("*.py"))
 MOST_LOCAL_HOST_FILES = 80
 MOST_LOCAL_HOST_LINES = 12_300
-HOUSE = sorted(path for package in ("hosting", "state") for path in (ROOT / package).rglob("*.py"))
-MOST_HOUSE_FILES = 253
-MOST_HOUSE_LINES = 45_477
-HOUSE = sorted(path for package in ("hosting", "state") for path in (ROOT / package).rglob("*.py"))
-HOUSE = sorted(path for package in ("hosting", "state") for path in (ROOT / package).rglob("*.py"))
-LEAST_HOUSE_FILE_LINES = 40
 MOST_ENGINE_FILES = 33
 MOST_ENGINE_LINES = 5_820
 LEAST_ENGINE_FILE_LINES = 40
@@ -68,13 +62,3 @@ def test_the_local_host_grows_only_on_purpose() -> None:
 
     assert len(LOCAL_HOST) <= MOST_LOCAL_HOST_FILES
     assert lines <= MOST_LOCAL_HOST_LINES
-
-
-def test_the_house_only_becomes_smaller() -> None:
-    """`hosting/` and `state/`: a newcomer reads all of it. What is smaller than a subject stands with its subject."""
-    lines = {path: len(path.read_text(encoding="utf-8").splitlines()) for path in HOUSE}
-    small = [module_name(path) for path in HOUSE if path.name != "__init__.py" and lines[path] < LEAST_HOUSE_FILE_LINES]
-
-    assert small == []
-    assert len(HOUSE) <= MOST_HOUSE_FILES
-    assert sum(lines.values()) <= MOST_HOUSE_LINES

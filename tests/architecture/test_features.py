@@ -1,0 +1,59 @@
+"""How far a feature reaches into files that are not its own, and how large the core is: both only fall.
+
+A figure that has become smaller is set to what it is now, so that it never rises again.
+"""
+
+import re
+
+import pytest
+
+from tests.architecture.imports import ROOT, import_graph
+
+CORE = ("thread", "stores", "runner", "service", "entity")
+CORE_LINES = 22_823
+FEATURES = {
+    "schedules": (r"schedules?|schedule_\w+", 8),
+    "memory": (r"memor(?:y|ies)|memory_\w+|embeddings", 6),
+    "webhooks": (r"webhooks?|webhook_\w+|deliver(?:y|ies)|push_configs", 20),
+    "callbacks": (r"callbacks?|callback_\w+", 9),
+    "owners": (r"owners|owner_(?:bodies|routes|triggers|call)|sharing|bearer", 9),
+    "budgets and limits": (r"budgets|budgeting|limits|limiting|spending|owner_(?:days|heads|minutes)", 21),
+    "overview": (r"overview|overview_\w+|figures", 10),
+    "operations": (r"operations|operators_view", 3),
+    "approvals": (r"approvals", 1),
+    "forks": (r"forks|forking|fork_call", 9),
+    "workflows": (r"workflows|workflow_\w+", 16),
+    "mcp": (r"mcp", 1),
+}
+"""The names of a feature's own modules, and how many other modules of `hosting` import one of them."""
+
+
+def own_modules(names: str) -> set[str]:
+    """Return the feature's modules, by the last part of their names; stores have names that are their backends'."""
+    own = re.compile(names)
+    modules = (module for module in import_graph() if module.startswith("hosting."))
+    return {module for module in modules if ".stores." not in module and own.fullmatch(module.rpartition(".")[2])}
+
+
+@pytest.mark.parametrize("feature", FEATURES)
+def test_no_more_files_name_a_feature(feature: str) -> None:
+    """What a reader opens to change a feature, besides its own files."""
+    names, known = FEATURES[feature]
+    own = own_modules(names)
+
+    naming = sorted(
+        module
+        for module, imported in import_graph().items()
+        if module.startswith("hosting.") and module not in own and imported & own
+    )
+
+    assert own, "the feature has no modules of these names"
+    assert len(naming) == known, f"set it to {len(naming)} if that is less; these name it: {naming}"
+
+
+def test_the_core_does_not_grow() -> None:
+    """One durable thread, and its runs: all that every feature stands on."""
+    files = [path for room in CORE for path in (ROOT / "hosting" / room).rglob("*.py")]
+    lines = sum(len(path.read_text(encoding="utf-8").splitlines()) for path in files)
+
+    assert lines <= CORE_LINES, f"the core has {lines} lines: look first for the lines that the new ones replace"
