@@ -34,8 +34,8 @@ from hosting.service.sharing import grant_id
 from hosting.service.threads import MessagesPage, ThreadExport, ThreadView
 from hosting.thread.events import Accepted
 from hosting.thread.finish import is_cut, word_of
-from hosting.thread.forks import fork_source
 from hosting.thread.open_runs import Grant
+from hosting.thread.sources import fork_source
 from state.codec import entry_value
 from state.conversation import exchanges, message_count
 from state.extension import host_of

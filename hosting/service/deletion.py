@@ -51,8 +51,8 @@ from hosting.thread.events import (
     InstanceOutcome,
     InstancesRecorded,
 )
-from hosting.thread.forks import fork_source
 from hosting.thread.head import Head
+from hosting.thread.sources import fork_source
 from state.attachments import references
 from state.codec import parse_entry, read
 from state.conversation import exchanges

@@ -45,9 +45,9 @@ from hosting.stores.choice import Stores
 from hosting.thread.commands import ForkThread, Refused
 from hosting.thread.conversation import as_left
 from hosting.thread.events import Completed
-from hosting.thread.forks import ForkSource, fork_source
 from hosting.thread.head import Head
 from hosting.thread.run import Run
+from hosting.thread.sources import ForkSource, fork_source
 from state.codec import parse_entry, write
 from state.conversation import forked, session_state, up_to, with_lenders, with_older, without_newest
 from state.extension import Lender, host_of

@@ -23,8 +23,8 @@ from hosting.service.archiving import lent_to
 from hosting.service.copies import Copy, blocks, end_loans
 from hosting.stores.archive import Loan, Volume
 from hosting.stores.choice import Stores
-from hosting.thread.forks import fork_source
 from hosting.thread.head import Head
+from hosting.thread.sources import fork_source
 from state.extension import Lender, host_of
 from state.models import Conversation
 

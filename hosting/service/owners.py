@@ -34,6 +34,7 @@ from hosting.service.threads import Threads
 from hosting.stores.choice import Stores
 from hosting.thread.commands import DeleteThread, ImportThread, Refused
 from hosting.thread.head import Head
+from hosting.thread.sources import AssignedSource, assigned_source
 from state.codec import write
 from state.conversation import owned_by
 
@@ -119,29 +120,30 @@ class Owners:
         """
         thread_id = check_thread_id(address.thread_id, address.agent, principal.owner)
         target = Address.of(address.agent, thread_id, principal.owner)
-        head, there = await self._log.head(address), await self._log.head(target)
+        head, copy = await self._log.head(address), await self._log.head(target)
+        copied = assigned_source(copy)
         if head.state != "open":
-            if there.imported is None or not there.imported.source.startswith(f"{address.key}/"):
+            if copied is None or copied.key != address.key:
                 raise UnknownThreadError(f"There is no thread {address.thread_id[:80]!r} of {address.agent!r}.")
             return await self._threads.delete(address, client, seconds)
-        source = f"{address.key}/{head.epoch}/{head.position}"
-        if there.imported is None or there.imported.source != source:
+        source = AssignedSource.of(address, head)
+        if copied != source:
             if head.runs or head.waiting is not None:
                 raise ThreadChangedError("Runs of the thread are open or wait for approvals. Try again when they end.")
-            there = await self._import(address, target, source, principal, client)
-        assert there.imported is not None
-        await self._signals.store(target, there.imported.position, client, "imported")
+            copy = await self._import(address, target, source, principal, client)
+        assert copy.imported is not None
+        await self._signals.store(target, copy.imported.position, client, "imported")
         decided = await self._log.execute(address, DeleteThread(self._log.clocks.wall(), "assigned", head.position))
         if decided.head.state == "open":
             raise ThreadChangedError("The thread changed. Try again.")
         return await self._threads.delete(address, client, seconds)
 
     async def _import(
-        self, address: Address, target: Address, source: str, principal: Principal, client: EntityClient
+        self, address: Address, target: Address, source: AssignedSource, principal: Principal, client: EntityClient
     ) -> Head:
         export = await self._threads.export(address, client)
-        there = await self._log.head(target)
-        epoch = there.epoch + 1 if there.state == "deleted" else there.epoch
+        copy = await self._log.head(target)
+        epoch = copy.epoch + 1 if copy.state == "deleted" else copy.epoch
         for name in export.attachments.names:
             if (content := await export.attachments.read(name)) is not None:
                 await self._stores.attachments.put(epoch_store_key(self._stores.hub, target, epoch), {name: content})

@@ -26,9 +26,9 @@ from hosting.thread.events import (
     Step,
     Terminal,
 )
-from hosting.thread.forks import ForkSource
 from hosting.thread.head import Head
 from hosting.thread.rows import ApprovalRow, DeletedRow, KeyRow, RowChange, RunRow
+from hosting.thread.sources import AssignedSource, ForkSource
 
 
 @dataclass(frozen=True)
@@ -224,7 +224,7 @@ class ImportThread(Command):
 
     at: float
     text: str
-    source: str
+    source: AssignedSource
     epoch: int
     metadata: Mapping[str, str] = field(default_factory=dict)
 

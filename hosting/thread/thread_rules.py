@@ -11,8 +11,8 @@ from typing import Any
 from hosting import errors
 from hosting.thread import commands, events
 from hosting.thread.draft import Draft, refuse_while_deleting
-from hosting.thread.forks import fork_source
 from hosting.thread.head import Head
+from hosting.thread.sources import fork_source
 
 MOST_GRANTS = 16
 """With how many principals a thread is shared; they stand in its head."""
@@ -32,7 +32,7 @@ def _import(head: Head, command: commands.ImportThread) -> commands.Outcome:
     epoch = head.epoch + 1 if head.state == "deleted" else head.epoch
     if not (is_empty or (has_import and head.state == "open")) or epoch != command.epoch:
         return commands.Refused(errors.ThreadChangedError("That owner already has a thread with this id."))
-    imported = events.Imported(at=command.at, text=command.text, source=command.source)
+    imported = events.Imported(at=command.at, text=command.text, source=command.source.text)
     described = events.Described(at=command.at, metadata=dict(command.metadata))
     return Draft(head).add(imported, *([described] if command.metadata else [])).change(signal=True)
 
@@ -40,7 +40,7 @@ def _import(head: Head, command: commands.ImportThread) -> commands.Outcome:
 def _fork(head: Head, command: commands.ForkThread) -> commands.Outcome:
     if head.state == "deleting":
         return refuse_while_deleting()
-    if (found := fork_source(head)) is not None and found.is_of_same_request(command.source):
+    if (source := fork_source(head)) is not None and source.is_of_same_request(command.source):
         return commands.Unchanged(signal=True)
     epoch = head.epoch + 1 if head.state == "deleted" else head.epoch
     if (head.position and head.state == "open") or epoch != command.epoch:

@@ -14,6 +14,7 @@ from hosting.request.run_request import RunRequest
 from hosting.runner.thread_log import epoch_store_key
 from hosting.service.deletion import UNUSED_SECONDS
 from hosting.thread.commands import DeleteThread, ImportThread
+from hosting.thread.sources import AssignedSource
 from state.codec import read
 from state.extension import host_of
 from tests.support.bench import ADDRESS, HUB, PLACE, Bench
@@ -144,7 +145,9 @@ async def test_what_a_conversation_refers_to_that_no_document_has_yet_stays(benc
     await show(bench)
     target = Address.of("Joker", "t", "ada")
     await bench.attachments.put(epoch_store_key(HUB, target, 0), {REFERRED: PICTURE, **LEFT})
-    await bench.services.log.execute(target, ImportThread(time.time(), bench.state or "", "source", 0))
+    await bench.services.log.execute(
+        target, ImportThread(time.time(), bench.state or "", AssignedSource("another", 0, 1), 0)
+    )
 
     await bench.services.deletion.erase_unused(target, None)
 

@@ -19,6 +19,7 @@ from hosting.thread.commands import (
 from hosting.thread.events import InstanceOutcome
 from hosting.thread.head import Head
 from hosting.thread.rows import RunRow
+from hosting.thread.sources import AssignedSource
 from tests.support.threads import NOW, Thread, accept, end, refusal
 
 
@@ -97,7 +98,7 @@ def test_metadata_is_of_one_life_of_a_thread() -> None:
 def test_an_import_brings_metadata_too() -> None:
     """In one append, which is repeatable for as long as nothing came after it."""
     thread = Thread()
-    bring = ImportThread(NOW, "{}", "source", 0, {"for": "a test"})
+    bring = ImportThread(NOW, "{}", AssignedSource("another", 0, 1), 0, {"for": "a test"})
     outcomes = [thread.do(bring), thread.do(bring), thread.do(accept("r1")), thread.do(bring)]
 
     assert [refusal(one) for one in outcomes] == [None, None, None, ThreadChangedError]
