@@ -1,6 +1,6 @@
 """How many requests each caller has sent to an agent in the last minute, and how many tokens their runs have used.
 
-Theory. The owner's head (`hosting.runner.owner_heads`) has how many came in each second, counted at one place for all
+Theory. A cell of the owner's (`hosting.runner.cells`) has how many came in each second, counted at one place for all
 processes. A request is counted by the append that is made before anything of it is stored, so that over all processes
 none is taken beyond the limit. A second counts until a whole minute has gone after its end: in no 60 seconds more are
 taken than the limit says.
@@ -8,12 +8,12 @@ taken than the limit says.
 What a model's answer used is added before the answer itself is recorded. It is known after the call only, and a request
 is refused once none are left: what the runs that were taken before still use is over the limit.
 
-Others only add to a head, and what leaves it does so by the time. So a head that is full is full in whichever newer
+Others only add to a cell, and what leaves it does so by the time. So a cell that is full is full in whichever newer
 form the store has it, and a refusal costs no call of the store.
 
 Times are those of the process that asks. Seconds that lie more than a minute ahead of them count for nothing, so that
-no process with a wrong clock locks anybody out. They stay in the head: to drop what lies outside one's own minute would
-take from all others what they counted. A head keeps the seconds that were counted last, twice as many as a minute has.
+no process with a wrong clock locks anybody out. They stay in the cell: to drop what lies outside one's own minute would
+take from all others what they counted. A cell keeps the seconds that were counted last, twice as many as a minute has.
 """
 
 from __future__ import annotations
@@ -26,8 +26,7 @@ from typing import Literal
 from pydantic import Field
 
 from hosting.limits import WINDOW_SECONDS, Limit, LimitState, Standing, too_many_requests, too_many_tokens
-from hosting.names import new_id
-from hosting.runner.owner_heads import OwnerHead, OwnerHeads
+from hosting.runner.cells import Cell, CellKind, Cells, Counted
 from hosting.runner.thread_log import ThreadLog
 from hosting.stores.contract import ThreadStore
 
@@ -36,18 +35,22 @@ Seconds = Mapping[int, int]
 _KEPT_SECONDS = 2 * (WINDOW_SECONDS + 1)
 
 
-class _Minute(OwnerHead):
+class _Minute(Counted):
     """Requests by `seconds`, and `tokens` by those in which the model answered."""
 
     seconds: Seconds = Field(default_factory=dict)
     tokens: Seconds = Field(default_factory=dict)
 
 
+_MINUTE = CellKind.of_model("limit", "minute", _Minute, remembered=True)
+
+
 class OwnerMinutes:
     """The minutes of one agent's callers, for one event loop, in the store of the threads' logs."""
 
     def __init__(self, agent: str, log: ThreadLog, store: ThreadStore, limit: Limit) -> None:
-        self._heads = OwnerHeads(("limit", "minute"), agent, _Minute, log, store)
+        self._agent = agent
+        self._cells = Cells(store, log)
         self._clocks = log.clocks
         self._most_requests = limit.requests_per_minute
         self._most_tokens = limit.tokens_per_minute
@@ -58,33 +61,27 @@ class OwnerMinutes:
         Raises `LimitExceededError` where it is one too many, and `LogUnavailableError`.
         Where tokens alone are limited nothing is counted, and the store is asked whether any are left.
         """
+        cell = Cell(_MINUTE, self._agent, owner)
         if self._most_requests is None:
-            self._check(self._heads.known(owner))
-            self._check(head := await self._heads.read(owner))
-            return self._standings(head)
-        counted = new_id()
+            self._check(self._cells.remembered(cell))
+            self._check(minute := await self._cells.read(cell))
+            return self._standings(minute)
 
-        def more(known: _Minute) -> _Minute | None:
-            if counted in known.counted:
-                return None
+        def more(known: _Minute) -> _Minute:
             self._check(known)
-            return self._adding(known, counted, requests=1)
+            return self._adding(known, requests=1)
 
-        return self._standings(await self._heads.change(owner, more))
+        return self._standings(await self._cells.count(cell, more))
 
     async def add(self, owner: str, tokens: int) -> None:
         """Count the usage of one call once. Raises `LogUnavailableError`."""
-        counted = new_id()
+        cell = Cell(_MINUTE, self._agent, owner)
+        await self._cells.count(cell, lambda minute: self._adding(minute, tokens=tokens))
 
-        def more(known: _Minute) -> _Minute | None:
-            return None if counted in known.counted else self._adding(known, counted, tokens=tokens)
-
-        await self._heads.change(owner, more)
-
-    def _adding(self, known: _Minute, counted: str, *, requests: int = 0, tokens: int = 0) -> _Minute:
+    def _adding(self, known: _Minute, *, requests: int = 0, tokens: int = 0) -> _Minute:
         second = int(self._clocks.wall())
         sent, used = _and(known.seconds, second, requests), _and(known.tokens, second, tokens)
-        return known.model_copy(update={"seconds": sent, "tokens": used, "counted": known.counting(counted)})
+        return known.model_copy(update={"seconds": sent, "tokens": used})
 
     def _check(self, known: _Minute) -> None:
         """Raise `LimitExceededError` if no request is accepted: for the longer wait, if both limits are reached."""

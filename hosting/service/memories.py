@@ -1,9 +1,9 @@
 """Agents' facts about owners: a list for each agent and owner, in the store of the threads' logs.
 
-Theory. All that is known of an owner stands in the head of a log of its own, which has no events: one read gives it,
-and one append replaces it whole, if nobody else came first. So what was forgotten is gone with that append, and of two
-processes that remember something at once, the second does it again on what the first one left. A fact of the same id,
-or with the same words, is there already: whatever is sent twice counts once.
+Theory. All that is known of an owner stands in a cell (`hosting.runner.cells`): one read gives it, and one append
+replaces it whole, if nobody else came first. So what was forgotten is gone with that append, and of two processes that
+remember something at once, the second does it again on what the first one left. A fact of the same id, or with the same
+words, is there already: whatever is sent twice counts once.
 """
 
 from __future__ import annotations
@@ -16,13 +16,12 @@ from pydantic import BaseModel, ConfigDict
 
 from hosting.errors import ConfigurationError, MemoryFullError, NewerVersionError
 from hosting.memory import Fact, OwnerMemory, RunMemory
-from hosting.names import Address
 from hosting.ports import Clocks
 from hosting.runner.agent_loop import RUN
+from hosting.runner.cells import Cell, CellKind, Cells
 from hosting.runner.framework import agents_within
 from hosting.runner.held_run import HeldRun
-from hosting.service.lone_heads import LoneHeads
-from hosting.stores.contract import MOST_HEAD_BYTES, Appended, StoredHead
+from hosting.stores.contract import MOST_HEAD_BYTES
 
 VERSION = 1
 MOST_BYTES = MOST_HEAD_BYTES - 4096
@@ -47,8 +46,8 @@ class Memories:
     What reads or writes one raises `LogUnavailableError` and `NewerVersionError`.
     """
 
-    def __init__(self, heads: LoneHeads, clocks: Clocks) -> None:
-        self._heads = heads
+    def __init__(self, cells: Cells, clocks: Clocks) -> None:
+        self._cells = cells
         self._clocks = clocks
         self._agents: set[str] = set()
         self._names: dict[OwnerMemory, str] = {}
@@ -92,7 +91,7 @@ class Memories:
 
     async def facts(self, agent: str, owner: str) -> tuple[Fact, ...]:
         """Return all that an agent knows of an owner, the oldest first."""
-        return _as_read(await self._heads.read(_address(agent, owner))).facts
+        return (await self._cells.read(Cell(_MEMORY, agent, owner))).facts
 
     async def remember(self, agent: str, owner: str, fact: Fact) -> Fact:
         """Return the stored fact: the new one, or an existing one with its id or words.
@@ -114,7 +113,7 @@ class Memories:
         known = await self._change(
             agent, owner, lambda facts: tuple(fact if one.id == fact.id else one for one in facts)
         )
-        await self._heads.store.scrub()
+        await self._cells.store.scrub()
         return any(one.id == fact.id for one in known)
 
     async def forget(self, agent: str, owner: str, fact_id: str) -> bool:
@@ -126,7 +125,7 @@ class Memories:
             return tuple(one for one in facts if one.id != fact_id)
 
         await self._change(agent, owner, without)
-        await self._heads.store.scrub()  # also where nothing was removed: the call before may have been broken off
+        await self._cells.store.scrub()  # also where nothing was removed: the call before may have been broken off
         return bool(removed)
 
     async def keep_vectors(self, agent: str, owner: str, facts: Sequence[Fact]) -> None:
@@ -143,7 +142,7 @@ class Memories:
     async def erase(self, agents: Iterable[str], owner: str) -> None:
         """Forget all that these agents know of an owner."""
         for agent in agents:
-            await self._heads.remove(_address(agent, owner))
+            await self._cells.remove(Cell(_MEMORY, agent, owner))
 
     def now(self) -> float:
         """Return the time by which facts are dated."""
@@ -151,27 +150,12 @@ class Memories:
 
     async def _change(self, agent: str, owner: str, change: Change) -> tuple[Fact, ...]:
         """Return the facts after a change; a change without effect appends nothing."""
-        address = _address(agent, owner)
-        async with self._heads.turn(address):
-            stored = await self._heads.read(address)
-            while True:
-                memory = _as_read(stored)
-                before = memory.facts
-                after = change(before)
-                if after == before:
-                    return after
-                payload = _as_stored(memory.model_copy(update={"facts": after}))
-                if len(payload) > MOST_BYTES:
-                    raise MemoryFullError(
-                        f"The memory has {len(before)} facts and takes no more ({MOST_BYTES:,} bytes). "
-                        "Forget some first."
-                    )
-                if stored is not None and payload == stored.payload:
-                    return after
-                outcome = await self._heads.replace(address, stored, payload)
-                if isinstance(outcome, Appended):
-                    return after
-                stored = outcome.head
+
+        def changed(memory: _Memory) -> _Memory:
+            facts = change(memory.facts)
+            return memory if facts == memory.facts else _with_facts(memory, facts)
+
+        return (await self._cells.change(Cell(_MEMORY, agent, owner), changed)).facts
 
 
 @dataclass(frozen=True)
@@ -201,29 +185,35 @@ def _memories_of(agent: object) -> list[OwnerMemory]:
     return [one for one in getattr(agent, "context_providers", None) or () if isinstance(one, OwnerMemory)]
 
 
-def _as_read(stored: StoredHead | None) -> _Memory:
-    memory = _Memory() if stored is None else _Memory.model_validate_json(stored.payload)
+def _decode(payload: bytes | None) -> _Memory:
+    memory = _Memory() if payload is None else _Memory.model_validate_json(payload)
     if memory.v > VERSION:
         raise NewerVersionError("A newer version of this app wrote this memory. Try again; the newer one answers.")
     return memory
 
 
-def _as_stored(memory: _Memory) -> bytes:
-    """Return a memory as JSON; where it is too large, without vectors of its oldest facts, which are made again."""
-    payload = memory.model_dump_json(exclude_none=True).encode()
-    facts = list(memory.facts)
-    for number, fact in enumerate(facts):
-        if len(payload) <= MOST_BYTES:
-            break
-        if fact.vector is not None:
-            facts[number] = fact.model_copy(update={"vector": None})
-            payload = memory.model_copy(update={"facts": tuple(facts)}).model_dump_json(exclude_none=True).encode()
-    return payload
+def _encode(memory: _Memory) -> bytes:
+    return memory.model_dump_json(exclude_none=True).encode()
 
 
-def _address(agent: str, owner: str) -> Address:
-    """Return where a memory is: no agent's name has a dot, so it is among no agent's threads."""
-    return Address(f"{agent.lower()}.memory", "facts", owner)
+_MEMORY = CellKind("memory", "facts", _decode, _encode)
+
+
+def _with_facts(memory: _Memory, facts: tuple[Fact, ...]) -> _Memory:
+    """Return the memory with these facts; where it is too large, without vectors of the oldest, which are made again.
+
+    Raises `MemoryFullError` where it is too large without any.
+    """
+    newer, fitting = memory.model_copy(update={"facts": facts}), list(facts)
+    embedded = (number for number, fact in enumerate(facts) if fact.vector is not None)
+    while len(_encode(newer)) > MOST_BYTES:
+        if (oldest := next(embedded, None)) is None:
+            raise MemoryFullError(
+                f"The memory has {len(memory.facts)} facts and takes no more ({MOST_BYTES:,} bytes). Forget some first."
+            )
+        fitting[oldest] = facts[oldest].model_copy(update={"vector": None})
+        newer = memory.model_copy(update={"facts": tuple(fitting)})
+    return newer
 
 
 def _same(text: str) -> str:

@@ -19,10 +19,11 @@ from typing import Any
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from hosting.errors import NewerVersionError
-from hosting.names import APP, Address, Busy
+from hosting.names import APP, Busy
 from hosting.principal import Principal
 from hosting.request.run_request import RunRequest
 from hosting.request.schedule_call import NewSchedule
+from hosting.runner.cells import Cell, CellKind
 from hosting.schedules import Missed, Times, due
 
 VERSION = 1
@@ -67,9 +68,9 @@ class ScheduleName:
     id: str
 
     @property
-    def address(self) -> Address:
-        """Where it is stored: no agent's name has a dot, so it is among no agent's threads."""
-        return Address(f"{self.agent}.schedules", self.id, _NOBODY if self.owner == APP else self.owner)
+    def cell(self) -> Cell[Schedule | None]:
+        """The cell in which it is stored."""
+        return Cell(_SCHEDULES, self.agent, _NOBODY if self.owner == APP else self.owner, self.id)
 
     def clock(self, generation: int, since: float) -> ScheduleClock:
         """Return its clock of that generation."""
@@ -206,6 +207,10 @@ class Schedule(_Stored):
             return (*others, (newest[0], tick))
         return (*self.spans, (tick, tick))[-_KEPT_SPANS:]
 
+    def as_paused(self) -> Schedule:
+        """Return the schedule paused; the same while a tick is begun."""
+        return self if self.begun is not None else self.model_copy(update={"paused": True})
+
     def ended(self, last: LastRun) -> Schedule:
         """Return the schedule with the outcome of the tick that is begun; the same for another tick."""
         return self.model_copy(update={"begun": None, "last": last}) if self.begun == last.tick else self
@@ -230,3 +235,12 @@ def decode(payload: bytes) -> Schedule:
 def encode(schedule: Schedule) -> bytes:
     """Return a schedule as it is stored."""
     return schedule.model_dump_json(exclude_none=False).encode()
+
+
+_SCHEDULES: CellKind[Schedule | None] = CellKind(
+    "schedules",
+    "",
+    lambda payload: None if payload is None else decode(payload),
+    lambda schedule: None if schedule is None else encode(schedule),
+    takes_turns=False,  # a change may wait for the engine, which may wait for another change
+)

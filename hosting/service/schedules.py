@@ -1,9 +1,9 @@
 """Schedules of an app: made, listed, paused, deleted; and their ticks, each of which begins one run.
 
-Theory. A schedule lies in the store of the threads' logs, as a head without events, and what becomes of it is decided
-there: an append to a head that was read. Its clock is an orchestration of the durable engine, which sleeps until the
-next tick and then calls `wake`. The clock knows nothing: a tick is begun because the schedule says that it is due.
-Two clocks, a call that is repeated, or one that comes late, begin nothing twice.
+Theory. A schedule lies in a cell (`hosting.runner.cells`), and what becomes of it is decided there. Its clock is an
+orchestration of the durable engine, which sleeps until the next tick and then calls `wake`. The clock knows nothing: a
+tick is begun because the schedule says that it is due. Two clocks, a call that is repeated, or one that comes late,
+begin nothing twice.
 
 A clock is started before its schedule is stored, and ends by itself where none follows: so a process that dies between
 the two leaves nothing, and a schedule that is stored has a clock. An engine that was moved or restored may have lost
@@ -34,13 +34,13 @@ from hosting.ports import ClockClient, Clocks, utc
 from hosting.principal import Caller
 from hosting.request.run_call import StartRun, Wait
 from hosting.request.schedule_call import NewSchedule
+from hosting.runner.cells import Cells
 from hosting.schedules import LONGEST_AHEAD_SECONDS
-from hosting.service.lone_heads import LoneHeads
 from hosting.service.promised_runs import DEPLOYING_SECONDS
 from hosting.service.runs import Runs
 from hosting.service.schedule import LastRun, Schedule, ScheduleClock, ScheduleName, decode, encode
-from hosting.service.schedule_places import MOST_SCHEDULES, NEW_SECONDS, SchedulePlaces
-from hosting.stores.contract import MOST_HEAD_BYTES, Appended, Conflict, StoredHead
+from hosting.service.schedule_places import NEW_SECONDS, SchedulePlaces
+from hosting.stores.contract import MOST_HEAD_BYTES
 
 logger = logging.getLogger(__name__)
 
@@ -65,15 +65,13 @@ _AT_ONCE = 8
 class Schedules:
     """The schedules of one app, whose agents are `agents`, by their names in lower case."""
 
-    def __init__(
-        self, heads: LoneHeads, runs: Runs, agents: Mapping[str, AgentPlan], *, clocks: Clocks, most: int
-    ) -> None:
-        self._heads = heads
-        self._store = heads.store
+    def __init__(self, cells: Cells, runs: Runs, agents: Mapping[str, AgentPlan], *, clocks: Clocks, most: int) -> None:
+        self._cells = cells
+        self._store = cells.store
         self._runs = runs
         self._agents = agents
         self._clocks = clocks
-        self._places = SchedulePlaces(heads, most)
+        self._places = SchedulePlaces(cells, most)
 
     async def create(
         self, agent: str, wanted: NewSchedule, client: ClockClient, caller: Caller
@@ -89,8 +87,8 @@ class Schedules:
             ScheduleName(agent.lower(), owner, schedule_id),
             Schedule.of(agent, wanted, caller.principal, now),
         )
-        if key is not None and (there := await self._store.head(name.address)) is not None:
-            return await self._repeated(name, there, schedule, client)
+        if key is not None and (stored := await self._cells.read(name.cell)) is not None:
+            return await self._repeated(name, stored, schedule, client)
         first = schedule.next_tick
         if first is None or first > now + LONGEST_AHEAD_SECONDS:
             if (at := wanted.times.at) is None:
@@ -100,21 +98,20 @@ class Schedules:
             raise InvalidFieldError(f"The field 'at' is {utc(at)}, which has passed or is more than ten years ahead.")
         if len(encode(schedule)) > MOST_HEAD_BYTES:
             raise BodyTooLargeError("The schedule is too large to be stored. Send less.")
-        await self._places.take(name.address, now)
+        await self._places.take(name, now)
         try:
             await self._start(name.clock(schedule.generation, now), first, client)
-            outcome = await self._appended(name, None, schedule)
+            stored = await self._cells.change(name.cell, lambda stored: stored or schedule, is_new=True)
         except EngineUnavailableError:
-            await self._places.leave(name.address)
+            await self._places.leave(name)
             raise
-        if isinstance(outcome, Conflict) and outcome.head is not None:
-            return await self._repeated(name, outcome.head, schedule, client)
+        if stored is not None and stored is not schedule:
+            return await self._repeated(name, stored, schedule, client)
         return name, schedule, True
 
     async def _repeated(
-        self, name: ScheduleName, there: StoredHead, wanted: Schedule, client: ClockClient
+        self, name: ScheduleName, schedule: Schedule, wanted: Schedule, client: ClockClient
     ) -> tuple[ScheduleName, Schedule, bool]:
-        schedule = decode(there.payload)
         if schedule.fingerprint != wanted.fingerprint:
             raise IdempotencyKeyReusedError("This Idempotency-Key was used for another schedule. Send a new key.")
         return name, await self._mended(name, schedule, client), False
@@ -124,25 +121,22 @@ class Schedules:
 
         Raises `LogUnavailableError` and `NewerVersionError`.
         """
-        of = ScheduleName(agent.lower(), owner, "").address
-        found, after = list[tuple[ScheduleName, Schedule]](), ""
-        while page := await self._store.heads(of.agent, of.owner, after, MOST_SCHEDULES):
-            after = page[-1][0]
-            found += [(ScheduleName(agent.lower(), owner, id_), decode(head.payload)) for id_, head in page]
-        mended = await asyncio.gather(*(self._mended(name, schedule, client) for name, schedule in found))
-        found = [(name, schedule) for (name, _), schedule in zip(found, mended, strict=True)]
-        return sorted(found, key=lambda one: (one[1].created_at, one[0].id))
+        stored = await self._cells.siblings(ScheduleName(agent.lower(), owner, "").cell)
+        schedules = {ScheduleName(agent.lower(), owner, id_): decode(payload) for id_, payload in stored.items()}
+        mended = await asyncio.gather(*(self._mended(*schedule, client) for schedule in schedules.items()))
+        return sorted(zip(schedules, mended, strict=True), key=lambda named: (named[1].created_at, named[0].id))
 
     async def find(self, name: ScheduleName, client: ClockClient) -> Schedule:
         """Return a schedule; raises `UnknownScheduleError`, `LogUnavailableError` and `NewerVersionError`."""
-        return await self._mended(name, decode((await self._read(name)).payload), client)
+        return await self._mended(name, _existing(name, await self._cells.read(name.cell)), client)
 
     async def pause(self, name: ScheduleName, client: ClockClient) -> Schedule:
         """Have no run begin from now on; again changes nothing. A tick that is begun has its run first.
 
         Raises as `find` does, and what keeps that run from being started.
         """
-        schedule = await self._idle_changed(name, lambda now: now.model_copy(update={"paused": True}), client)
+        while (schedule := await self._changed(name, Schedule.as_paused)).begun is not None:
+            await self._finish(name, schedule.begun, client)
         try:
             await self._stop(name, schedule, client)
         except EngineUnavailableError:
@@ -154,26 +148,31 @@ class Schedules:
 
         Raises as `create` does.
         """
-        while True:
-            stored, now = await self._read(name), self._clocks.wall()
-            schedule = decode(stored.payload)
-            if not schedule.paused:
-                return await self._mended(name, schedule, client)
-            resumed = schedule.resumed(now)
-            if await self._began_anew(name, stored, resumed, client):
-                return resumed
+        schedule = await self._begin_anew(
+            name, lambda schedule: schedule.resumed(self._clocks.wall()) if schedule.paused else schedule, client
+        )
+        return await self._mended(name, schedule, client)
 
-    async def _began_anew(self, name: ScheduleName, known: StoredHead, anew: Schedule, client: ClockClient) -> bool:
-        """Have a schedule go on with a clock of a later generation; return whether it did, on the head that is known.
+    async def _begin_anew(
+        self, name: ScheduleName, changed: Callable[[Schedule], Schedule], client: ClockClient
+    ) -> Schedule:
+        """Change a schedule to one of a later generation, which has a clock of its own, and return it.
 
-        The clock before it ends first, because nobody knows one of an older generation.
+        One that `changed` returns as it is keeps its clock. The clock before ends first, because nobody knows one of an
+        older generation.
         """
-        now = self._clocks.wall()
-        await self._stop(name, decode(known.payload), client)
-        first = anew.next_tick if anew.times.problem is None else now
-        if first is not None:
-            await self._start(name.clock(anew.generation, now), first, client)
-        return isinstance(await self._appended(name, known, anew), Appended)
+
+        async def with_clock(schedule: Schedule | None) -> Schedule | None:
+            if schedule is None or (anew := changed(schedule)) is schedule:
+                return schedule
+            now = self._clocks.wall()
+            await self._stop(name, schedule, client)
+            first = anew.next_tick if anew.times.problem is None else now
+            if first is not None:
+                await self._start(name.clock(anew.generation, now), first, client)
+            return anew
+
+        return _existing(name, await self._cells.change_awaited(name.cell, with_clock))
 
     async def delete(self, name: ScheduleName, client: ClockClient) -> None:
         """Remove a schedule; nothing of it begins afterwards. Again changes nothing.
@@ -183,16 +182,17 @@ class Schedules:
         `NewerVersionError`, `EngineUnavailableError` while the clock has not ended, and what keeps that run from being
         started; then it is there, at most paused.
         """
-        while (stored := await self._store.head(name.address)) is not None:
-            schedule = decode(stored.payload)
+
+        async def deleted(schedule: Schedule | None) -> Schedule | None:
+            if schedule is None or schedule.begun is not None or not schedule.paused:
+                return schedule and schedule.as_paused()
+            await self._stop(name, schedule, client)
+            return None
+
+        while (schedule := await self._cells.change_awaited(name.cell, deleted)) is not None:
             if schedule.begun is not None:
                 await self._finish(name, schedule.begun, client)
-            elif not schedule.paused:
-                await self._appended(name, stored, schedule.model_copy(update={"paused": True}))
-            else:
-                await self._stop(name, schedule, client)
-                await self._store.forget(name.address, stored)
-        await self._places.leave(name.address)
+        await self._places.leave(name)
         await self._store.scrub()  # a call before this one may have removed it, and was broken off
 
     async def of_owner(self, owner: str, client: ClockClient) -> list[tuple[ScheduleName, Schedule]]:
@@ -213,7 +213,7 @@ class Schedules:
         while schedules := await self.of_owner(owner, client):
             await asyncio.gather(*(delete(name) for name, _ in schedules))
         for agent in await self._store.agents():
-            await self._places.erase(ScheduleName(agent, owner, "").address)
+            await self._places.erase(ScheduleName(agent, owner, ""))
         await self._store.scrub()
 
     async def wake(self, clock: ScheduleClock, client: ClockClient) -> float | None:
@@ -234,8 +234,7 @@ class Schedules:
 
     async def _woken(self, name: ScheduleName, clock: ScheduleClock, client: ClockClient) -> float | None:
         now = self._clocks.wall()
-        stored = await self._store.head(name.address)
-        schedule = None if stored is None else decode(stored.payload)
+        schedule = await self._cells.read(name.cell)
         if schedule is None or schedule.generation < clock.generation:
             return now + AGAIN_SECONDS if now < clock.since + NEW_SECONDS else None
         if schedule.paused or schedule.generation > clock.generation:
@@ -262,7 +261,7 @@ class Schedules:
         has none where the app does not have its agent.
         Raises what may be tried again: a store, or the engine, that is away.
         """
-        schedule = decode((await self._read(name)).payload)
+        schedule = _existing(name, await self._cells.read(name.cell))
         if schedule.begun != tick:
             return schedule
         planned = self._agents.get(name.agent)
@@ -286,36 +285,9 @@ class Schedules:
             last = LastRun(tick=tick, thread_id=schedule.thread_id, code=error.code)
         return await self._changed(name, lambda one: one.ended(last))
 
-    async def _idle_changed(
-        self, name: ScheduleName, change: Callable[[Schedule], Schedule], client: ClockClient
-    ) -> Schedule:
-        """Change a schedule of which no tick is begun, and return it; a tick that is has its run first."""
-        while True:
-            stored = await self._read(name)
-            schedule = decode(stored.payload)
-            if schedule.begun is not None:
-                await self._finish(name, schedule.begun, client)
-            elif (changed := change(schedule)) == schedule:
-                return schedule
-            elif isinstance(await self._appended(name, stored, changed), Appended):
-                return changed
-
-    async def _changed(self, name: ScheduleName, change: Callable[[Schedule], Schedule]) -> Schedule:
-        while True:
-            stored = await self._read(name)
-            schedule = decode(stored.payload)
-            changed = change(schedule)
-            if changed == schedule or isinstance(await self._appended(name, stored, changed), Appended):
-                return changed
-
-    async def _read(self, name: ScheduleName) -> StoredHead:
-        stored = await self._store.head(name.address)
-        if stored is None:
-            raise UnknownScheduleError(f"There is no schedule {name.id[:80]!r}.")
-        return stored
-
-    async def _appended(self, name: ScheduleName, known: StoredHead | None, schedule: Schedule) -> Appended | Conflict:
-        return await self._heads.replace(name.address, known, encode(schedule))
+    async def _changed(self, name: ScheduleName, changed: Callable[[Schedule], Schedule]) -> Schedule:
+        schedule = await self._cells.change(name.cell, lambda schedule: schedule and changed(schedule))
+        return _existing(name, schedule)
 
     async def _start(self, clock: ScheduleClock, first: float, client: ClockClient) -> None:
         wake_at = utc(min(first, self._clocks.wall() + DAY_SECONDS))
@@ -330,7 +302,9 @@ class Schedules:
         """Return the schedule, with a new clock where its own is gone, or sleeps as long as a clock ahead had it."""
         now = self._clocks.wall()
         if schedule.renewed(now) is not schedule:
-            return await self._renewed(name, schedule, client)
+            text = "Schedule %s of agent %s was ahead of the clock. It follows it again."
+            logger.warning(text, name.id, schedule.agent)
+            return await self._begin_anew(name, lambda schedule: schedule.renewed(self._clocks.wall()), client)
         tick = schedule.begun or schedule.next_tick
         if tick is None or tick > now - OVERDUE_SECONDS:
             return schedule
@@ -339,16 +313,6 @@ class Schedules:
         if status is None or status.is_over:
             logger.warning("Schedule %s of agent %s had no timer. The timer is started again.", name.id, schedule.agent)
             await self._start(clock, now, client)
-        return schedule
-
-    async def _renewed(self, name: ScheduleName, schedule: Schedule, client: ClockClient) -> Schedule:
-        """Have a schedule follow this process's clock, which is behind the handled ticks."""
-        logger.warning("Schedule %s of agent %s was ahead of the clock. It follows it again.", name.id, schedule.agent)
-        while (anew := schedule.renewed(self._clocks.wall())) is not schedule:
-            stored = await self._read(name)
-            if decode(stored.payload) == schedule and await self._began_anew(name, stored, anew, client):
-                return anew
-            schedule = decode((await self._read(name)).payload)
         return schedule
 
     async def _stop(self, name: ScheduleName, schedule: Schedule, client: ClockClient) -> None:
@@ -363,6 +327,13 @@ class Schedules:
                 return
             await asyncio.sleep(pause)
         raise EngineUnavailableError("The schedule is paused, and its timer has not ended yet. Try again.")
+
+
+def _existing(name: ScheduleName, schedule: Schedule | None) -> Schedule:
+    """Return a schedule that was read, or raise `UnknownScheduleError`."""
+    if schedule is None:
+        raise UnknownScheduleError(f"There is no schedule {name.id[:80]!r}.")
+    return schedule
 
 
 def _looks_again_at(schedule: Schedule, now: float) -> float:

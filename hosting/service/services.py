@@ -18,6 +18,7 @@ from hosting.request.run_request import Retry
 from hosting.runner.agent_loop import AgentLoop
 from hosting.runner.agent_runner import AgentRunner
 from hosting.runner.callbacks import Listeners
+from hosting.runner.cells import Cells
 from hosting.runner.deltas import BatchPace
 from hosting.runner.held_run import LEASE_MARGIN_SECONDS, LEASE_SECONDS
 from hosting.runner.hosted_agent import HostedAgent
@@ -40,7 +41,6 @@ from hosting.service.forking import Forking
 from hosting.service.held_runs import HeldRuns
 from hosting.service.lending import Lending
 from hosting.service.limiting import Limiter
-from hosting.service.lone_heads import LoneHeads
 from hosting.service.memories import Memories
 from hosting.service.operators_view import OperatorsView
 from hosting.service.overview import Overview
@@ -178,8 +178,8 @@ class Services:
         self._pace = _batch_pace(self.settings, stores.threads)
         self.large_reads = LargeReads()
         self.overview = Overview(stores.threads, self.log)
-        heads = LoneHeads(stores.threads, self.log)
-        self.memories = Memories(heads, self.log.clocks)
+        cells = Cells(stores.threads, self.log)
+        self.memories = Memories(cells, self.log.clocks)
         self.budgets = Budgets(self.log)
         self.sharing = Sharing(self.log)
         self.shared_store = SharedStore(self.log, stores.threads)
@@ -187,7 +187,7 @@ class Services:
         self.operators_view = OperatorsView(self.log, self.holders, self.overview, self.promised)
         self._planned: dict[str, AgentPlan] = {}
         most = self.settings.schedules
-        self.schedules = Schedules(heads, self.runs, self._planned, clocks=self.log.clocks, most=most)
+        self.schedules = Schedules(cells, self.runs, self._planned, clocks=self.log.clocks, most=most)
         self.owners = Owners(self.log, self.threads, self.purging, stores, self.absent.has)
 
     def hold(

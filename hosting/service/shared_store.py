@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from hosting.errors import StoresDifferError
 from hosting.names import APP, new_id
 from hosting.ports import AHEAD_SECONDS, EntityClient
-from hosting.runner.owner_heads import OwnerHead, OwnerHeads
+from hosting.runner.cells import Cell, CellKind, Cells, Counted
 from hosting.runner.thread_log import ThreadLog
 from hosting.stores.contract import ThreadStore
 
@@ -37,10 +37,13 @@ _WAITS = (0.1, 0.2, 0.4)
 """In seconds, between two looks for the outcome of a signal."""
 
 
-class _StoreHead(OwnerHead):
-    """The payload of a store's first mark."""
+class _Mark(Counted):
+    """The mark of a store, which counts nothing."""
 
     id: str = ""
+
+
+_MARK = Cell(CellKind.of_model("store", "mark", _Mark), "app", APP)
 
 
 class Use(BaseModel):
@@ -94,7 +97,7 @@ class SharedStore:
     """The mark of this process's store, and the hub's record of others; for one event loop."""
 
     def __init__(self, log: ThreadLog, store: ThreadStore) -> None:
-        self._heads = OwnerHeads(("store", "mark"), "app", _StoreHead, log, store)
+        self._cells = Cells(store, log)
         self._clocks = log.clocks
         self._looking = asyncio.Lock()
         self._looked_at = self._signalled_at = -math.inf
@@ -102,10 +105,8 @@ class SharedStore:
 
     async def id(self) -> str:
         """Return the store's id, which is appended where there is none. Raises `LogUnavailableError`."""
-        head = await self._heads.read(APP)
-        if not head.id:
-            head = await self._heads.change(APP, lambda head: None if head.id else _StoreHead(id=new_id()))
-        return head.id
+        mark = await self._cells.change(_MARK, lambda mark: mark if mark.id else _Mark(id=new_id()))
+        return mark.id
 
     async def check(self, client: EntityClient) -> None:
         """Raise `StoresDifferError` where an instance of the hub has another store, as far as that is known.

@@ -29,6 +29,8 @@ BEHAVIOURS = {
     "log.unknown": "An append whose outcome the store did not tell is given again until it does, and counts once.",
     "log.reads-again": "A read that fails is tried again within the log's patience, some times: one failed call is no "
     "outage.",
+    "log.cells": "A value that several processes change at once loses none of their changes, and a change whose "
+    "answer was lost is made once.",
     "log.owner-days": "What an owner uses in a day is counted once for each call, at one place for all processes, "
     "whatever becomes of the store's answers, and begins anew at midnight; a process whose clock is wrong begins no "
     "day for the others (issue 51).",

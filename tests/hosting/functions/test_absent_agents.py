@@ -20,13 +20,12 @@ from hosting.memory import OwnerMemory
 from hosting.names import Address
 from hosting.offline_model import OfflineChatClient
 from hosting.ports import Clocks
+from hosting.runner.cells import Cells
 from hosting.runner.thread_log import ThreadLog
 from hosting.service.absent_agents import AbsentAgents
 from hosting.service.deletion import ThreadDeletion
 from hosting.service.deliveries import WebhookOrder
-from hosting.service.lone_heads import LoneHeads
 from hosting.service.purging import Purging
-from hosting.service.schedule import decode, encode
 from hosting.service.schedules import ScheduleName
 from hosting.service.sweeps import InstanceSweep
 from hosting.thread.commands import DeleteThread
@@ -261,12 +260,9 @@ async def test_a_tick_that_is_begun_keeps_no_schedule_of_an_absent_agent(deploym
     async with deployments.serving(agent("Extra")) as http:
         place = (await http.post("/api/agents/Extra/schedules", json=YEARLY)).headers["location"]
         services = deployments.app._services
-        heads = LoneHeads(services.stores.threads, services.log)
+        cells = Cells(services.stores.threads, services.log)
         name = ScheduleName("extra", owner("ada"), place.rpartition("/")[2])
-        stored = await heads.read(name.address)
-        assert stored is not None
-        begun = decode(stored.payload).model_copy(update={"begun": 1_000_000.0})
-        await heads.replace(name.address, stored, encode(begun))
+        await cells.change(name.cell, lambda schedule: schedule and schedule.model_copy(update={"begun": 1_000_000.0}))
     async with deployments.serving(agent("Clerk")) as http:
         erased = await http.delete(ME)
 

@@ -11,8 +11,8 @@ from hosting.embeddings import packed
 from hosting.errors import LogUnavailableError, NewerVersionError
 from hosting.memory import Fact, fact_id_of
 from hosting.names import Address, new_id
+from hosting.runner.cells import Cells
 from hosting.runner.thread_log import PATIENCE_SECONDS, ThreadLog
-from hosting.service.lone_heads import LoneHeads
 from hosting.service.memories import Memories
 from hosting.stores.contract import Append, StoredHead
 from hosting.stores.memory import MemoryObjects, MemoryThreadStore, SharedMemory
@@ -35,7 +35,7 @@ def texts(facts: tuple[Fact, ...]) -> list[str]:
 def memories_of(store: ArmedStore, patience_seconds: float = 0.1) -> Memories:
     """Return the memories of one process, which waits so long for a store that is away."""
     log = ThreadLog(store, MemoryObjects(), "hub", patience_seconds=patience_seconds)
-    return Memories(LoneHeads(store, log), log.clocks)
+    return Memories(Cells(store, log), log.clocks)
 
 
 @pytest.fixture

@@ -27,11 +27,12 @@ from hosting.ports import Clocks, OrchestrationStatus, Purge, iso
 from hosting.principal import NOBODY, Caller, Principal
 from hosting.request.run_request import RunRequest
 from hosting.request.schedule_call import NewSchedule
+from hosting.runner.cells import Cells
 from hosting.runner.held_run import read_run
 from hosting.runner.owner_minutes import OwnerMinutes
+from hosting.runner.thread_log import MOST_READS
 from hosting.schedules import LATE_SECONDS, Missed, Times
 from hosting.service.limiting import Limiter
-from hosting.service.lone_heads import LoneHeads
 from hosting.service.schedule import Schedule, ScheduleClock, ScheduleName, decode
 from hosting.service.schedule_places import NEW_SECONDS
 from hosting.service.schedules import Schedules
@@ -101,7 +102,7 @@ class Scheduling:
         self.process, self.engine, self.time = process, engine, time
         self.agents = {AGENT.lower(): AgentPlan(AGENT, process.agent, http=True, tool=None)}
         self.all = Schedules(
-            LoneHeads(process.store, process.log),
+            Cells(process.store, process.log),
             process.runs,
             self.agents,
             clocks=Clocks(lambda: time.now),
@@ -122,7 +123,7 @@ class Scheduling:
 
     async def stored(self, name: ScheduleName) -> Schedule:
         """Return the schedule as it is stored."""
-        head = await self.process.store.head(name.address)
+        head = await self.process.store.head(name.cell.address)
         assert head is not None
         return decode(head.payload)
 
@@ -415,7 +416,7 @@ async def test_a_tick_under_way_has_its_run_before_the_schedule_is_paused_or_gon
     assert await other.runs() == runs
     assert other.engine.clocks == {}
     if verb == "delete":
-        assert await other.process.store.head(name.address) is None
+        assert await other.process.store.head(name.cell.address) is None
     else:
         assert (await other.stored(name)).last
 
@@ -739,7 +740,7 @@ async def test_a_store_that_is_away_is_asked_again(one: Scheduling) -> None:
     """A clock goes on whatever fails; its tick comes a moment later."""
     name = await one.made()
     one.time.now = NEXT
-    one.process.store.failing_reads = 1
+    one.process.store.failing_reads = MOST_READS
 
     assert await one.wake(name, int(NOW)) == NEXT + 30
     assert await one.wake(name) == NEXT + 3600
@@ -754,7 +755,7 @@ async def test_a_schedule_whose_clock_ended_without_an_answer_is_gone(one: Sched
 
     await one.all.delete(name, one.engine)
 
-    assert (await one.process.store.head(name.address), one.engine.clocks) == (None, {})
+    assert (await one.process.store.head(name.cell.address), one.engine.clocks) == (None, {})
 
 
 @pytest.mark.behaviour("schedules.clock-lost")
@@ -840,10 +841,10 @@ async def test_what_a_later_version_added_stays_and_what_it_decides_is_left_to_i
 
 async def rewritten(one: Scheduling, name: ScheduleName, members: dict[str, Any]) -> None:
     """Store a schedule with other members, as another version would."""
-    known = await one.process.store.head(name.address)
+    known = await one.process.store.head(name.cell.address)
     assert known is not None
     payload = decode(known.payload).model_copy(update=members).model_dump_json().encode()
-    await one.process.store.append(name.address, known, Append(StoredHead(known.position, new_id(), payload)))
+    await one.process.store.append(name.cell.address, known, Append(StoredHead(known.position, new_id(), payload)))
 
 
 async def test_a_schedule_whose_append_stays_unknown_is_refused(one: Scheduling) -> None:
