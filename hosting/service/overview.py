@@ -20,7 +20,6 @@ import asyncio
 import math
 import time
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import Any
@@ -30,6 +29,7 @@ from hosting.errors import EngineUnavailableError, LogUnavailableError
 from hosting.listing import entity_pages
 from hosting.names import APP, Address, entity_name
 from hosting.ports import Clock, EntityClient, read_utc
+from hosting.runner.cells import Cells
 from hosting.runner.thread_log import ThreadLog
 from hosting.service.figures import Day
 from hosting.service.overview_log import (
@@ -37,7 +37,6 @@ from hosting.service.overview_log import (
     Known,
     KnownThread,
     OverviewLog,
-    OverviewMovedError,
     OverviewState,
 )
 from hosting.service.rotation import Rotation
@@ -96,7 +95,7 @@ class Overview:
         most_threads: int = MOST_THREADS,
     ) -> None:
         """A reader waits `waited_seconds` for a refresh; later results come with a later answer."""
-        self._written = OverviewLog(store, most_threads)
+        self._written = OverviewLog(Cells(store, log), most_threads)
         self._log = log
         self._clock = clock
         self._waited_seconds = waited_seconds
@@ -184,11 +183,12 @@ class Overview:
             await self._written.erase(agent.lower(), owner)
 
     async def _refresh(self, agent: str, owner: str, client: EntityClient) -> OverviewState:
-        while True:  # who moved it has brought it on, and readers wait no longer than they do for any refresh
-            with suppress(OverviewMovedError):
-                return await self._refresh_once(agent, owner, client)
+        while (state := await self._look(agent, owner, client)) is None:
+            pass  # who came first has brought it on, and readers wait no longer than they do for any refresh
+        return state
 
-    async def _refresh_once(self, agent: str, owner: str, client: EntityClient) -> OverviewState:
+    async def _look(self, agent: str, owner: str, client: EntityClient) -> OverviewState | None:
+        """Return the overview with all that has changed; None if another process appended to it meanwhile."""
         state, now = await self._written.read((agent, owner)), self._clock()
         seen_until = max(state.seen_until, state.head.seen_until)
         is_ahead = max(seen_until, state.head.whole_at) > now + CLOCKS_DIFFER_SECONDS  # nobody knows what was missed
@@ -199,14 +199,14 @@ class Overview:
             listed |= page.keys()
             changed = {thread_id: seen for thread_id, seen in page.items() if self._is_changed(state, thread_id, seen)}
             if changed:
-                await self._written.append(
-                    state, agent, owner, await self._learn(state, agent, owner, changed), state.head
-                )
+                known = await self._learn(state, agent, owner, changed)
+                if not await self._written.append(state, agent, owner, known, state.head):
+                    return None
         gone = dict.fromkeys(state.threads.keys() - listed) if is_whole else {}
         head = state.head.model_copy(update={"seen_until": now, **({"whole_at": now} if is_whole else {})})
         is_due = owner == APP and (is_whole or now - state.head.seen_until >= _UNWRITTEN_SECONDS)
-        if gone or is_due:
-            await self._written.append(state, agent, owner, Known(threads=gone), head)
+        if (gone or is_due) and not await self._written.append(state, agent, owner, Known(threads=gone), head):
+            return None
         state.seen_until = now
         return state
 

@@ -1,8 +1,9 @@
 """The log of an overview: an agent's threads, as whole values, in the store of the threads' logs.
 
-Theory. An event has what is known now of some threads and some days. The newest value of each holds, so the fold is a
-dictionary. A process appends to the very head that it made the values from, or not at all. After some events all that
-is known is appended at once, and what was before is trimmed. `horizon` has what was left out then.
+Theory. Its head is a cell (`hosting.runner.cells`), and it has events besides. An event has what is known now of some
+threads and some days. The newest value of each holds, so the fold is a dictionary. A process appends to the very head
+that it made the values from, or not at all. After some events all that is known is appended at once, and what was
+before is trimmed. `horizon` has what was left out then.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from dataclasses import dataclass, field
 
 from pydantic import BaseModel, ConfigDict
 
-from hosting.errors import LogUnavailableError
-from hosting.names import Address, new_id
+from hosting.names import new_id
 from hosting.request.parameters import MOST_DAYS
+from hosting.runner.cells import Cell, CellKind, Cells
 from hosting.runner.recent import Recent
 from hosting.service.figures import Day
-from hosting.stores.contract import Append, Appended, Conflict, StoredHead, ThreadStore
+from hosting.stores.contract import Append, Appended, StoredHead
 
 MOST_THREADS = 10_000
 """How many threads an overview holds, next to the figures of `MOST_DAYS` days: all of it is one append."""
@@ -65,6 +66,9 @@ class OverviewHead(_Value):
     begins: int = 0
 
 
+_OVERVIEW = CellKind.of_model("overview", "threads", OverviewHead)
+
+
 @dataclass
 class OverviewState:
     """An overview as a process has it, which has seen all changes until `seen_until`, whatever is written of that."""
@@ -90,23 +94,19 @@ class OverviewState:
         self.days |= known.days
 
 
-class OverviewMovedError(Exception):
-    """Another process appended to the overview first."""
-
-
 class OverviewLog:
     """The logs of an app's overviews, by agent and owner, for one event loop."""
 
-    def __init__(self, store: ThreadStore, most_threads: int = MOST_THREADS) -> None:
-        self._store = store
+    def __init__(self, cells: Cells, most_threads: int = MOST_THREADS) -> None:
+        self._cells = cells
         self._most_threads = most_threads
         self._states: Recent[tuple[str, str], OverviewState] = Recent(_CACHED_BYTES)
 
     async def read(self, key: tuple[str, str]) -> OverviewState:
         """Return the overview as the store has it."""
-        address = _address(*key)
+        cell = Cell(_OVERVIEW, *key)
         while True:  # again where what is older went while it was read
-            known, stored = self._states.get(key) or OverviewState(), await self._store.head(address)
+            known, stored = self._states.get(key) or OverviewState(), await self._cells.head(cell)
             if stored is None:
                 return OverviewState()
             if known.stored is not None and known.stored.tag == stored.tag:
@@ -117,7 +117,7 @@ class OverviewLog:
             state = OverviewState(threads=dict(known.threads), days=dict(known.days), seen_until=known.seen_until)
             if known_through < head.begins:
                 state, known_through = OverviewState(), head.begins
-            events = await self._store.events(address, known_through, stored.position)
+            events = await self._cells.store.events(cell.address, known_through, stored.position)
             if len(events) == stored.position - known_through:
                 for event in events:
                     state.fold(Known.model_validate_json(event.payload))
@@ -127,14 +127,11 @@ class OverviewLog:
 
     async def erase(self, agent: str, owner: str) -> None:
         """Remove everything, as before the first read. Raises `LogUnavailableError`."""
-        address = _address(agent, owner)
         self._states.forget((agent, owner))
-        while (stored := await self._store.head(address)) is not None:  # a look that goes on may append once more
-            await self._store.erase(address, stored.position)
-            await self._store.forget(address, stored)
+        await self._cells.remove(Cell(_OVERVIEW, agent, owner))
 
-    async def append(self, state: OverviewState, agent: str, owner: str, known: Known, head: OverviewHead) -> None:
-        """Append the newest state to the head of this state, and fold it in."""
+    async def append(self, state: OverviewState, agent: str, owner: str, known: Known, head: OverviewHead) -> bool:
+        """Append the newest state to the head of this state, and fold it in; return False if others appended first."""
         before = 0 if state.stored is None else state.stored.position
         # What is gone is to stand in no event any more.
         is_rewritten = before - head.begins >= _BATCHES or None in known.threads.values()
@@ -147,25 +144,19 @@ class OverviewLog:
             events = _chunks(whole)
         payload = head.model_dump_json().encode()
         append = Append(StoredHead(before + len(events), new_id(), payload), tuple(events))
-        address = _address(agent, owner)
+        cell = Cell(_OVERVIEW, agent, owner)
         self._states.forget((agent, owner))  # whatever ends this call leaves nothing that may be wrong
-        outcome = await self._store.append(address, state.stored, append)
-        if isinstance(outcome, Conflict):
-            raise OverviewMovedError
+        outcome = await self._cells.append(cell, state.stored, append)
         if not isinstance(outcome, Appended):
-            raise LogUnavailableError(retry_after_seconds=outcome.retry_after_seconds)
+            return False
         if is_rewritten:
             state.threads, state.days = whole.threads, whole.days
-            await self._store.trim(address, before, 0)
+            await self._cells.store.trim(cell.address, before, 0)
         else:
             state.fold(known)
         state.stored, state.head = outcome.head, head
         self._states.keep((agent, owner), state, state.memory_bytes)
-
-
-def _address(agent: str, owner: str) -> Address:
-    """Return where the log of an overview is: no agent's name has a dot, so it is among no agent's threads."""
-    return Address(f"{agent}.overview", "threads", owner)
+        return True
 
 
 def _shortened(state: OverviewState, most: int) -> float:
