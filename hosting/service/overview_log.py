@@ -104,7 +104,7 @@ class OverviewLog:
 
     async def read(self, key: tuple[str, str]) -> OverviewState:
         """Return the overview as the store has it."""
-        cell = Cell(_OVERVIEW, *key)
+        cell, missed = Cell(_OVERVIEW, *key), None
         while True:  # again where what is older went while it was read
             known, stored = self._states.get(key) or OverviewState(), await self._cells.head(cell)
             if stored is None:
@@ -124,6 +124,9 @@ class OverviewLog:
                 state.stored, state.head = stored, head
                 self._states.keep(key, state, state.memory_bytes)
                 return state
+            if stored == missed:  # its events are erased: who did that is about to remove it, or has died
+                return OverviewState(stored, OverviewHead(begins=stored.position))
+            missed = stored
 
     async def erase(self, agent: str, owner: str) -> None:
         """Remove everything, as before the first read. Raises `LogUnavailableError`."""

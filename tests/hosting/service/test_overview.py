@@ -194,6 +194,36 @@ async def test_processes_that_look_at_once_count_each_run_once(app: App) -> None
 
 
 @pytest.mark.behaviour("overview.exact")
+async def test_an_overview_whose_erasure_was_broken_off_is_made_anew(app: App) -> None:
+    """Its events are gone, and its head is there: of the process that died between the two."""
+    address, store = Address(f"{AGENT.lower()}.overview", "threads"), app.processes[0].store
+    for n in range(3):
+        await app.turn(f"t{n}")
+        await runs_of(app.overviews[0], app)
+    head = await store.head(address)
+    assert head is not None
+    await store.erase(address, head.position)
+
+    counts = [await runs_of(overview, app) for overview in (app.overview(), *app.overviews, app.overview())]
+
+    assert counts == [3, 3, 3, 3]
+
+
+@pytest.mark.behaviour("erasure.stored")
+async def test_of_an_overview_that_is_erased_nothing_is_left(app: App) -> None:
+    """Neither its head nor its events, also where a look goes on meanwhile."""
+    await app.turn("gone")
+    await app.overviews[0].newest(AGENT, APP, ALL, app.engine)
+    address, store = Address(f"{AGENT.lower()}.overview", "threads"), app.processes[0].store
+    await app.turn("later")
+    store.before_forget = lambda: app.overviews[1].newest(AGENT, APP, ALL, app.engine)
+
+    await app.overviews[0].erase([AGENT], APP)
+
+    assert (await store.head(address), await store.events(address, 0)) == (None, [])
+
+
+@pytest.mark.behaviour("overview.exact")
 async def test_a_log_that_grew_is_written_anew_and_says_the_same(app: App) -> None:
     """Also where threads have to be left out: their runs stay counted, and are not counted again."""
     small = app.overview(most_threads=3)
