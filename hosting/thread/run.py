@@ -117,8 +117,10 @@ class Run:
             case events.Claimed():
                 is_ending = self.cancelled is not None  # an interrupted run, claimed to be ended with its text
                 changes |= {"claim": event, "text": self.text if is_ending else self.text[: self.stable]}
-                changes |= {"failures": self.failures + (event.failed is not None), "usage": self.usage.after(event)}
-            case events.Released():
+                changes["failures"] = self.failures + (event.failed is not None)
+                if event.unrecorded:
+                    changes["usage"] = self.usage.after(event)
+            case events.Released() if event.unrecorded:
                 changes["usage"] = self.usage.after(event)
             case events.ModelResult():
                 changes |= {"steps": (*self.steps, event), "stable": len(self.text), "usage": self.usage.after(event)}
