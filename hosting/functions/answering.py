@@ -30,7 +30,7 @@ from hosting.errors import (
 )
 from hosting.functions.access import Access, refuse_forms_of_other_sites
 from hosting.functions.durable import DurableClient, enter_invocation
-from hosting.http.owner_routes import SHARED_ROUTES, shared
+from hosting.http.owner_routes import shared
 from hosting.http.pings import PING_SECONDS, with_pings
 from hosting.http.refusals import TRY_AGAIN, later_headers, limit_headers
 from hosting.http.replies import (
@@ -195,7 +195,7 @@ def serves(served: Served, route: Route, agent: str | None = None) -> Callable[[
         _register(served, route, agent, handler)
         if served.has_workflows and agent is None and (same := of_workflow(route)) is not None:
             _register(served, same, None, handler)
-        if served.access.resolver is not None and (mirrored := shared(route)) in SHARED_ROUTES:
+        if served.access.resolver is not None and (mirrored := shared(route)) is not None:
             _register(served, mirrored, None, handler)
         return handler
 

@@ -14,11 +14,11 @@ from hosting import errors
 from hosting.http.bodies import ShownDelivery
 from hosting.http.replies import Reply, json_reply, thread_headers, thread_ids
 from hosting.http.route import LOG, ResponseSpec, Route, ok
-from hosting.http.routes import THREAD_PATH, read_of_thread
+from hosting.http.routes import RUN_ID, THREAD_ID, THREAD_PATH, read_of_thread
 from hosting.http.workflow_routes import of_workflow
-from hosting.names import Address
+from hosting.names import Address, id_pattern
 from hosting.ports import iso
-from hosting.request.parameters import CURSOR, LIMIT, OF_RUN
+from hosting.request.parameters import CURSOR, LIMIT, OF_RUN, Parameter
 from hosting.service.deliveries import Delivery, DeliveryPage
 from hosting.service.webhook_notes import next_try
 
@@ -30,6 +30,13 @@ class ShownDeliveries(TypedDict):
     next_cursor: str | None
 
 
+_RECEIVER = Parameter(
+    "receiver",
+    "path",
+    "The receiver: agent, request, or push- with the id of a task's receiver.",
+    {"type": "string", "pattern": f"^(?:agent|request|push-{id_pattern()})$"},
+    refusals=(errors.UnknownDeliveryError,),
+)
 _REFUSALS = (*LOG, errors.AttachmentsUnavailableError)
 NOT_TAKEN = Route(
     "http_webhooks",
@@ -48,6 +55,7 @@ OF_THREAD = read_of_thread(
     ShownDeliveries,
     _REFUSALS,
     parameters=(LIMIT, CURSOR, OF_RUN),
+    is_for_shared=False,
 )
 AGAIN = Route(
     "http_webhook_again",
@@ -55,7 +63,9 @@ AGAIN = Route(
     f"{THREAD_PATH}/runs/{{run_id}}/webhooks/{{receiver}}",
     "Send a webhook again",
     (ResponseSpec(202, "The app tries again now. The delivery's state before this try.", ShownDelivery),),
-    (errors.UnknownDeliveryError, *_REFUSALS),
+    _REFUSALS,
+    (THREAD_ID, RUN_ID, _RECEIVER),
+    is_for_shared=False,
     needs="admin",
 )
 WEBHOOK_ROUTES = (NOT_TAKEN, OF_THREAD, AGAIN)

@@ -16,7 +16,7 @@ from hosting import errors
 from hosting.http.refusals import RETRY_AFTER_SECONDS
 from hosting.http.replies import Reply, json_reply, run_headers
 from hosting.http.route import RUN_HEADERS, STORES, Header, ResponseSpec, Route
-from hosting.http.routes import ANSWER_APPROVAL, PENDING_HEADERS, RUN
+from hosting.http.routes import ANSWER_APPROVAL, APPROVAL_ID, PENDING_HEADERS, RUN, THREAD_ID
 from hosting.ports import iso
 from hosting.request.instance_call import INSTANCE_PARAMETERS
 from hosting.service.outcome import completed_text
@@ -101,6 +101,7 @@ INSTANCE_STATUS = Route(
     "Read a workflow's status, by the names of agent-framework-azurefunctions",
     (ResponseSpec(200, "The status, also of a run that has failed.", InstanceStatus, RUN_HEADERS),),
     (errors.ThreadDeletingError, errors.ThreadDeletedError, *STORES),
+    (THREAD_ID,),
 )
 INSTANCE_RESPOND = Route(
     "http_instance_respond",
@@ -109,7 +110,8 @@ INSTANCE_RESPOND = Route(
     "Answer an executor's question, by the names of agent-framework-azurefunctions",
     (ResponseSpec(200, "Recorded.", DeliveredResponse, (Header("x-ms-run-id", "The run that asked.", always=False),)),),
     ANSWER_APPROVAL.refusals,
-    body="answer",
+    (THREAD_ID, APPROVAL_ID),
+    "answer",
     needs="run",
 )
 INSTANCE_ROUTES = (INSTANCE_RUN, INSTANCE_STATUS, INSTANCE_RESPOND)

@@ -11,9 +11,11 @@ from hosting.http.route import LOG, Header, ResponseSpec, Route, ok
 from hosting.memory import Fact
 from hosting.ports import iso
 from hosting.request.owner_call import FACT
+from hosting.request.parameters import Parameter
 
 _PATH = "agents/{name}/memory"
 _ONE = f"{_PATH}/{{fact_id}}"
+_ID = (Parameter("fact_id", "path", "The fact.", {"type": "string"}, refusals=(errors.UnknownFactError,)),)
 FACTS = Route(
     "http_memory",
     "GET",
@@ -44,7 +46,8 @@ REPLACE = Route(
     "Replace a fact about the caller",
     (ResponseSpec(200, "The fact.", ShownFact),),
     (errors.MemoryFullError, *LOG),
-    body=FACT,
+    _ID,
+    FACT,
     needs="own",
     is_for_workflows=False,
 )
@@ -55,6 +58,7 @@ FORGET = Route(
     "Delete a fact about the caller",
     (ResponseSpec(204, "Deleted, or not found."),),
     LOG,
+    _ID,
     needs="own",
     is_for_workflows=False,
 )

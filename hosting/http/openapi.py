@@ -6,7 +6,6 @@ It is made from what the app itself goes by: the routes, the tables of parameter
 from __future__ import annotations
 
 import json
-import re
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -54,7 +53,7 @@ from hosting.http.wire_document import wire_paths
 from hosting.http.workflow_routes import WORKFLOW_ROUTES, WORKFLOW_RUN, workflow_run_route
 from hosting.names import APP, OWNER_LENGTH
 from hosting.request.contents import Limits
-from hosting.request.parameters import IN_PATH, OWNER, Parameter
+from hosting.request.parameters import OWNER, Parameter
 from hosting.request.response_format import FORMAT_COMPONENTS
 from hosting.request.run_call import (
     THREAD_ID_FIELDS,
@@ -76,7 +75,6 @@ _SERVER = "https://server.invalid"
 _WHO: Refusals = (UnauthorizedError, IdentityUnavailableError, ForbiddenError)
 _COUNTED = COUNTED.union(error.status for error in RUN_ERRORS) - {400}  # which comes before anything is counted
 _ANYBODY = "x" * OWNER_LENGTH
-_PART = re.compile(r"{(\w+)}")
 
 
 @dataclass(frozen=True)
@@ -260,12 +258,13 @@ def _parameters(route: Route, agent: str | None, app: ServedApp) -> list[Paramet
     name = Parameter(
         "name", "path", f"The {'workflow' if is_workflows else 'agent'}.", {"type": "string", "enum": list(named)}
     )
-    parameters = [name if part == "name" else IN_PATH[part] for part in _PART.findall(route.path)]
+    in_path = {each.name: each for each in (name, *route.parameters) if each.location == "path"}
+    parameters = [in_path[part] for part in route.path_names]
     if agent:
         thread_id, in_header = thread_id_schema(agent, app.owner), thread_id_schema(agent, app.owner, blank="")
         parameters += (Parameter(name, "query", THREAD_TEXT, thread_id) for name in THREAD_ID_FIELDS)
         parameters += (Parameter(name, "header", THREAD_TEXT, in_header) for name in THREAD_ID_HEADERS)
-    parameters += route.parameters
+    parameters += (each for each in route.parameters if each.location != "path")
     if app.has_owners and takes_owner(route):
         parameters.append(OWNER)
     return parameters

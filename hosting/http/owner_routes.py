@@ -11,12 +11,28 @@ from dataclasses import replace
 from hosting import errors
 from hosting.http import bodies, owner_bodies, routes
 from hosting.http.route import LOG, STORES, ResponseSpec, Route, ok
-from hosting.http.routes import THREAD_PATH, read_of_thread
+from hosting.http.routes import THREAD_ID, THREAD_PATH, read_of_thread
 from hosting.http.workflow_routes import of_workflow
 from hosting.request.owner_call import GRANT, OWNER
-from hosting.request.parameters import CURSOR, LIMIT
+from hosting.request.parameters import CURSOR, LIMIT, Parameter
 
-GRANTS = read_of_thread("http_grants", "/grants", "List the people a thread is shared with", bodies.GrantList, LOG)
+_GRANT = Parameter(
+    "grant",
+    "path",
+    "The grant that its owner gave you: `grant` of the answer.",
+    {"type": "string"},
+    refusals=(errors.UnknownAgentError, errors.UnknownThreadError, errors.UnknownGrantError, errors.ForbiddenError),
+)
+_GRANT_ID = Parameter("grant_id", "path", "The grant.", {"type": "string"}, refusals=())
+
+GRANTS = read_of_thread(
+    "http_grants",
+    "/grants",
+    "List the people a thread is shared with",
+    bodies.GrantList,
+    LOG,
+    is_for_shared=False,
+)
 SHARE = Route(
     "http_grant",
     "POST",
@@ -24,7 +40,9 @@ SHARE = Route(
     "Share a thread with another person",
     (ResponseSpec(201, "The grant, and the URL at which the person finds the thread.", bodies.ShownGrant),),
     (errors.ThreadDeletingError, errors.ThreadDeletedError, errors.TooManyGrantsError, *LOG),
-    body=GRANT,
+    (THREAD_ID,),
+    GRANT,
+    is_for_shared=False,
     needs="own",
 )
 WITHDRAW = Route(
@@ -34,6 +52,8 @@ WITHDRAW = Route(
     "Stop sharing a thread with a person",
     (ResponseSpec(204, "The grant is withdrawn."),),
     LOG,
+    (THREAD_ID, _GRANT_ID),
+    is_for_shared=False,
     needs="own",
 )
 ASSIGN = Route(
@@ -46,7 +66,9 @@ ASSIGN = Route(
         ResponseSpec(202, "Assigned. The old copy is still being deleted.", headers=(routes.RETRY_AFTER,)),
     ),
     (errors.InvalidThreadIdError, errors.ThreadChangedError, *routes.WHOLE, errors.AttachmentsUnavailableError),
-    body=OWNER,
+    (THREAD_ID,),
+    OWNER,
+    is_for_shared=False,
     needs="admin",
 )
 ME = Route("http_me", "GET", "owners/me", "Show who is signed in", ok(owner_bodies.Me))
@@ -74,14 +96,19 @@ ERASE_ME = Route(
 _SHARED = "shared/{grant}"
 
 
-def shared(route: Route) -> Route:
-    """Return the same route of a thread that is shared with the caller."""
+def shared(route: Route) -> Route | None:
+    """Return the same route of a thread that is shared with the caller; None if shared threads do not have it."""
+    if not (route.path.startswith(THREAD_PATH) and route.is_for_shared):
+        return None
     function, path = route.function.replace("http_", "http_shared_"), route.path.replace(THREAD_PATH, _SHARED)
-    return replace(route, function=function, path=path)
+    parameters = (*(each for each in route.parameters if each is not THREAD_ID), _GRANT)
+    return replace(route, function=function, path=path, parameters=parameters)
 
 
-SHARED_RUN = replace(routes.RUN, function="http_shared_run", path=f"{_SHARED}/run")
-SHARED_ROUTES = (SHARED_RUN, *(shared(route) for route in routes.ROUTES if THREAD_PATH in route.path))
+SHARED_RUN = replace(
+    routes.RUN, function="http_shared_run", path=f"{_SHARED}/run", parameters=(*routes.RUN.parameters, _GRANT)
+)
+SHARED_ROUTES = (SHARED_RUN, *(same for route in routes.ROUTES if (same := shared(route)) is not None))
 BY_ADMINISTRATORS = ("GET", "HEAD", "DELETE")
 """The routes on which an administrator may name another owner: to read and to delete threads."""
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -59,28 +59,20 @@ _BODY: Refusals = (
     errors.BodyTooLargeError,
     errors.UnsupportedMediaTypeError,
 )
-_BY_PATH: Mapping[str, Refusals] = {
-    "{name}": (errors.UnknownAgentError,),
-    "{thread_id}": (errors.UnknownThreadError,),
-    "{run_id}": (errors.UnknownRunError, errors.ThreadDeletedError, *STORES),
-    "{schedule_id}": (errors.UnknownScheduleError,),
-    "{fact_id}": (errors.UnknownFactError,),
-    "{approval_id}": (errors.UnknownApprovalError, errors.ApprovalAnsweredError, errors.ApprovalExpiredError),
-    "{grant}": (errors.UnknownAgentError, errors.UnknownThreadError, errors.UnknownGrantError, errors.ForbiddenError),
-}
-"""The refusals of every route with this part in its path."""
+_IN_PATH = re.compile(r"{(\w+)}")
 
 
 @dataclass(frozen=True)
 class Route:
     """A verb on a path, the function that serves it, and its contract.
 
-    `answers` and `refusals` are its own; `all_refusals` and `headers` add what its path, parameters and body bring. The
-    `body` "run" is that of the agent, whose limits it has, as a "schedule" has; "input" is what a workflow takes, and
-    "answer" what it asks for. One that `is_anonymous` needs no key. One that `is_for_all` is about the app and nobody's
-    threads: nobody has to be signed in there. A route of agents that `is_for_workflows` is one of theirs too. `needs`
-    is what those with whom a thread is shared must be allowed to do: "own" is for its owner alone, "admin" for
-    administrators.
+    `answers` and `refusals` are its own; `all_refusals` and `headers` add what its path, parameters and body bring.
+    Each part of the path that a caller chooses has its parameter here, but for the name of an agent. The `body` "run"
+    is that of the agent, whose limits it has, as a "schedule" has; "input" is what a workflow takes, and "answer" what
+    it asks for. One that `is_anonymous` needs no key. One that `is_for_all` is about the app and nobody's threads:
+    nobody has to be signed in there. A route of agents that `is_for_workflows` is one of theirs too. A route of a
+    thread that `is_for_shared` is there for those with whom one is shared too, and `needs` is what they must be allowed
+    to do: "own" is for its owner alone, "admin" for administrators.
     """
 
     function: str
@@ -94,17 +86,30 @@ class Route:
     is_anonymous: bool = False
     is_for_all: bool = False
     is_for_workflows: bool = True
+    is_for_shared: bool = True
     needs: Literal["read", "run", "own", "admin"] = "read"
+
+    def __post_init__(self) -> None:
+        described = sorted(each.name for each in self.parameters if each.location == "path")
+        if described != sorted(name for name in self.path_names if name != "name"):
+            raise ValueError(
+                f"{self} has parameters for {described}. Give each part of the path its own, and no other."
+            )
 
     def __str__(self) -> str:
         return f"{self.method} {self.path}"
 
     @property
+    def path_names(self) -> list[str]:
+        """The names of the parts of the path that a caller chooses, in their order."""
+        return _IN_PATH.findall(self.path)
+
+    @property
     def all_refusals(self) -> Refusals:
         """The refusals of the route, each once."""
-        of_path = (error for part, refused in _BY_PATH.items() if part in self.path for error in refused)
-        of_parameters = (errors.InvalidFieldError,) if self.parameters else ()
-        return tuple(dict.fromkeys((*(_BODY if self.body else ()), *of_parameters, *of_path, *self.refusals)))
+        of_name = (errors.UnknownAgentError,) if "name" in self.path_names else ()
+        of_parameters = (error for each in self.parameters for error in each.refusals)
+        return tuple(dict.fromkeys((*(_BODY if self.body else ()), *of_name, *of_parameters, *self.refusals)))
 
     @property
     def headers(self) -> tuple[Header, ...]:

@@ -13,7 +13,7 @@ from hosting import errors
 from hosting.http import bodies
 from hosting.http.route import FINISH_HEADERS, LOG, RUN_HEADERS, STORES, Header, Refusals, ResponseSpec, Route, ok
 from hosting.http.timeline import RunTimeline
-from hosting.names import http_function
+from hosting.names import MAX_STORED_ID_LENGTH, http_function
 from hosting.request.fork_call import FORK as FORK_BODY
 from hosting.request.parameters import (
     AFTER,
@@ -31,6 +31,7 @@ from hosting.request.parameters import (
     SORT,
     STREAM_CURSOR,
     Parameter,
+    id_in_path,
 )
 from hosting.request.run_call import DECISION, KEY_PARAMETER, RUN_PARAMETERS, WAIT_PARAMETERS
 from hosting.service.figures import Figures
@@ -64,7 +65,30 @@ _STREAM_READ = (
 _CONVERSATION: Refusals = (errors.ThreadDeletingError, errors.UnreadableStateError, *STORES)
 WHOLE: Refusals = (*_CONVERSATION, errors.ArchiveUnavailableError, errors.ArchiveIncompleteError)
 THREAD_PATH = "agents/{name}/threads/{thread_id}"
+THREAD_ID = Parameter(
+    "thread_id",
+    "path",
+    "The thread. Threads stored by another package may have ids with other characters.",
+    {"type": "string", "pattern": rf"^[^/\\?#\u0000-\u001f\u007f-\u009f]{{1,{MAX_STORED_ID_LENGTH}}}$"},
+    refusals=(errors.UnknownThreadError,),
+)
+RUN_ID = id_in_path("run_id", "The run.", errors.UnknownRunError, errors.ThreadDeletedError, *STORES)
+APPROVAL_ID = id_in_path(
+    "approval_id",
+    "The approval.",
+    errors.UnknownApprovalError,
+    errors.ApprovalAnsweredError,
+    errors.ApprovalExpiredError,
+)
+INSTANCE_ID = Parameter(
+    "instance_id",
+    "path",
+    "The orchestration.",
+    {"type": "string"},
+    refusals=(errors.UnknownOrchestrationError,),
+)
 _RUN = f"{THREAD_PATH}/runs/{{run_id}}"
+_OF_RUN = (THREAD_ID, RUN_ID)
 
 
 def read_of_thread(
@@ -75,9 +99,11 @@ def read_of_thread(
     refusals: Refusals,
     *,
     parameters: tuple[Parameter, ...] = (),
+    is_for_shared: bool = True,
 ) -> Route:
     """Return the route of a GET at `rest` below a thread's path, which answers 200 with this body."""
-    return Route(function, "GET", f"{THREAD_PATH}{rest}", description, ok(body), refusals, parameters)
+    path, of_path = f"{THREAD_PATH}{rest}", (THREAD_ID, *parameters)
+    return Route(function, "GET", path, description, ok(body), refusals, of_path, is_for_shared=is_for_shared)
 
 
 def run_route(agent: str) -> Route:
@@ -189,6 +215,7 @@ DELETE_THREAD = Route(
         ResponseSpec(202, "The deletion is in progress and will finish.", bodies.DeletionUnderWay, (RETRY_AFTER,)),
     ),
     STORES,
+    (THREAD_ID,),
     needs="own",
 )
 RUNS = read_of_thread(
@@ -214,6 +241,7 @@ RESET = Route(
     "Forget a conversation and keep its thread",
     (ResponseSpec(204, "Every run that starts from now on has an empty conversation."),),
     _CONVERSATION,
+    (THREAD_ID,),
     needs="own",
 )
 _FORKED = ResponseSpec(201, "The fork: a new thread.", bodies.Fork, (Header("Location", "The fork's URL."), _REPLAYED))
@@ -233,7 +261,7 @@ FORK = Route(
         *WHOLE,
         errors.AttachmentsUnavailableError,
     ),
-    (KEY_PARAMETER,),
+    (THREAD_ID, KEY_PARAMETER),
     FORK_BODY,
     needs="own",
 )
@@ -260,6 +288,7 @@ STATUS = Route(
         ResponseSpec(200, "The run has ended, with or without success.", CompletedRun | EndedRun),
         ResponseSpec(202, "The run is queued or running.", bodies.PendingRun, PENDING_HEADERS),
     ),
+    parameters=_OF_RUN,
 )
 TIMELINE = Route(
     "http_run_timeline",
@@ -267,9 +296,10 @@ TIMELINE = Route(
     f"{_RUN}/timeline",
     "Read the steps of a run, with times and tokens",
     ok(RunTimeline),
+    parameters=_OF_RUN,
 )
 _CANCELLED = (ResponseSpec(202, "The run's status now.", bodies.RunState),)
-CANCEL = Route("http_run_cancel", "POST", f"{_RUN}/cancel", "Cancel a run", _CANCELLED, needs="run")
+CANCEL = Route("http_run_cancel", "POST", f"{_RUN}/cancel", "Cancel a run", _CANCELLED, parameters=_OF_RUN, needs="run")
 EVENTS = Route(
     "http_run_events",
     "GET",
@@ -291,7 +321,7 @@ EVENTS = Route(
         ResponseSpec(304, "Not modified.", headers=(_ETAG,)),
     ),
     (errors.ShuttingDownError,),
-    parameters=(EVENTS_AFTER, LAST_EVENT_ID, OFFSET, LIVE, STREAM_CURSOR, IF_NONE_MATCH),
+    parameters=(*_OF_RUN, EVENTS_AFTER, LAST_EVENT_ID, OFFSET, LIVE, STREAM_CURSOR, IF_NONE_MATCH),
 )
 EVENTS_TAIL = Route(
     "http_run_events_tail",
@@ -299,6 +329,7 @@ EVENTS_TAIL = Route(
     f"{_RUN}/events",
     "Read the last offset of a run's events (Durable Streams)",
     (ResponseSpec(200, "The last offset, and whether the run has ended.", headers=_STREAM_POSITION),),
+    parameters=_OF_RUN,
 )
 APPROVALS = read_of_thread(
     "http_thread_approvals", "/approvals", "List the tool calls that wait for approval", bodies.ApprovalList, LOG
@@ -341,7 +372,7 @@ ANSWER_APPROVAL = Route(
         errors.ShuttingDownError,
         *errors.RUN_ERRORS,
     ),
-    WAIT_PARAMETERS,
+    (THREAD_ID, APPROVAL_ID, *WAIT_PARAMETERS),
     DECISION,
     needs="run",
 )
@@ -354,7 +385,8 @@ ORCHESTRATION = Route(
         ResponseSpec(200, "The orchestration has ended, with or without success.", bodies.OrchestrationState),
         ResponseSpec(202, "The orchestration is queued or running.", bodies.OrchestrationState, PENDING_HEADERS),
     ),
-    (errors.UnknownOrchestrationError, errors.EngineUnavailableError),
+    (errors.EngineUnavailableError,),
+    (INSTANCE_ID,),
 )
 """Served where the app wants it (`AgentFunctionApp.orchestration_status_route`)."""
 

@@ -14,6 +14,7 @@ from hosting.http.routes import RUN
 from hosting.http.workflow_routes import of_workflow
 from hosting.names import Busy
 from hosting.ports import iso
+from hosting.request.parameters import id_in_path
 from hosting.request.schedule_call import SCHEDULE_PARAMETERS
 from hosting.schedules import Missed
 from hosting.service.schedule import Schedule, ScheduleName
@@ -59,6 +60,7 @@ class ScheduleList(TypedDict):
 
 _PATH = "agents/{name}/schedules"
 _ONE = f"{_PATH}/{{schedule_id}}"
+_ID = (id_in_path("schedule_id", "The schedule.", errors.UnknownScheduleError),)
 _NOT_OF_SCHEDULES = (
     errors.InvalidWaitError,
     errors.ThreadDeletedError,
@@ -84,7 +86,7 @@ CREATE = Route(
     needs="own",
 )
 LIST = Route("http_schedules", "GET", _PATH, "List the agent's schedules", ok(ScheduleList), STORES)
-READ = Route("http_schedule", "GET", _ONE, "Read a schedule with its last and next run", ok(ShownSchedule), STORES)
+READ = Route("http_schedule", "GET", _ONE, "Read a schedule with its last and next run", ok(ShownSchedule), STORES, _ID)
 PAUSE = Route(
     "http_schedule_pause",
     "POST",
@@ -92,6 +94,7 @@ PAUSE = Route(
     "Pause a schedule",
     (ResponseSpec(200, "The schedule is paused.", ShownSchedule),),
     _STARTING,
+    _ID,
     needs="own",
 )
 RESUME = Route(
@@ -101,6 +104,7 @@ RESUME = Route(
     "Resume a schedule",
     (ResponseSpec(200, "The schedule continues with its next time.", ShownSchedule),),
     STORES,
+    _ID,
     needs="own",
 )
 DELETE = Route(
@@ -110,6 +114,7 @@ DELETE = Route(
     "Delete a schedule",
     (ResponseSpec(204, "Deleted, or not found. The schedule starts no more runs."),),
     _STARTING,
+    _ID,
     needs="own",
 )
 SCHEDULE_ROUTES = (CREATE, LIST, READ, PAUSE, RESUME, DELETE)

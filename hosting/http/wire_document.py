@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from hosting.errors import REQUEST_ERRORS, HostingError, InternalError, MethodNotAllowedError
@@ -21,7 +22,6 @@ from hosting.http.route import Route
 from hosting.http.routes import COUNTED, OF_LIMIT
 from hosting.names import id_pattern
 from hosting.request.contents import NOT_BLANK
-from hosting.request.fields import TRUTH_WORD
 from hosting.request.parameters import Parameter
 
 Schema = dict[str, Any]
@@ -54,7 +54,6 @@ _REFUSALS: Mapping[str, Schema] = {
 """The form of each wire's refusals."""
 
 _BETWEEN_WORDS = re.compile("[^a-z]+")
-_IN_PATH = re.compile(r"{(\w+)}")
 
 _METADATA: Schema = {
     "type": ["object", "null"],
@@ -75,26 +74,6 @@ _CREATED: Mapping[str, Schema] = {
     **{name: {} for name in sorted(WITHOUT_EFFECT)},
 }
 assert _CREATED.keys() | {"model"} == SERVED | WITHOUT_EFFECT
-
-_NUMBER: Schema = {"type": "string", "pattern": "^(-[0-9]{1,16}|[0-9]{1,17})$"}
-_PAGE = (
-    Parameter("limit", "query", "The most items to return.", {"type": "integer", "minimum": 1, "maximum": 100}),
-    Parameter("order", "query", "asc (oldest first) or desc.", {"type": "string", "enum": ["asc", "desc"]}),
-    Parameter("after", "query", "Only items after this id.", _TEXT),
-)
-_PARAMETERS: Mapping[Route, tuple[Parameter, ...]] = {
-    openai.RESPONSE: (
-        Parameter("stream", "query", "true: the response's events.", TRUTH_WORD),
-        Parameter("starting_after", "query", "Only events after this number.", _NUMBER),
-    ),
-    openai.INPUT_ITEMS: _PAGE,
-    openai.ITEMS: _PAGE,
-    openai.LIST: (Parameter("agent_id", "query", "The agent, if the app has several.", _TEXT),),
-    a2a.RPC: (
-        Parameter("A2A-Version", "header", "Required. The default is 0.3.", {"type": "string", "enum": ["1.0"]}),
-    ),
-}
-_ID = id_pattern(200)
 
 
 def wire_paths(
@@ -140,7 +119,7 @@ def _operation(wire: str, route: Route, agents: Sequence[str]) -> Schema:
                 "required": parameter.location == "path",
                 "schema": dict(parameter.schema),
             }
-            for parameter in (*_in_path(route, agents), *_PARAMETERS.get(route, ()))
+            for parameter in _parameters(route, agents)
         ],
         "responses": {"200": _answer(route), **{str(status): refused for status in _STATUSES}},
     }
@@ -150,14 +129,13 @@ def _operation(wire: str, route: Route, agents: Sequence[str]) -> Schema:
     return operation
 
 
-def _in_path(route: Route, agents: Sequence[str]) -> Iterator[Parameter]:
+def _parameters(route: Route, agents: Sequence[str]) -> Iterator[Parameter]:
+    """Yield the parameters of a route; one of an agent's name takes those that the app serves."""
     agent: Schema = {"type": "string", "enum": list(agents)}
-    for name in _IN_PATH.findall(route.path):
-        if name == "name" or route in (openai.MODEL, openai.ENTITY):
-            yield Parameter(name, "path", "The agent.", agent)
-        else:
-            start = "" if name == "item" else "conv_" if "conversations" in route.path else "resp_"
-            yield Parameter(name, "path", "The id.", {"type": "string", "pattern": f"^{start}{_ID}$"})
+    if "name" in route.path_names:
+        yield Parameter("name", "path", "The agent.", agent)
+    for parameter in route.parameters:
+        yield replace(parameter, schema=agent) if route in (openai.MODEL, openai.ENTITY) else parameter
 
 
 def _body(route: Route, agents: Sequence[str]) -> Schema | None:

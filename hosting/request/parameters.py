@@ -13,8 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, cast, get_args
 
-from hosting.errors import InvalidFieldError
-from hosting.names import APP, MAX_STORED_ID_LENGTH, OWNER_LENGTH, id_pattern
+from hosting.errors import HostingError, InvalidFieldError
+from hosting.names import APP, OWNER_LENGTH, id_pattern
 
 Schema = Mapping[str, Any]
 Live = Literal["long-poll", "sse"]
@@ -26,6 +26,7 @@ class Parameter:
     """A named value in a request's path, query or headers; `schema` is its JSON Schema.
 
     `pattern` and `advice` are for those that `read` reads: what the whole text matches, and what to send instead.
+    `refusals` are the errors of every route that has the parameter.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Parameter:
     schema: Schema = field(hash=False)
     pattern: re.Pattern[str] | None = None
     advice: str = ""
+    refusals: tuple[type[HostingError], ...] = (InvalidFieldError,)
 
     def read(self, source: Mapping[str, str]) -> str | None:
         """Return the text in the query or the headers, None when it is absent; raises `InvalidFieldError`."""
@@ -70,42 +72,12 @@ _NUMBER_ADVICE = f"a whole number of at most {_DIGITS} digits."
 _ID_ADVICE = "the id of an event, or 0 for all."
 _OFFSET_ADVICE = f"Stream-Next-Offset of the last answer, '{BEGINNING}' for all events or '{NOW}' for new ones only."
 
-THREAD_IN_PATH = Parameter(
-    "thread_id",
-    "path",
-    "The thread. Threads stored by another package may have ids with other characters.",
-    {"type": "string", "pattern": rf"^[^/\\?#\u0000-\u001f\u007f-\u009f]{{1,{MAX_STORED_ID_LENGTH}}}$"},
-)
-RUN_IN_PATH = Parameter("run_id", "path", "The run.", _PATH_ID)
-APPROVAL_IN_PATH = Parameter("approval_id", "path", "The approval.", _PATH_ID)
-SCHEDULE_IN_PATH = Parameter("schedule_id", "path", "The schedule.", _PATH_ID)
-FACT_IN_PATH = Parameter("fact_id", "path", "The fact.", {"type": "string"})
-INSTANCE_IN_PATH = Parameter("instance_id", "path", "The orchestration.", {"type": "string"})
-GRANT_IN_PATH = Parameter(
-    "grant", "path", "The grant that its owner gave you: `grant` of the answer.", {"type": "string"}
-)
-GRANT_ID_IN_PATH = Parameter("grant_id", "path", "The grant.", {"type": "string"})
-RECEIVER_IN_PATH = Parameter(
-    "receiver",
-    "path",
-    "The receiver: agent, request, or push- with the id of a task's receiver.",
-    {"type": "string", "pattern": f"^(?:agent|request|push-{id_pattern()})$"},
-)
-IN_PATH = {
-    each.name: each
-    for each in (
-        THREAD_IN_PATH,
-        RUN_IN_PATH,
-        APPROVAL_IN_PATH,
-        SCHEDULE_IN_PATH,
-        FACT_IN_PATH,
-        INSTANCE_IN_PATH,
-        GRANT_IN_PATH,
-        GRANT_ID_IN_PATH,
-        RECEIVER_IN_PATH,
-    )
-}
-"""The parameters in the paths of routes, except an agent's name."""
+
+def id_in_path(name: str, description: str, *refusals: type[HostingError]) -> Parameter:
+    """Return the parameter of a path for one of this library's ids."""
+    return Parameter(name, "path", description, _PATH_ID, refusals=refusals)
+
+
 OWNER = Parameter(
     "owner",
     "query",

@@ -17,12 +17,22 @@ from hosting.http.replies import Reply
 from hosting.http.route import Route
 from hosting.http.wire import UnknownPathError
 from hosting.names import is_id
+from hosting.request.parameters import Parameter
 
 FUNCTION = "http_a2a"
 PATH = "a2a"
 VERSION = "1.0"
 _CARD = ".well-known/agent-card.json"
-RPC = Route(FUNCTION, "POST", f"{PATH}/{{name}}", "Send a JSON-RPC request to an agent", (), needs="run")
+_VERSION = Parameter("A2A-Version", "header", "Required. The default is 0.3.", {"type": "string", "enum": [VERSION]})
+RPC = Route(
+    FUNCTION,
+    "POST",
+    f"{PATH}/{{name}}",
+    "Send a JSON-RPC request to an agent",
+    (),
+    parameters=(_VERSION,),
+    needs="run",
+)
 CARD = Route(FUNCTION, "GET", f"{PATH}/{{name}}/{_CARD}", "Read an agent's card", (), is_for_all=True)
 
 

@@ -14,7 +14,9 @@ from hosting.http.refusals import TRY_AGAIN, later_headers
 from hosting.http.replies import Reply
 from hosting.http.route import Route
 from hosting.http.wire import UnknownPathError
-from hosting.names import Address, is_id
+from hosting.names import Address, id_pattern, is_id
+from hosting.request.fields import TRUTH_WORD
+from hosting.request.parameters import Parameter, Schema
 from hosting.thread.run import Run
 
 FUNCTION = "http_responses"
@@ -70,29 +72,49 @@ def read_conversation_id(text: str) -> Named:
     return Named(agent, thread_id)
 
 
-def _operation(method: str, path: str, description: str, needs: str = "read") -> Route:
-    return Route(FUNCTION, method, f"{PATH}/v1/{path}", description, (), needs=needs)  # type: ignore[arg-type]
+def _operation(method: str, path: str, description: str, needs: str = "read", *parameters: Parameter) -> Route:
+    return Route(FUNCTION, method, f"{PATH}/v1/{path}", description, (), (), parameters, needs=needs)  # type: ignore[arg-type]
 
 
+def _id(name: str, start: str = "") -> Parameter:
+    return Parameter(name, "path", "The id.", {"type": "string", "pattern": f"^{start}{id_pattern(200)}$"})
+
+
+_AGENT = Parameter("id", "path", "The agent.", {"type": "string"})
+_RESPONSE, _CONVERSATION, _ITEM = _id("id", "resp_"), _id("id", "conv_"), _id("item")
+_NUMBER: Schema = {"type": "string", "pattern": "^(-[0-9]{1,16}|[0-9]{1,17})$"}
+_FOLLOWED = (
+    Parameter("stream", "query", "true: the response's events.", TRUTH_WORD),
+    Parameter("starting_after", "query", "Only events after this number.", _NUMBER),
+)
+_PAGE = (
+    Parameter("limit", "query", "The most items to return.", {"type": "integer", "minimum": 1, "maximum": 100}),
+    Parameter("order", "query", "asc (oldest first) or desc.", {"type": "string", "enum": ["asc", "desc"]}),
+    Parameter("after", "query", "Only items after this id.", {"type": "string"}),
+)
+_OF_AGENT = Parameter("agent_id", "query", "The agent, if the app has several.", {"type": "string"})
+_ITEMS = "conversations/{id}/items"
 MODELS = _operation("GET", "models", "List the agents")
-MODEL = _operation("GET", "models/{id}", "Read one agent")
+MODEL = _operation("GET", "models/{id}", "Read one agent", "read", _AGENT)
 CREATE = _operation("POST", "responses", "Ask an agent", "run")
-RESPONSE = _operation("GET", "responses/{id}", "Read or follow a response")
-DELETE = _operation("DELETE", "responses/{id}", "Delete the only response of a conversation", "own")
-CANCEL = _operation("POST", "responses/{id}/cancel", "Cancel a response", "run")
-INPUT_ITEMS = _operation("GET", "responses/{id}/input_items", "List a response's input items")
-LIST = _operation("GET", "conversations", "List an agent's conversations")
+RESPONSE = _operation("GET", "responses/{id}", "Read or follow a response", "read", _RESPONSE, *_FOLLOWED)
+DELETE = _operation("DELETE", "responses/{id}", "Delete the only response of a conversation", "own", _RESPONSE)
+CANCEL = _operation("POST", "responses/{id}/cancel", "Cancel a response", "run", _RESPONSE)
+INPUT_ITEMS = _operation(
+    "GET", "responses/{id}/input_items", "List a response's input items", "read", _RESPONSE, *_PAGE
+)
+LIST = _operation("GET", "conversations", "List an agent's conversations", "read", _OF_AGENT)
 BEGIN = _operation("POST", "conversations", "Start a conversation", "run")
-CONVERSATION = _operation("GET", "conversations/{id}", "Read a conversation")
-UPDATE = _operation("POST", "conversations/{id}", "Change a conversation's metadata", "own")
-DELETE_CONVERSATION = _operation("DELETE", "conversations/{id}", "Delete a conversation", "own")
-ITEMS = _operation("GET", "conversations/{id}/items", "List a conversation's items")
-ADD_ITEMS = _operation("POST", "conversations/{id}/items", "Add items to a conversation", "own")
-ITEM = _operation("GET", "conversations/{id}/items/{item}", "Read one item")
-DELETE_ITEM = _operation("DELETE", "conversations/{id}/items/{item}", "Delete one item", "own")
+CONVERSATION = _operation("GET", "conversations/{id}", "Read a conversation", "read", _CONVERSATION)
+UPDATE = _operation("POST", "conversations/{id}", "Change a conversation's metadata", "own", _CONVERSATION)
+DELETE_CONVERSATION = _operation("DELETE", "conversations/{id}", "Delete a conversation", "own", _CONVERSATION)
+ITEMS = _operation("GET", _ITEMS, "List a conversation's items", "read", _CONVERSATION, *_PAGE)
+ADD_ITEMS = _operation("POST", _ITEMS, "Add items to a conversation", "own", _CONVERSATION)
+ITEM = _operation("GET", f"{_ITEMS}/{{item}}", "Read one item", "read", _CONVERSATION, _ITEM)
+DELETE_ITEM = _operation("DELETE", f"{_ITEMS}/{{item}}", "Delete one item", "own", _CONVERSATION, _ITEM)
 META = Route(FUNCTION, "GET", f"{PATH}/meta", "Read the settings of DevUI", (), is_for_all=True)
 ENTITIES = _operation("GET", "entities", "List the agents, for DevUI")
-ENTITY = _operation("GET", "entities/{id}/info", "Read one agent, for DevUI")
+ENTITY = _operation("GET", "entities/{id}/info", "Read one agent, for DevUI", "read", _AGENT)
 OPERATIONS = (
     *(META, ENTITIES, ENTITY),
     *(MODELS, MODEL, CREATE, RESPONSE, DELETE, CANCEL, INPUT_ITEMS),

@@ -26,8 +26,10 @@ from hosting.http import openapi
 from hosting.http.a2a.names import CARD, RPC
 from hosting.http.ag_ui.names import RUN
 from hosting.http.responses.names import NOT_SERVED, OPERATIONS
+from hosting.http.route import Route
 from hosting.http.wire_document import operation_id
 from hosting.names import max_thread_id_length
+from hosting.request.parameters import Parameter, id_in_path
 from hosting.request.run_call import FIELDS, THREAD_ID_HEADERS, WAIT_HEADER
 from tests.support.app.scripted import scripted_agent
 from tests.support.direct import DirectHost
@@ -36,6 +38,7 @@ from tests.support.receiver import WEBHOOKS
 from tests.support.rememberer import rememberer
 
 LONG_NAME = "a" * 60
+FACT_ID = id_in_path("fact_id", "The fact.")
 
 
 def make_app(*names: str, environ: dict[str, str] | None = None, **options: Any) -> AgentFunctionApp:
@@ -133,6 +136,19 @@ def test_each_part_of_a_path_that_a_caller_chooses_is_a_parameter(options: dict[
 
     assert described == {place: set(re.findall(r"\{(\w+)\}", place)) for place in described}
     assert any(described.values())
+
+
+@pytest.mark.behaviour("openapi.parameters")
+@pytest.mark.parametrize(
+    ("path", "parameters"),
+    [("facts/{fact_id}", ()), ("agents/{name}/facts/{fact_id}/{part}", (FACT_ID,)), ("facts", (FACT_ID,))],
+)
+def test_no_route_can_be_made_whose_path_and_parameters_differ(path: str, parameters: tuple[Parameter, ...]) -> None:
+    """So none can be registered. An agent's name is described with the agents of the app."""
+    with pytest.raises(ValueError, match="Give each part of the path its own"):
+        Route("http_facts", "GET", path, "Read", (), parameters=parameters)
+
+    assert Route("http_fact", "GET", "agents/{name}/{fact_id}", "Read", (), parameters=(FACT_ID,)).path_names
 
 
 @pytest.mark.behaviour("openapi.wires")
