@@ -72,7 +72,7 @@ from hosting.service.sweeps import Sweep
 from hosting.settings import is_developers, is_production, read_settings, report_unknown, with_longest_wait
 from hosting.start_up import report_import, reported, warn
 from hosting.stores.choice import choose_stores
-from hosting.workflows import HostedWorkflow, WorkflowSource, hosted_workflows
+from hosting.workflows import WorkflowSource, hosted_workflows
 
 __all__ = [
     "AgentCallbackContext",
@@ -151,10 +151,10 @@ class AgentFunctionApp(df.DFApp):
         self._services = self._make_services(folder, environ)
         access = Access(principal, self._settings.admin_role, self._services.sharing)
         hosted = hosted_workflows(workflow, workflows)
-        self._served = Served(self, self._plan, access, has_workflows=bool(hosted), watch=self._shutdown.watch)
+        self._served = Served(self, self._plan, access, [each.name for each in hosted], watch=self._shutdown.watch)
         self._orchestrations = OrchestrationRoutes(self._served, self._services.route_prefix, self._shutdown)
         self._has_page = not is_production(environ) if enable_page is None else enable_page
-        self._register_shared(hosted, lists_agents=health_lists_agents)
+        self._register_shared(lists_agents=health_lists_agents)
         self._wire_functions = register_wires(self._served, wires, self._services)
         for agent in agents or ():
             self._host(self._plan.add(agent, http=enable_http_endpoints, mcp=enable_mcp_tool_trigger))
@@ -195,7 +195,7 @@ class AgentFunctionApp(df.DFApp):
             route_prefix=route_prefix(folder, environ),
         )
 
-    def _register_shared(self, workflows: Sequence[HostedWorkflow], *, lists_agents: bool) -> None:
+    def _register_shared(self, *, lists_agents: bool) -> None:
         """Register the functions that all agents share: one for each route."""
         served, plan, settings, services = self._served, self._plan, self._settings, self._services
         register_runs(served, services)
@@ -204,14 +204,14 @@ class AgentFunctionApp(df.DFApp):
         register_threads(served, services, settings, exports)
         register_approvals(served, services, settings)
         register_schedules(served, services, settings)
-        if workflows:
-            register_instances(served, services, settings, workflows[0].name if len(workflows) == 1 else None)
+        if served.workflows:
+            register_instances(served, services, settings)
         if plan.has_owners:
             register_grants(served, services, settings)
             register_owners(served, services, settings.wait_seconds, exports)
         self._notices.add_webhooks(served, services)
         register_unknown(served)
-        register_openapi(served, settings, has_health=self.enable_health_check)
+        register_openapi(served, settings)
         age_seconds, turns = settings.log_days * DAY_SECONDS, services.rotation("trim")
         trimming = Sweep("trim", lambda: dict.fromkeys(plan.by_name(), age_seconds), services.purging, turns)
         overview = OverviewSweep(services.overview, plan.by_name, services.rotation("overview"))

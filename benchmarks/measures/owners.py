@@ -17,7 +17,7 @@ from benchmarks.sizes import Sizes
 from benchmarks.turns import WrongAnswerError
 from hosting.bearer import bearer_token
 from hosting.functions.access import Access
-from hosting.http.routes import RUN
+from hosting.http.routes import run_route
 from hosting.names import Address
 from hosting.principal import Principal, PrincipalRequest, PrincipalResolver, easy_auth
 from hosting.runner.thread_log import ThreadLog
@@ -77,12 +77,12 @@ def _platform_headers() -> dict[str, str]:
 async def _microseconds(resolver: PrincipalResolver, headers: dict[str, str], checks: int) -> float:
     """Return what one request costs, from its headers to its thread's entity."""
     log = ThreadLog(MemoryThreadStore("hub"), MemoryObjects(), "hub")
-    access, rounds = Access(resolver, "", Sharing(log)), []
-    await access.of(RUN, "Joker", headers, {}, {})
+    access, route, rounds = Access(resolver, "", Sharing(log)), run_route("Joker"), []
+    await access.of(route, headers, {}, {})
     for _ in range(ROUNDS):
         began = time.perf_counter()
         for _ in range(checks):
-            caller, _ = await access.of(RUN, "Joker", headers, {}, {})
+            caller, _ = await access.of(route, headers, {}, {})
             Address.of("Joker", "t", caller.owner).entity  # noqa: B018
         rounds.append((time.perf_counter() - began) / checks * 1e6)
     if caller.principal is None or caller.principal.id != WHO:

@@ -54,7 +54,6 @@ class Access:
     async def of(
         self,
         route: Route,
-        agent: str | None,
         headers: Mapping[str, str],
         query: Mapping[str, str],
         path: Mapping[str, str],
@@ -66,7 +65,7 @@ class Access:
         """
         if self.resolver is None or route.is_for_all:
             return NOBODY, None
-        principal = await resolve(self.resolver, PrincipalRequest(headers, str(route), agent or path.get("name")))
+        principal = await resolve(self.resolver, PrincipalRequest(headers, str(route), route.agent or path.get("name")))
         if "grant" in path:
             shared = await self.sharing.find(path["grant"], principal)
             if route.needs == "own" or (route.needs == "run" and shared.access == "read"):

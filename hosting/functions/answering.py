@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import re
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from functools import cached_property, partial
@@ -41,10 +41,10 @@ from hosting.http.replies import (
     thread_ids,
 )
 from hosting.http.route import Route
-from hosting.http.workflow_routes import of_workflow
+from hosting.http.workflow_routes import of_only_workflow, of_workflow
 from hosting.invocation import Invocation, current_invocation, mark_task
 from hosting.names import Address, is_id, may_be_stored
-from hosting.plan import AgentPlan, Kind, Plan
+from hosting.plan import AgentPlan, Plan
 from hosting.principal import NOBODY, Caller
 from hosting.request.run_call import Form, RawRequest
 from hosting.request.slow_reads import read_aside
@@ -65,7 +65,7 @@ T = TypeVar("T")
 class HttpRequest:
     """A request to a route, with the durable client of its invocation, the app's agents, and its sender.
 
-    `shared` is the thread that a grant in the path opens; `named` is whom the route is for, where no path says it.
+    `shared` is the thread that a grant in the path opens.
     """
 
     req: Request
@@ -74,7 +74,6 @@ class HttpRequest:
     plan: Plan
     caller: Caller = NOBODY
     shared: SharedThread | None = None
-    named: str | None = None
 
     async def parsed(self, parse: Callable[[RawRequest], T]) -> T:
         """Return the result of `parse` for request and body, so that others continue meanwhile."""
@@ -104,8 +103,8 @@ class HttpRequest:
         """The agent that the path names; raises `UnknownAgentError` when it has no HTTP endpoint."""
         if self.shared is not None:
             return self.plan.served(self.shared.address.agent)
-        name = self.req.path_params.get("name") or self.named
-        return self.plan.served(name or "", kind_of(self.route))
+        name = self.route.agent or self.req.path_params.get("name")
+        return self.plan.served(name or "", self.route.kind)
 
     @property
     def address(self) -> Address:
@@ -157,69 +156,66 @@ class HttpRequest:
         return value
 
 
-def kind_of(route: Route) -> Kind:
-    """Return the value of this parameter of the route's path."""
-    return "workflow" if route.path.startswith(("workflows/", "workflow/")) else "agent"
-
-
 Handler = Callable[[HttpRequest], Awaitable[Reply | Streamed]]
 
 
 @dataclass(frozen=True)
 class Served:
-    """The context of every route's registration: the app, its agents, the rules of access, its `routes` and
-    its `wires`.
+    """The context of every route's registration: the app, its agents, the rules of access, the names of its
+    `workflows`, its `routes` and its `wires`.
 
-    Where it `has_workflows`, each route of an agent's threads is one of a workflow's too. A request that begins no run
-    calls `watch`, so that a process which only follows runs knows when it is to end.
+    A request that begins no run calls `watch`, so that a process which only follows runs knows when it is to end.
     """
 
     app: df.DFApp
     plan: Plan
     access: Access
-    has_workflows: bool = False
+    workflows: Sequence[str] = ()
     watch: Callable[[], None] = lambda: None
     routes: list[Route] = field(default_factory=list)
     wires: list[str] = field(default_factory=list)
 
 
-def serves(served: Served, route: Route, agent: str | None = None) -> Callable[[Handler], Handler]:
-    """Register the decorated handler as an HTTP trigger with a durable client.
+def serves(served: Served, route: Route) -> Callable[[Handler], Handler]:
+    """Register the decorated handler as an HTTP trigger with a durable client, wherever the app has the route.
 
-    Where callers have threads of their own, a route of a thread is served for those with whom one is shared too.
-    `agent` is whom the route is for, where its path has no place for a name. Nothing of a request is read before the
-    app knows who sent it.
+    Nothing of a request is read before the app knows who sent it.
     """
 
     def register(handler: Handler) -> Handler:
-        _register(served, route, agent, handler)
-        if served.has_workflows and agent is None and (same := of_workflow(route)) is not None:
-            _register(served, same, None, handler)
-        if served.access.resolver is not None and (mirrored := shared(route)) is not None:
-            _register(served, mirrored, None, handler)
+        for same in (route, *_elsewhere(served, route)):
+            _register(served, same, handler)
         return handler
 
     return register
 
 
-async def admitted(
-    served: Served, req: Request, client: DurableClient, route: Route, agent: str | None = None
-) -> HttpRequest:
+def _elsewhere(served: Served, route: Route) -> Iterator[Route]:
+    """Yield the same route of workflows, of an app's only workflow, and of shared threads, where the app has these."""
+    if served.workflows and (of_workflows := of_workflow(route)) is not None:
+        yield of_workflows
+    if len(served.workflows) == 1 and (of_only := of_only_workflow(route, served.workflows[0])) is not None:
+        yield of_only
+    if served.access.resolver is not None and (of_shared := shared(route)) is not None:
+        yield of_shared
+
+
+async def admitted(served: Served, req: Request, client: DurableClient, route: Route) -> HttpRequest:
     """Return the request with its sender and the owner of the threads; raises `CrossSiteError`, and as `Access.of`."""
     refuse_forms_of_other_sites(route, req.headers)
     headers, query = joined(req.headers.items()), joined(req.query_params.multi_items())
-    caller, opened = await served.access.of(route, agent, headers, query, req.path_params)
-    return HttpRequest(req, client, route, served.plan, caller, opened, agent)
+    caller, opened = await served.access.of(route, headers, query, req.path_params)
+    return HttpRequest(req, client, route, served.plan, caller, opened)
 
 
-def _register(served: Served, route: Route, agent: str | None, handler: Handler) -> None:
+def _register(served: Served, route: Route, handler: Handler) -> None:
     app = served.app
     served.routes.append(route)
 
     async def handled(req: Request, client: DurableClient) -> Reply | Streamed:
         if route.method == "GET":
             served.watch()
-        return await handler(await admitted(served, req, client, route, agent))
+        return await handler(await admitted(served, req, client, route))
 
     async def serve(req: Request, client: Any, context: func.Context) -> Response:
         work = handled(req, enter_invocation(client, context))

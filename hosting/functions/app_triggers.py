@@ -48,7 +48,7 @@ def _register_unknown(served: Served, kind: Kind, function: str) -> None:
 
     async def refuse(req: Request) -> Reply:
         name, _, rest = (req.path_params.get("path") or "").partition("/")
-        await served.access.of(route, None, joined(req.headers.items()), {}, {"name": name})
+        await served.access.of(route, joined(req.headers.items()), {}, {"name": name})
         raise _unserved(served, kind, req.method, name, rest)
 
     async def unknown(req: Request) -> Response:
@@ -59,7 +59,7 @@ def _register_unknown(served: Served, kind: Kind, function: str) -> None:
 
 def _unserved(served: Served, kind: Kind, method: str, name: str, rest: str) -> HostingError:
     """Return why a request is not served; raises `UnknownAgentError` if it names no agent."""
-    if kind == "workflow" and not served.has_workflows:
+    if kind == "workflow" and not served.workflows:
         return UnknownRouteError("This app has no workflows. GET agents lists its agents.")
     rest = rest.rstrip("/")  # which no other route of the host takes account of
     path = f"{kind}s/{served.plan.served(name, kind).name}/{rest}" if name else f"{kind}s"
@@ -104,23 +104,19 @@ def register_health(
     register_entity(served.app, ENTITY, StoreEntity(shared, services.log.clocks.wall, services.turn).handle)
 
 
-def register_openapi(served: Served, settings: Settings, *, has_health: bool) -> None:
+def register_openapi(served: Served, settings: Settings) -> None:
     """Register `GET openapi.json`; agents that are added later are in the document too."""
     document, making = OpenapiDocument(), asyncio.Lock()
 
     @serves(served, routes.OPENAPI)
     async def describe(request: HttpRequest) -> Reply:
         described = ServedApp(
-            {each.name: limits_of(each.agent, settings) for each in served.plan.served_of("agent")},
-            has_health,
-            served.plan.requires_key,
-            has_owners=served.access.resolver is not None,
-            has_orchestrations=routes.ORCHESTRATION in served.routes,
-            has_schedules=settings.schedules > 0,
-            has_memory=memory_routes.FACTS in served.routes,
+            tuple(served.routes),
+            agents={each.name: limits_of(each.agent, settings) for each in served.plan.served_of("agent")},
             workflows={each.name: limits_of(each.agent, settings) for each in served.plan.served_of("workflow")},
+            requires_key=served.plan.requires_key,
+            has_owners=served.access.resolver is not None,
             wires=tuple(served.wires),
-            has_webhooks=NOT_TAKEN in served.routes,
             limited=frozenset(each.name for each in served.plan.agents.values() if each.limit is not None),
         )
         async with making:  # the first one takes its time, in a thread

@@ -127,7 +127,7 @@ def register_agent(served: Served, agent: AgentPlan, services: Services, setting
     """Register `POST agents/<name>/run` of one agent as the function `http-<name>`."""
     starting, limits = Starting(services, settings), limits_of(agent.agent, settings)
     route = routes.run_route if agent.workflow is None else workflow_routes.workflow_run_route
-    serves(served, route(agent.name), agent.name)(partial(starting.reply, agent=agent, limits=limits))
+    serves(served, route(agent.name))(partial(starting.reply, agent=agent, limits=limits))
 
 
 def register_runs(served: Served, services: Services) -> None:
@@ -181,7 +181,7 @@ def register_lists(served: Served, services: Services) -> None:
         plans, remembering = list(served.plan.agents.values()), services.memories.agents
         return agents_reply(plans, request.base_url, remembering, **has, administers=administers)
 
-    if served.has_workflows:
+    if served.workflows:
 
         @serves(served, workflow_routes.WORKFLOWS)
         async def workflows(request: HttpRequest) -> Reply:

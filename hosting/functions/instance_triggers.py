@@ -8,7 +8,6 @@ from hosting.errors import HostingError, UnknownThreadError
 from hosting.functions.answering import HttpRequest, Served, serves
 from hosting.http import instances
 from hosting.http.replies import Reply
-from hosting.http.route import Route
 from hosting.request.contents import limits_of
 from hosting.request.instance_call import decision_of, parse_answer, parse_instance
 from hosting.request.parameters import MOST
@@ -16,20 +15,11 @@ from hosting.service.services import Services
 from hosting.settings import Settings
 
 
-def register_instances(served: Served, services: Services, settings: Settings, single: str | None) -> None:
-    """Register the routes with a workflow's name, and those without it for the `single` workflow of an app."""
-    _register(served, services, settings, instances.INSTANCE_ROUTES, None)
-    if single is not None:
-        _register(served, services, settings, instances.SINGLE_ROUTES, single)
-
-
-def _register(
-    served: Served, services: Services, settings: Settings, routes: tuple[Route, ...], single: str | None
-) -> None:
+def register_instances(served: Served, services: Services, settings: Settings) -> None:
+    """Register the routes of workflows, with a workflow's name and without it for the only one of an app."""
     runs, threads, approvals = services.runs, services.threads, services.approvals
-    run_route, status_route, respond_route = routes
 
-    @serves(served, run_route, single)
+    @serves(served, instances.INSTANCE_RUN)
     async def start(request: HttpRequest) -> Reply:
         workflow = request.agent
         limits = limits_of(workflow.agent, settings)
@@ -40,10 +30,10 @@ def _register(
         except HostingError as error:
             error.thread_id = wanted.thread_id
             raise
-        reply = instances.started_reply(run, request.base_url, "" if single else f"{workflow.name}/")
+        reply = instances.started_reply(run, request.base_url, "" if request.route.agent else f"{workflow.name}/")
         return replace(reply, headers={**reply.headers, "idempotency-replayed": "true"}) if started.replayed else reply
 
-    @serves(served, status_route, single)
+    @serves(served, instances.INSTANCE_STATUS)
     async def read(request: HttpRequest) -> Reply:
         found = await threads.runs(request.address, MOST, request.client)
         if not found:
@@ -53,11 +43,11 @@ def _register(
         return instances.instance_reply(
             [newest, *found[1:]],
             request.base_url,
-            "" if single else f"{request.agent.name}/",
+            "" if request.route.agent else f"{request.agent.name}/",
             is_waiting=paused is not None and paused.run_id == newest.run_id,
         )
 
-    @serves(served, respond_route, single)
+    @serves(served, instances.INSTANCE_RESPOND)
     async def respond(request: HttpRequest) -> Reply:
         value = await request.parsed(lambda raw: parse_answer(raw, settings.max_body_bytes))
         paused = await approvals.waiting(request.address)

@@ -15,7 +15,6 @@ from hosting.http.bodies import ShownDelivery
 from hosting.http.replies import Reply, json_reply, thread_headers, thread_ids
 from hosting.http.route import LOG, ResponseSpec, Route, ok
 from hosting.http.routes import RUN_ID, THREAD_ID, THREAD_PATH, read_of_thread
-from hosting.http.workflow_routes import of_workflow
 from hosting.names import Address, id_pattern
 from hosting.ports import iso
 from hosting.request.parameters import CURSOR, LIMIT, OF_RUN, Parameter
@@ -68,9 +67,6 @@ AGAIN = Route(
     is_for_shared=False,
     needs="admin",
 )
-WEBHOOK_ROUTES = (NOT_TAKEN, OF_THREAD, AGAIN)
-WORKFLOW_WEBHOOK_ROUTES = tuple(same for route in WEBHOOK_ROUTES if (same := of_workflow(route)) is not None)
-"""The routes of an app that sends webhooks."""
 
 
 def delivery_fields(address: Address, delivery: Delivery) -> ShownDelivery:

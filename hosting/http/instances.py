@@ -7,7 +7,6 @@ So the same run has the routes of this library too, and each of those may be use
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, Literal
 
 from typing_extensions import NotRequired, TypedDict
@@ -114,16 +113,6 @@ INSTANCE_RESPOND = Route(
     "answer",
     needs="run",
 )
-INSTANCE_ROUTES = (INSTANCE_RUN, INSTANCE_STATUS, INSTANCE_RESPOND)
-SINGLE_ROUTES = tuple(
-    replace(
-        route,
-        function=route.function.replace("http_instance", "http_single_instance"),
-        path=route.path.replace("{name}/", ""),
-    )
-    for route in INSTANCE_ROUTES
-)
-"""The same without the name, where an app has one workflow."""
 
 
 def started_reply(run: Run, base_url: str, named: str) -> Reply:

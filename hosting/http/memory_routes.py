@@ -72,8 +72,6 @@ FORGET_ALL = Route(
     needs="own",
     is_for_workflows=False,
 )
-MEMORY_ROUTES = (FACTS, REMEMBER, REPLACE, FORGET, FORGET_ALL)
-"""Served where an agent has a memory."""
 
 
 def fact_reply(fact: Fact, url: str | None = None) -> Reply:

@@ -8,8 +8,8 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 from urllib.parse import quote
 
@@ -28,29 +28,11 @@ from hosting.errors import (
     UnauthorizedError,
 )
 from hosting.http.body_document import THREAD_TEXT, input_body, json_object, run_body, schedule_body, thread_id_schema
-from hosting.http.deliveries import WEBHOOK_ROUTES, WORKFLOW_WEBHOOK_ROUTES
-from hosting.http.instances import INSTANCE_ROUTES, SINGLE_ROUTES
-from hosting.http.memory_routes import MEMORY_ROUTES
-from hosting.http.operations import OPERATIONS
-from hosting.http.owner_routes import OWNED_ROUTES, OWNED_WORKFLOW_ROUTES, takes_owner
+from hosting.http.owner_routes import takes_owner
 from hosting.http.refusals import TRY_AGAIN
 from hosting.http.route import RUN_HEADERS, THREAD_HEADERS, Header, Refusals, ResponseSpec, Route
-from hosting.http.routes import (
-    COUNTED,
-    HEALTH,
-    IN_THE_WAY,
-    NOT_STORED,
-    OF_LIMIT,
-    ORCHESTRATION,
-    READY,
-    RETRY_AFTER,
-    ROUTES,
-    RUN,
-    run_route,
-)
-from hosting.http.schedule_routes import SCHEDULE_ROUTES, SCHEDULE_WORKFLOW_ROUTES
+from hosting.http.routes import COUNTED, IN_THE_WAY, NOT_STORED, OF_LIMIT, RETRY_AFTER
 from hosting.http.wire_document import wire_paths
-from hosting.http.workflow_routes import WORKFLOW_ROUTES, WORKFLOW_RUN, workflow_run_route
 from hosting.names import APP, OWNER_LENGTH
 from hosting.request.contents import Limits
 from hosting.request.parameters import OWNER, Parameter
@@ -75,25 +57,24 @@ _SERVER = "https://server.invalid"
 _WHO: Refusals = (UnauthorizedError, IdentityUnavailableError, ForbiddenError)
 _COUNTED = COUNTED.union(error.status for error in RUN_ERRORS) - {400}  # which comes before anything is counted
 _ANYBODY = "x" * OWNER_LENGTH
+_NAMES = {"name", "grant"}
+_THREADS = {"thread_id", "grant"}
 
 
 @dataclass(frozen=True)
 class ServedApp:
-    """The served agents with their inputs, the other routes, and whether the app asks for keys.
+    """The `routes` that an app serves, the agents and workflows with their inputs, and whether it asks for keys.
 
-    `wires` are the names of other protocols that it serves, and `limited` those of agents and workflows with a limit.
+    `has_owners`: threads are their callers' own. `wires` are the names of other protocols that it serves, and `limited`
+    those of agents and workflows with a limit.
     """
 
+    routes: tuple[Route, ...]
     agents: Mapping[str, Limits]
-    has_health: bool
+    workflows: Mapping[str, Limits]
     requires_key: bool
-    has_owners: bool = False
-    has_orchestrations: bool = False
-    has_schedules: bool = False
-    workflows: Mapping[str, Limits] = field(default_factory=dict)
+    has_owners: bool
     wires: tuple[str, ...] = ()
-    has_webhooks: bool = False
-    has_memory: bool = False
     limited: frozenset[str] = frozenset()
 
     @property
@@ -101,14 +82,32 @@ class ServedApp:
         """A person whose threads a request may name, for the room that an owner takes."""
         return _ANYBODY if self.has_owners else APP
 
-    def named_by(self, route: Route) -> Mapping[str, Limits]:
-        """Return those that have this route: the workflows, or the agents."""
-        return self.workflows if _is_of_workflows(route) else self.agents
+    @cached_property
+    def described(self) -> list[Route]:
+        """The routes that the document has; without agents, a route below one would answer nothing but 404."""
+        return [route for route in self.routes if not _NAMES.intersection(route.path_names) or self.named_by(route)]
 
-    def is_limited(self, route: Route, agent: str | None) -> bool:
-        """Return whether the route begins runs that a limit counts, those of this agent if it is its own."""
-        named = self.named_by(route) if agent is None else (agent,)
-        return LimitExceededError in route.refusals and not self.limited.isdisjoint(named)
+    @cached_property
+    def schemas(self) -> tuple[Mapping[Any, Schema], Schema]:
+        """The schema of each type of body, and the components to which they refer."""
+        bodies = [answer.body for route in self.described for answer in route.answers if answer.body is not None]
+        by_key, shared = TypeAdapter.json_schemas(
+            [(body, "serialization", TypeAdapter(body)) for body in (Problem, *dict.fromkeys(bodies))],
+            ref_template="#/components/schemas/{model}",
+            schema_generator=_Untitled,
+        )
+        return {key: schema for (key, _), schema in by_key.items()}, shared["$defs"]
+
+    def named_by(self, route: Route) -> Mapping[str, Limits]:
+        """Return the agents and workflows that a request to this route may be for."""
+        if "grant" in route.path_names:
+            return {**self.agents, **self.workflows}
+        named = self.agents if route.kind == "agent" else self.workflows
+        return named if route.agent is None else {route.agent: named[route.agent]}
+
+    def is_limited(self, route: Route) -> bool:
+        """Return whether the route begins runs that a limit counts."""
+        return LimitExceededError in route.refusals and not self.limited.isdisjoint(self.named_by(route))
 
 
 class OpenapiDocument:
@@ -130,86 +129,33 @@ class OpenapiDocument:
 def openapi_document(app: ServedApp, base_url: str) -> Schema:
     """Return the document; `base_url` is the origin and route prefix by which the caller reached the app.
 
-    Each agent has its own `run` route. Routes below an agent are left out when no agent has an HTTP endpoint: they
-    answer nothing but 404.
+    Each agent has its own `run` route.
     """
     paths: dict[str, Schema] = defaultdict(dict)
-    for route in _routes(
-        has_owners=app.has_owners,
-        has_orchestrations=app.has_orchestrations,
-        has_schedules=app.has_schedules,
-        has_webhooks=app.has_webhooks,
-        has_memory=app.has_memory,
-        workflows=len(app.workflows),
-    ):
-        if route in (RUN, WORKFLOW_RUN):
-            for name in app.named_by(route):
-                own = run_route(name) if route is RUN else workflow_run_route(name)
-                paths[f"/{quote(own.path)}"]["post"] = _operation(own, name, app)
-        elif (
-            app.has_health
-            if route in (HEALTH, READY)
-            else app.named_by(route) or not {"{name}", "{grant}"}.intersection(route.path.split("/"))
-        ):
-            paths[f"/{route.path}"][route.method.lower()] = _operation(route, None, app)
+    for route in app.described:
+        paths[f"/{quote(route.path, safe='/{}')}"][route.method.lower()] = _operation(route, app)
     keys = tuple(_KEYS) if app.requires_key else ()
     paths |= wire_paths(app.wires, list(app.agents), keys, has_limits=not app.limited.isdisjoint(app.agents))
     return {
         "openapi": "3.1.0",
         "info": {"title": "Durable agents", "version": API_VERSION},
         "servers": [{"url": base_url}],
-        "paths": dict(paths),
+        "paths": dict(sorted(paths.items())),
         "components": {
-            "schemas": {**_schemas(has_owners=app.has_owners)[1], **FORMAT_COMPONENTS},
+            "schemas": {**app.schemas[1], **(FORMAT_COMPONENTS if app.agents else {})},
             **({"securitySchemes": _KEYS} if app.requires_key else {}),
         },
     }
 
 
-def _routes(
-    *,
-    has_owners: bool,
-    has_orchestrations: bool,
-    has_schedules: bool,
-    has_webhooks: bool,
-    has_memory: bool,
-    workflows: int = 1,
-) -> tuple[Route, ...]:
-    return (
-        *ROUTES,
-        OPERATIONS,
-        *(OWNED_ROUTES if has_owners else ()),
-        *((ORCHESTRATION,) if has_orchestrations else ()),
-        *(SCHEDULE_ROUTES if has_schedules else ()),
-        *(MEMORY_ROUTES if has_memory else ()),
-        *((*WORKFLOW_ROUTES, *INSTANCE_ROUTES) if workflows else ()),
-        *(SINGLE_ROUTES if workflows == 1 else ()),
-        *(OWNED_WORKFLOW_ROUTES if workflows and has_owners else ()),
-        *(SCHEDULE_WORKFLOW_ROUTES if workflows and has_schedules else ()),
-        *(WEBHOOK_ROUTES if has_webhooks else ()),
-        *(WORKFLOW_WEBHOOK_ROUTES if has_webhooks and workflows else ()),
-    )
-
-
-EVERY_ROUTE = _routes(has_owners=True, has_orchestrations=True, has_schedules=True, has_webhooks=True, has_memory=True)
-"""Of every app, whatever it has."""
-
-
-def _operation(route: Route, agent: str | None, app: ServedApp) -> Schema:
-    """Return the operation of a route; `agent` is set for a route of one agent."""
+def _operation(route: Route, app: ServedApp) -> Schema:
     requires_key = app.requires_key and not route.is_anonymous
     operation: Schema = {
         "operationId": route.function,
         "summary": route.description,
-        "responses": _responses(
-            route,
-            _links(agent, _linked(route)),
-            requires_key,
-            app.has_owners and not route.is_for_all,
-            is_limited=app.is_limited(route, agent),
-        ),
+        "responses": _responses(route, app),
     }
-    if parameters := _parameters(route, agent, app):
+    if parameters := _parameters(route, app):
         operation["parameters"] = [
             {
                 "name": parameter.name,
@@ -220,15 +166,14 @@ def _operation(route: Route, agent: str | None, app: ServedApp) -> Schema:
             }
             for parameter in parameters
         ]
-    named = {**app.agents, **app.workflows}
     if route.body == "run":
-        operation["requestBody"] = run_body(named if agent is None else {agent: named[agent]}, app.owner)
+        operation["requestBody"] = run_body(app.named_by(route), app.owner)
     elif route.body == "schedule":
         operation["requestBody"] = schedule_body(app.named_by(route), app.owner)
     elif route.body == "answer":
         operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": {}}}}
     elif route.body == "input":
-        operation["requestBody"] = input_body(app.workflows)
+        operation["requestBody"] = input_body(app.named_by(route))
     elif route.body is not None:
         either = [{"required": [name]} for name in route.body.either]
         rules = {**({"oneOf": either} if either else {}), **route.body.together}
@@ -240,28 +185,13 @@ def _operation(route: Route, agent: str | None, app: ServedApp) -> Schema:
     return operation
 
 
-def _is_of_workflows(route: Route) -> bool:
-    return route.path.partition("/")[0] in ("workflow", "workflows")
-
-
-def _linked(route: Route) -> tuple[Route, ...]:
-    """Return the routes among which an answer's links lead on: those of the same kind."""
-    for kind in (INSTANCE_ROUTES, SINGLE_ROUTES):
-        if route in kind:
-            return kind
-    return WORKFLOW_ROUTES if _is_of_workflows(route) else ROUTES
-
-
-def _parameters(route: Route, agent: str | None, app: ServedApp) -> list[Parameter]:
-    is_workflows = _is_of_workflows(route)
-    named = app.workflows if is_workflows else app.agents
-    name = Parameter(
-        "name", "path", f"The {'workflow' if is_workflows else 'agent'}.", {"type": "string", "enum": list(named)}
-    )
+def _parameters(route: Route, app: ServedApp) -> list[Parameter]:
+    name = Parameter("name", "path", f"The {route.kind}.", {"type": "string", "enum": list(app.named_by(route))})
     in_path = {each.name: each for each in (name, *route.parameters) if each.location == "path"}
     parameters = [in_path[part] for part in route.path_names]
-    if agent:
-        thread_id, in_header = thread_id_schema(agent, app.owner), thread_id_schema(agent, app.owner, blank="")
+    if route.agent is not None and route.body == "run":
+        thread_id = thread_id_schema(route.agent, app.owner)
+        in_header = thread_id_schema(route.agent, app.owner, blank="")
         parameters += (Parameter(name, "query", THREAD_TEXT, thread_id) for name in THREAD_ID_FIELDS)
         parameters += (Parameter(name, "header", THREAD_TEXT, in_header) for name in THREAD_ID_HEADERS)
     parameters += (each for each in route.parameters if each.location != "path")
@@ -278,36 +208,14 @@ class _Untitled(GenerateJsonSchema):
         return False
 
 
-@lru_cache(maxsize=2)
-def _schemas(*, has_owners: bool) -> tuple[dict[Any, Schema], Schema]:
-    """Return the schema of each type of body, and the components to which they refer."""
-    types = [
-        Problem,
-        *(
-            answer.body
-            for route in _routes(
-                has_owners=has_owners, has_orchestrations=True, has_schedules=True, has_webhooks=True, has_memory=True
-            )
-            for answer in route.answers
-            if answer.body is not None
-        ),
-    ]
-    inputs = [(body, "serialization", TypeAdapter(body)) for body in types]
-    by_key, shared = TypeAdapter.json_schemas(
-        inputs,  # type: ignore[arg-type]
-        ref_template="#/components/schemas/{model}",
-        schema_generator=_Untitled,
-    )
-    return {key: schema for (key, _), schema in by_key.items()}, shared["$defs"]
-
-
-def _responses(route: Route, links: Schema, requires_key: bool, has_owners: bool, *, is_limited: bool) -> Schema:
-    """Return the route's responses by status; `links` go with those that name a run."""
+def _responses(route: Route, app: ServedApp) -> Schema:
+    is_limited, requires_key = app.is_limited(route), app.requires_key and not route.is_anonymous
     limits = tuple(replace(header, always=False) for header in OF_LIMIT) if is_limited else ()
-    responses = {str(answer.status): _response(route, answer, links, limits) for answer in route.answers}
+    responses = {str(answer.status): _response(route, answer, app, limits) for answer in route.answers}
+    asks_who: Refusals = _WHO if app.has_owners and not route.is_for_all else ()
     writes: Refusals = (CrossSiteError,) if route.method == "POST" else ()
+    refused: Refusals = (*route.all_refusals, *writes, *asks_who, InternalError)
     refusals: dict[int, list[type[HostingError]]] = defaultdict(list)
-    refused: Refusals = (*route.all_refusals, *writes, *(_WHO if has_owners else ()), InternalError)
     for error in dict.fromkeys(refused):
         refusals[error.status].append(error)
     thread_headers = THREAD_HEADERS if route.method == "POST" or "{thread_id}" in route.path else ()
@@ -325,7 +233,7 @@ def _responses(route: Route, links: Schema, requires_key: bool, has_owners: bool
         responses[str(status)] = {
             "description": " ".join(f"{error.code}: {(error.__doc__ or '').splitlines()[0]}" for error in errors),
             "content": {
-                "application/problem+json": {"schema": {"allOf": [_schemas(has_owners=True)[0][Problem], narrowed]}},
+                "application/problem+json": {"schema": {"allOf": [app.schemas[0][Problem], narrowed]}},
                 "text/plain": {"schema": {"type": "string"}},
             },
             "headers": {header.name: header.described(always=False) for header in headers},
@@ -336,35 +244,43 @@ def _responses(route: Route, links: Schema, requires_key: bool, has_owners: bool
     return responses
 
 
-def _response(route: Route, answer: ResponseSpec, links: Schema, more: tuple[Header, ...]) -> Schema:
+def _response(route: Route, answer: ResponseSpec, app: ServedApp, limits: tuple[Header, ...]) -> Schema:
     content: Schema = {}
     if answer.body is not None:
-        content["application/json"] = {"schema": _schemas(has_owners=True)[0][answer.body]}
+        content["application/json"] = {"schema": app.schemas[0][answer.body]}
     if answer.or_text:
         content["text/plain"] = {"schema": {"type": "string"}}
     if answer.or_events:
         content["text/event-stream"] = {"schema": {}}  # text to some readers of 3.1, to others its events one by one
-    headers = (NOT_STORED, *route.headers, *answer.headers, *more)
+    headers = (NOT_STORED, *route.headers, *answer.headers, *limits)
     return {
         "description": answer.description,
         "headers": {header.name: header.described() for header in headers},
         **({"content": content} if content else {}),
-        **({"links": links} if links and set(RUN_HEADERS) <= set(headers) else {}),
+        **({"links": _links(route, app)} if set(RUN_HEADERS) <= set(headers) else {}),
     }
 
 
-def _links(agent: str | None, routes: tuple[Route, ...]) -> Schema:
-    """Return the ways on from an answer that names a run: every route of its thread and of the run itself."""
+def _links(route: Route, app: ServedApp) -> Schema:
+    """Return the ways on from an answer that names a run: every route of its kind for the thread and the run itself."""
     values = {
-        "name": agent or "$request.path.name",
+        "name": route.agent or "$request.path.name",
+        "grant": "$request.path.grant",
         "thread_id": "$response.header.x-ms-thread-id",
         "run_id": "$response.header.x-ms-run-id",
     }
+    group = _group(route)
     return {
-        route.function: {
-            "operationId": route.function,
-            "parameters": {name: value for name, value in values.items() if f"{{{name}}}" in route.path},
+        each.function: {
+            "operationId": each.function,
+            "parameters": {name: value for name, value in values.items() if name in each.path_names},
         }
-        for route in routes
-        if "{thread_id}" in route.path
+        for each in app.described
+        if _THREADS.intersection(each.path_names) and each.is_for_shared and _group(each) == group
     }
+
+
+def _group(route: Route) -> tuple[str, bool]:
+    """Return what the routes of one run have in common: the first word, and for the only workflow's no name."""
+    word = route.path.partition("/")[0]
+    return word, word == "workflow" and route.agent is not None

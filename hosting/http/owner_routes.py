@@ -12,7 +12,6 @@ from hosting import errors
 from hosting.http import bodies, owner_bodies, routes
 from hosting.http.route import LOG, STORES, ResponseSpec, Route, ok
 from hosting.http.routes import THREAD_ID, THREAD_PATH, read_of_thread
-from hosting.http.workflow_routes import of_workflow
 from hosting.request.owner_call import GRANT, OWNER
 from hosting.request.parameters import CURSOR, LIMIT, Parameter
 
@@ -108,7 +107,6 @@ def shared(route: Route) -> Route | None:
 SHARED_RUN = replace(
     routes.RUN, function="http_shared_run", path=f"{_SHARED}/run", parameters=(*routes.RUN.parameters, _GRANT)
 )
-SHARED_ROUTES = (SHARED_RUN, *(same for route in routes.ROUTES if (same := shared(route)) is not None))
 BY_ADMINISTRATORS = ("GET", "HEAD", "DELETE")
 """The routes on which an administrator may name another owner: to read and to delete threads."""
 
@@ -118,9 +116,3 @@ def takes_owner(route: Route) -> bool:
     is_shared = "{grant}" in route.path
     is_of_another = route.needs == "admin" or (route.method in BY_ADMINISTRATORS and route is not ME)
     return is_of_another and not is_shared and not route.is_for_all
-
-
-_OWNED_THREADS = (GRANTS, SHARE, WITHDRAW, ASSIGN)
-OWNED_WORKFLOW_ROUTES = tuple(same for route in _OWNED_THREADS if (same := of_workflow(route)) is not None)
-OWNED_ROUTES = (ME, MY_EXPORT, ERASE_ME, GRANTS, SHARE, WITHDRAW, ASSIGN, *SHARED_ROUTES)
-"""The routes that an app has besides if it knows its callers."""

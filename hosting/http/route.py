@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from hosting import errors
+from hosting.plan import Kind
 from hosting.request.parameters import Parameter
 from hosting.request.run_call import JsonBody
 
@@ -72,7 +73,8 @@ class Route:
     it asks for. One that `is_anonymous` needs no key. One that `is_for_all` is about the app and nobody's threads:
     nobody has to be signed in there. A route of agents that `is_for_workflows` is one of theirs too. A route of a
     thread that `is_for_shared` is there for those with whom one is shared too, and `needs` is what they must be allowed
-    to do: "own" is for its owner alone, "admin" for administrators.
+    to do: "own" is for its owner alone, "admin" for administrators. One that is for an `agent` or a workflow alone has
+    no place for a name in its path.
     """
 
     function: str
@@ -88,6 +90,7 @@ class Route:
     is_for_workflows: bool = True
     is_for_shared: bool = True
     needs: Literal["read", "run", "own", "admin"] = "read"
+    agent: str | None = None
 
     def __post_init__(self) -> None:
         described = sorted(each.name for each in self.parameters if each.location == "path")
@@ -98,6 +101,11 @@ class Route:
 
     def __str__(self) -> str:
         return f"{self.method} {self.path}"
+
+    @property
+    def kind(self) -> Kind:
+        """The kind that the path or the route itself names: an agent or a workflow."""
+        return "workflow" if self.path.partition("/")[0] in ("workflow", "workflows") else "agent"
 
     @property
     def path_names(self) -> list[str]:

@@ -108,7 +108,7 @@ def read_of_thread(
 
 def run_route(agent: str) -> Route:
     """Return the route that runs this agent: its own function on its own path."""
-    return replace(RUN, function=http_function(agent), path=RUN.path.format(name=agent))
+    return replace(RUN, function=http_function(agent), path=RUN.path.format(name=agent), agent=agent)
 
 
 HEALTH = Route(
@@ -389,8 +389,3 @@ ORCHESTRATION = Route(
     (INSTANCE_ID,),
 )
 """Served where the app wants it (`AgentFunctionApp.orchestration_status_route`)."""
-
-_APP_ROUTES = (HEALTH, READY, OPENAPI, AGENTS)
-_THREAD_ROUTES = (THREADS, FIGURES, BUDGET, THREAD, DELETE_THREAD, RUNS, MESSAGES, RESET, FORK, EXPORT, ERASURE)
-_RUN_ROUTES = (STATUS, TIMELINE, EVENTS, EVENTS_TAIL, CANCEL)
-ROUTES = (*_APP_ROUTES, RUN, *_THREAD_ROUTES, *_RUN_ROUTES, APPROVALS, WAITING, ANSWER_APPROVAL)

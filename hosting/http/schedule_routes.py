@@ -11,7 +11,6 @@ from hosting import errors
 from hosting.http.replies import Reply, json_reply
 from hosting.http.route import STORES, Header, ResponseSpec, Route, ok
 from hosting.http.routes import RUN
-from hosting.http.workflow_routes import of_workflow
 from hosting.names import Busy
 from hosting.ports import iso
 from hosting.request.parameters import id_in_path
@@ -117,9 +116,6 @@ DELETE = Route(
     _ID,
     needs="own",
 )
-SCHEDULE_ROUTES = (CREATE, LIST, READ, PAUSE, RESUME, DELETE)
-SCHEDULE_WORKFLOW_ROUTES = tuple(same for route in SCHEDULE_ROUTES if (same := of_workflow(route)) is not None)
-"""Served where `AGENT_SCHEDULES` allows any."""
 
 
 def schedule_reply(name: ScheduleName, schedule: Schedule, url: str | None = None) -> Reply:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from hosting import errors
 from hosting.http import bodies
 from hosting.http.route import Route, ok
-from hosting.http.routes import FORK, ROUTES, RUN
+from hosting.http.routes import FORK, RUN
 from hosting.names import http_function
 from hosting.request.run_call import DECISION, WORKFLOW_ANSWER
 
@@ -28,16 +28,18 @@ def of_workflow(route: Route) -> Route | None:
     return same
 
 
+def of_only_workflow(route: Route, workflow: str) -> Route | None:
+    """Return the same route without a name, for the only workflow of an app; None if it is not one of `instances`."""
+    if not route.path.startswith("workflow/{name}/"):
+        return None
+    function, path = route.function.replace("http_", "http_single_"), route.path.replace("{name}/", "")
+    return replace(route, function=function, path=path, agent=workflow)
+
+
 def workflow_run_route(workflow: str) -> Route:
     """Return the route that runs this workflow."""
     path = WORKFLOW_RUN.path.format(name=workflow)
-    return replace(WORKFLOW_RUN, function=http_function(workflow), path=path)
+    return replace(WORKFLOW_RUN, function=http_function(workflow), path=path, agent=workflow)
 
 
 WORKFLOW_RUN = replace(RUN, path=f"{_OF_WORKFLOW}run", description="Run the workflow", body="run")
-WORKFLOW_ROUTES = (
-    WORKFLOWS,
-    WORKFLOW_RUN,
-    *(same for route in ROUTES if route is not RUN and (same := of_workflow(route)) is not None),
-)
-"""The routes of an app with workflows: a workflow's threads and runs have the routes of an agent's."""

@@ -1,5 +1,6 @@
 """Who may import whom: the floors of hosting/, and the walls between the packages."""
 
+import ast
 import re
 import sys
 from collections.abc import Iterable
@@ -140,6 +141,29 @@ def test_the_framework_is_imported_where_an_agent_or_its_messages_are_touched() 
     users = {name for name in importers({"agent_framework"}) if name.startswith(("hosting.", "state."))}
 
     assert users == FRAMEWORK_READERS
+
+
+HTTP_TRIGGERS = {
+    ("hosting.functions.answering", "_register"),  # a `Route`, which the OpenAPI document has from then on
+    ("hosting.functions.wires", "_register"),  # a wire, which gives the document its operations
+    ("hosting.functions.app_triggers", "_register_unknown"),  # refuses what is no route
+    ("hosting.functions.app_triggers", "register_page"),  # shows a person the page
+}
+
+
+@pytest.mark.behaviour("openapi.exact")
+def test_no_http_trigger_is_registered_but_with_the_route_that_describes_it() -> None:
+    """Or with a reason to have none."""
+    registering = {
+        (module_name(path), function.name)
+        for path in product_files()
+        if module_name(path).startswith("hosting.")
+        for function in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(function, ast.FunctionDef)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "route"
+    }
+    assert registering == HTTP_TRIGGERS
 
 
 @pytest.mark.behaviour("hosting.devhost-apart")

@@ -3,8 +3,8 @@
 BEHAVIOURS = {
     "openapi.true": "Schemathesis finds nothing in any of its phases: every request that the document allows is taken, "
     "every other refused, every answer is as it says.",
-    "openapi.exact": "The document has exactly the routes that the app serves, at the address by which it was asked, "
-    "and says which of them ask for a key.",
+    "openapi.exact": "The document has exactly the routes that the app has registered, with the schemas that they use "
+    "and links that a client can follow, at the address by which it was asked, and says which of them ask for a key.",
     "openapi.parameters": "Each part of a path that a caller chooses is a parameter of its operation, whatever the app "
     "has.",
     "openapi.wires": "The wires that the app names are in the document, with their bodies and refusals, and "

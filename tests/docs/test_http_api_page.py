@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 
 from hosting.errors import REQUEST_ERRORS, RUN_ERRORS
-from hosting.http.memory_routes import MEMORY_ROUTES
+from hosting.http import memory_routes, schedule_routes
 from hosting.http.operations import OPERATIONS, REASONS, AgentOperations, Operations, StuckThread
 from hosting.http.owner_bodies import ShownFact
-from hosting.http.owner_routes import OWNED_ROUTES, SHARED_ROUTES
-from hosting.http.routes import ORCHESTRATION, ROUTES
-from hosting.http.schedule_routes import SCHEDULE_ROUTES, ShownSchedule
+from hosting.http.routes import ORCHESTRATION
+from hosting.http.schedule_routes import ShownSchedule
 from hosting.request.run_call import FIELDS, THREAD_ID_HEADERS, WAIT_HEADER
 from hosting.request.schedule_call import SCHEDULE_MEMBERS
+from tests.support.declared_routes import OWNED_ROUTES, ROUTES, routes_in
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "http-runs.md").read_text(encoding="utf-8")
 ROUTED = (Path(__file__).parents[2] / "docs" / "reference" / "http-routes.md").read_text(encoding="utf-8")
@@ -57,7 +57,7 @@ def test_the_page_has_exactly_the_routes() -> None:
 def test_the_page_about_owners_has_exactly_their_routes() -> None:
     """Those of a shared thread are a thread's own, below `shared/{grant}`."""
     listed = re.findall(r"^\| `([A-Z]+ [^`?]+)` \|", SECURITY, flags=re.MULTILINE)
-    assert sorted(listed) == sorted(str(route) for route in OWNED_ROUTES if route not in SHARED_ROUTES)
+    assert sorted(listed) == sorted(str(route) for route in OWNED_ROUTES)
     assert "shared/{grant}" in SECURITY
     assert ORCHESTRATION.path in SECURITY
 
@@ -74,7 +74,7 @@ def test_the_page_has_exactly_the_fields() -> None:
 def test_the_page_about_schedules_has_exactly_their_routes_and_fields() -> None:
     """And what it shows of a schedule besides."""
     listed = re.findall(r"^\| `([A-Z]+ [^`?]+)` \|", SCHEDULES, flags=re.MULTILINE)
-    assert sorted(listed) == sorted(str(route) for route in SCHEDULE_ROUTES)
+    assert sorted(listed) == sorted(str(route) for route in routes_in(schedule_routes))
     assert [name for name in SCHEDULE_MEMBERS if f"| `{name}` |" not in SCHEDULES] == []
     assert [name for name in ShownSchedule.__annotations__ if f"`{name}`" not in SCHEDULES] == []
 
@@ -85,7 +85,7 @@ def test_the_page_about_memories_has_exactly_their_routes_and_fields() -> None:
     page = (Path(__file__).parents[2] / "docs" / "guides" / "memory.md").read_text(encoding="utf-8")
     listed = re.findall(r"^\| `([A-Z]+ [^`?]+)` \|", page, flags=re.MULTILINE)
 
-    assert sorted(listed) == sorted(str(route) for route in MEMORY_ROUTES)
+    assert sorted(listed) == sorted(str(route) for route in routes_in(memory_routes))
     assert [name for name in ShownFact.__annotations__ if f"`{name}`" not in page] == []
 
 

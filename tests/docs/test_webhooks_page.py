@@ -8,9 +8,10 @@ from typing import Any, get_args
 
 import pytest
 
-from hosting.http.deliveries import WEBHOOK_ROUTES
+from hosting.http import deliveries
 from hosting.service.deliveries import DeliveryState
 from tests.support.app.scripted import scripted_agent
+from tests.support.declared_routes import routes_in
 from tests.support.made_app import app_of, ask, served
 from tests.support.pages import code, page, part
 from tests.support.receiver import WEBHOOKS, receiving
@@ -44,7 +45,7 @@ async def test_a_receiver_gets_and_verifies_what_the_page_shows() -> None:
 def test_the_page_has_exactly_the_routes_of_deliveries() -> None:
     """In its table, each with its verb; those of workflows are the same."""
     listed = re.findall(r"^\| `([A-Z]+ [^`?]+)` \|", PAGE, flags=re.MULTILINE)
-    assert listed == [str(route) for route in WEBHOOK_ROUTES]
+    assert listed == [str(route) for route in routes_in(deliveries)]
 
 
 @pytest.mark.behaviour("docs.fields-and-routes")

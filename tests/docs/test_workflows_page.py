@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-from hosting.http.instances import INSTANCE_ROUTES, SINGLE_ROUTES
+from hosting.http import instances
+from hosting.http.workflow_routes import of_only_workflow
+from tests.support.declared_routes import routes_in
 from tests.support.made_app import served
 from tests.support.pages import code, page
 
@@ -33,4 +35,5 @@ def test_the_page_has_exactly_the_routes_by_the_names_of_upstream() -> None:
     rows = re.findall(r"^\| (`[A-Z]+ workflow/.+?`) \|", page("docs/guides/workflows.md"), flags=re.MULTILINE)
     listed = re.findall(r"`([A-Z]+ [^`]+)`", " ".join(rows))
 
-    assert sorted(listed) == sorted(str(route) for route in (*INSTANCE_ROUTES, *SINGLE_ROUTES))
+    named = routes_in(instances)
+    assert sorted(listed) == sorted(map(str, (*named, *(of_only_workflow(route, "Shout") for route in named))))

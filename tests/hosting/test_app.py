@@ -10,15 +10,16 @@ import pytest
 from agent_framework import Agent
 
 from hosting.errors import ConfigurationError
+from hosting.http import schedule_routes
 from hosting.http.operations import OPERATIONS
-from hosting.http.routes import ROUTES, RUN
-from hosting.http.schedule_routes import SCHEDULE_ROUTES
+from hosting.http.routes import RUN
 from hosting.settings import Settings, meaning_of, read_settings
 from tests.support.app.scripted import ScriptedClient, scripted_agent
+from tests.support.declared_routes import ROUTES, routes_in
 from tests.support.direct import DirectHost
 from tests.support.made_app import MEMORY, app_of, triggers
 
-SHARED = [route.function for route in (*ROUTES, *SCHEDULE_ROUTES, OPERATIONS) if route is not RUN]
+SHARED = [route.function for route in (*ROUTES, *routes_in(schedule_routes), OPERATIONS) if route is not RUN]
 
 
 @pytest.mark.behaviour("hosting.registers")

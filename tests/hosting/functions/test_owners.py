@@ -14,14 +14,13 @@ import pytest
 from hosting.app import AgentFunctionApp, Principal, PrincipalRequest
 from hosting.entity.proxy import DurableAgent
 from hosting.errors import ConfigurationError, IdentityUnavailableError, InvalidFieldError
-from hosting.http.owner_routes import OWNED_ROUTES
 from hosting.http.route import Route
-from hosting.http.routes import ROUTES
 from hosting.runner.callbacks import AgentCallbackContext
 from hosting.stores.memory import MemoryThreadStore
 from hosting.tools import current
 from tests.hosting.functions.owned_app import ISSUER, RUN, THREADS, OwnedApp, owner, signed_in
 from tests.support.app.scripted import scripted_agent
+from tests.support.declared_routes import OWNED_ROUTES, ROUTES, SHARED_ROUTES
 from tests.support.direct import SignalClient
 from tests.support.noted import Noted, NotingOrchestration
 
@@ -33,7 +32,7 @@ BODIES = {
     "{approval_id}": {"approved": True},
     "grants": {"issuer": ISSUER, "id": "bob", "access": "run"},
 }
-OF_THREADS = [route for route in (*ROUTES, *OWNED_ROUTES) if "{thread_id}" in route.path]
+OF_THREADS = [route for route in (*ROUTES, *OWNED_ROUTES, *SHARED_ROUTES) if "{thread_id}" in route.path]
 
 
 @pytest.fixture
@@ -58,7 +57,7 @@ def plain(answer: httpx.Response, thread_id: str) -> tuple[int, dict[str, str], 
 
 
 @pytest.mark.behaviour("owners.who")
-@pytest.mark.parametrize("route", [*ROUTES, *OWNED_ROUTES], ids=str)
+@pytest.mark.parametrize("route", [*ROUTES, *OWNED_ROUTES, *SHARED_ROUTES], ids=str)
 async def test_nobody_is_answered_401_on_every_route_that_is_about_somebody(owned: OwnedApp, route: Route) -> None:
     """Also for an agent, a body or an id that would be refused; only what is about the app is for all."""
     answer = await owned.ask(None, route.method, path_of(route, "no such thread!"), content=b"\xff" * 3_000_000)

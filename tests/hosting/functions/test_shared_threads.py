@@ -10,11 +10,10 @@ from typing import Any
 import httpx
 import pytest
 
-from hosting.http.owner_routes import SHARED_ROUTES
 from hosting.http.route import Route
-from hosting.http.routes import ROUTES
 from hosting.service.sharing import SharedThread, Sharing
 from tests.hosting.functions.owned_app import ISSUER, RUN, THREADS, OwnedApp, owner, with_roles
+from tests.support.declared_routes import ROUTES, SHARED_ROUTES
 from tests.support.receiver import WEBHOOKS, receiving
 
 BOB = {"issuer": ISSUER, "id": "bob", "access": "read"}

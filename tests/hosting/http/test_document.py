@@ -11,6 +11,7 @@ import azure.functions as func
 import httpx
 import pytest
 from jsonschema import Draft202012Validator
+from typing_extensions import TypedDict
 
 from hosting.app import AgentFunctionApp, Limit
 from hosting.errors import (
@@ -21,12 +22,14 @@ from hosting.errors import (
     RunIdReusedError,
     UnknownRouteError,
 )
+from hosting.functions.answering import HttpRequest, serves
 from hosting.functions.wires import WIRES
 from hosting.http import openapi
 from hosting.http.a2a.names import CARD, RPC
 from hosting.http.ag_ui.names import RUN
+from hosting.http.replies import Reply, json_reply
 from hosting.http.responses.names import NOT_SERVED, OPERATIONS
-from hosting.http.route import Route
+from hosting.http.route import Route, ok
 from hosting.http.wire_document import operation_id
 from hosting.names import max_thread_id_length
 from hosting.request.parameters import Parameter, id_in_path
@@ -111,6 +114,46 @@ def test_the_document_has_the_routes_that_are_registered(options: dict[str, Any]
     assert described == registered
 
 
+class Note(TypedDict):
+    """A note."""
+
+    text: str
+
+
+NOTE = Route("http_note", "GET", "agents/{name}/notes/{fact_id}", "Read a note", ok(Note), (), (FACT_ID,))
+
+
+class NotingApp(AgentFunctionApp):
+    """An app with a route that no other has."""
+
+    def add_notes(self) -> None:
+        """Register the route."""
+
+        @serves(self._served, NOTE)
+        async def note(request: HttpRequest) -> Reply:
+            return json_reply(200, {"text": f"{request.agent.name} noted"})
+
+
+@pytest.mark.behaviour("openapi.exact")
+async def test_a_route_is_in_the_document_because_it_is_registered() -> None:
+    """Whoever has never heard of it, and after the document was asked for; with its body, parameters and workflows."""
+    app = NotingApp(agents=[scripted_agent("Joker")], workflow=text_flow, environ={"AGENT_LOG": "memory"})
+    host = DirectHost(app)
+    before = await ask(host)
+    app.add_notes()
+
+    after = await ask(host)
+
+    assert after["paths"].keys() - before["paths"].keys() == {
+        "/agents/{name}/notes/{fact_id}",
+        "/workflows/{name}/notes/{fact_id}",
+    }
+    operation = after["paths"]["/agents/{name}/notes/{fact_id}"]["get"]
+    assert [parameter["name"] for parameter in operation["parameters"]] == ["name", "fact_id"]
+    assert after["components"]["schemas"].keys() - before["components"]["schemas"].keys() == {"Note"}
+    assert set(operation["responses"]) == {"200", "401", "404", "500"}
+
+
 EVERYTHING: dict[str, Any] = {
     "workflows": FLOWS,
     "principal": lambda request: None,
@@ -167,20 +210,34 @@ def test_the_wires_that_the_app_names_are_in_it() -> None:
 
 
 @pytest.mark.behaviour("openapi.exact")
-@pytest.mark.parametrize("options", [{}, {"workflows": FLOWS}, {"workflows": FLOWS, "principal": lambda _: None}])
-def test_every_link_leads_to_an_operation_of_the_same_kind(options: dict[str, Any]) -> None:
-    """A run of an agent to the routes of agents, a workflow's to those of workflows."""
+@pytest.mark.parametrize(
+    ("options", "kinds"),
+    [
+        ({}, ["agents"]),
+        ({"workflow": text_flow}, ["agents", "workflows", "workflow"]),
+        ({"workflows": FLOWS, "principal": lambda _: None}, ["agents", "workflows", "workflow", "shared"]),
+    ],
+)
+def test_every_link_leads_to_an_operation_of_the_same_kind(options: dict[str, Any], kinds: list[str]) -> None:
+    """A run of an agent to the routes of agents, a workflow's to those of workflows, a shared thread's to its own.
+
+    What a link takes of the request's path is in that path, and it says all that the operation asks for, but for what
+    the caller chooses.
+    """
     described = operations(document_of("Joker", **options))
-    by_id = {operation["operationId"]: path.partition("/")[2] for path, operation in described.items()}
-    links = {
-        (path.partition("/")[2].partition("/")[0], by_id[link["operationId"]].partition("/")[0])
-        for path, operation in described.items()
+    by_id = {operation["operationId"]: place.partition(" /")[2] for place, operation in described.items()}
+    links = [
+        (place.partition(" /")[2], by_id[link["operationId"]], link["parameters"])
+        for place, operation in described.items()
         for response in operation["responses"].values()
         for link in response.get("links", {}).values()
-    }
+    ]
 
-    kinds = ["agents", "workflows", "workflow"] if "workflows" in options else ["agents"]
-    assert links - {("shared", "agents")} == {(kind, kind) for kind in kinds}
+    assert {(path.partition("/")[0], end.partition("/")[0]) for path, end, _ in links} == {(k, k) for k in kinds}
+    for path, end, values in links:
+        taken = {value.rpartition(".")[2] for value in values.values() if value.startswith("$request.path.")}
+        assert taken <= set(re.findall(r"\{(\w+)\}", path)), (path, end)
+        assert set(re.findall(r"\{(\w+)\}", end)) - set(values) <= {"approval_id"}, (path, end)
 
 
 @pytest.mark.behaviour("openapi.exact")
@@ -194,7 +251,7 @@ def test_agents_without_an_http_endpoint_are_not_in_it() -> None:
     name = operations(document)["GET /agents/{name}/threads"]["parameters"][0]
     assert name["schema"]["enum"] == ["Joker"]
     assert "quiet" not in json.dumps(document)
-    assert list(alone["paths"]) == ["/health", "/health/ready", "/openapi.json", "/agents", "/approvals", "/operations"]
+    assert list(alone["paths"]) == ["/agents", "/approvals", "/health", "/health/ready", "/openapi.json", "/operations"]
 
 
 @pytest.mark.behaviour("openapi.exact")
@@ -331,6 +388,33 @@ def codes_of(response: dict[str, Any]) -> list[str]:
     """Return the codes that a response may carry."""
     problem = response.get("content", {}).get("application/problem+json")
     return list(problem["schema"]["allOf"][1]["properties"]["code"]["enum"]) if problem else []
+
+
+@pytest.mark.behaviour("openapi.exact")
+@pytest.mark.parametrize("options", [{}, {"workflow": text_flow}, {"enable_http_endpoints": False}, EVERYTHING])
+def test_the_schemas_are_those_to_which_its_operations_refer(options: dict[str, Any]) -> None:
+    """None is of a route that another app has."""
+    document = document_of("Joker", **options)
+    schemas, used = document["components"]["schemas"], set[str]()
+    left = [document["paths"]]
+    while left:
+        names = {part["$ref"].rpartition("/")[2] for part in parts_of(left.pop()) if isinstance(part.get("$ref"), str)}
+        left += (schemas[name] for name in names - used)
+        used |= names
+
+    assert used == set(schemas)
+
+
+@pytest.mark.behaviour("openapi.exact")
+def test_a_shared_thread_of_a_workflow_is_described_where_there_are_no_agents() -> None:
+    """It has the routes of a shared thread, and its run is one of a workflow: a limit on these is one on it."""
+    options: dict[str, Any] = {"workflows": FLOWS, "principal": lambda _: None, "limit": Limit(runs_at_once=1)}
+    host = DirectHost(make_app(**options))
+    document = operations(asyncio.run(ask(host)))
+
+    shared = {place for place in document if place.partition(" /")[2].startswith("shared/")}
+    assert shared == {place for place in triggers(host) if place.partition(" /")[2].startswith("shared/")}
+    assert "RateLimit" in document["POST /shared/{grant}/run"]["responses"]["200"]["headers"]
 
 
 @pytest.mark.slow

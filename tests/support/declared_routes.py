@@ -1,0 +1,24 @@
+"""The routes that a module of the library declares, for tests of all of them."""
+
+from __future__ import annotations
+
+from types import ModuleType
+
+from hosting.http import owner_routes, routes
+from hosting.http.owner_routes import SHARED_RUN, shared
+from hosting.http.route import Route
+
+
+def routes_in(module: ModuleType) -> list[Route]:
+    """Return the routes of a module, in its order, without those that it imports of `routes`."""
+    imported = [] if module is routes else _COMMON
+    return [value for value in vars(module).values() if isinstance(value, Route) and value not in imported]
+
+
+_COMMON = [value for value in vars(routes).values() if isinstance(value, Route)]
+ROUTES = [route for route in _COMMON if route is not routes.ORCHESTRATION]
+"""Those of every app."""
+SHARED_ROUTES = [SHARED_RUN, *(same for route in ROUTES if (same := shared(route)) is not None)]
+"""Those of a thread that is shared with the caller."""
+OWNED_ROUTES = [route for route in routes_in(owner_routes) if route is not SHARED_RUN]
+"""Those of an app that knows its callers, but for shared threads."""
