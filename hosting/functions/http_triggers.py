@@ -173,20 +173,19 @@ def register_runs(served: Served, services: Services) -> None:
 def register_lists(served: Served, services: Services) -> None:
     """Register the lists of agents and of their threads, and the agents' figures."""
     threads, overview = services.threads, services.overview
-    has = {"has_schedules": services.settings.schedules > 0, "has_webhooks": services.webhooks is not None}
 
     @serves(served, routes.AGENTS)
     async def agents(request: HttpRequest) -> Reply:
         administers = served.access.administers(request.caller.principal)
         plans, remembering = list(served.plan.agents.values()), services.memories.agents
-        return agents_reply(plans, request.base_url, remembering, **has, administers=administers)
+        return agents_reply(plans, request.base_url, served.routes, remembering, administers=administers)
 
     if served.workflows:
 
         @serves(served, workflow_routes.WORKFLOWS)
         async def workflows(request: HttpRequest) -> Reply:
             plans = list(served.plan.agents.values())
-            return workflows_reply(plans, request.base_url, **has)
+            return workflows_reply(plans, request.base_url, served.routes)
 
     @serves(served, routes.THREADS)
     async def page(request: HttpRequest) -> Reply:

@@ -17,7 +17,10 @@ from hosting.http.bodies import (
     WaitingApprovals,
     WorkflowList,
 )
+from hosting.http.deliveries import NOT_TAKEN
 from hosting.http.replies import Reply, json_reply, thread_ids
+from hosting.http.route import Route
+from hosting.http.schedule_routes import LIST as SCHEDULES
 from hosting.plan import AgentPlan
 from hosting.ports import EntityPage, iso
 from hosting.service.figures import Day, DayFigures, Figures
@@ -30,23 +33,17 @@ from hosting.thread.run import Run
 def agents_reply(
     plans: Sequence[AgentPlan],
     base_url: str,
+    routes: Container[Route],
     remembering: Container[str],
     *,
-    has_schedules: bool,
-    has_webhooks: bool,
     administers: bool,
 ) -> Reply:
-    """Return the agents among these, which doors each has, and where the workflows are.
+    """Return the agents among these, which of the app's `routes` each has, and where the workflows are.
 
-    `remembering` are the agents that have a memory, by their names in lower case. `has_schedules`: the app takes them.
-    `has_webhooks`: it sends them. `administers`: the caller may know what the agents are at.
+    `remembering` are the agents that have a memory, by their names in lower case. `administers`: the caller may know
+    what the agents are at.
     """
-    has = {"has_schedules": has_schedules, "has_webhooks": has_webhooks}
-    agents = [
-        _listed_agent(each, base_url, **has, has_memory=each.name.lower() in remembering)
-        for each in plans
-        if each.workflow is None
-    ]
+    agents = [_listed_agent(plan, base_url, routes, remembering) for plan in plans if plan.workflow is None]
     body: AgentList = {
         "agents": agents,
         "workflows_url": f"{base_url}/workflows" if len(agents) < len(plans) else None,
@@ -56,7 +53,7 @@ def agents_reply(
 
 
 def _listed_agent(
-    agent: AgentPlan, base_url: str, *, has_schedules: bool, has_webhooks: bool, has_memory: bool = False
+    agent: AgentPlan, base_url: str, routes: Container[Route], remembering: Container[str] = ()
 ) -> ListedAgent:
     """Return an agent, or a workflow, as a list has it."""
     url = f"{base_url}/{agent.kind}s/{quote(agent.name)}"
@@ -66,26 +63,26 @@ def _listed_agent(
         "example": agent.example,
         "run_url": f"{url}/run" if agent.http else None,
         "threads_url": f"{url}/threads" if agent.http else None,
-        "schedules_url": f"{url}/schedules" if agent.http and has_schedules else None,
-        "memory_url": f"{url}/memory" if agent.http and has_memory else None,
-        "webhooks_url": f"{url}/webhooks" if agent.http and has_webhooks else None,
+        "schedules_url": f"{url}/schedules" if agent.http and SCHEDULES in routes else None,
+        "memory_url": f"{url}/memory" if agent.http and agent.name.lower() in remembering else None,
+        "webhooks_url": f"{url}/webhooks" if agent.http and NOT_TAKEN in routes else None,
         "budget_url": f"{url}/budget" if agent.http and agent.budget is not None else None,
         "mcp_tool": agent.tool.name if agent.tool else None,
     }
 
 
-def workflows_reply(plans: Sequence[AgentPlan], base_url: str, *, has_schedules: bool, has_webhooks: bool) -> Reply:
+def workflows_reply(plans: Sequence[AgentPlan], base_url: str, routes: Container[Route]) -> Reply:
     """Return these workflows and their inputs; see `agents_reply`."""
-    listed: list[ListedWorkflow] = [
+    workflows: list[ListedWorkflow] = [
         {
-            **_listed_agent(plan, base_url, has_schedules=has_schedules, has_webhooks=has_webhooks),
+            **_listed_agent(plan, base_url, routes),
             "input_schema": dict(plan.workflow.input.schema),
             "graph": plan.workflow.shape,
         }
         for plan in plans
         if plan.workflow is not None
     ]
-    body: WorkflowList = {"workflows": listed}
+    body: WorkflowList = {"workflows": workflows}
     return json_reply(200, body)
 
 
