@@ -155,7 +155,7 @@ class AgentFunctionApp(df.DFApp):
         self._orchestrations = OrchestrationRoutes(self._served, self._services.route_prefix, self._shutdown)
         self._has_page = not is_production(environ) if enable_page is None else enable_page
         self._register_shared(lists_agents=health_lists_agents)
-        self._wire_functions = register_wires(self._served, wires, self._services)
+        register_wires(self._served, wires, self._services)
         for agent in agents or ():
             self._host(self._plan.add(agent, http=enable_http_endpoints, mcp=enable_mcp_tool_trigger))
         for flow in hosted:
@@ -255,7 +255,7 @@ class AgentFunctionApp(df.DFApp):
         of_agents = {http_function(agent.name) for agent in self._plan.agents.values()}
         shared = (*(self._own_functions - of_agents), *timers, ENTITY, STORE_ENTITY, WAIT_FUNCTION)
         page = PAGE_FUNCTION if self._has_page else None
-        doors = doors_of(self._served, self._wire_functions)
+        doors = doors_of(self._served)
         return {**introduction_of(self._plan, shared), "openapi": OPENAPI.function, "page": page, "doors": doors}
 
     async def principal_of(self, req: func.HttpRequest) -> Principal | None:
@@ -290,7 +290,7 @@ class AgentFunctionApp(df.DFApp):
     @property
     def _own_functions(self) -> set[str]:
         """The functions of this library that answer requests, and those of schedules, as far as the app has them."""
-        return own_functions(self._served, self._wire_functions, self._settings, has_page=self._has_page)
+        return own_functions(self._served, self._settings, has_page=self._has_page)
 
     def validate_function_names(self, functions: list[Any]) -> None:
         """Refuse two functions with the same name, ignoring case: the SDK calls this, and compares with case."""

@@ -41,6 +41,7 @@ from hosting.http.replies import (
     thread_ids,
 )
 from hosting.http.route import Route
+from hosting.http.wire import Wire
 from hosting.http.workflow_routes import of_only_workflow, of_workflow
 from hosting.invocation import Invocation, current_invocation, mark_task
 from hosting.names import Address, is_id, may_be_stored
@@ -173,7 +174,7 @@ class Served:
     workflows: Sequence[str] = ()
     watch: Callable[[], None] = lambda: None
     routes: list[Route] = field(default_factory=list)
-    wires: list[str] = field(default_factory=list)
+    wires: dict[str, Wire] = field(default_factory=dict)
 
 
 def serves(served: Served, route: Route) -> Callable[[Handler], Handler]:

@@ -116,7 +116,7 @@ def register_openapi(served: Served, settings: Settings) -> None:
             workflows={each.name: limits_of(each.agent, settings) for each in served.plan.served_of("workflow")},
             requires_key=served.plan.requires_key,
             has_owners=served.access.resolver is not None,
-            wires=tuple(served.wires),
+            wires=tuple(served.wires.values()),
             limited=frozenset(each.name for each in served.plan.agents.values() if each.limit is not None),
         )
         async with making:  # the first one takes its time, in a thread

@@ -32,13 +32,14 @@ from hosting.service.schedules import CLOCK
 from hosting.settings import Settings
 
 
-def own_functions(served: Served, wires: Iterable[str], settings: Settings, *, has_page: bool) -> set[str]:
-    """Return the functions of ours that answer requests, `wires` among them, and those of schedules, if there are any.
+def own_functions(served: Served, settings: Settings, *, has_page: bool) -> set[str]:
+    """Return the functions of ours that answer requests, and those of schedules, if there are any.
 
     A user's function may have the name of one that the app does not have.
     """
     page, clocks = (PAGE_FUNCTION,) if has_page else (), (CLOCK, TICK) if settings.schedules else ()
     routes = (route.function for route in served.routes)
+    wires = (wire.function for wire in served.wires.values())
     return {*routes, *wires, *UNKNOWN_FUNCTIONS.values(), *page, *clocks}
 
 

@@ -43,8 +43,8 @@ TITLES = {"responses": "Responses", "a2a": "A2A", "ag-ui": "AG-UI"}
 METHODS = ("GET", "POST", "DELETE")
 
 
-def register_wires(served: Served, names: Sequence[str], services: Services) -> list[str]:
-    """Register the wires of these names, and return their functions.
+def register_wires(served: Served, names: Sequence[str], services: Services) -> None:
+    """Register the wires of these names.
 
     Raises `ConfigurationError` for a name that is no wire's, with the nearest that is one.
     """
@@ -55,22 +55,22 @@ def register_wires(served: Served, names: Sequence[str], services: Services) -> 
             near = difflib.get_close_matches(str(name), WIRES, n=1)
             advice = f"Did you mean {near[0]!r}?" if near else f"Wires: {', '.join(map(repr, WIRES))}."
             raise ConfigurationError(f"There is no wire {name!r:.80}. {advice}")
-    served.wires.extend(dict.fromkeys(names))
-    return [_register(served, WIRES[name](served.plan, services)) for name in served.wires]
+    for name in dict.fromkeys(names):
+        served.wires[name] = WIRES[name](served.plan, services)
+        _register(served, served.wires[name])
 
 
-def doors_of(served: Served, functions: Sequence[str]) -> Mapping[str, tuple[str, str]]:
+def doors_of(served: Served) -> Mapping[str, tuple[str, str]]:
     """Return the base path of each wire's clients, by its title: the function, and the rest of the path.
 
     Responses names the agent in the body, the others in the path: there it is the first.
     """
     agent = next((quote(each.name) for each in served.plan.served_of("agent")), None)
     ends = {name: "v1" if name == "responses" else agent for name in served.wires}
-    named = zip(served.wires, functions, strict=True)
-    return {TITLES[name]: (function, end) for name, function in named if (end := ends[name]) is not None}
+    return {TITLES[name]: (served.wires[name].function, end) for name, end in ends.items() if end is not None}
 
 
-def _register(served: Served, wire: Wire) -> str:
+def _register(served: Served, wire: Wire) -> None:
     async def handled(req: Request, client: DurableClient) -> Reply | Streamed:
         path = req.path_params.get("path") or ""
         served.watch()
@@ -83,4 +83,3 @@ def _register(served: Served, wire: Wire) -> str:
     app = served.app
     trigger = app.route(route=f"{wire.path}/{{*path}}", methods=METHODS)
     app.function_name(wire.function)(trigger(app.durable_client_input(client_name="client")(serve)))
-    return wire.function

@@ -17,7 +17,7 @@ from hosting.http.route import LOG, ResponseSpec, Route, ok
 from hosting.http.routes import RUN_ID, THREAD_ID, THREAD_PATH, read_of_thread
 from hosting.names import Address, id_pattern
 from hosting.ports import iso
-from hosting.request.parameters import CURSOR, LIMIT, OF_RUN, Parameter
+from hosting.request.parameters import CURSOR, LIMIT, OF_RUN, in_path
 from hosting.service.deliveries import Delivery, DeliveryPage
 from hosting.service.webhook_notes import next_try
 
@@ -29,12 +29,11 @@ class ShownDeliveries(TypedDict):
     next_cursor: str | None
 
 
-_RECEIVER = Parameter(
+_RECEIVER = in_path(
     "receiver",
-    "path",
     "The receiver: agent, request, or push- with the id of a task's receiver.",
-    {"type": "string", "pattern": f"^(?:agent|request|push-{id_pattern()})$"},
-    refusals=(errors.UnknownDeliveryError,),
+    errors.UnknownDeliveryError,
+    pattern=f"(?:agent|request|push-{id_pattern()})",
 )
 _REFUSALS = (*LOG, errors.AttachmentsUnavailableError)
 NOT_TAKEN = Route(

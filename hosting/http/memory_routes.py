@@ -11,11 +11,11 @@ from hosting.http.route import LOG, Header, ResponseSpec, Route, ok
 from hosting.memory import Fact
 from hosting.ports import iso
 from hosting.request.owner_call import FACT
-from hosting.request.parameters import Parameter
+from hosting.request.parameters import in_path
 
 _PATH = "agents/{name}/memory"
 _ONE = f"{_PATH}/{{fact_id}}"
-_ID = (Parameter("fact_id", "path", "The fact.", {"type": "string"}, refusals=(errors.UnknownFactError,)),)
+_ID = (in_path("fact_id", "The fact.", errors.UnknownFactError, pattern=None),)
 FACTS = Route(
     "http_memory",
     "GET",

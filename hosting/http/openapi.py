@@ -32,6 +32,7 @@ from hosting.http.owner_routes import takes_owner
 from hosting.http.refusals import TRY_AGAIN
 from hosting.http.route import RUN_HEADERS, THREAD_HEADERS, Header, Refusals, ResponseSpec, Route
 from hosting.http.routes import COUNTED, IN_THE_WAY, NOT_STORED, OF_LIMIT, RETRY_AFTER
+from hosting.http.wire import Wire
 from hosting.http.wire_document import wire_paths
 from hosting.names import APP, OWNER_LENGTH
 from hosting.request.contents import Limits
@@ -65,8 +66,8 @@ _THREADS = {"thread_id", "grant"}
 class ServedApp:
     """The `routes` that an app serves, the agents and workflows with their inputs, and whether it asks for keys.
 
-    `has_owners`: threads are their callers' own. `wires` are the names of other protocols that it serves, and `limited`
-    those of agents and workflows with a limit.
+    `has_owners`: threads are their callers' own. `wires` are the other protocols that it serves, and `limited` the
+    names of agents and workflows with a limit.
     """
 
     routes: tuple[Route, ...]
@@ -74,7 +75,7 @@ class ServedApp:
     workflows: Mapping[str, Limits]
     requires_key: bool
     has_owners: bool
-    wires: tuple[str, ...] = ()
+    wires: tuple[Wire, ...] = ()
     limited: frozenset[str] = frozenset()
 
     @property
@@ -83,14 +84,14 @@ class ServedApp:
         return _ANYBODY if self.has_owners else APP
 
     @cached_property
-    def described(self) -> list[Route]:
+    def described_routes(self) -> list[Route]:
         """The routes that the document has; without agents, a route below one would answer nothing but 404."""
         return [route for route in self.routes if not _NAMES.intersection(route.path_names) or self.named_by(route)]
 
     @cached_property
     def schemas(self) -> tuple[Mapping[Any, Schema], Schema]:
         """The schema of each type of body, and the components to which they refer."""
-        bodies = [answer.body for route in self.described for answer in route.answers if answer.body is not None]
+        bodies = [answer.body for route in self.described_routes for answer in route.answers if answer.body is not None]
         by_key, shared = TypeAdapter.json_schemas(
             [(body, "serialization", TypeAdapter(body)) for body in (Problem, *dict.fromkeys(bodies))],
             ref_template="#/components/schemas/{model}",
@@ -132,7 +133,7 @@ def openapi_document(app: ServedApp, base_url: str) -> Schema:
     Each agent has its own `run` route.
     """
     paths: dict[str, Schema] = defaultdict(dict)
-    for route in app.described:
+    for route in app.described_routes:
         paths[f"/{quote(route.path, safe='/{}')}"][route.method.lower()] = _operation(route, app)
     keys = tuple(_KEYS) if app.requires_key else ()
     paths |= wire_paths(app.wires, list(app.agents), keys, has_limits=not app.limited.isdisjoint(app.agents))
@@ -156,16 +157,7 @@ def _operation(route: Route, app: ServedApp) -> Schema:
         "responses": _responses(route, app),
     }
     if parameters := _parameters(route, app):
-        operation["parameters"] = [
-            {
-                "name": parameter.name,
-                "in": parameter.location,
-                "description": parameter.description,
-                "required": parameter.location == "path",
-                "schema": dict(parameter.schema),
-            }
-            for parameter in parameters
-        ]
+        operation["parameters"] = [parameter.described() for parameter in parameters]
     if route.body == "run":
         operation["requestBody"] = run_body(app.named_by(route), app.owner)
     elif route.body == "schedule":
@@ -275,7 +267,7 @@ def _links(route: Route, app: ServedApp) -> Schema:
             "operationId": each.function,
             "parameters": {name: value for name, value in values.items() if name in each.path_names},
         }
-        for each in app.described
+        for each in app.described_routes
         if _THREADS.intersection(each.path_names) and each.is_for_shared and _group(each) == group
     }
 

@@ -13,16 +13,11 @@ from hosting.http import bodies, owner_bodies, routes
 from hosting.http.route import LOG, STORES, ResponseSpec, Route, ok
 from hosting.http.routes import THREAD_ID, THREAD_PATH, read_of_thread
 from hosting.request.owner_call import GRANT, OWNER
-from hosting.request.parameters import CURSOR, LIMIT, Parameter
+from hosting.request.parameters import CURSOR, LIMIT, in_path
 
-_GRANT = Parameter(
-    "grant",
-    "path",
-    "The grant that its owner gave you: `grant` of the answer.",
-    {"type": "string"},
-    refusals=(errors.UnknownAgentError, errors.UnknownThreadError, errors.UnknownGrantError, errors.ForbiddenError),
-)
-_GRANT_ID = Parameter("grant_id", "path", "The grant.", {"type": "string"}, refusals=())
+_OF_GRANTS = (errors.UnknownAgentError, errors.UnknownThreadError, errors.UnknownGrantError, errors.ForbiddenError)
+_GRANT = in_path("grant", "The grant that its owner gave you: `grant` of the answer.", *_OF_GRANTS, pattern=None)
+_GRANT_ID = in_path("grant_id", "The grant.", pattern=None)
 
 GRANTS = read_of_thread(
     "http_grants",

@@ -31,7 +31,7 @@ from hosting.request.parameters import (
     SORT,
     STREAM_CURSOR,
     Parameter,
-    id_in_path,
+    in_path,
 )
 from hosting.request.run_call import DECISION, KEY_PARAMETER, RUN_PARAMETERS, WAIT_PARAMETERS
 from hosting.service.figures import Figures
@@ -65,28 +65,16 @@ _STREAM_READ = (
 _CONVERSATION: Refusals = (errors.ThreadDeletingError, errors.UnreadableStateError, *STORES)
 WHOLE: Refusals = (*_CONVERSATION, errors.ArchiveUnavailableError, errors.ArchiveIncompleteError)
 THREAD_PATH = "agents/{name}/threads/{thread_id}"
-THREAD_ID = Parameter(
+THREAD_ID = in_path(
     "thread_id",
-    "path",
     "The thread. Threads stored by another package may have ids with other characters.",
-    {"type": "string", "pattern": rf"^[^/\\?#\u0000-\u001f\u007f-\u009f]{{1,{MAX_STORED_ID_LENGTH}}}$"},
-    refusals=(errors.UnknownThreadError,),
+    errors.UnknownThreadError,
+    pattern=rf"[^/\\?#\u0000-\u001f\u007f-\u009f]{{1,{MAX_STORED_ID_LENGTH}}}",
 )
-RUN_ID = id_in_path("run_id", "The run.", errors.UnknownRunError, errors.ThreadDeletedError, *STORES)
-APPROVAL_ID = id_in_path(
-    "approval_id",
-    "The approval.",
-    errors.UnknownApprovalError,
-    errors.ApprovalAnsweredError,
-    errors.ApprovalExpiredError,
-)
-INSTANCE_ID = Parameter(
-    "instance_id",
-    "path",
-    "The orchestration.",
-    {"type": "string"},
-    refusals=(errors.UnknownOrchestrationError,),
-)
+RUN_ID = in_path("run_id", "The run.", errors.UnknownRunError, errors.ThreadDeletedError, *STORES)
+_OF_APPROVALS = (errors.UnknownApprovalError, errors.ApprovalAnsweredError, errors.ApprovalExpiredError)
+APPROVAL_ID = in_path("approval_id", "The approval.", *_OF_APPROVALS)
+_INSTANCE_ID = in_path("instance_id", "The orchestration.", errors.UnknownOrchestrationError, pattern=None)
 _RUN = f"{THREAD_PATH}/runs/{{run_id}}"
 _OF_RUN = (THREAD_ID, RUN_ID)
 
@@ -386,6 +374,6 @@ ORCHESTRATION = Route(
         ResponseSpec(202, "The orchestration is queued or running.", bodies.OrchestrationState, PENDING_HEADERS),
     ),
     (errors.EngineUnavailableError,),
-    (INSTANCE_ID,),
+    (_INSTANCE_ID,),
 )
 """Served where the app wants it (`AgentFunctionApp.orchestration_status_route`)."""

@@ -13,7 +13,7 @@ from hosting.http.route import STORES, Header, ResponseSpec, Route, ok
 from hosting.http.routes import RUN
 from hosting.names import Busy
 from hosting.ports import iso
-from hosting.request.parameters import id_in_path
+from hosting.request.parameters import in_path
 from hosting.request.schedule_call import SCHEDULE_PARAMETERS
 from hosting.schedules import Missed
 from hosting.service.schedule import Schedule, ScheduleName
@@ -59,7 +59,7 @@ class ScheduleList(TypedDict):
 
 _PATH = "agents/{name}/schedules"
 _ONE = f"{_PATH}/{{schedule_id}}"
-_ID = (id_in_path("schedule_id", "The schedule.", errors.UnknownScheduleError),)
+_ID = (in_path("schedule_id", "The schedule.", errors.UnknownScheduleError),)
 _NOT_OF_SCHEDULES = (
     errors.InvalidWaitError,
     errors.ThreadDeletedError,

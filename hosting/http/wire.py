@@ -8,17 +8,21 @@ the wire's own shape.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Protocol, TypeVar
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol, TypeVar
 
 from hosting.errors import HostingError
 from hosting.http.replies import Reply, Streamed
 from hosting.http.route import Route
 from hosting.ports import EntityClient
 from hosting.principal import Caller
+from hosting.request.parameters import in_path
 from hosting.request.run_call import RawRequest
 
 T = TypeVar("T")
+AGENT_ID = in_path("id", "The agent.", pattern=None)
+"""Where a protocol names an agent by an id; the document has the names of those that are served."""
 
 
 class UnknownPathError(HostingError, code="unknown_url", status=404):
@@ -52,11 +56,34 @@ class WireRequest(Protocol):
         """Return the result of `parse` for headers, query and body."""
 
 
+@dataclass(frozen=True)
+class WireOperation:
+    """An operation of a wire for the OpenAPI document, with the JSON Schemas of its body and of its answer in outline.
+
+    Without an `answer` it only streams. `limited` are the statuses of answers that have the headers of a limit.
+    """
+
+    route: Route
+    answer: dict[str, Any] | None
+    body: dict[str, Any] | None = None
+    streams: bool = False
+    limited: Sequence[int] = ()
+
+
+@dataclass(frozen=True)
+class WireDocument:
+    """A wire's part of the OpenAPI document: the schema of its refusals, and its operations by the served agents."""
+
+    refused: dict[str, Any]
+    operations: Callable[[Sequence[str]], Iterable[WireOperation]]
+
+
 class Wire(Protocol):
     """One protocol. `function` serves every `method` of each path below `path`."""
 
     function: str
     path: str
+    document: WireDocument
 
     def route_of(self, method: str, path: str) -> Route:
         """Return the operation; raises a `HostingError` for a path or a method that the wire does not have."""

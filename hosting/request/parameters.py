@@ -37,6 +37,16 @@ class Parameter:
     advice: str = ""
     refusals: tuple[type[HostingError], ...] = (InvalidFieldError,)
 
+    def described(self) -> dict[str, Any]:
+        """Return it as the OpenAPI document has it."""
+        return {
+            "name": self.name,
+            "in": self.location,
+            "description": self.description,
+            "required": self.location == "path",
+            "schema": dict(self.schema),
+        }
+
     def read(self, source: Mapping[str, str]) -> str | None:
         """Return the text in the query or the headers, None when it is absent; raises `InvalidFieldError`."""
         text = source.get(self.name)
@@ -73,9 +83,12 @@ _ID_ADVICE = "the id of an event, or 0 for all."
 _OFFSET_ADVICE = f"Stream-Next-Offset of the last answer, '{BEGINNING}' for all events or '{NOW}' for new ones only."
 
 
-def id_in_path(name: str, description: str, *refusals: type[HostingError]) -> Parameter:
-    """Return the parameter of a path for one of this library's ids."""
-    return Parameter(name, "path", description, _PATH_ID, refusals=refusals)
+def in_path(
+    name: str, description: str, *refusals: type[HostingError], pattern: str | None = id_pattern()
+) -> Parameter:
+    """Return the parameter of a path for one of this library's ids, for another `pattern`, or for any text."""
+    schema = {"type": "string"} if pattern is None else {"type": "string", "pattern": f"^{pattern}$"}
+    return Parameter(name, "path", description, schema, refusals=refusals)
 
 
 OWNER = Parameter(

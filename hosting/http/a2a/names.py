@@ -25,13 +25,7 @@ VERSION = "1.0"
 _CARD = ".well-known/agent-card.json"
 _VERSION = Parameter("A2A-Version", "header", "Required. The default is 0.3.", {"type": "string", "enum": [VERSION]})
 RPC = Route(
-    FUNCTION,
-    "POST",
-    f"{PATH}/{{name}}",
-    "Send a JSON-RPC request to an agent",
-    (),
-    parameters=(_VERSION,),
-    needs="run",
+    FUNCTION, "POST", f"{PATH}/{{name}}", "Send a JSON-RPC request to an agent", (), (), (_VERSION,), needs="run"
 )
 CARD = Route(FUNCTION, "GET", f"{PATH}/{{name}}/{_CARD}", "Read an agent's card", (), is_for_all=True)
 

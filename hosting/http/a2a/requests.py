@@ -14,6 +14,8 @@ from typing import Any
 
 from hosting.errors import HostingError, InvalidFieldError, UnsupportedMediaTypeError
 from hosting.http.a2a.names import (
+    CARD,
+    RPC,
     VERSION,
     InvalidRequestError,
     MethodNotFoundError,
@@ -21,6 +23,8 @@ from hosting.http.a2a.names import (
     VersionNotSupportedError,
 )
 from hosting.http.a2a.push import OfReceivers, no_push, read_config
+from hosting.http.wire import WireDocument, WireOperation
+from hosting.http.wire_document import Schema, object_schema
 from hosting.ports import read_utc
 from hosting.request.contents import Limits, checked_media_type
 from hosting.request.fields import LONGEST_REASON, message_of_contents, read_decision, read_flag, read_text
@@ -346,3 +350,25 @@ def _number(fields: Mapping[str, Any], name: str, least: int, most: int) -> int 
     if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
         raise InvalidFieldError(f"{name} is {str(value)[:40]}. Send a whole number from {least} to {most}.")
     return value
+
+
+_JSONRPC: Schema = {"jsonrpc": {"const": "2.0"}}
+_CALL: Schema = {
+    **_JSONRPC,
+    "id": {"type": ["string", "integer", "null"]},
+    "method": {"enum": list(METHODS)},
+    "params": {"type": "object"},
+}
+_REFUSED = object_schema({**_JSONRPC, "error": object_schema({"code": {"type": "integer"}}, "code")}, "error")
+_OPERATIONS = (
+    WireOperation(CARD, object_schema({})),
+    WireOperation(
+        RPC,
+        object_schema(_JSONRPC, "jsonrpc"),
+        object_schema(_CALL, "jsonrpc", "method"),
+        streams=True,
+        limited=(200,),  # by which it refuses a request too
+    ),
+)
+A2A_DOCUMENT = WireDocument(_REFUSED, lambda agents: _OPERATIONS)
+"""The wire in the OpenAPI document: what it takes and answers, in outline."""

@@ -14,7 +14,7 @@ from hosting.http.a2a.fold import CANCELS, TaskFold
 from hosting.http.a2a.names import TaskNotCancelableError, UnsupportedOperationError
 from hosting.http.a2a.objects import agent_card, card_reply
 from hosting.http.a2a.receivers import Receivers
-from hosting.http.a2a.requests import Call, Listing, OfTask, Send, parse_rpc
+from hosting.http.a2a.requests import A2A_DOCUMENT, Call, Listing, OfTask, Send, parse_rpc
 from hosting.http.a2a.task_streams import TaskStreams
 from hosting.http.a2a.tasks import Tasks
 from hosting.http.replies import Reply, Streamed
@@ -42,6 +42,7 @@ class A2AWire:
 
     function = names.FUNCTION
     path = names.PATH
+    document = A2A_DOCUMENT
 
     def __init__(self, plan: Plan, services: Services) -> None:
         self._plan = plan

@@ -15,9 +15,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hosting.errors import InvalidFieldError, MissingMessageError, UnsupportedMediaTypeError
-from hosting.http.ag_ui.names import UnservedInputError
-from hosting.names import APP, check_thread_id, is_id
-from hosting.request.contents import Limits, checked_media_type
+from hosting.http.ag_ui.names import RUN, UnservedInputError
+from hosting.http.routes import COUNTED
+from hosting.http.wire import WireDocument, WireOperation
+from hosting.http.wire_document import Schema, object_schema
+from hosting.names import APP, check_thread_id, id_pattern, is_id
+from hosting.request.contents import NOT_BLANK, Limits, checked_media_type
 from hosting.request.fields import message_of_contents, read_decision, read_text
 from hosting.request.run_call import RawRequest, body_form, json_fields
 from hosting.request.run_request import Decision, UserMessage
@@ -198,3 +201,28 @@ def _decision(where: str, item: Mapping[str, Any]) -> Decision:
             "and 'reason' if you like."
         )
     return read_decision({**payload, "id": named})
+
+
+_TEXT: Schema = {"type": "string"}
+_REFUSED = object_schema({"type": {"const": "RUN_ERROR"}, "message": _TEXT, "code": _TEXT}, "type", "message", "code")
+_USERS = {"id": _TEXT, "role": {"const": "user"}, "content": dict(NOT_BLANK)}
+_MESSAGE: Schema = {
+    "anyOf": [object_schema(_USERS, "id", "role", "content"), object_schema({"id": _TEXT, "role": _TEXT}, "id", "role")]
+}
+_INPUT: dict[str, Schema] = {
+    **{name: {} for name in sorted(WITHOUT_EFFECT)},
+    "threadId": {"type": "string", "pattern": f"^{id_pattern(32)}$"},
+    "runId": {"type": "string", "pattern": f"^{id_pattern(64)}$"},
+    "protocolVersion": _TEXT,
+    "messages": {"type": "array", "items": _MESSAGE},
+    "resume": {"type": ["array", "null"], "items": {"type": "object"}},
+}
+_OPERATION = WireOperation(
+    RUN,
+    None,
+    object_schema(_INPUT, "threadId", "runId", "messages", additionalProperties=False),
+    streams=True,
+    limited=(200, *COUNTED),
+)
+AG_UI_DOCUMENT = WireDocument(_REFUSED, lambda agents: [_OPERATION])
+"""The wire in the OpenAPI document: what it takes and answers, in outline."""

@@ -12,7 +12,7 @@ from hosting.http.ag_ui.agreement import waited_calls
 from hosting.http.ag_ui.beginning import Beginning, Begun
 from hosting.http.ag_ui.fold import RunFold, WireEvent, encoded
 from hosting.http.ag_ui.names import UnservedInputError
-from hosting.http.ag_ui.requests import RunInput, parse_input
+from hosting.http.ag_ui.requests import AG_UI_DOCUMENT, RunInput, parse_input
 from hosting.http.replies import Reply, Streamed, run_headers
 from hosting.http.route import Route
 from hosting.http.wire import WireRequest
@@ -33,6 +33,7 @@ class AgUiWire:
 
     function = names.FUNCTION
     path = names.PATH
+    document = AG_UI_DOCUMENT
 
     def __init__(self, plan: Plan, services: Services) -> None:
         self._plan = plan

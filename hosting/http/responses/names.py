@@ -13,10 +13,10 @@ from hosting.errors import HostingError, MethodNotAllowedError, ThreadDeletingEr
 from hosting.http.refusals import TRY_AGAIN, later_headers
 from hosting.http.replies import Reply
 from hosting.http.route import Route
-from hosting.http.wire import UnknownPathError
+from hosting.http.wire import AGENT_ID, UnknownPathError
 from hosting.names import Address, id_pattern, is_id
 from hosting.request.fields import TRUTH_WORD
-from hosting.request.parameters import Parameter, Schema
+from hosting.request.parameters import Parameter, Schema, in_path
 from hosting.thread.run import Run
 
 FUNCTION = "http_responses"
@@ -76,12 +76,10 @@ def _operation(method: str, path: str, description: str, needs: str = "read", *p
     return Route(FUNCTION, method, f"{PATH}/v1/{path}", description, (), (), parameters, needs=needs)  # type: ignore[arg-type]
 
 
-def _id(name: str, start: str = "") -> Parameter:
-    return Parameter(name, "path", "The id.", {"type": "string", "pattern": f"^{start}{id_pattern(200)}$"})
-
-
-_AGENT = Parameter("id", "path", "The agent.", {"type": "string"})
-_RESPONSE, _CONVERSATION, _ITEM = _id("id", "resp_"), _id("id", "conv_"), _id("item")
+_ID = id_pattern(200)
+_RESPONSE = in_path("id", "The id.", pattern=f"resp_{_ID}")
+_CONVERSATION = in_path("id", "The id.", pattern=f"conv_{_ID}")
+_ITEM = in_path("item", "The id.", pattern=_ID)
 _NUMBER: Schema = {"type": "string", "pattern": "^(-[0-9]{1,16}|[0-9]{1,17})$"}
 _FOLLOWED = (
     Parameter("stream", "query", "true: the response's events.", TRUTH_WORD),
@@ -95,14 +93,13 @@ _PAGE = (
 _OF_AGENT = Parameter("agent_id", "query", "The agent, if the app has several.", {"type": "string"})
 _ITEMS = "conversations/{id}/items"
 MODELS = _operation("GET", "models", "List the agents")
-MODEL = _operation("GET", "models/{id}", "Read one agent", "read", _AGENT)
+MODEL = _operation("GET", "models/{id}", "Read one agent", "read", AGENT_ID)
 CREATE = _operation("POST", "responses", "Ask an agent", "run")
 RESPONSE = _operation("GET", "responses/{id}", "Read or follow a response", "read", _RESPONSE, *_FOLLOWED)
 DELETE = _operation("DELETE", "responses/{id}", "Delete the only response of a conversation", "own", _RESPONSE)
 CANCEL = _operation("POST", "responses/{id}/cancel", "Cancel a response", "run", _RESPONSE)
-INPUT_ITEMS = _operation(
-    "GET", "responses/{id}/input_items", "List a response's input items", "read", _RESPONSE, *_PAGE
-)
+_INPUTS = "responses/{id}/input_items"
+INPUT_ITEMS = _operation("GET", _INPUTS, "List a response's input items", "read", _RESPONSE, *_PAGE)
 LIST = _operation("GET", "conversations", "List an agent's conversations", "read", _OF_AGENT)
 BEGIN = _operation("POST", "conversations", "Start a conversation", "run")
 CONVERSATION = _operation("GET", "conversations/{id}", "Read a conversation", "read", _CONVERSATION)
@@ -114,7 +111,7 @@ ITEM = _operation("GET", f"{_ITEMS}/{{item}}", "Read one item", "read", _CONVERS
 DELETE_ITEM = _operation("DELETE", f"{_ITEMS}/{{item}}", "Delete one item", "own", _CONVERSATION, _ITEM)
 META = Route(FUNCTION, "GET", f"{PATH}/meta", "Read the settings of DevUI", (), is_for_all=True)
 ENTITIES = _operation("GET", "entities", "List the agents, for DevUI")
-ENTITY = _operation("GET", "entities/{id}/info", "Read one agent, for DevUI", "read", _AGENT)
+ENTITY = _operation("GET", "entities/{id}/info", "Read one agent, for DevUI", "read", AGENT_ID)
 OPERATIONS = (
     *(META, ENTITIES, ENTITY),
     *(MODELS, MODEL, CREATE, RESPONSE, DELETE, CANCEL, INPUT_ITEMS),

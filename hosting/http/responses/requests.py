@@ -6,13 +6,30 @@ Every field that the protocol has is in one of three tables: served, without eff
 from __future__ import annotations
 
 import mimetypes
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
 from hosting.errors import InvalidFieldError, UnsupportedMediaTypeError
-from hosting.http.responses.names import Named, NotServedError, read_conversation_id, read_response_id
-from hosting.request.contents import Limits
+from hosting.http.responses.names import (
+    BEGIN,
+    CREATE,
+    ENTITIES,
+    ENTITY,
+    META,
+    NOT_SERVED,
+    OPERATIONS,
+    RESPONSE,
+    UPDATE,
+    Named,
+    NotServedError,
+    read_conversation_id,
+    read_response_id,
+)
+from hosting.http.routes import COUNTED
+from hosting.http.wire import WireDocument, WireOperation
+from hosting.http.wire_document import Schema, object_schema
+from hosting.request.contents import NOT_BLANK, Limits
 from hosting.request.fields import check_message, message_of_contents, read_decision, read_flag, read_text
 from hosting.request.response_format import read_response_format
 from hosting.request.run_call import (
@@ -269,3 +286,51 @@ def _content(where: str, part: Mapping[str, Any]) -> dict[str, Any]:
         return {"$type": "uri", "uri": uri, "mediaType": guessed or "image/jpeg"}
     media_type = guessed or "application/octet-stream"
     return {"$type": "data", "uri": f"data:{media_type};base64,{uri}", "mediaType": media_type, **named}
+
+
+_TEXT: Schema = {"type": "string"}
+_OBJECT: Schema = {"type": "object"}
+_FLAG: Schema = {"type": ["boolean", "null"]}
+_ERROR = object_schema(dict.fromkeys(("message", "type", "code"), _TEXT), "message", "type", "code")
+_METADATA: Schema = {
+    "type": ["object", "null"],
+    "maxProperties": MOST_METADATA,
+    "propertyNames": {"maxLength": 64},
+    "additionalProperties": {"type": "string", "maxLength": 512},
+}
+_CREATED: Mapping[str, Schema] = {
+    "input": {"anyOf": [dict(NOT_BLANK), {"type": "array", "minItems": 1, "items": _OBJECT}]},
+    "stream": _FLAG,
+    "background": _FLAG,
+    "store": _FLAG,
+    "previous_response_id": {"type": ["string", "null"]},
+    "conversation": {"anyOf": [{"type": ["string", "null"]}, object_schema({"id": _TEXT}, "id")]},
+    "metadata": _METADATA,
+    "text": {"type": ["object", "null"]},
+    "tool_choice": {"enum": ["auto", "none", None]},
+    **{name: {} for name in sorted(WITHOUT_EFFECT)},
+}
+assert _CREATED.keys() | {"model"} == SERVED | WITHOUT_EFFECT
+
+
+def _operations(agents: Sequence[str]) -> Iterator[WireOperation]:
+    """Yield the operations that are served of these agents."""
+    bodies = {
+        CREATE: object_schema({"model": {"enum": [*agents, None]}, **_CREATED}, "input", additionalProperties=False),
+        BEGIN: object_schema({"metadata": _METADATA}, additionalProperties=False),
+        UPDATE: object_schema({"metadata": _METADATA}, "metadata", additionalProperties=False),
+    }
+    for route in OPERATIONS:
+        named = {} if route in (META, ENTITIES, ENTITY) else {"object": _TEXT}
+        if route not in NOT_SERVED:
+            yield WireOperation(
+                route,
+                object_schema(named, *named),
+                bodies.get(route),
+                streams=route in (CREATE, RESPONSE),
+                limited=(200, *COUNTED) if route is CREATE else (),
+            )
+
+
+RESPONSES_DOCUMENT = WireDocument(object_schema({"error": _ERROR}, "error"), _operations)
+"""The wire in the OpenAPI document: what it takes and answers, in outline."""

@@ -27,7 +27,7 @@ from hosting.http.responses.conversations import ConversationVerbs
 from hosting.http.responses.fold import ResponseFold, WireEvent
 from hosting.http.responses.names import Named, NotServedError
 from hosting.http.responses.objects import input_items, page
-from hosting.http.responses.requests import Create, parse_create
+from hosting.http.responses.requests import RESPONSES_DOCUMENT, Create, parse_create
 from hosting.http.route import Route
 from hosting.http.wire import WireRequest
 from hosting.names import Address, check_thread_id
@@ -59,6 +59,7 @@ class ResponsesWire:
 
     function = names.FUNCTION
     path = names.PATH
+    document = RESPONSES_DOCUMENT
 
     def __init__(self, plan: Plan, services: Services) -> None:
         self._plan = plan

@@ -32,7 +32,7 @@ from hosting.http.responses.names import NOT_SERVED, OPERATIONS
 from hosting.http.route import Route, ok
 from hosting.http.wire_document import operation_id
 from hosting.names import max_thread_id_length
-from hosting.request.parameters import Parameter, id_in_path
+from hosting.request.parameters import Parameter, in_path
 from hosting.request.run_call import FIELDS, THREAD_ID_HEADERS, WAIT_HEADER
 from tests.support.app.scripted import scripted_agent
 from tests.support.direct import DirectHost
@@ -41,7 +41,7 @@ from tests.support.receiver import WEBHOOKS
 from tests.support.rememberer import rememberer
 
 LONG_NAME = "a" * 60
-FACT_ID = id_in_path("fact_id", "The fact.")
+FACT_ID = in_path("fact_id", "The fact.")
 
 
 def make_app(*names: str, environ: dict[str, str] | None = None, **options: Any) -> AgentFunctionApp:
