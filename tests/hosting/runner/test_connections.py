@@ -235,7 +235,9 @@ async def test_a_run_without_its_server_fails_and_says_so_and_the_next_one_tries
         served.start()
         after = await results(bench)
 
-    expected = "The MCP server 'shop' cannot be reached" if was_open else "could not be opened: its client or a tool server"
+    expected = (
+        "The MCP server 'shop' cannot be reached" if was_open else "could not be opened: its client or a tool server"
+    )
     assert (expected in failed, after) == (True, ["0 costs 3"])
 
 
