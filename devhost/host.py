@@ -185,7 +185,7 @@ class Host:
         removed = removal.result() if removal and removal.done() else None
         grace_seconds = 0.0 if removed else GRACE_SECONDS
         rest = "running work is not kept" if removed else f"running work has {GRACE_SECONDS:.0f} s"
-        print(f"Stopping: {rest}. Ask again to stop at once.", flush=True)
+        print(f"Stopping: {rest}. Press Ctrl-C again to stop at once.", flush=True)
         if removal is not None:
             removal.cancel()
         await asyncio.gather(self._timers.stop(grace_seconds), self._stop_engine(grace_seconds))

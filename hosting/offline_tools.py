@@ -18,6 +18,7 @@ COMMON = """
 """
 WORD = re.compile(rf"\b(?!(?:{'|'.join(COMMON.split())})\b)[a-z]{{3,}}")
 NUMBER = re.compile(r"(?<![\w.-])-?\d+(?:\.\d+)?(?![\w-])")
+_NUMBERS = ("integer", "number")
 NAME = re.compile(r'"([^"]+)"|(?<=[^.?!] )(?!I\b)([A-Z][\w-]*)|(?<![\w-])((?:[^\W\d]|-)*\d[\w-]*)')
 
 
@@ -73,18 +74,19 @@ def _example_arguments(tool: Any, text: str) -> dict[str, _Example]:
     """
     schema: Mapping[str, Any] = tool.parameters()
     properties = schema.get("properties", {})
-    own_words = _tool_words(tool)
-    numbers = iter(NUMBER.findall(text))
-    names = (name for found in NAME.findall(text) if (name := "".join(found)).lower() not in own_words)
-    return {
-        name: _example(properties.get(name, {}), numbers, names, Filling(text, schema))
-        for name in schema.get("required", ())
-    }
+    required = schema.get("required", ())
+    taken = _tool_words(tool)
+    numbers = NUMBER.findall(text)
+    if any(properties.get(name, {}).get("type") in _NUMBERS for name in required):
+        taken = taken.union(numbers)  # a value fills one argument
+    names = (name for found in NAME.findall(text) if (name := "".join(found)).lower() not in taken)
+    values = iter(numbers)
+    return {name: _example(properties.get(name, {}), values, names, Filling(text, schema)) for name in required}
 
 
 def _example(schema: Mapping[str, Any], numbers: Iterator[str], names: Iterator[str], filling: Filling) -> _Example:
     kind = schema.get("type")
-    if "enum" in schema or kind not in ("integer", "number", "string"):
+    if "enum" in schema or kind not in (*_NUMBERS, "string"):
         value = value_of(schema, filling)
         return _Example(value, is_from_text="enum" in schema and str(value).lower() in filling.words.lower())
     if kind == "string":

@@ -12,9 +12,8 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from hosting.errors import ConfigurationError
-from hosting.start_up import SET_BY_HOSTS, warn
+from hosting.start_up import ENVIRONMENT, SET_BY_HOSTS, warn
 
-_NAME = "AZURE_FUNCTIONS_ENVIRONMENT"
 _SITE = "WEBSITE_SITE_NAME"
 _SET_BY_AZURE = (_SITE, "WEBSITE_INSTANCE_ID")
 """Either is enough: Flex Consumption sets only the first, App Service both."""
@@ -44,7 +43,7 @@ def is_production(environ: Mapping[str, str]) -> bool:
     The rule is the host's own: every environment but Development is production, and so is one without a name. Local
     hosts name theirs. Where no host runs the app nobody is served.
     """
-    name = environ.get(_NAME, "").strip()
+    name = environ.get(ENVIRONMENT, "").strip()
     return name.lower() != "development" if name else is_hosted(environ)
 
 

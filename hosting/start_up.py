@@ -24,6 +24,9 @@ SET_BY_HOSTS = ("AzureWebJobsScriptRoot", "WEBSITE_SITE_NAME", "WEBSITE_INSTANCE
 """Core Tools, the host's container images and the local host of this project set the first; Flex Consumption only the
 second, App Service the other two."""
 
+ENVIRONMENT = "AZURE_FUNCTIONS_ENVIRONMENT"
+"""The setting in which Core Tools and the local host say "Development"; any other value is production."""
+
 CODE = "configuration"
 """The code of this library's refusals at a start."""
 
@@ -34,6 +37,10 @@ _PAGES = (
     (r"host\.json", "docs/reference/deployment.md"),
 )
 """Pages by the subject of a refusal; docs/reference/hosting.md has the others."""
+
+
+_DEPLOYED_PAGE = "docs/guides/deploying.md"
+"""For an error of the app's own code, which its author sees at once on their own machine."""
 
 
 def warn(sentence: str) -> None:
@@ -88,10 +95,11 @@ def why_no_start(error: BaseException, folder: Path) -> str:
     text = text if text.endswith((".", "!", "?")) else f"{text}."
     if isinstance(error, ModuleNotFoundError):
         text += " Add its package to requirements.txt, or correct the name."
-    page = "docs/reference/hosting.md" if is_refusal else "docs/guides/deploying.md"
+    page = "docs/reference/hosting.md" if is_refusal else _DEPLOYED_PAGE
     page = next((found for named, found in _PAGES if re.search(named, text)), page)
     where = _place(error, folder)
-    return f"The app does not start: {where}{text}" + ("" if "docs/" in text else f" See {page}.")
+    is_without_page = "docs/" in text or (page == _DEPLOYED_PAGE and os.environ.get(ENVIRONMENT) == "Development")
+    return f"The app does not start: {where}{text}" + ("" if is_without_page else f" See {page}.")
 
 
 def _place(error: BaseException, folder: Path) -> str:

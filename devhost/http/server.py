@@ -83,7 +83,7 @@ def _prepare(bound: socket.socket) -> None:
 
 def _bind_failure(host: str, port: int, error: OSError) -> str:
     if error.errno == errno.EADDRINUSE:
-        return f"Port {port} is in use, perhaps by another host. Stop it, or choose another port with --port."
+        return f"Port {port} is in use. If this app runs already, stop it first. Else choose another port with --port."
     return f"Cannot listen on {host}, port {port}: {error.strerror}. Choose another with --host or --port."
 
 

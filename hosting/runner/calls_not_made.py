@@ -45,7 +45,7 @@ def interrupted(name: str) -> RunInterruptedError:
     """Return the error of a call that was cut short, and is not made again."""
     return RunInterruptedError(
         f"The process ended while tool {name!r} was running, and this tool is called at most once. It may have done "
-        "its work."
+        "its work. If it may be called twice, mark it @idempotent."
     )
 
 

@@ -109,7 +109,10 @@ def test_a_port_in_use_is_one_sentence_and_exit_code_two():
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         ended = run_command(APPS / "classic", "start", "--port", str(port))
-    expected = f"Error: Port {port} is in use, perhaps by another host. Stop it, or choose another port with --port.\n"
+    expected = (
+        f"Error: Port {port} is in use. If this app runs already, stop it first. Else choose another port with "
+        "--port.\n"
+    )
     assert (ended.returncode, ended.stderr) == (2, expected)
 
 

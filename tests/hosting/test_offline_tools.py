@@ -30,6 +30,12 @@ def set_light(room: str, color: Literal["red", "green"], level: float) -> str:
 
 
 @tool
+def refund(order: str, amount: int) -> str:
+    """Pay money back for an order."""
+    return f"{amount} for {order}"
+
+
+@tool
 def print_journal() -> str:
     """Print the journal."""
     return "an empty one"
@@ -45,6 +51,15 @@ def close_shop() -> str:
 def delete_order(number: str) -> str:
     """Delete an order."""
     return f"{number} is gone"
+
+
+@pytest.mark.behaviour("template.offline-calls-by-rules")
+async def test_a_number_of_the_words_fills_one_argument() -> None:
+    """An amount is not the name of an order, too."""
+    async with served(app_of(joker(refund))) as (_, http):
+        answer = (await ask(http, "Please give me 120 back for order A-17")).json()["response"]
+
+    assert answer.endswith("It says: 120 for A-17")
 
 
 @pytest.mark.behaviour("template.offline-calls-by-rules")
@@ -64,7 +79,10 @@ async def test_plain_words_for_a_tool_call_it_and_the_answer_says_that_rules_cho
     question: str, name: str, result: str
 ) -> None:
     """The values of its arguments are those of the words, so the result is of what was asked."""
-    async with served(app_of(joker(get_weather, add_numbers, find_order, set_light, print_journal))) as (_, http):
+    async with served(app_of(joker(get_weather, add_numbers, find_order, set_light, print_journal))) as (
+        _,
+        http,
+    ):
         answer = (await ask(http, question)).json()["response"]
 
     assert answer == f"I answer by rules, and your words fit the tool {name}. It says: {result}"

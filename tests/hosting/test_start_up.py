@@ -134,23 +134,23 @@ def test_a_refusal_of_the_template_is_one_line_with_its_page(
         (
             {"function_app.py": "import hosting.start_up\nimport mine\n", "mine.py": "import not_there\n"},
             "mine.py, line 1: ModuleNotFoundError: No module named 'not_there'. Add its package to requirements.txt, "
-            "or correct the name. See docs/guides/deploying.md.",
+            "or correct the name.",
         ),
         (
             {"function_app.py": "import hosting.start_up\nimport mine\n", "mine.py": "x = 1\nx.y\n"},
-            "mine.py, line 2: AttributeError: 'int' object has no attribute 'y'. See docs/guides/deploying.md.",
+            "mine.py, line 2: AttributeError: 'int' object has no attribute 'y'.",
         ),
         (
             {"function_app.py": "import hosting.start_up\nimport mine\n", "mine.py": "x = 1\ndef (:\n"},
-            "mine.py, line 2: SyntaxError: invalid syntax. See docs/guides/deploying.md.",
+            "mine.py, line 2: SyntaxError: invalid syntax.",
         ),
         (
             {"function_app.py": "import hosting.start_up\n\nraise SystemExit\n"},
-            "function_app.py, line 3: SystemExit. See docs/guides/deploying.md.",
+            "function_app.py, line 3: SystemExit.",
         ),
         (
             {"function_app.py": "import hosting.start_up\n\nraise ValueError('two\\nlines')\n"},
-            "function_app.py, line 3: ValueError: two lines. See docs/guides/deploying.md.",
+            "function_app.py, line 3: ValueError: two lines.",
         ),
     ],
     ids=["top", "option", "add_agent", "wire", "package", "own", "syntax", "exit", "lines"],
@@ -164,6 +164,16 @@ def test_whatever_stops_an_app_is_one_line_with_its_place_and_page(
         (folder / name).write_text(source, encoding="utf-8")
 
     assert indexed(folder, LOCAL) == (1, [BEGIN + line])
+
+
+@pytest.mark.slow
+def test_an_error_of_the_apps_own_code_names_the_page_of_deployments_where_it_is_deployed(tmp_path: Path) -> None:
+    """On a laptop the author sees the error at once, and a page about an empty list of functions does not help."""
+    folder = make_app(tmp_path, None)
+    (folder / "function_app.py").write_text("import hosting.start_up\n\nraise SystemExit\n", encoding="utf-8")
+    line = "function_app.py, line 3: SystemExit. See docs/guides/deploying.md."
+
+    assert indexed(folder, {**LOCAL, "AZURE_FUNCTIONS_ENVIRONMENT": "Production"}) == (1, [BEGIN + line])
 
 
 @pytest.mark.slow

@@ -65,7 +65,7 @@ async def test_a_run_that_is_interrupted_twice_is_finished_after_the_next_start(
         cut_off = asyncio.create_task(typed(step, host.origin))
         await asyncio.to_thread(host.wait_for, "calls tool find_order", RUN_SECONDS)
         host.ctrl_c()
-        await asyncio.to_thread(host.wait_for, "Ask again to stop at once", RUN_SECONDS)
+        await asyncio.to_thread(host.wait_for, "Press Ctrl-C again to stop at once", RUN_SECONDS)
         host.ctrl_c()
         assert await cut_off == ()
         await asyncio.to_thread(host.process.wait, RUN_SECONDS)
