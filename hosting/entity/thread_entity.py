@@ -27,7 +27,6 @@ from hosting.principal import Principal
 from hosting.request.contents import limits_of
 from hosting.request.fields import carried_request
 from hosting.runner.telemetry import carried_traceparent
-from hosting.service.lost_runs import log_unknown_run
 from hosting.service.retention import begun, is_expired
 from hosting.service.services import Services
 from hosting.service.thread_operations import OperationOutcome
@@ -185,7 +184,7 @@ class ThreadEntity:
             is_deleted = await self._deletion.forget(given.address, given.text)
             return None if is_deleted else given.text, Done(run_id)
         if carried is None and not watched.must_continue and run_id not in {one.run_id for one in watched.ended}:
-            await log_unknown_run(self._log, given.address, run_id, watched.snapshot)
+            await self._operations.log_unknown(given.address, run_id, watched.snapshot)
         before = self._mark(given.address, given.text)
         text = await self._documents.store(given.address, given.text, watched, self._ttl_seconds)
         if before is not None and watched.snapshot and self._retention.is_due(before, watched.snapshot.position):

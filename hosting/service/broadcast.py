@@ -10,11 +10,11 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Coroutine, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any
 
-from hosting.errors import ThreadDeletedError
+from hosting.errors import LogUnavailableError
 from hosting.names import Address
 from hosting.request.run_request import Superstep
 from hosting.thread.events import Delta, Event
@@ -58,16 +58,22 @@ News = Update | UnderWay
 
 
 class Follower:
-    """A queue of one thread's updates from now on. `has_missed`: it overflowed, so the log must be read."""
+    """A queue of one thread's updates from now on. `has_missed`: it overflowed, so the log must be read.
 
-    def __init__(self) -> None:
+    With `kinds` it gets events of those kinds alone.
+    """
+
+    def __init__(self, kinds: tuple[type[Event], ...] = ()) -> None:
         self.has_missed = False
+        self._kinds = kinds
         self._updates: deque[News] = deque()
         self._characters = 0
         self._waiting: asyncio.Future[None] | None = None
 
     def push(self, update: News) -> None:
         """Queue one more update; if it does not fit, drop it and the queue."""
+        if self._kinds and not (isinstance(update, LoggedEvent) and isinstance(update.event, self._kinds)):
+            return
         delta = update.event if isinstance(update, LoggedEvent) else update
         self._characters += len(delta.text) if isinstance(delta, Delta | DeltaText) else 1000
         if self._characters > MOST_WAITING_CHARACTERS:
@@ -76,11 +82,17 @@ class Follower:
             self._characters = 0
         else:
             self._updates.append(update)
+        self.wake()
+
+    def wake(self) -> None:
+        """End the present wait."""
         if self._waiting is not None and not self._waiting.done():
             self._waiting.set_result(None)
 
     async def wait(self, seconds: float) -> None:
-        """Return as soon as `next` has something to return, or after so many seconds. One task waits at a time.
+        """Return as soon as `next` has something to return, by `wake`, or after so many seconds.
+
+        One task waits at a time.
 
         An `asyncio.Event` with a time limit would cost a task for each wait.
         """
@@ -97,15 +109,14 @@ class Follower:
                 self._waiting = None
 
     async def wait_beside(self, watch: Coroutine[Any, Any, bool], seconds: float) -> None:
-        """Return as `wait` does, or as soon as a store's `watch` for so long says that its log has more.
-
-        Raises what the watch raises.
-        """
+        """Return as `wait` does, or as soon as a store's `watch` for so long says that its log has more."""
         arriving, watching = asyncio.ensure_future(self.wait(seconds)), asyncio.ensure_future(watch)
         try:
             await asyncio.wait((arriving, watching), return_when=asyncio.FIRST_COMPLETED)
-            if watching.done() and not watching.result():
-                await arriving
+            with suppress(LogUnavailableError):  # a store that is away cannot push
+                if watching.done() and watching.result():
+                    return
+            await arriving
         finally:
             arriving.cancel()
             watching.cancel()
@@ -129,9 +140,9 @@ class Broadcast:
         self._followers: dict[Address, set[Follower]] = {}
 
     @contextmanager
-    def subscribe(self, address: Address) -> Iterator[Follower]:
-        """Queue the thread's updates for a follower until the block ends."""
-        follower = Follower()
+    def subscribe(self, address: Address, kinds: tuple[type[Event], ...] = ()) -> Iterator[Follower]:
+        """Queue the thread's updates for a follower until the block ends; with `kinds`, those events alone."""
+        follower = Follower(kinds)
         self._followers.setdefault(address, set()).add(follower)
         try:
             yield follower
@@ -145,12 +156,11 @@ class Broadcast:
         for follower in self._followers.get(address, ()):
             follower.push(update)
 
-
-def unbroken(run: Run, after: int, events: list[tuple[int, Event]]) -> list[tuple[int, Event]]:
-    """Return the log after that position; raises `ThreadDeletedError` if the next part was removed."""
-    if events and events[0][0] != after + 1:
-        raise ThreadDeletedError(f"The log of run {run.accepted.run_id!r} was removed.")
-    return events
+    def wake(self) -> None:
+        """End the present wait of every follower."""
+        for followers in self._followers.values():
+            for follower in followers:
+                follower.wake()
 
 
 def with_updates(run: Run, updates: Sequence[News]) -> Run:

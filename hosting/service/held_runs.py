@@ -13,7 +13,7 @@ import asyncio
 import logging
 import math
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from contextvars import Context, copy_context
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -33,11 +33,11 @@ from hosting.ports import EntityClient
 from hosting.runner.held_run import LEASE_SECONDS, DrainingError, HeldRun, StaleTokenError
 from hosting.runner.hosted_agent import HostedAgent
 from hosting.runner.telemetry import REPORTED, report
-from hosting.runner.thread_log import Decided, ThreadLog
+from hosting.runner.thread_log import Decided, Refresh, ThreadLog
 from hosting.service.broadcast import Broadcast, DeltaText, LoggedEvent, UnderWay
 from hosting.service.conversations import Conversations
 from hosting.service.signals import Signals
-from hosting.thread.commands import ClaimRun, ClaimTerms, EndRun, Refused
+from hosting.thread.commands import ClaimRun, ClaimTerms, Command, EndRun, Refused
 from hosting.thread.conversation import Snapshot
 from hosting.thread.events import Accepted, Claimed, Holder, Terminal
 from hosting.thread.head import Head
@@ -190,9 +190,7 @@ class HeldRuns:
     async def _claim(
         self, address: Address, command: ClaimRun, client: EntityClient | None, before: Snapshot | None = None
     ) -> HeldRun | None:
-        decided = await self._log.execute(address, command)
-        self.publish(address, decided)
-        return await self.hold(address, decided, client, before=before)
+        return await self.hold(address, await self.execute(address, command), client, before=before)
 
     async def hold(
         self,
@@ -242,14 +240,10 @@ class HeldRuns:
             self._renewing = asyncio.ensure_future(self._renew_leases())
         return held
 
-    async def rest(self, seconds: float) -> None:
-        """Return after so many seconds, or as soon as `drain` is called."""
-        with suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self.draining.wait(), seconds)
-
     async def drain(self, seconds: float) -> None:
         """Claim no more runs, let those here end within so many seconds, release the others, and return."""
         self.draining.set()
+        self._broadcast.wake()
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=seconds)
         while self._tasks:  # a request on its way can still begin the run that it claimed
@@ -343,7 +337,7 @@ class HeldRuns:
     async def _release(self, held: HeldRun) -> None:
         """Release the run, whose signal was sent: its entity continues at once."""
         try:
-            self.publish(held.address, await self._log.execute(held.address, held.release()))
+            await self.execute(held.address, held.release())
         except LogUnavailableError:
             logger.warning("Run %s stays claimed until its lease expires.", held.run_id)
 
@@ -380,6 +374,12 @@ class HeldRuns:
         if run is None or run.cancelled is not None or not held.is_held_in(head):
             held.cancelled = held.cancelled or (None if run is None else run.cancelled)
             held.stop.request()
+
+    async def execute(self, address: Address, command: Command, refresh: Refresh | None = None) -> Decided:
+        """Execute the command as `ThreadLog.execute` does, and publish what it appended."""
+        decided = await self._log.execute(address, command, refresh)
+        self.publish(address, decided)
+        return decided
 
     def publish(self, address: Address, decided: Decided) -> None:
         """Apply an append of this process to its followers, its cached conversation and the run that it holds."""

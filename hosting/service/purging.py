@@ -23,8 +23,8 @@ from hosting.errors import EngineUnavailableError
 from hosting.names import Address
 from hosting.ports import EntityClient, EntityEnd, Purge
 from hosting.runner.thread_log import ThreadLog
+from hosting.service.care import PACE
 from hosting.service.deletion import Instance, Receipt, ended_at, own_instance, read_receipt
-from hosting.service.runs import FIRST_POLL_SECONDS, next_pause
 from hosting.thread.commands import RecordInstances
 from hosting.thread.events import InstanceOutcome
 
@@ -104,14 +104,14 @@ class Purging:
         as it is, with its document: nobody brings it to its end.
         """
         clock = asyncio.get_running_loop().time
-        end, pause, seen, since = clock() + seconds, FIRST_POLL_SECONDS, ("", 0), clock()
+        end, pause, seen, since = clock() + seconds, PACE.first, ("", 0), clock()
         has_asked = has_purged = False
         is_left = self._is_absent(address.agent)
         while (look := await self._look(address)) is not None and look.own.outcome in _OWED:
             found = await client.ended(*address.entity)
             state: EntityState = "missing" if found == "missing" else "ended" if found == look.end else "at work"
             if seen != (state, look.end.position):
-                seen, since, pause = (state, look.end.position), clock(), FIRST_POLL_SECONDS
+                seen, since, pause = (state, look.end.position), clock(), PACE.first
             is_quiet = clock() - since >= self._quiet_seconds[state]
             if is_quiet and state == "at work" and not has_asked and not is_left:
                 has_asked = True  # whoever was to signal it died, or its signal is lost
@@ -126,7 +126,7 @@ class Purging:
             if clock() >= end + patience or self._draining.is_set():
                 break
             await asyncio.sleep(pause)
-            pause = next_pause(pause)
+            pause = PACE.after(pause)
         return look
 
     async def _look(self, address: Address) -> _Look | None:

@@ -3,8 +3,7 @@
 Theory. A request begins with one append. It accepts the run and, if the caller waits and the run is the next, claims it
 for this process. Before we answer about a run (a 202, a wait, a cancel), the engine must hold a signal for its entity,
 unless the log proves that one was taken. So a process may die at any moment, and the entity finishes the run. A waiter
-of a run that is held here is woken by its end. For a run that is held elsewhere it watches the log as a stream
-does, polled every 25 ms to 1 s where the store cannot push, and claims the run when it becomes the next.
+watches it as a stream does (`hosting.service.care`): it is woken by the end, and claims the run in its turn.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, nullcontext
+from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
@@ -28,10 +27,10 @@ from hosting.request.run_call import Form, StartRun, Wait
 from hosting.runner.held_run import read_run
 from hosting.runner.telemetry import carried_traceparent
 from hosting.runner.thread_log import Decided, ThreadLog
-from hosting.service.broadcast import Broadcast, Follower, LoggedEvent, News, unbroken, with_updates
+from hosting.service.broadcast import LoggedEvent, with_updates
+from hosting.service.care import Care, RunView
 from hosting.service.held_runs import HeldRuns
 from hosting.service.limiting import Limiter
-from hosting.service.lost_runs import LostRunCheck
 from hosting.service.promised_runs import PromisedRuns
 from hosting.service.signals import Signals
 from hosting.service.starts import Starts
@@ -55,8 +54,6 @@ from hosting.thread.versions import NEWEST_VERSION, VERSION
 
 logger = logging.getLogger(__name__)
 
-FIRST_POLL_SECONDS = 0.025
-LONGEST_POLL_SECONDS = 1.0
 SHORT_WAIT_SECONDS = 1.0
 """A caller that waits no longer leaves before an agent is done, and the run would be released in the middle."""
 
@@ -80,23 +77,21 @@ class Runs:
         self,
         log: ThreadLog,
         holders: HeldRuns,
-        broadcast: Broadcast,
+        care: Care,
         settings: Settings,
         promised: PromisedRuns,
         *,
         admits: Sequence[Callable[[], None]] = (),
         limiters: Mapping[str, Limiter] = MappingProxyType({}),
-        first_poll_seconds: float = FIRST_POLL_SECONDS,
     ) -> None:
         """Each of `admits` raises an error if no run may be started now; `limiters` are of agents in lower case."""
         self._log = log
         self._holders = holders
-        self._broadcast = broadcast
+        self._care = care
         self._settings = settings
         self._promises = promised
         self._admits = admits
         self._limiters = limiters
-        self._first_poll_seconds = first_poll_seconds
         self._starts = Starts()
         self._signals = Signals(log)
 
@@ -128,7 +123,7 @@ class Runs:
         admitted: AbstractAsyncContextManager[None] = nullcontext()
         if is_limited and (limiter := self._limiters.get(address.agent)) is not None:
             admitted = limiter.admitted(address, owner_of(caller.principal), partial(self.is_begun, address, key))
-        with self._broadcast.subscribe(address) as follower:
+        with self._care.broadcast.subscribe(address) as follower:
             async with admitted, self._starts:
                 started = await self._holders.shield(
                     self._start(address, agent, call, client, caller, continues=continues)
@@ -279,36 +274,13 @@ class Runs:
         With `takes` this process claims the run when it is the next. The wait ends in the loop turn in which this
         process appends the end. Raises `ThreadDeletedError` once the thread is deleted.
         """
-        clock = asyncio.get_running_loop().time
-        end, pause = clock() + seconds, self._first_poll_seconds
-        most_queued = self._settings.queue_timeout_seconds
-        check = LostRunCheck(self._log, run, most_queued, publish=self._holders.publish)
-        position = run.last
-        with (
-            self._holders.watched(run.address, run.run_id, client) if takes else nullcontext(),
-            self._broadcast.subscribe(run.address) as follower,
-        ):
-            held = self._holders.held.get(run.run_id)
-            if held is None and run.certain_end is None:
-                run, position = await self._refresh(run, position, client if takes else None, check)
-            while run.certain_end is None and not run.is_deleted and (left := end - clock()) > 0:
-                held = (here := self._holders.held.get(run.run_id)) or held
-                if here is not None:
-                    updates = await follower.next(min(left, LONGEST_POLL_SECONDS))
-                else:
-                    updates = await self._news(follower, run.address, position, min(left, pause))
-                known = with_updates(run, updates) if not follower.has_missed else run
-                if known is not run:
-                    run, pause = known, self._first_poll_seconds
-                elif held is not None and isinstance(held.lost_by, LogUnavailableError):
+        view, holders, held = RunView(run, run.last), self._holders.held, None
+        async with aclosing(self._care.watch(run, view, client, takes=takes, seconds=seconds)) as updates:
+            async for _ in updates:
+                held = holders.get(run.run_id) or held
+                if held is not None and isinstance(held.lost_by, LogUnavailableError):
                     break
-                elif follower.has_missed or self._holders.held.get(run.run_id) is None:
-                    follower.has_missed = False
-                    run, position = await self._refresh(run, position, client if takes else None, check)
-                    pause = next_pause(pause)
-                    if self._holders.draining.is_set():  # who waited on would have its connection broken
-                        break
-        return _not_deleted(run)
+        return _not_deleted(view.run)
 
     async def find(self, address: Address, run_id: str, client: EntityClient) -> Run:
         """Return a run, and promise its outcome to the caller.
@@ -331,8 +303,7 @@ class Runs:
         run = await self._read(address, run_id, client)
         if run.is_over:
             return run
-        decided = await self._log.execute(address, command)
-        self._holders.publish(address, decided)
+        decided = await self._holders.execute(address, command)
         is_sure = True
         if decided.head.state == "deleting":
             await self._signals.delete(address, client)
@@ -341,32 +312,6 @@ class Runs:
         if not is_sure:  # the log shows more than this
             return await self._read(address, run_id, client)
         return with_updates(run, [LoggedEvent(position, event) for position, event in decided.events])
-
-    async def _news(self, follower: Follower, address: Address, position: int, seconds: float) -> list[News]:
-        """Return the follower's state, once the log may have more after that position, or after so many seconds."""
-        try:
-            await follower.wait_beside(self._log.watch(address, position, seconds), seconds)
-        except LogUnavailableError:
-            await follower.wait(seconds)
-        return follower.drain()
-
-    async def _refresh(self, run: Run, after: int, client: EntityClient | None, check: LostRunCheck) -> tuple[Run, int]:
-        """Return the run with the log after that position, and the new position; the same if the log is away.
-
-        With a client, claim it if it is the next, and end it if it is lost.
-        """
-        try:
-            newest, through = run, after
-            for through, event in unbroken(run, after, await self._log.events(run.address, after)):
-                newest = newest.after(through, event) if through > newest.last else newest
-            if client is not None and not newest.is_over and newest.claim is None:
-                await self._holders.claim_next(run.address, run.run_id, client)
-            if not newest.is_over:
-                await check.run(newest)
-            return newest, through
-        except LogUnavailableError:
-            logger.warning("The log cannot be reached to read run %s.", run.run_id)
-            return run, after
 
     async def _read(self, address: Address, run_id: str, client: EntityClient) -> Run:
         """Return the run as the log has it; a deletion that is under way is signalled for first."""
@@ -379,11 +324,6 @@ class Runs:
         if isinstance(found, DeletedRow):
             raise ThreadDeletedError(f"Run {run_id!r} was deleted with its thread.")
         return _not_deleted(found)
-
-
-def next_pause(pause_seconds: float) -> float:
-    """Return how long to pause after a pause of so long, before a store that cannot push is read again."""
-    return min(1.25 * pause_seconds, LONGEST_POLL_SECONDS)
 
 
 def _not_deleted(run: Run) -> Run:

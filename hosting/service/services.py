@@ -33,6 +33,7 @@ from hosting.service.approvals import Approvals
 from hosting.service.archiving import Archiver, Capacity
 from hosting.service.broadcast import Broadcast
 from hosting.service.budgeting import Budgets
+from hosting.service.care import Care
 from hosting.service.conversations import Conversations
 from hosting.service.deletion import ThreadDeletion
 from hosting.service.document_writer import Attachments, DocumentWriter
@@ -131,11 +132,12 @@ class Services:
             takes_runs=self.loop.takes_runs,
             lease_seconds=self.lease_seconds,
         )
+        self.care = Care(self.log, broadcast, self.holders, queue_seconds=settings.queue_timeout_seconds)
         self.operations = ThreadOperations(
             self.log,
             conversations,
             self.holders,
-            queue_seconds=settings.queue_timeout_seconds,
+            self.care,
             read=self.documents.stored.read,
             margin_seconds=self.margin_seconds,
         )
@@ -143,9 +145,9 @@ class Services:
         self.webhooks = self._webhooks()
         self.promised = PromisedRuns(self.log, stores.attachments, stores.hub, look_seconds=self.look_seconds)
         self.runs = Runs(
-            self.log, self.holders, broadcast, settings, self.promised, admits=self.admits, limiters=self._limiters
+            self.log, self.holders, self.care, settings, self.promised, admits=self.admits, limiters=self._limiters
         )
-        self.following = Following(self.log, broadcast, self.holders, queue_seconds=settings.queue_timeout_seconds)
+        self.following = Following(self.care)
         self._add_threads(conversations, archiver, attachments)
         self._add_what_spans_threads()
 

@@ -13,7 +13,7 @@ import asyncio
 import logging
 import math
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 
 from hosting.errors import (
@@ -24,29 +24,29 @@ from hosting.errors import (
     UnreadableStateError,
 )
 from hosting.names import Address
-from hosting.ports import Clock
 from hosting.runner.held_run import LEASE_MARGIN_SECONDS, read_run
 from hosting.runner.thread_log import ThreadLog
+from hosting.service.care import Care, Pace, Patience
 from hosting.service.conversations import Conversations
 from hosting.service.held_runs import HeldRuns
-from hosting.service.lost_runs import IdleHolder, QueueTime
-from hosting.service.runs import FIRST_POLL_SECONDS, next_pause
 from hosting.thread.commands import AcceptRun, CancelRun, Change, ClaimRun, EndRun, Outcome, Refused, ResetThread
 from hosting.thread.conversation import DocumentAhead, DocumentBehind, Snapshot, before_reset, resume
 from hosting.thread.decide import MOST_OPEN_RUNS, decide
-from hosting.thread.events import TERMINALS, Accepted, Terminal
+from hosting.thread.events import TERMINALS, Accepted, Claimed, Deleting, Released, Terminal
 from hosting.thread.head import Head
 from hosting.thread.rows import RunRow
 from hosting.thread.run import Run, unanswered
 from state.codec import read
+from state.conversation import response_of
 from state.errors import UnreadableDocumentError
 from state.models import Conversation
 
 logger = logging.getLogger(__name__)
 
-FIRST_PAUSE_SECONDS = 0.25
-LONGEST_PAUSE_SECONDS = 2.0
+PACE = Pace(first=0.25, growth=2.0, longest=2.0)
 WATCHED_SECONDS = 60.0
+_TURNS = (*TERMINALS, Claimed, Released, Deleting)
+"""What ends a run, or changes who may hold the next."""
 
 
 class OutdatedDocumentError(Exception):
@@ -75,35 +75,34 @@ class OperationOutcome:
     must_forget: bool = False
 
 
-class _Watch:
-    """The time of one operation, by its clock: how long it watches and may work, and the waits that it has seen.
+@dataclass
+class _Work:
+    """One operation under way: its document so far, the ends that it brings, and its time by the clock of its patience.
 
-    Claims after position `since` are newer than it.
+    Claims after position `since` are newer than it. Without a `snapshot`, runs end of the `refusal`.
     """
 
-    def __init__(
-        self, clock: Clock, since: int, watches_until: float, works_until: float, queued_seconds: float
-    ) -> None:
-        self.since = since
-        self.idle = IdleHolder(clock)
-        self.queue_time = QueueTime(clock, clock() - queued_seconds)
-        self._clock = clock
-        self._watches_until = watches_until
-        self._works_until = works_until
+    address: Address
+    since: int
+    patience: Patience
+    watches_until: float
+    works_until: float
+    snapshot: Snapshot | None
+    refusal: UnreadableStateError | None
+    ended: tuple[Terminal, ...] = ()
 
     def has_time(self, seconds: float) -> bool:
         """Return whether a run that takes so long may be begun."""
-        return self._clock() + seconds < self._works_until
+        return self.patience.clock() + seconds < self.works_until
 
     @property
     def is_over(self) -> bool:
         """Whether the operation is to commit its result."""
-        return self._clock() >= min(self._watches_until, self._works_until)
+        return self.patience.clock() >= min(self.watches_until, self.works_until)
 
-    @property
     def left_seconds(self) -> float:
-        """For how long it may still watch."""
-        return max(0.0, self._watches_until - self._clock())
+        """Return for how long it may still watch."""
+        return self.watches_until - self.patience.clock()
 
 
 @dataclass(frozen=True)
@@ -129,20 +128,20 @@ class ThreadOperations:
         log: ThreadLog,
         conversations: Conversations,
         holders: HeldRuns,
+        care: Care,
         *,
-        queue_seconds: float = math.inf,
         read: Callable[[Address, str], Conversation] = lambda address, text: read(text),
         watched_seconds: float = WATCHED_SECONDS,
-        first_pause_seconds: float = FIRST_PAUSE_SECONDS,
+        pace: Pace = PACE,
         margin_seconds: float = LEASE_MARGIN_SECONDS,
     ) -> None:
         self._log = log
         self._conversations = conversations
         self._holders = holders
-        self._queue_seconds = queue_seconds
+        self._care = care
         self._read = read
         self._watched_seconds = watched_seconds
-        self._first_pause_seconds = first_pause_seconds
+        self._pace = pace
         self._margin_seconds = margin_seconds
         self._clock = log.clocks.awake
         self._began_at = self._log.clocks.wall()
@@ -164,91 +163,94 @@ class ThreadOperations:
         soon as it holds nothing here. A stored document that cannot be read, or is ahead of the log, is what the
         thread's runs end of. Raises `OutdatedDocumentError`, and `LogUnavailableError` before an agent was started.
         """
-        works_until = self._clock() + most_seconds
+        until = self._clock() + most_seconds
         since, head = await self._begin(address, run_id, min(self._watched_seconds, most_seconds))
-        watch = _Watch(self._clock, since, self._clock() + self._watched_seconds, works_until, queued_seconds)
-        epoch = head.epoch
-        snapshot, refusal = self._readable(address, stored, head)
-        ended, pause = list[Terminal](), self._first_pause_seconds
-        while head.run(run_id) is not None:
-            seen = self._seen(address, watch, head)
-            if snapshot is not None and (seen.is_free or seen.is_last):
-                snapshot, newly = await self._followed(address, snapshot, head)
-                ended += newly
-                if seen.is_free:
-                    self._conversations.remember(address, head, snapshot)
-            if watch.queue_time.of(head, run_id) >= self._queue_seconds:
-                head = await self._given_up(address, run_id)
-                continue
-            if not (seen.is_free and await self._take_up(address, since, seen, snapshot, refusal)):
-                if seen.is_last:
-                    queued = watch.queue_time.seconds
-                    return OperationOutcome(snapshot, head.epoch, tuple(ended), True, queued, seen.is_spent)
-                self._log_interrupted(address, head)
-                await self._holders.rest(min(pause, watch.left_seconds))
-                pause = min(2 * pause, LONGEST_PAUSE_SECONDS)
-            head = await self._log.head(address)
-            if head.epoch != epoch:
-                raise OutdatedDocumentError("The thread was deleted.")
+        patience, watches_until = self._care.patience(run_id, queued_seconds), self._clock() + self._watched_seconds
+        work = _Work(address, since, patience, watches_until, until, *self._readable(address, stored, head))
+        if head.run(run_id) is not None:
+            head, seen = await self._until_ended(work, head)
+            if seen is not None:
+                queued = patience.queued_seconds
+                return OperationOutcome(work.snapshot, head.epoch, work.ended, True, queued, seen.is_spent)
         if head.temporary:
-            return await self._until_answered(address, watch, epoch)
-        if snapshot is None:
+            return await self._until_answered(work, head)
+        if work.snapshot is None:
             run = await self.find_run(address, run_id)
             return OperationOutcome(None, head.epoch, () if run is None or run.terminal is None else (run.terminal,))
-        snapshot, newly = await self._followed(address, snapshot, head)
+        snapshot, newly = await self._followed(address, work.snapshot, head)
         is_described = bool(head.described or head.imported)
-        return OperationOutcome(snapshot, head.epoch, (*ended, *newly), is_described=is_described)
+        return OperationOutcome(snapshot, head.epoch, work.ended + newly, is_described=is_described)
 
-    async def _given_up(self, address: Address, run_id: str) -> Head:
-        """Return the head after the end of the run's waiting."""
-        decided = await self._log.execute(address, CancelRun(self._log.clocks.wall(), run_id, "queue_time"))
-        self._holders.publish(address, decided)
-        return decided.head
+    async def _until_ended(self, work: _Work, head: Head) -> tuple[Head, _Seen | None]:
+        """Return the head after the run's end; or a last one, and what was seen, if the operation ends before that."""
+        address, run_id, epoch = work.address, work.patience.run_id, head.epoch
+        heads = self._care.heads(address, head, _TURNS, pace=self._pace, left=work.left_seconds)
+        async with aclosing(heads):
+            async for newest in heads:
+                if newest.epoch != epoch:
+                    raise OutdatedDocumentError("The thread was deleted.")
+                if newest.run(run_id) is None:
+                    return newest, None
+                seen = self._seen(work, newest)
+                if work.snapshot is not None and (seen.is_free or seen.is_last):
+                    work.snapshot, newly = await self._followed(address, work.snapshot, newest)
+                    work.ended += newly
+                    if seen.is_free:
+                        self._conversations.remember(address, newest, work.snapshot)
+                if work.patience.is_overdue(newest):
+                    await self._holders.execute(address, CancelRun(self._log.clocks.wall(), run_id, "queue_time"))
+                elif seen.is_free and await self._take_up(work, seen):
+                    continue
+                elif seen.is_last:
+                    return newest, seen
+                else:
+                    self._log_interrupted(address, newest)
+        raise AssertionError("A thread always has another head.")
 
-    async def _until_answered(self, address: Address, watch: _Watch, epoch: int) -> OperationOutcome:
+    async def _until_answered(self, work: _Work, head: Head) -> OperationOutcome:
         """Return once an ended run was answered, and its thread is deleted by the process that answered.
 
         Who does not in the time after which a holder is lost may be dead, and the thread is to be deleted all the same.
         """
-        end, pause = self._clock() + self._holders.lease_seconds + self._margin_seconds, FIRST_POLL_SECONDS
-        while (head := await self._log.head(address)).state == "open" and self._clock() < end:
-            if head.epoch != epoch:
-                raise OutdatedDocumentError("The thread was deleted.")
-            if watch.is_over or self._holders.draining.is_set():
-                return OperationOutcome(None, head.epoch, must_continue=True, is_spent=True)
-            await self._holders.rest(pause)
-            pause = next_pause(pause)
-        return OperationOutcome(None, head.epoch, must_forget=True)
+        epoch, end = head.epoch, self._clock() + self._holders.lease_seconds + self._margin_seconds
+        heads = self._care.heads(work.address, head, (Deleting,), left=lambda: end - self._clock())
+        async with aclosing(heads):
+            async for newest in heads:
+                if newest.state != "open" or self._clock() >= end:
+                    break
+                if newest.epoch != epoch:
+                    raise OutdatedDocumentError("The thread was deleted.")
+                if work.is_over or self._holders.draining.is_set():
+                    return OperationOutcome(None, epoch, must_continue=True, is_spent=True)
+        return OperationOutcome(None, epoch, must_forget=True)
 
-    def _seen(self, address: Address, watch: _Watch, head: Head) -> _Seen:
+    def _seen(self, work: _Work, head: Head) -> _Seen:
         """Return the operation's next step on this head."""
         patience_seconds = 0.0
         if head.claim is not None and not self._log.processes.is_gone(head.claim.process):
             patience_seconds = head.claim.lease_seconds + self._margin_seconds
-        idle_append = watch.idle.of(head, patience_seconds)
-        has_time = watch.has_time(self._holders.longest_seconds(address.agent))
+        idle_append = work.patience.idle_append(head, patience_seconds)
+        has_time = work.has_time(self._holders.longest_seconds(work.address.agent))
         is_spent = not has_time and (head.claim is None or idle_append is not None)
         is_spent |= self._holders.draining.is_set()
-        is_free = self._is_free(address, head, watch.since, idle_append)
-        return _Seen(idle_append, is_free, has_time, is_spent, is_spent or watch.is_over)
+        is_free = isinstance(decide(head, self._claim(work, idle_append)), Change)
+        return _Seen(idle_append, is_free, has_time, is_spent, is_spent or work.is_over)
 
-    async def _take_up(
-        self,
-        address: Address,
-        since: int,
-        seen: _Seen,
-        before: Snapshot | None,
-        refusal: UnreadableStateError | None,
-    ) -> bool:
+    def _claim(self, work: _Work, idle_append: str | None) -> ClaimRun:
+        """Return the claim of the next run: where it would change nothing, only the head need be read."""
+        terms = self._holders.claim_terms(work.address.agent, "entity")
+        return ClaimRun(self._log.clocks.wall(), terms, idle_append=idle_append, since=work.since)
+
+    async def _take_up(self, work: _Work, seen: _Seen) -> bool:
         """Claim the next run, and return once it is no longer held here, or has ended by the refusal.
 
         False if no agent ran: the run was refused, there is no time for it, or somebody else was first.
         """
-        if refusal is not None:
-            await self._refuse(address, since, seen.idle_append, refusal)
-        if before is None or not seen.has_time:
+        if work.refusal is not None:
+            await self._refuse(work, seen.idle_append, work.refusal)
+        if work.snapshot is None or not seen.has_time:
             return False
-        held = await self._holders.claim_as_entity(address, since, seen.idle_append, before)
+        held = await self._holders.claim_as_entity(work.address, work.since, seen.idle_append, work.snapshot)
         if held is None:
             return False
         await held.is_over.wait()
@@ -263,18 +265,11 @@ class ThreadOperations:
             return
         if self._holders.held.get(run.id) is None:
             self._logged.add(run.id)
-            seconds = claim.lease_seconds + self._margin_seconds + LONGEST_PAUSE_SECONDS
+            seconds = claim.lease_seconds + self._margin_seconds + PACE.longest
             text = (
                 "Run %s of agent %s was interrupted: it is taken up within %.0f s, unless another process works on it."
             )
             logger.info(text, run.id, address.agent, seconds)
-
-    def _is_free(self, address: Address, head: Head, since: int, idle_append: str | None) -> bool:
-        """Return whether a claim would change anything here: where it would not, nothing but the head need be read."""
-        terms = self._holders.claim_terms(address.agent, "entity")
-        return isinstance(
-            decide(head, ClaimRun(self._log.clocks.wall(), terms, idle_append=idle_append, since=since)), Change
-        )
 
     async def find_run(self, address: Address, run_id: str) -> Run | None:
         """Return a run as the log has it; None if the thread no longer has it.
@@ -283,6 +278,24 @@ class ThreadOperations:
         """
         found = await read_run(self._log, address, run_id)
         return found if isinstance(found, Run) else None
+
+    async def log_unknown(self, address: Address, run_id: str, snapshot: Snapshot | None) -> None:
+        """Log that a thread has no such run, although an instance that accepted it had its entity signalled.
+
+        `snapshot` is what the operation for it came to: nothing is read for a run that it has.
+        """
+        if snapshot is not None and response_of(snapshot.conversation, run_id) is not None:
+            return
+        head = await self._log.head(address)
+        if head.state != "open" or head.imported or await self._log.row(address, RunRow, run_id, head) is not None:
+            return
+        logger.warning(
+            "Run %s of thread %s of agent %s is not in this instance's log, so it does not run here. Another instance "
+            "accepted it, in another store: give all of them the same AGENT_LOG. GET health/ready says more.",
+            run_id,
+            address.thread_id,
+            address.agent,
+        )
 
     async def accept(self, address: Address, accepted: Accepted) -> Outcome:
         """Accept a run that an operation carries; a repeated delivery finds its run, another request is refused.
@@ -303,11 +316,9 @@ class ThreadOperations:
         head = await self._log.head(address)
         epoch = head.epoch
         try:
-            decided = await self._log.execute(address, await command(head), command)
+            return (await self._holders.execute(address, await command(head), command)).outcome
         except RunIdReusedError as error:
             return Refused(error)
-        self._holders.publish(address, decided)
-        return decided.outcome
 
     async def reset(self, address: Address, stored: str | None, position: int | None) -> OperationOutcome:
         """Return the conversation after a reset: the one at that position of the log, or without one a new one.
@@ -319,7 +330,7 @@ class ThreadOperations:
         if position is None or position > head.position:
             head = (await self._log.execute(address, ResetThread(self._log.clocks.wall()))).head
         snapshot, ended = await self._followed(address, self._resumed(address, stored, head, is_reset=True), head)
-        return OperationOutcome(snapshot, head.epoch, tuple(ended))
+        return OperationOutcome(snapshot, head.epoch, ended)
 
     async def _begin(self, address: Address, run_id: str, most_seconds: float) -> tuple[int, Head]:
         """Return the position from which on claims are newer than the operation, and the head.
@@ -338,27 +349,24 @@ class ThreadOperations:
             return held.claimed_at, known  # nothing is read: the operation's document was handed out before this end
         return held.claimed_at, await self._log.head(address)
 
-    async def _refuse(
-        self, address: Address, since: int, idle_append: str | None, refusal: UnreadableStateError
-    ) -> None:
+    async def _refuse(self, work: _Work, idle_append: str | None, refusal: UnreadableStateError) -> None:
         """End the next run by the refusal, unless another process has claimed it."""
-        terms = self._holders.claim_terms(address.agent, "entity")
-        decided = await self._log.execute(
-            address, ClaimRun(self._log.clocks.wall(), terms, idle_append=idle_append, since=since)
-        )
-        self._holders.publish(address, decided)
-        if decided.head.is_held_by(terms.token) and decided.head.next_run is not None:
-            ended = EndRun(terms.token, unanswered(decided.head.next_run.id, self._log.clocks.wall(), refusal))
-            self._holders.publish(address, await self._log.execute(address, ended))
+        claim = self._claim(work, idle_append)
+        head = (await self._holders.execute(work.address, claim)).head
+        if head.is_held_by(claim.terms.token) and head.next_run is not None:
+            ended = unanswered(head.next_run.id, self._log.clocks.wall(), refusal)
+            await self._holders.execute(work.address, EndRun(claim.terms.token, ended))
 
-    async def _followed(self, address: Address, snapshot: Snapshot, head: Head) -> tuple[Snapshot, list[Terminal]]:
+    async def _followed(
+        self, address: Address, snapshot: Snapshot, head: Head
+    ) -> tuple[Snapshot, tuple[Terminal, ...]]:
         """Return the snapshot up to the head's position, and the ends after its own."""
         is_fresh = not snapshot.open and snapshot.since < snapshot.position
         if snapshot.position == head.position and not is_fresh:
-            return snapshot, []
+            return snapshot, ()
         events = await self._log.events(address, snapshot.since if is_fresh else snapshot.position, head)
-        ended = [event for at, event in events if at > snapshot.position and isinstance(event, TERMINALS)]
-        return snapshot.apply(events), ended
+        ended = (event for at, event in events if at > snapshot.position and isinstance(event, TERMINALS))
+        return snapshot.apply(events), tuple(ended)
 
     def _readable(
         self, address: Address, stored: str | None, head: Head

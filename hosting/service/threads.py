@@ -26,6 +26,7 @@ from hosting.request.parameters import Window
 from hosting.runner.thread_log import Decided, ThreadLog, epoch_store_key
 from hosting.service.absent_agents import AbsentAgents
 from hosting.service.archiving import ConversationReader, lent_to, size_bytes
+from hosting.service.care import PACE
 from hosting.service.conversations import Conversations
 from hosting.service.deletion import Receipt, read_receipt
 from hosting.service.deliveries import Deliveries, Delivery
@@ -33,7 +34,6 @@ from hosting.service.document_writer import DocumentWriter, following
 from hosting.service.held_runs import HeldRuns
 from hosting.service.purging import Purging
 from hosting.service.push_configs import PushConfig, PushConfigs
-from hosting.service.runs import FIRST_POLL_SECONDS, next_pause
 from hosting.service.signals import Signals
 from hosting.service.thread_operations import OperationOutcome
 from hosting.stores.choice import Stores
@@ -240,8 +240,7 @@ class Threads:
         `LogUnavailableError`.
         """
         await self._found(address, client)
-        decided = await self._log.execute(address, ResetThread(self._log.clocks.wall()))
-        self._holders.publish(address, decided)
+        decided = await self._holders.execute(address, ResetThread(self._log.clocks.wall()))
         if isinstance(decided.outcome, Refused):
             await self._carry_out(address, client)
             raise decided.outcome.error
@@ -254,10 +253,9 @@ class Threads:
         `ThreadDeletedError`, `EngineUnavailableError` and `LogUnavailableError`.
         """
         head = await self._log.head(address)
-        decided = await self._log.execute(address, DescribeThread(self._log.clocks.wall(), head.epoch, metadata))
+        decided = await self._holders.execute(address, DescribeThread(self._log.clocks.wall(), head.epoch, metadata))
         if isinstance(decided.outcome, Refused):
             raise decided.outcome.error
-        self._holders.publish(address, decided)
         await self._signals.store(address, decided.head.described, client, "described")
 
     async def delete(self, address: Address, client: EntityClient, seconds: float) -> bool:
@@ -272,8 +270,7 @@ class Threads:
             return True
         if head.state != "deleted":
             await self._absent.prepare(address)
-            decided = await self._log.execute(address, DeleteThread(self._log.clocks.wall()))
-            self._holders.publish(address, decided)
+            decided = await self._holders.execute(address, DeleteThread(self._log.clocks.wall()))
             if decided.head.state != "deleted" and not await self._tombstone(address, decided, client, seconds):
                 return False
         elif await self._has_returned(address, client):
@@ -313,12 +310,12 @@ class Threads:
 
     async def _until(self, is_done: Callable[[], Awaitable[bool]], seconds: float) -> bool:
         clock = asyncio.get_running_loop().time
-        end, pause = clock() + seconds, FIRST_POLL_SECONDS
+        end, pause = clock() + seconds, PACE.first
         while not await is_done():
             if (left := end - clock()) <= 0 or self._holders.draining.is_set():
                 return False
             await asyncio.sleep(min(pause, left))
-            pause = next_pause(pause)
+            pause = PACE.after(pause)
         return True
 
     async def receipt(self, address: Address) -> Receipt:

@@ -7,6 +7,8 @@ BEHAVIOURS = {
     "goes on when the caller leaves.",
     "service.waits-elsewhere": "Whoever waits for a run of another process learns of its end as soon as its store "
     "says so, as a stream does.",
+    "service.woken": "An entity's operation learns of the end of a run that it watches as soon as its process appends "
+    "it or its store says so; it reads a store no more often for that.",
     "service.callers-contexts": "A run has the invocation, the trace and the durable client of its own caller, also "
     "one that is claimed with the end of the run before it.",
     "service.short-waits": "A run whose caller waits for a second or less is not begun in that caller's process, "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
@@ -16,9 +15,8 @@ from hosting.http.replies import Streamed
 from hosting.names import Address
 from hosting.ports import EntityClient
 from hosting.service.broadcast import LoggedEvent
-from hosting.service.runs import FIRST_POLL_SECONDS, next_pause
 from hosting.service.services import Services
-from hosting.thread.events import Event
+from hosting.thread.events import Accepted, ApprovalAnswered, Deleting
 from hosting.thread.run import Run
 
 logger = logging.getLogger(__name__)
@@ -89,23 +87,23 @@ class TaskStreams:
 
     async def _waited(self, fold: TaskFold, address: Address) -> AsyncGenerator[list[Payload], None]:
         """Yield the updates until a person has answered or the time for that is over."""
-        pause = FIRST_POLL_SECONDS
-        while fold.waits:
-            if self._services.holders.draining.is_set():
-                raise ShuttingDownError("The process that sends this stream is about to end. Subscribe again.")
-            head = await self._services.log.head(address)
-            events: list[tuple[int, Event]] = []
-            if head.position > fold.position:
-                events = await self._services.log.events(address, fold.position)
-            payloads = [payload for position, event in events for payload in fold.next(LoggedEvent(position, event))]
-            payloads += fold.expire(self._services.log.clocks.wall())
-            if head.state != "open":
-                raise UnknownRunError("The task was deleted with its context.")
-            if payloads:
-                yield payloads
-            elif fold.waits:
-                await asyncio.sleep(pause)
-                pause = next_pause(pause)
+        services = self._services
+        heads = services.care.heads(address, await services.log.head(address), (Accepted, ApprovalAnswered, Deleting))
+        async with aclosing(heads):
+            async for head in heads:
+                events = await services.log.events(address, fold.position) if head.position > fold.position else []
+                payloads = [
+                    payload for position, event in events for payload in fold.next(LoggedEvent(position, event))
+                ]
+                payloads += fold.expire(services.log.clocks.wall())
+                if head.state != "open":
+                    raise UnknownRunError("The task was deleted with its context.")
+                if payloads:
+                    yield payloads
+                if not fold.waits:
+                    return
+                if services.holders.draining.is_set():
+                    raise ShuttingDownError("The process that sends this stream is about to end. Subscribe again.")
 
 
 def _frame(call: Call, payloads: list[Payload]) -> bytes:

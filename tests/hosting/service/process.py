@@ -27,6 +27,7 @@ from hosting.service.absent_agents import AbsentAgents
 from hosting.service.approvals import Approvals
 from hosting.service.archiving import Archiver, Capacity
 from hosting.service.broadcast import Broadcast
+from hosting.service.care import Care, Pace
 from hosting.service.conversations import CACHED_BYTES, Conversations
 from hosting.service.deletion import ThreadDeletion
 from hosting.service.document_writer import Attachments, DocumentWriter
@@ -50,6 +51,8 @@ from tests.support.thread_stores import ArmedStore
 AGENT = "Echo"
 ADDRESS = Address.of(AGENT, "t1")
 LEASE_SECONDS = 0.3
+MINUTE = Pace(first=60.0, longest=60.0)
+"""Of one that reads a store once a minute where it is not woken."""
 QUIET_SECONDS: Mapping[Any, float] = {"ended": 0.0, "missing": 60.0, "at work": 60.0}
 
 
@@ -232,18 +235,20 @@ class Process:
         bounds: dict[str, Any] = {"most": most, "poll_seconds": 0.05, "lease_seconds": LEASE_SECONDS}
         self.conversations = documents
         self.holders = HeldRuns(self.log, documents, self.changes, agents, **{**bounds, **(holding or {})})
+        self.care = Care(self.log, self.changes, self.holders, queue_seconds=read.queue_timeout_seconds)
         self.operations = ThreadOperations(
             self.log,
             documents,
             self.holders,
+            self.care,
             watched_seconds=2.0,
-            first_pause_seconds=0.01,
+            pace=Pace(0.01, 2.0, 2.0),
             margin_seconds=0.05,
         )
-        self.following = Following(self.log, self.changes, self.holders, quiet_seconds=0.2)
+        self.following = Following(self.care, quiet_seconds=0.2)
         self.limiters: dict[str, Limiter] = {}
         self.promised = PromisedRuns(self.log, attachments, "hub", look_seconds=0.02)
-        self.runs = Runs(self.log, self.holders, self.changes, read, self.promised, limiters=self.limiters)
+        self.runs = Runs(self.log, self.holders, self.care, read, self.promised, limiters=self.limiters)
         self.approvals = Approvals(self.log, self.runs, self.holders, agents)
         writer = DocumentWriter(
             "hub",

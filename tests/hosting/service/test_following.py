@@ -13,12 +13,13 @@ from hosting.names import Address
 from hosting.request.run_call import StartRun
 from hosting.request.run_request import Retry
 from hosting.service.broadcast import DeltaText, Follower, LoggedEvent, Update
+from hosting.service.care import Care
 from hosting.service.following import Following
 from hosting.stores.memory import MemoryObjects, SharedMemory
 from hosting.thread.commands import ClaimRun, DeleteThread, FinishDelete, RecordSteps
 from hosting.thread.events import Delta
 from hosting.thread.run import Run
-from tests.hosting.service.process import ADDRESS, AGENT, Engine, Process, call
+from tests.hosting.service.process import ADDRESS, AGENT, MINUTE, Engine, Process, call
 from tests.support.threads import end, terms
 
 Processes = tuple[Process, Process]
@@ -275,7 +276,7 @@ async def test_a_thread_whose_log_is_gone_ends_those_who_follow_it_or_wait(proce
 async def test_a_follower_of_a_run_that_waits_hears_it_begin_in_its_process(process: Process) -> None:
     """At once, however long it would be until the next look at a store that cannot push."""
     process.store.pushes = False
-    patient = Following(process.log, process.changes, process.holders, first_poll_seconds=60.0)
+    patient = Following(Care(process.log, process.changes, process.holders, pace=MINUTE))
     process.agent.gate.clear()
     await process.start(call("first"))
     run = await process.start(call("hi", streams=True))
@@ -368,7 +369,7 @@ async def test_a_follower_outlives_an_outage_of_the_log_but_not_one_without_end(
     one, other = processes
     one.agent.gate.clear()
     run = await one.start(call(streams=True))
-    short = Following(other.log, other.changes, other.holders, outage_seconds=0.05)
+    short = Following(other.care, outage_seconds=0.05)
     outliving, ending = asyncio.ensure_future(followed(other, run)), short.follow(run, other.engine)
     assert shown(await anext(ending))[0] == "accepted"
     await asyncio.sleep(0.02)

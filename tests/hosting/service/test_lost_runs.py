@@ -12,6 +12,7 @@ import pytest
 from hosting.names import Address
 from hosting.ports import Clocks
 from hosting.service.broadcast import LoggedEvent
+from hosting.service.care import Care, Pace
 from hosting.service.following import Following
 from hosting.service.thread_operations import ThreadOperations
 from hosting.thread.commands import AcceptRun, RecordSteps
@@ -87,7 +88,7 @@ async def test_a_run_that_waits_for_its_turn_for_too_long_ends_in_its_turn(proce
     await one.start(call("first"))
     run = await other.start(call("second"))
     other.log.clocks = Clocks(awake=FastClock())
-    impatient = Following(other.log, other.changes, other.holders, queue_seconds=100.0)
+    impatient = Following(Care(other.log, other.changes, other.holders, queue_seconds=100.0))
     async for news in impatient.follow(run, other.engine):
         if any(isinstance(one_of.event, CancelRequested) for one_of in news if isinstance(one_of, LoggedEvent)):
             one.agent.gate.set()
@@ -104,8 +105,9 @@ async def test_the_entity_counts_a_runs_waiting_over_its_operations(processes: P
     one.agent.gate.clear()
     await one.start(call("first"))
     run = await one.start(call("second", waits=False))
-    bounds = {"queue_seconds": 1.1, "watched_seconds": 0.6, "first_pause_seconds": 0.01}
-    operations = ThreadOperations(other.log, other.operations._conversations, other.holders, **bounds)
+    care = Care(other.log, other.changes, other.holders, queue_seconds=1.1)
+    bounds = {"watched_seconds": 0.6, "pace": Pace(0.01, 2.0, 2.0)}
+    operations = ThreadOperations(other.log, other.operations._conversations, other.holders, care, **bounds)
     seen = await operations.run(ADDRESS, None, run.run_id)
     assert "cancel_requested" not in await other.kinds()
 
@@ -127,8 +129,9 @@ async def test_an_end_by_the_entity_for_waiting_too_long_is_told(
     _, other = processes
     other.holders.draining.set()
     await other.log.execute(ADDRESS, AcceptRun(accepted("r1", at=time.time()).model_copy(update={"agent": AGENT}), 32))
-    bounds = {"queue_seconds": 0.0, "watched_seconds": GUARD_SECONDS}
-    operations = ThreadOperations(other.log, other.operations._conversations, other.holders, **bounds)
+    care = Care(other.log, other.changes, other.holders, queue_seconds=0.0)
+    conversations = other.operations._conversations
+    operations = ThreadOperations(other.log, conversations, other.holders, care, watched_seconds=GUARD_SECONDS)
 
     with other.changes.subscribe(ADDRESS) as follower:
         await operations.run(ADDRESS, None, "r1")

@@ -12,13 +12,14 @@ from hosting.errors import EngineUnavailableError, IdempotencyKeyReusedError, Sh
 from hosting.names import Address
 from hosting.request.run_call import Form, Wait
 from hosting.request.run_request import Retry, RunRequest
+from hosting.service.care import Care
 from hosting.service.runs import Runs
 from hosting.service.starts import STARTS_AT_ONCE, Starts
 from hosting.settings import read_settings
 from hosting.thread.commands import AcceptRun, CancelRun, ClaimRun, DeleteThread, FinishDelete
 from hosting.thread.events import Accepted, Claimed, Completed
 from hosting.thread.run import Run
-from tests.hosting.service.process import ADDRESS, AGENT, Process, call
+from tests.hosting.service.process import ADDRESS, AGENT, MINUTE, Process, call
 from tests.support.threads import NOW, terms
 
 Processes = tuple[Process, Process]
@@ -33,14 +34,14 @@ def text_of(run: Run) -> str:
     return text
 
 
-async def until_watched(process: Process, times: int = 1) -> None:
-    """Return once the process's store was asked so often to say when there is more."""
+async def until_asked(process: Process, verb: str = "watch", times: int = 1) -> None:
+    """Return once the process's store was asked so often for that: for when there is more, unless it is named."""
 
-    async def watched() -> None:
-        while process.store.calls["watch"] < times:  # noqa: ASYNC110 - the waiter counts it
+    async def asked() -> None:
+        while process.store.calls[verb] < times:  # noqa: ASYNC110 - the waiter counts it
             await asyncio.sleep(0)
 
-    await asyncio.wait_for(watched(), GUARD_SECONDS)
+    await asyncio.wait_for(asked(), GUARD_SECONDS)
 
 
 async def answered(process: Process, message: str = "hi", **members: object) -> Run:
@@ -107,14 +108,8 @@ async def test_two_runs_of_one_thread_have_their_turns_in_two_processes(processe
 
 def patient(process: Process) -> Runs:
     """Return the process's runs, whose waiters look at their store once a minute where it says nothing by itself."""
-    return Runs(
-        process.log,
-        process.holders,
-        process.changes,
-        read_settings({}),
-        process.promised,
-        first_poll_seconds=60.0,
-    )
+    care = Care(process.log, process.changes, process.holders, pace=MINUTE)
+    return Runs(process.log, process.holders, care, read_settings({}), process.promised)
 
 
 @pytest.mark.behaviour("service.waits-elsewhere")
@@ -124,7 +119,7 @@ async def test_whoever_waits_for_another_processs_run_learns_of_its_end_from_the
     one.agent.gate.clear()
     run = await one.start(call())
     waiting = asyncio.ensure_future(patient(other).wait(run, other.engine, 60.0))
-    await until_watched(other)
+    await until_asked(other)
     one.agent.gate.set()
 
     assert text_of(await asyncio.wait_for(waiting, GUARD_SECONDS)) == "echo: hi"
@@ -138,7 +133,7 @@ async def test_whoever_waits_behind_another_processs_run_begins_when_that_has_en
     await one.start(call("first"))
     run = await other.start(call("second"))
     waiting = asyncio.ensure_future(patient(other).wait(run, other.engine, 60.0))
-    await until_watched(other)
+    await until_asked(other)
     one.agent.gate.set()
 
     assert text_of(await asyncio.wait_for(waiting, GUARD_SECONDS)) == "echo: second"
@@ -153,7 +148,7 @@ async def test_what_other_runs_append_is_read_once_by_whoever_waits(processes: P
     run = await one.start(call("first"))
     await one.start(call("second", waits=False))
     waiting = asyncio.ensure_future(patient(other).wait(run, other.engine, 60.0))
-    await until_watched(other)
+    await until_asked(other)
     for _ in range(100):
         await asyncio.sleep(0)
     watches = other.store.calls["watch"]
@@ -165,13 +160,13 @@ async def test_what_other_runs_append_is_read_once_by_whoever_waits(processes: P
 
 @pytest.mark.behaviour("service.waits-elsewhere")
 async def test_a_wait_outlives_a_store_that_is_away_for_a_while(processes: Processes) -> None:
-    """Its watch fails then, and it looks again in its own time."""
+    """It reads again in its own time."""
     one, other = processes
     one.agent.gate.clear()
     run = await one.start(call())
     other.store.is_away = True
     waiting = asyncio.ensure_future(other.runs.wait(run, other.engine, 60.0))
-    await until_watched(other, times=2)
+    await until_asked(other, "events", times=2)
     one.agent.gate.set()
     other.store.is_away = False
 

@@ -160,7 +160,12 @@ async def test_a_run_whose_process_is_known_to_be_dead_is_taken_over_at_once(
     await until_asked(caller)
     caller.die()
     standing = ThreadOperations(
-        durable.log, durable.conversations, durable.holders, watched_seconds=0.05, margin_seconds=math.inf
+        durable.log,
+        durable.conversations,
+        durable.holders,
+        durable.care,
+        watched_seconds=0.05,
+        margin_seconds=math.inf,
     )
 
     outcome = await standing.run(ADDRESS, None, run.run_id)
@@ -394,12 +399,12 @@ async def test_watching_reads_the_head_and_the_events_once(processes: Processes)
     run = await caller.start(call())
     delivery = asyncio.ensure_future(durable.deliver(run.run_id))
     await until_looked(durable)
-    assert set(durable.store.calls) == {"head"}
+    assert set(durable.store.calls) == {"head", "watch"}
     caller.agent.gate.set()
 
     await delivery
 
-    assert (durable.store.calls["events"], set(durable.store.calls)) == (1, {"head", "events"})
+    assert (durable.store.calls["events"], set(durable.store.calls)) == (1, {"head", "watch", "events"})
 
 
 @pytest.mark.behaviour("service.thread-operations")
