@@ -46,6 +46,7 @@ def test_a_run_that_was_answered_by_a_process_that_is_gone_is_found(
         body = {"message": "hi", "thread_id": "t", "wait_for_response": False}
         answer = httpx.post(f"{host.origin}/api/agents/Clerk/run", json=body, timeout=GUARD_SECONDS)
         host.wait_for(f"{VARIABLE}: lost-operation strikes", GUARD_SECONDS)
+        until_committed(host.origin)
 
     with app.host() as host:
         timer = f"{host.origin}/admin/functions/agents_promises"
@@ -55,6 +56,14 @@ def test_a_run_that_was_answered_by_a_process_that_is_gone_is_found(
         while statuses(host.origin) != [(answer.json()["run_id"], "success")]:
             assert time.monotonic() < end, statuses(host.origin)
             time.sleep(0.02)
+
+
+def until_committed(origin: str) -> None:
+    """Return once the engine has written the entity that the signal was for: until then a kill leaves the signal."""
+    entity, end = f"{origin}/runtime/webhooks/durabletask/entities/dafx-clerk/t", time.monotonic() + GUARD_SECONDS
+    while httpx.get(entity, timeout=GUARD_SECONDS).status_code != 200:
+        assert time.monotonic() < end, "the lost signal is still there"
+        time.sleep(0.02)
 
 
 def statuses(origin: str) -> list[tuple[str, str]]:
