@@ -63,6 +63,8 @@ BARS: Mapping[tuple[str, str], Bar] = {
     ("groups", "longest gap of all"): AtMost(60),
     ("readers", "Redis: word, slowest"): AtMost(50),
     ("readers", "tables: word, slowest"): AtMost(1500),
+    ("waiters", "SQLite: waiter, p50"): AtMost(20),
+    ("waiters", "Redis: waiter, p50"): AtMost(20),
     ("page", "first paint, slowest"): AtMost(300),
     ("page", "word on the screen, p99"): AtMost(50),
     ("supersteps", "1,000 over 100"): AtMost(1.2),

@@ -29,6 +29,7 @@ from benchmarks.measures import (
     supersteps,
     threads,
     waited,
+    waiters,
     wires,
 )
 
@@ -52,6 +53,7 @@ MEASURES: Mapping[str, Measure] = {
     "engine": engine.measure,
     "groups": groups.measure,
     "readers": readers.measure,
+    "waiters": waiters.measure,
     "page": page.measure,
     "before": before.measure,
     "logs": logs.measure,
@@ -59,5 +61,5 @@ MEASURES: Mapping[str, Measure] = {
     "clone": clone.measure,
 }
 ON_REQUEST = frozenset(
-    {"groups", "readers", "page", "before", "logs", "appends", "clone"}
+    {"groups", "readers", "waiters", "page", "before", "logs", "appends", "clone"}
 )  # these may install packages, or need a browser: minutes, and the network

@@ -30,13 +30,24 @@ class Connection(asyncio.Protocol):
         self._pieces: list[tuple[float, bytes]] = []
 
     async def request(
-        self, method: str, path: str, body: bytes = b"", content_type: str = "application/json", accept: str = "*/*"
+        self,
+        method: str,
+        path: str,
+        body: bytes = b"",
+        content_type: str = "application/json",
+        accept: str = "*/*",
+        *,
+        key: str = "",
     ) -> Answer:
-        """Return the whole answer; raises ConnectionError when the host closes the connection before its end."""
+        """Return the whole answer; raises ConnectionError when the host closes the connection before its end.
+
+        `key` is the request's idempotency key, if it has one.
+        """
         if self._transport is None or self._transport.is_closing():
             raise ConnectionError("The connection is closed.")
         head = f"{method} {path} HTTP/1.1\r\nHost: {self._host}\r\nContent-Length: {len(body)}\r\n"
         self._answer = asyncio.get_running_loop().create_future()
+        head += f"Idempotency-Key: {key}\r\n" if key else ""
         self._transport.write(f"{head}Content-Type: {content_type}\r\nAccept: {accept}\r\n\r\n".encode() + body)
         return await self._answer
 

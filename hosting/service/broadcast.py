@@ -82,7 +82,8 @@ class Follower:
             self._characters = 0
         else:
             self._updates.append(update)
-        self.wake()
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(None)
 
     def wake(self) -> None:
         """End the present wait."""
@@ -90,7 +91,7 @@ class Follower:
             self._waiting.set_result(None)
 
     async def wait(self, seconds: float) -> None:
-        """Return as soon as `next` has something to return, by `wake`, or after so many seconds.
+        """Return as soon as `drain` has something to return, by `wake`, or after so many seconds.
 
         One task waits at a time.
 
@@ -120,11 +121,6 @@ class Follower:
         finally:
             arriving.cancel()
             watching.cancel()
-
-    async def next(self, seconds: float) -> list[News]:
-        """Return the queued updates as soon as there are any; none after so many seconds."""
-        await self.wait(seconds)
-        return self.drain()  # also what came as the time ended
 
     def drain(self) -> list[News]:
         """Return the queued updates."""

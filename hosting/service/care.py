@@ -50,28 +50,28 @@ PACE = Pace()
 
 @dataclass
 class RunView:
-    """One run as its watcher knows it, with the log through `position`."""
+    """One run as its watcher knows it, with the log through `position`; `has_gap`: what comes next is to be read."""
 
     run: Run
     position: int
+    has_gap: bool = False
 
     @property
     def is_over(self) -> bool:
-        """Whether its watcher waits for nothing more."""
-        return self.run.certain_end is not None or self.run.is_deleted
+        """Whether its watcher waits for nothing more; raises `ThreadDeletedError` for a run that has no end."""
+        if self.run.is_deleted and self.run.terminal is None:
+            raise ThreadDeletedError(f"Run {self.run.run_id!r} was deleted with its thread.")
+        return self.run.certain_end is not None
 
     def take(self, news: Sequence[News]) -> Sequence[News]:
-        """Apply the news; return those that are of interest to the watcher."""
+        """Apply the news, up to a gap; return those that are new to the watcher."""
         run = self.run
         for update in news:
-            if isinstance(update, LoggedEvent) and update.position > self.position:
+            if isinstance(update, LoggedEvent) and update.position == self.position + 1:
                 self.run, self.position = self.run.after(update.position, update.event), update.position
+            elif isinstance(update, LoggedEvent) and update.position > self.position:
+                self.has_gap = True
         return news if self.run is not run else ()
-
-    def misses(self, news: Sequence[News]) -> bool:
-        """Return whether another process appended something before these, which must be read from the log."""
-        logged = (update.position for update in news if isinstance(update, LoggedEvent))
-        return next((position for position in logged if position > self.position), 0) > self.position + 1
 
 
 @dataclass
@@ -170,35 +170,36 @@ class Care:
         events are gone, and `LogUnavailableError` when the log is away for `outage_seconds` or cannot be read at first.
         """
         address, held, clock = run.address, self._holders.held, asyncio.get_running_loop().time
-        end, pause, read_at, patience = clock() + seconds, self._pace.first, -math.inf, self.patience(run.run_id)
-        with (
-            self._holders.watched(address, run.run_id, client) if takes else nullcontext(),
-            self.broadcast.subscribe(address) as follower,
-        ):
+        end, pause, read_at, patience = clock() + seconds, self._pace.first, -math.inf, None
+        watched = self._holders.watched(address, run.run_id, client) if takes else nullcontext()
+        with watched, self.broadcast.subscribe(address) as follower:
             news, must_read = list[News](), run.run_id not in held or view.position < run.last
             while True:
                 yield (new := view.take(news))
                 left, pause = end - clock(), self._pace.first if new else pause
-                if view.is_over or (not must_read and (left <= 0 or self._is_let_go(run.run_id))):
+                must_read |= view.has_gap
+                if view.is_over or (left <= 0 and not must_read):
                     return
                 try:
                     if must_read:
                         news, read_at, must_read = await self._read(run, view, follower), clock(), False
                         continue
                     if run.run_id in held:
-                        news, read_at = await follower.next(min(left, self._pace.longest)), clock()
+                        await follower.wait(min(left, self._pace.longest))
+                    elif self._holders.draining.is_set():
+                        return
                     else:
+                        patience = patience or self.patience(run.run_id)
                         await self._provide(view.run, client if takes else None, patience)
-                        wait = min(left, pause)
+                        wait, pause = min(left, pause), self._pace.after(pause)
                         await follower.wait_beside(self._log.watch(address, view.position, wait), wait)
-                        news, pause = follower.drain(), self._pace.after(pause)
-                    must_read = follower.has_missed or view.misses(news) or not (news or run.run_id in held)
-                    news = [] if must_read else news
+                    news, read_at = follower.drain(), clock()
+                    must_read = follower.has_missed or not (news or run.run_id in held)
                 except LogUnavailableError:
                     if clock() - read_at > outage_seconds:
                         raise
                     logger.warning("The log cannot be reached to watch run %s.", run.run_id)
-                    if left <= 0 or self._is_let_go(run.run_id):
+                    if left <= 0 or (self._holders.draining.is_set() and run.run_id not in held):
                         return
                     await follower.wait(min(left, pause))
                     news, must_read, pause = [], True, self._pace.after(pause)
@@ -233,13 +234,9 @@ class Care:
                     pause = pace.after(pause)
                 head = await self._log.head(address)
 
-    def _is_let_go(self, run_id: str) -> bool:
-        """Return whether this process is about to end and does not hold the run."""
-        return self._holders.draining.is_set() and run_id not in self._holders.held
-
     async def _read(self, run: Run, view: RunView, follower: Follower) -> list[News]:
         """Return the log behind the view, through the run's end, and what is not logged yet of a run held here."""
-        held, follower.has_missed = self._holders.held.get(run.run_id), False
+        held, follower.has_missed, view.has_gap = self._holders.held.get(run.run_id), False, False
         head, unlogged = None, list[News]()
         if held is not None:  # before the log is read: what is newer is queued
             head = self._log.remembered(run.address) if view.position >= run.last else None

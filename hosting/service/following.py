@@ -14,7 +14,7 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Any, Literal, overload
 
-from hosting.errors import ShuttingDownError, ThreadDeletedError
+from hosting.errors import ShuttingDownError
 from hosting.ports import EntityClient
 from hosting.service.broadcast import DeltaText, LoggedEvent, News, UnderWay, Update
 from hosting.service.care import Care, RunView
@@ -79,15 +79,15 @@ class _Delivery(RunView):
 
     @property
     def is_over(self) -> bool:
-        """Whether the last event was delivered; raises `ThreadDeletedError` for a run that has no end of its own."""
-        if self.run.is_deleted and self.run.terminal is None:
-            raise ThreadDeletedError(f"Run {self.run.run_id!r} was deleted with its thread.")
-        return self.run.terminal is not None
+        """Whether the last event was delivered; raises as that of any view."""
+        return super().is_over and self.run.terminal is not None
 
     def take(self, news: Sequence[News]) -> Sequence[News]:
         """Return those of the follower's run that it does not have yet."""
         new: list[News] = []
         for update in news:
+            if self.has_gap:
+                break
             if isinstance(update, DeltaText):
                 new += [] if self._logged_only else self._unlogged(update)
             elif isinstance(update, UnderWay):
@@ -95,6 +95,8 @@ class _Delivery(RunView):
                 new += [update] if is_wanted and under_way(self.run, update.superstep) is not None else []
             elif update.position == self.position + 1:
                 new += self._appended(update)
+            else:
+                self.has_gap = update.position > self.position
         return new
 
     def _appended(self, one: LoggedEvent) -> list[Update]:

@@ -280,7 +280,7 @@ class Runs:
                 held = holders.get(run.run_id) or held
                 if held is not None and isinstance(held.lost_by, LogUnavailableError):
                     break
-        return _not_deleted(view.run)
+        return view.run
 
     async def find(self, address: Address, run_id: str, client: EntityClient) -> Run:
         """Return a run, and promise its outcome to the caller.

@@ -24,6 +24,7 @@ from hosting.errors import (
     UnreadableStateError,
 )
 from hosting.names import Address
+from hosting.ports import Clock
 from hosting.runner.held_run import LEASE_MARGIN_SECONDS, read_run
 from hosting.runner.thread_log import ThreadLog
 from hosting.service.care import Care, Pace, Patience
@@ -77,14 +78,14 @@ class OperationOutcome:
 
 @dataclass
 class _Work:
-    """One operation under way: its document so far, the ends that it brings, and its time by the clock of its patience.
+    """One operation under way: its document so far, the ends that it brings, and its time by that clock.
 
     Claims after position `since` are newer than it. Without a `snapshot`, runs end of the `refusal`.
     """
 
     address: Address
     since: int
-    patience: Patience
+    clock: Clock
     watches_until: float
     works_until: float
     snapshot: Snapshot | None
@@ -93,16 +94,16 @@ class _Work:
 
     def has_time(self, seconds: float) -> bool:
         """Return whether a run that takes so long may be begun."""
-        return self.patience.clock() + seconds < self.works_until
+        return self.clock() + seconds < self.works_until
 
     @property
     def is_over(self) -> bool:
         """Whether the operation is to commit its result."""
-        return self.patience.clock() >= min(self.watches_until, self.works_until)
+        return self.clock() >= min(self.watches_until, self.works_until)
 
     def left_seconds(self) -> float:
         """Return for how long it may still watch."""
-        return self.watches_until - self.patience.clock()
+        return self.watches_until - self.clock()
 
 
 @dataclass(frozen=True)
@@ -165,10 +166,11 @@ class ThreadOperations:
         """
         until = self._clock() + most_seconds
         since, head = await self._begin(address, run_id, min(self._watched_seconds, most_seconds))
-        patience, watches_until = self._care.patience(run_id, queued_seconds), self._clock() + self._watched_seconds
-        work = _Work(address, since, patience, watches_until, until, *self._readable(address, stored, head))
+        watches_until = self._clock() + self._watched_seconds
+        work = _Work(address, since, self._clock, watches_until, until, *self._readable(address, stored, head))
         if head.run(run_id) is not None:
-            head, seen = await self._until_ended(work, head)
+            patience = self._care.patience(run_id, queued_seconds)
+            head, seen = await self._until_ended(work, patience, head)
             if seen is not None:
                 queued = patience.queued_seconds
                 return OperationOutcome(work.snapshot, head.epoch, work.ended, True, queued, seen.is_spent)
@@ -181,9 +183,9 @@ class ThreadOperations:
         is_described = bool(head.described or head.imported)
         return OperationOutcome(snapshot, head.epoch, work.ended + newly, is_described=is_described)
 
-    async def _until_ended(self, work: _Work, head: Head) -> tuple[Head, _Seen | None]:
+    async def _until_ended(self, work: _Work, patience: Patience, head: Head) -> tuple[Head, _Seen | None]:
         """Return the head after the run's end; or a last one, and what was seen, if the operation ends before that."""
-        address, run_id, epoch = work.address, work.patience.run_id, head.epoch
+        address, run_id, epoch = work.address, patience.run_id, head.epoch
         heads = self._care.heads(address, head, _TURNS, pace=self._pace, left=work.left_seconds)
         async with aclosing(heads):
             async for newest in heads:
@@ -191,13 +193,13 @@ class ThreadOperations:
                     raise OutdatedDocumentError("The thread was deleted.")
                 if newest.run(run_id) is None:
                     return newest, None
-                seen = self._seen(work, newest)
+                seen = self._seen(work, patience, newest)
                 if work.snapshot is not None and (seen.is_free or seen.is_last):
                     work.snapshot, newly = await self._followed(address, work.snapshot, newest)
                     work.ended += newly
                     if seen.is_free:
                         self._conversations.remember(address, newest, work.snapshot)
-                if work.patience.is_overdue(newest):
+                if patience.is_overdue(newest):
                     await self._holders.execute(address, CancelRun(self._log.clocks.wall(), run_id, "queue_time"))
                 elif seen.is_free and await self._take_up(work, seen):
                     continue
@@ -224,12 +226,12 @@ class ThreadOperations:
                     return OperationOutcome(None, epoch, must_continue=True, is_spent=True)
         return OperationOutcome(None, epoch, must_forget=True)
 
-    def _seen(self, work: _Work, head: Head) -> _Seen:
+    def _seen(self, work: _Work, patience: Patience, head: Head) -> _Seen:
         """Return the operation's next step on this head."""
         patience_seconds = 0.0
         if head.claim is not None and not self._log.processes.is_gone(head.claim.process):
             patience_seconds = head.claim.lease_seconds + self._margin_seconds
-        idle_append = work.patience.idle_append(head, patience_seconds)
+        idle_append = patience.idle_append(head, patience_seconds)
         has_time = work.has_time(self._holders.longest_seconds(work.address.agent))
         is_spent = not has_time and (head.claim is None or idle_append is not None)
         is_spent |= self._holders.draining.is_set()

@@ -397,9 +397,10 @@ def test_a_follower_that_fell_behind_keeps_nothing_of_what_it_missed() -> None:
 async def test_what_comes_as_the_time_of_a_follower_ends_is_not_left_for_its_next_look() -> None:
     """Both fall into one turn of the loop, and the time is first: the log need not be read for that."""
     follower, delta = Follower(), DeltaText("r1", 0, "here")
-    waiting = asyncio.ensure_future(follower.next(0.0))
+    waiting = asyncio.ensure_future(follower.wait(0.0))
     for _ in range(3):
         await asyncio.sleep(0)  # it waits; its time ends; it is to go on, and has not yet
     follower.push(delta)
+    await waiting
 
-    assert await waiting == [delta]
+    assert follower.drain() == [delta]

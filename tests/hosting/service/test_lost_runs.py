@@ -135,7 +135,8 @@ async def test_an_end_by_the_entity_for_waiting_too_long_is_told(
 
     with other.changes.subscribe(ADDRESS) as follower:
         await operations.run(ADDRESS, None, "r1")
-        news = await follower.next(GUARD_SECONDS)
+        await follower.wait(GUARD_SECONDS)
+        news = follower.drain()
 
     assert [one.event.kind for one in news if isinstance(one, LoggedEvent)] == ["cancel_requested", "failed"]
     (line,) = [record.getMessage() for record in caplog.records if record.name == "hosting.runner.telemetry"]

@@ -455,7 +455,8 @@ async def test_words_are_heard_here_before_they_are_logged(process: Process) -> 
     with process.changes.subscribe(ADDRESS) as follower:
         run = await process.start(call(streams=True))
         ended = await process.runs.wait(run, process.engine, 5.0)
-        news = await follower.next(1.0)
+        await follower.wait(1.0)
+        news = follower.drain()
 
     spoken = [(one.offset, one.text) for one in news if hasattr(one, "offset")]
     assert spoken[0] == (0, "echo:")
