@@ -21,6 +21,7 @@ from agent_framework import AgentResponseUpdate
 from hosting.errors import LogUnavailableError
 from hosting.runner.held_run import HeldRun, StaleTokenError
 from hosting.thread.events import Delta
+from hosting.thread.run import common_length
 
 logger = logging.getLogger(__name__)
 
@@ -166,14 +167,6 @@ class DeltaWriter:
 
     def _delta(self, offset: int, text: str) -> Delta:
         return Delta(at=self._held.clocks.wall(), run_id=self._held.run_id, offset=offset, text=text)
-
-
-def common_length(one: str, other: str) -> int:
-    """Return how many characters the two begin with alike."""
-    shorter, longer = sorted((one, other), key=len)
-    if longer.startswith(shorter):
-        return len(shorter)
-    return next(at for at in range(len(shorter)) if one[at] != other[at])
 
 
 def _characters(text: str) -> str:

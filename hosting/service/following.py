@@ -19,7 +19,7 @@ from hosting.ports import EntityClient
 from hosting.service.broadcast import DeltaText, LoggedEvent, News, UnderWay, Update
 from hosting.service.care import Care, RunView
 from hosting.thread.events import Claimed, Delta, RunEvent
-from hosting.thread.run import Run, under_way
+from hosting.thread.run import Run, difference, under_way, with_delta
 
 QUIET_SECONDS = 15.0
 OUTAGE_SECONDS = 20.0
@@ -105,7 +105,7 @@ class _Delivery(RunView):
         if not isinstance(event, RunEvent) or event.run_id != self.run.run_id:
             return []
         if isinstance(event, Delta) and not self._logged_only:
-            return [one] if self._add_text(event) else []
+            return [one] if self._add_text(event) is not None else []
         if isinstance(event, Claimed):
             self._text = self._text[: len(self.run.text)]
         return [one]
@@ -115,17 +115,11 @@ class _Delivery(RunView):
             return []  # of another run, or after text that was missed: the log has both
         if self.run.is_over or delta.attempt != self.run.attempts:
             return []  # from before the end, or from an attempt before the one that the log has
-        offset, text, had = delta.offset, delta.text, self._text[delta.offset :]
-        if had and text.startswith(had):
-            offset, text = offset + len(had), text[len(had) :]
-        new = replace(delta, offset=offset, text=text, after=self.position)
-        return [new] if self._add_text(new) else []
+        change = self._add_text(delta)
+        return [] if change is None else [replace(delta, offset=change[0], text=change[1], after=self.position)]
 
-    def _add_text(self, delta: DeltaText | Delta) -> bool:
-        """Add a delta to the text that was delivered; return whether any of it was new."""
-        end = delta.offset + len(delta.text)
-        is_there = end <= len(self._text) and self._text[delta.offset : end] == delta.text
-        if is_there and (delta.text or end == len(self._text)):  # one without text ends the answer there
-            return False
-        self._text = self._text[: delta.offset] + delta.text
-        return True
+    def _add_text(self, delta: DeltaText | Delta) -> tuple[int, str] | None:
+        """Add a delta to the text that was delivered; return what is new by it, one without text ends it there."""
+        if (change := difference(self._text, delta.offset, delta.text)) is not None:
+            self._text = with_delta(self._text, *change)
+        return change

@@ -113,7 +113,7 @@ class Run:
         changes: dict[str, Any] = {"last": position}
         match event:
             case events.Delta():
-                changes["text"] = self.text[: event.offset] + event.text
+                changes["text"] = with_delta(self.text, event.offset, event.text)
             case events.Claimed():
                 is_ending = self.cancelled is not None  # an interrupted run, claimed to be ended with its text
                 changes |= {"claim": event, "text": self.text if is_ending else self.text[: self.stable]}
@@ -136,6 +136,25 @@ class Run:
             case events.ApprovalAnswered():
                 changes["answers"] = (*self.answers, event)
         return replace(self, **changes)
+
+
+def with_delta(text: str, offset: int, delta: str) -> str:
+    """Return a text with a delta at its offset, which makes void what stood after it."""
+    return text[:offset] + delta
+
+
+def difference(text: str, offset: int, delta: str) -> tuple[int, str] | None:
+    """Return a delta without what the text has of it already, at its offset then; None if it would change nothing."""
+    same = common_length(text[offset:], delta)
+    return None if same == len(delta) and (delta or offset >= len(text)) else (offset + same, delta[same:])
+
+
+def common_length(one: str, other: str) -> int:
+    """Return how many characters the two begin with alike."""
+    shorter, longer = sorted((one, other), key=len)
+    if longer.startswith(shorter):
+        return len(shorter)
+    return next(at for at in range(len(shorter)) if one[at] != other[at])
 
 
 def fold_run(address: Address, run_id: str, numbered: Iterable[tuple[int, events.Event]], epoch: int = 0) -> Run | None:

@@ -22,7 +22,6 @@ from hosting.http.ag_ui.requests import RunInput, own_prefix
 from hosting.http.timeline import arguments_text, requested_calls, tool_outcome
 from hosting.ports import iso
 from hosting.request.run_request import PendingApproval
-from hosting.runner.deltas import common_length
 from hosting.service.broadcast import DeltaText, Update
 from hosting.service.outcome import completed_text, run_error, usage_of
 from hosting.thread.events import (
@@ -41,7 +40,7 @@ from hosting.thread.events import (
     ToolStarted,
 )
 from hosting.thread.finish import finish_reason, is_incomplete
-from hosting.thread.run import Run
+from hosting.thread.run import Run, common_length
 from hosting.visible import visible_line
 
 VERSION = "1.0"

@@ -20,7 +20,6 @@ from typing import Any
 from hosting.http.responses.objects import approval_item, response_object
 from hosting.http.timeline import arguments_text, tool_outcome
 from hosting.names import Address
-from hosting.runner.deltas import common_length
 from hosting.service.broadcast import DeltaText, Update
 from hosting.service.outcome import completed_text
 from hosting.thread.events import (
@@ -37,7 +36,7 @@ from hosting.thread.events import (
     ToolStarted,
 )
 from hosting.thread.finish import is_incomplete
-from hosting.thread.run import Run
+from hosting.thread.run import Run, common_length
 
 _ATTEMPT = 2**32
 _END = 2**20 * _ATTEMPT
