@@ -25,7 +25,7 @@ from typing import Any
 
 from hosting.errors import HostingError, InternalError, ThreadDeletedError
 from hosting.http.replies import Reply, Streamed, run_headers, run_url
-from hosting.http.timeline import executor_fields, requested_calls, tool_outcome
+from hosting.http.timeline import executor_fields, requested_calls
 from hosting.names import Address
 from hosting.ports import Clock, EntityClient, iso
 from hosting.request.parameters import StreamQuery, offset_of
@@ -33,6 +33,7 @@ from hosting.request.run_request import Superstep
 from hosting.service.broadcast import DeltaText, News, UnderWay
 from hosting.service.following import Following
 from hosting.service.outcome import approval_fields, completed_fields, ids, problem, run_error
+from hosting.service.transcript import tool_outcome
 from hosting.thread.events import (
     Accepted,
     Cancelled,

@@ -16,8 +16,8 @@ from typing_extensions import NotRequired, TypedDict
 from hosting.budgets import cost_text
 from hosting.ports import iso
 from hosting.request.run_request import ExecutorCall, Superstep
-from hosting.runner.causes import cause_sentence
 from hosting.service.outcome import USAGE_NAMES, RunIds, RunStatus, Usage, shown_usage, status_of, usage_of
+from hosting.service.transcript import tool_outcome
 from hosting.thread.events import (
     Accepted,
     ApprovalAnswered,
@@ -39,7 +39,6 @@ from hosting.thread.events import (
 from hosting.thread.finish import finish_reason, is_incomplete
 from hosting.thread.run import Run, under_way
 from hosting.thread.usage import NOTHING, RECORDED_COUNTS, TokenTotals, entry_counts
-from hosting.visible import visible
 from hosting.webhooks import is_of_task
 from state.json_values import portable_value
 
@@ -170,14 +169,6 @@ def _arguments_value(arguments: Any) -> Any:
         return arguments
 
 
-def arguments_text(arguments: Any) -> str:
-    """Return a call's arguments as JSON text, which most protocols have; some models' clients keep the text.
-
-    Clients show it to the person who is asked, as it is: what is not seen is written out, and it is the same JSON.
-    """
-    return visible(arguments if isinstance(arguments, str) else json.dumps(arguments or {}, ensure_ascii=False))
-
-
 def executor_fields(call: ExecutorCall) -> dict[str, Any]:
     """Return when an executor worked, and how often it yielded an output and asked a person."""
     return {
@@ -186,24 +177,6 @@ def executor_fields(call: ExecutorCall) -> dict[str, Any]:
         "yielded": call.yielded,
         "asked": call.asked,
     }
-
-
-def tool_outcome(event: ToolResult, *, names_causes: bool = False) -> dict[str, str]:
-    """Return a tool call's `result` as text, or an `error`; `names_causes`: with the tool's exception.
-
-    That is foreign text, which is for the developer of the tool alone.
-    """
-    if event.interrupted:
-        return {"error": "The process ended while the tool was running. It may have done its work."}
-    if event.error is not None:
-        cause = f"{event.raised}{event.error}".strip() if names_causes else ""
-        return {
-            "error": f"The tool failed: {cause_sentence(event.raised, event.error)}" if cause else "The tool failed."
-        }
-    if event.contents is None:
-        return {"result": event.text or ""}
-    texts = (content.get("text") or "" for content in event.contents if content.get("type") == "text")
-    return {"result": "".join(texts)}
 
 
 _CUT_SHORT = "The attempt ended while the tool was running. It may have done its work."

@@ -67,6 +67,11 @@ class Run:
         return self.accepted.run_id
 
     @property
+    def begun(self) -> Run:
+        """The run as its first event alone has it, for folds that begin there."""
+        return Run(self.address, self.accepted, self.first, self.first, epoch=self.epoch)
+
+    @property
     def attempts(self) -> int:
         """How many claims there were."""
         return self.claim.attempt if self.claim else 0

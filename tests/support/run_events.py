@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from hosting.errors import RunSupersededError
 from hosting.request.run_request import PendingApproval, RunRequest
 from hosting.service.broadcast import DeltaText, LoggedEvent, Update
 from hosting.thread.events import (
     Accepted,
+    CancelRequested,
+    Checkpointed,
     Claimed,
     Completed,
     Delta,
@@ -17,6 +20,7 @@ from hosting.thread.events import (
     ToolResult,
     ToolStarted,
 )
+from hosting.thread.run import unanswered
 
 AT = 1_700_000_000.0
 R: dict[str, Any] = {"at": AT, "run_id": "r"}
@@ -91,6 +95,20 @@ RUNS = {
     "again": CALLED_AGAIN,
     "changed": CHANGED,
 }
+
+
+SUPERSTEP = Checkpointed(**R, superstep=1, framework="", graph="", checkpoint="", updates=[], values=[])
+LOST_WORKFLOW = (
+    *(accepted(), claimed(), words(0, "One."), delta(0, "One."), SUPERSTEP, words(4, "\n\nTw"), delta(4, "\n\nTw")),
+    *(claimed(2), words(4, "\n\nThree"), delta(4, "\n\nThree"), completed("One.", "Three")),
+)
+"""A workflow of two supersteps; its process was lost in the second."""
+
+LOST_AND_INTERRUPTED = (
+    *(accepted(), claimed(), words(0, "One"), delta(0, "One"), CancelRequested(**R, reason="interrupt"), claimed(2)),
+    unanswered("r", AT, RunSupersededError("A later request interrupted the run.")),
+)
+"""Whoever claims it ends it with its text."""
 
 
 def updates(run: Iterable[Event | DeltaText]) -> list[Update]:

@@ -74,30 +74,28 @@ class _Turns:
     def __init__(self, address: Address, *, names_causes: bool) -> None:
         self._address = address
         self._names_causes = names_causes
-        self._begun: dict[str, tuple[Run, RunFold]] = {}
+        self._begun: dict[str, RunFold] = {}
 
     def take(self, position: int, event: Event) -> None:
         match event:
             case Reset() | Imported() | Deleted():
                 self._begun.clear()
             case Rewound():
-                self._begun = {name: turn for name, turn in self._begun.items() if turn[0].first < event.first}
+                self._begun = {name: fold for name, fold in self._begun.items() if fold.run.first < event.first}
             case Accepted():
                 run = Run(self._address, event, position, position)
                 waited = self._waited() if event.request.decisions else {}
                 nobody = RunInput(event.thread_id, event.run_id, (), (), (), is_versioned=True)
-                self._begun[event.run_id] = (run, RunFold(nobody, run, waited, names_causes=self._names_causes))
+                self._begun[event.run_id] = RunFold(nobody, run, waited, names_causes=self._names_causes)
         if isinstance(event, RunEvent) and event.run_id in self._begun:
-            run, fold = self._begun[event.run_id]
-            fold.next(LoggedEvent(position, event))
-            self._begun[event.run_id] = (run.after(position, event), fold)
+            self._begun[event.run_id].next(LoggedEvent(position, event))
 
     def _waited(self) -> dict[str, str]:
-        asking = next((run for run, _ in reversed(self._begun.values()) if run.requested_approvals), None)
-        return {} if asking is None else waited_calls(asking)
+        asking = (fold.run for fold in reversed(self._begun.values()) if fold.run.requested_approvals)
+        return next(map(waited_calls, asking), {})
 
     def all(self) -> list[Turn]:
-        return [_turn(run, fold) for run, fold in self._begun.values()]
+        return [_turn(fold) for fold in self._begun.values()]
 
 
 def turns_of(address: Address, log: Iterable[tuple[int, Event]], *, names_causes: bool = False) -> list[Turn]:
@@ -108,7 +106,8 @@ def turns_of(address: Address, log: Iterable[tuple[int, Event]], *, names_causes
     return turns.all()
 
 
-def _turn(run: Run, fold: RunFold) -> Turn:
+def _turn(fold: RunFold) -> Turn:
+    run = fold.run
     wire, request = run.accepted.wire or {}, run.accepted.request
     prefix = own_prefix(wire.get("run_id") or run.run_id)
     messages = [] if request.decisions else [*request.earlier, request]

@@ -19,28 +19,25 @@ from typing import Any
 from hosting.errors import HostingError
 from hosting.http.ag_ui.names import error_event
 from hosting.http.ag_ui.requests import RunInput, own_prefix
-from hosting.http.timeline import arguments_text, requested_calls, tool_outcome
 from hosting.ports import iso
 from hosting.request.run_request import PendingApproval
 from hosting.service.broadcast import DeltaText, Update
-from hosting.service.outcome import completed_text, run_error, usage_of
-from hosting.thread.events import (
-    Accepted,
-    Cancelled,
-    Claimed,
-    Completed,
-    Delta,
-    Event,
-    Failed,
-    ModelResult,
-    NoAnswer,
-    Terminal,
-    TimedOut,
-    ToolResult,
-    ToolStarted,
+from hosting.service.outcome import run_error, usage_of
+from hosting.service.transcript import (
+    AgentMessage,
+    CalledTool,
+    CallEnded,
+    CallStarted,
+    Item,
+    MessageEnded,
+    TextAdded,
+    TextVoided,
+    Transcript,
+    arguments_text,
 )
+from hosting.thread.events import Accepted, Cancelled, Claimed, Completed, Failed, ModelResult, Terminal, TimedOut
 from hosting.thread.finish import finish_reason, is_incomplete
-from hosting.thread.run import Run, common_length
+from hosting.thread.run import Run
 from hosting.visible import visible_line
 
 VERSION = "1.0"
@@ -63,12 +60,16 @@ WireEvent = dict[str, Any]
 
 @dataclass
 class _Message:
-    """A message of the agent: its text from `start` of the answer on, and the model's calls in it."""
+    """A message of the agent under its id: its text, if that is not void, and the model's calls in it."""
 
     id: str
-    start: int
-    text: str = ""
+    source: AgentMessage | None = None
     calls: list[dict[str, Any]] = field(default_factory=list)
+
+    @property
+    def text(self) -> str:
+        """Its text that counts."""
+        return "" if self.source is None or self.source.is_void else self.source.text
 
     @property
     def value(self) -> dict[str, Any]:
@@ -85,7 +86,7 @@ class RunFold:
     """
 
     def __init__(self, wanted: RunInput, run: Run, waited: Mapping[str, str], *, names_causes: bool = False) -> None:
-        self._names_causes = names_causes
+        self._transcript = Transcript(run, names_causes=names_causes)
         self._wanted = wanted
         self._ids = {"threadId": wanted.thread_id, "runId": wanted.run_id}
         self._prefix = own_prefix((run.accepted.wire or {}).get("run_id") or run.run_id)
@@ -94,11 +95,8 @@ class RunFold:
         ]
         self._waited = waited
         self._shown: list[_Message | dict[str, Any]] = []
-        self._open: _Message | None = None
+        self._open = ""
         self._calls: dict[str, str] = {}
-        self._arguments: dict[str, Any] = {}
-        self._text = ""
-        self._stable = 0
         self._anchor = ""
         self._step = ""
         self._voids = 0
@@ -110,6 +108,11 @@ class RunFold:
         if len(self._history) < len(self._wanted.sent):
             self._restate()
         return self._events
+
+    @property
+    def run(self) -> Run:
+        """The run as it stands now."""
+        return self._transcript.run
 
     @property
     def shown(self) -> list[dict[str, Any]]:
@@ -134,10 +137,9 @@ class RunFold:
     def next(self, update: Update) -> list[WireEvent]:
         """Fold one more, and return its events."""
         self._events = []
-        if isinstance(update, DeltaText):
-            self._say(update.offset, update.text)
-        else:
-            self._fold(update.position, update.event)
+        position = "" if isinstance(update, DeltaText) else str(update.position)
+        for item in self._transcript.next(update):
+            self._project(position, item)
         return self._events
 
     def broken(self, error: HostingError) -> list[WireEvent]:
@@ -146,31 +148,32 @@ class RunFold:
         self._end_message()
         return [*self._events, error_event(error)]
 
-    def _fold(self, position: int, event: Event) -> None:
-        match event:
+    def _project(self, position: str, item: Item) -> None:
+        match item:
             case Accepted():
-                for decision in (one for one in event.request.decisions if not one.approved):
+                for decision in (one for one in item.request.decisions if not one.approved):
                     reason = f" {decision.reason}" if decision.reason else ""
                     self._show_result(decision.id, decision.id, f"{_DENIED}{reason}")
-            case Claimed() if event.attempt == 1:
-                self._anchor = str(position)
             case Claimed():
-                self._void(self._stable)
-                self._anchor = str(position)
-                self._restate()
-            case Delta():
-                self._say(event.offset, event.text)
+                self._anchor = position
+            case TextAdded():
+                self._add_text(item)
+            case MessageEnded():
+                self._end_message()
+            case TextVoided():
+                self._void(item)
             case ModelResult():
-                self._take_model_result(position, event)
-            case ToolStarted():
-                self._start_call(position, event)
-            case ToolResult() if event.key in self._calls:
-                content = "".join(tool_outcome(event, names_causes=self._names_causes).values())
-                self._show_result(str(position), self._calls[event.key], content)
+                self._step, self._anchor = self._anchor, position
+            case CallStarted():
+                self._start_call(position, item.call)
+            case CallEnded() if item.call.key in self._calls:
+                self._show_result(position, self._calls[item.call.key], "".join(item.outcome.values()))
             case Completed():
-                self._complete(event)
+                self._complete(item)
+            case Cancelled() if self._wanted.is_versioned:
+                self._finish(item, {"type": "cancelled"})
             case Failed() | TimedOut() | Cancelled():
-                self._fail(event)
+                self._events.append({**error_event(run_error(item)), **_usage(item)})
 
     def _send(self, kind: str, **fields: Any) -> None:
         self._events.append({"type": kind, **fields})
@@ -181,38 +184,22 @@ class RunFold:
     def _finish(self, end: Terminal, outcome: Mapping[str, Any]) -> None:
         self._send("RUN_FINISHED", **self._ids, outcome=outcome, **_result(end), **_usage(end))
 
-    def _say(self, offset: int, text: str) -> None:
-        """Put text at an offset of the answer; text that was sent already is not sent again."""
-        same = common_length(self._text[offset:], text)
-        if same < len(text):
-            self._put(offset + same, text[same:])
+    def _add_text(self, item: TextAdded) -> None:
+        if item.begins:
+            message, self._step = self._message(self._anchor), ""
+            message.source, self._open = item.message, message.id
+            self._send("TEXT_MESSAGE_START", messageId=self._open, role="assistant")
+        if item.text:
+            self._send("TEXT_MESSAGE_CONTENT", messageId=self._open, delta=item.text)
 
-    def _put(self, at: int, text: str) -> None:
-        if at < len(self._text):
-            text = self._void(at) + text
+    def _void(self, item: TextVoided) -> None:
+        """Take the messages back: a client is sent all that stand, and those that follow have other ids."""
+        self._end_message()
+        self._shown = [one for one in self._shown if not isinstance(one, _Message) or one.text or one.calls]
+        if item.is_rewritten:
             self._voids += 1
             self._anchor += f".{self._voids}"
-            self._restate()
-        if self._open is None:
-            if self._text and text.startswith("\n\n"):  # between two messages
-                self._text, text = f"{self._text}\n\n", text[2:]
-            self._open, self._step = self._message(self._anchor), ""
-            self._send("TEXT_MESSAGE_START", messageId=self._open.id, role="assistant")
-        self._text += text
-        self._open.text += text
-        if text:
-            self._send("TEXT_MESSAGE_CONTENT", messageId=self._open.id, delta=text)
-
-    def _void(self, at: int) -> str:
-        """Take back the messages with text after `at`; return their text before it, which is to be sent anew."""
-        self._end_message()
-        gone = [one for one in self._shown if isinstance(one, _Message) and one.start + len(one.text) > at]
-        start = min((one.start for one in gone), default=at)
-        kept, self._text = self._text[start:at], self._text[:start]
-        for one in gone:
-            one.text = ""
-        self._shown = [one for one in self._shown if not isinstance(one, _Message) or one.text or one.calls]
-        return kept
+        self._restate()
 
     def _message(self, anchor: str) -> _Message:
         """Return the message that begins after that position; the model's text and its calls share one."""
@@ -220,35 +207,27 @@ class RunFold:
         for one in self._shown:
             if isinstance(one, _Message) and one.id == name:
                 return one
-        self._shown.append(message := _Message(name, len(self._text)))
+        self._shown.append(message := _Message(name))
         return message
 
     def _end_message(self) -> None:
-        if self._open is not None:
-            self._send("TEXT_MESSAGE_END", messageId=self._open.id)
-            self._open = None
+        if self._open:
+            self._send("TEXT_MESSAGE_END", messageId=self._open)
+            self._open = ""
 
-    def _take_model_result(self, position: int, event: ModelResult) -> None:
-        self._arguments |= {key: arguments for key, _, arguments in requested_calls(event)}
-        if event.within:
-            return
-        self._end_message()
-        self._stable, self._step, self._anchor = len(self._text), self._anchor, str(position)
-
-    def _start_call(self, position: int, event: ToolStarted) -> None:
+    def _start_call(self, position: str, call: CalledTool) -> None:
         """A call that waited for a person was shown by the run before.
 
         A model whose answers are not recorded has asked for it in the newest message.
         """
-        self._end_message()
         if not self._step:
-            self._step, self._anchor = self._anchor, str(position)
-        if event.key in self._calls:
+            self._step, self._anchor = self._anchor, position
+        if call.key in self._calls:
             return
-        waited = None if event.key in self._arguments else self._waited.get(event.key.partition(".")[2])
-        self._calls[event.key] = waited or f"{self._prefix}call_{position}"
+        waited = None if call.is_recorded else self._waited.get(call.call_id)
+        self._calls[call.key] = waited or f"{self._prefix}call_{position}"
         if waited is None:
-            self._show_call(self._calls[event.key], event.name, self._arguments.get(event.key))
+            self._show_call(self._calls[call.key], call.tool, call.arguments)
 
     def _show_call(self, call_id: str, tool: str, arguments: Any) -> None:
         message, text = self._message(self._step or self._anchor), arguments_text(arguments)
@@ -262,28 +241,15 @@ class RunFold:
         self._shown.append(message)
         self._send("TOOL_CALL_RESULT", messageId=message["id"], toolCallId=call_id, content=content, role="tool")
 
-    def _fail(self, event: NoAnswer) -> None:
-        self._end_message()
-        if isinstance(event, Cancelled) and self._wanted.is_versioned:
-            self._finish(event, {"type": "cancelled"})
-        else:
-            self._events.append({**error_event(run_error(event)), **_usage(event)})
-
-    def _complete(self, event: Completed) -> None:
-        """The answer may differ from the text that was sent: an agent's middleware can change it."""
-        answer = completed_text(event)
-        same = common_length(self._text, answer)
-        if same < max(len(self._text), len(answer)):
-            self._put(same, answer[same:])
-        self._end_message()
-        for approval in event.approvals:
+    def _complete(self, end: Completed) -> None:
+        for approval in end.approvals:
             self._show_call(approval.id, approval.tool, approval.arguments)
-        if event.approvals:
-            expires = {} if event.expires_at is None else {"expiresAt": iso(event.expires_at)}
-            interrupts = [{**_interrupt(approval), **expires} for approval in event.approvals]
-            self._finish(event, {"type": "interrupt", "interrupts": interrupts})
+        if end.approvals:
+            expires = {} if end.expires_at is None else {"expiresAt": iso(end.expires_at)}
+            interrupts = [{**_interrupt(approval), **expires} for approval in end.approvals]
+            self._finish(end, {"type": "interrupt", "interrupts": interrupts})
         else:
-            self._finish(event, {"type": "success"})
+            self._finish(end, {"type": "success"})
 
 
 def encoded(events: Sequence[WireEvent]) -> bytes:

@@ -18,10 +18,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from hosting.http.responses.objects import approval_item, response_object
-from hosting.http.timeline import arguments_text, tool_outcome
 from hosting.names import Address
 from hosting.service.broadcast import DeltaText, Update
 from hosting.service.outcome import completed_text
+from hosting.service.transcript import arguments_text, tool_outcome
 from hosting.thread.events import (
     Accepted,
     Cancelled,

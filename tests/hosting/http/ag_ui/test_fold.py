@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,7 @@ from hosting.service.broadcast import LoggedEvent, Update
 from hosting.thread.events import Accepted
 from hosting.thread.run import Run
 from tests.support.ag_ui import Events, folded, joined
-from tests.support.run_events import RUNS, logged, updates
+from tests.support.run_events import LOST_AND_INTERRUPTED, LOST_WORKFLOW, RUNS, logged, updates
 
 HISTORY = ({"id": "u", "role": "user", "content": "hello"},)
 SAID = {
@@ -77,6 +78,16 @@ def test_whatever_happens_spans_are_closed_and_ids_are_used_once(name: str) -> N
             case _:
                 assert not opened
     assert len(seen) == len(set(seen))
+
+
+@pytest.mark.behaviour("ag-ui.void")
+@pytest.mark.parametrize(
+    ("given", "text"), [(LOST_WORKFLOW[:-1], "One.\n\nThree"), (LOST_AND_INTERRUPTED, "One")], ids=["workflow", "ended"]
+)
+def test_the_text_that_a_later_attempt_keeps_stays_with_the_client(given: tuple[Any, ...], text: str) -> None:
+    """That of a workflow's ended supersteps, and that of an interrupted run, which is claimed to be ended."""
+    for told in (updates(given), logged(updates(given))):
+        assert [one["content"] for one in folded(events_of(told)) if one["role"] == "assistant"] == [text]
 
 
 @pytest.mark.behaviour("ag-ui.tools")
