@@ -197,8 +197,6 @@ class Transcript:
     def _attempt(self, event: Claimed) -> Iterator[Item]:
         """A later attempt writes anew what it does not know of the text, but for one that only ends the run."""
         kept = self.text if self.run.cancelled is not None else self.text[: self._stable]
-        if self._open is not None and self._open.start + len(self._open.text) <= len(kept):
-            yield from self._end_message()
         yield event
         if event.attempt > 1:
             yield self._void(len(kept), is_rewritten=False)

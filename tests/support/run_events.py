@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from hosting.errors import RunSupersededError
+from hosting.names import Address
 from hosting.request.run_request import PendingApproval, RunRequest
 from hosting.service.broadcast import DeltaText, LoggedEvent, Update
 from hosting.thread.events import (
@@ -20,7 +21,7 @@ from hosting.thread.events import (
     ToolResult,
     ToolStarted,
 )
-from hosting.thread.run import unanswered
+from hosting.thread.run import Run, unanswered
 
 AT = 1_700_000_000.0
 R: dict[str, Any] = {"at": AT, "run_id": "r"}
@@ -87,6 +88,12 @@ CALLED_AGAIN = (
     *(ToolResult(**R, key="1.a", text="x"), words(4, "\n\nTwo"), delta(4, "\n\nTwo"), completed("One.", "Two")),
 )
 CHANGED = (accepted(), claimed(), words(0, "One two"), delta(0, "One two"), delta(4, "three"), completed("One three"))
+SUPERSTEP = Checkpointed(**R, superstep=1, framework="", graph="", checkpoint="", updates=[], values=[])
+LOST_WORKFLOW = (
+    *(accepted(), claimed(), words(0, "One."), delta(0, "One."), SUPERSTEP),
+    *(words(4, "\n\nTw"), delta(4, "\n\nTw"), words(8, "o"), claimed(2)),
+    *(words(4, "\n\nThree"), delta(4, "\n\nThree"), completed("One.", "Three")),
+)
 RUNS = {
     "tools": TOOLS,
     "lost": LOST,
@@ -94,21 +101,22 @@ RUNS = {
     "behind": LOST_BEHIND_A_TOOL,
     "again": CALLED_AGAIN,
     "changed": CHANGED,
+    "workflow": LOST_WORKFLOW,
 }
-
-
-SUPERSTEP = Checkpointed(**R, superstep=1, framework="", graph="", checkpoint="", updates=[], values=[])
-LOST_WORKFLOW = (
-    *(accepted(), claimed(), words(0, "One."), delta(0, "One."), SUPERSTEP, words(4, "\n\nTw"), delta(4, "\n\nTw")),
-    *(claimed(2), words(4, "\n\nThree"), delta(4, "\n\nThree"), completed("One.", "Three")),
-)
-"""A workflow of two supersteps; its process was lost in the second."""
 
 LOST_AND_INTERRUPTED = (
     *(accepted(), claimed(), words(0, "One"), delta(0, "One"), CancelRequested(**R, reason="interrupt"), claimed(2)),
     unanswered("r", AT, RunSupersededError("A later request interrupted the run.")),
 )
 """Whoever claims it ends it with its text."""
+
+
+def run_of(given: Iterable[Update]) -> Run:
+    """Return the run as its first event has it."""
+    first = next(iter(given))
+    assert isinstance(first, LoggedEvent)
+    assert isinstance(first.event, Accepted)
+    return Run(Address.of("Joker", "t"), first.event, first.position, first.position)
 
 
 def updates(run: Iterable[Event | DeltaText]) -> list[Update]:

@@ -24,6 +24,7 @@ from hosting.service.overview import OverviewQuery
 from hosting.service.services import Services
 from hosting.thread.events import Accepted, Completed, Event, Reset, Rewound, RunEvent
 from hosting.thread.head import Head
+from hosting.thread.run import Run
 
 MOST_CONVERSATIONS = 50
 """So many of the newest are listed: of each, the log is read for when it began."""
@@ -141,15 +142,15 @@ class ConversationVerbs:
             if isinstance(event, Reset):
                 folds.clear()
             elif isinstance(event, Rewound):
-                folds = {name: fold for name, fold in folds.items() if fold.run and fold.run.first < event.first}
+                folds = {name: fold for name, fold in folds.items() if fold.run.first < event.first}
             elif isinstance(event, RunEvent):
                 if isinstance(event, Accepted):
-                    folds[event.run_id] = ResponseFold(agent, address, names_causes=causes)
+                    run = Run(address, event, position, position)
+                    folds[event.run_id] = ResponseFold(agent, run, names_causes=causes)
                 if event.run_id in folds:
                     folds[event.run_id].next(LoggedEvent(position, event))
         items: list[dict[str, Any]] = []
         for fold in folds.values():
-            assert fold.run is not None
             if fold.run.certain_end is None or isinstance(fold.run.certain_end, Completed):
                 items += [*input_items(fold.run), *fold.output()]
         return items

@@ -14,29 +14,26 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from hosting.http.responses.objects import approval_item, response_object
-from hosting.names import Address
 from hosting.service.broadcast import DeltaText, Update
-from hosting.service.outcome import completed_text
-from hosting.service.transcript import arguments_text, tool_outcome
-from hosting.thread.events import (
-    Accepted,
-    Cancelled,
-    Claimed,
-    Completed,
-    Delta,
-    Event,
-    Failed,
-    ModelResult,
-    TimedOut,
-    ToolResult,
-    ToolStarted,
+from hosting.service.transcript import (
+    AgentMessage,
+    CalledTool,
+    CallEnded,
+    CallStarted,
+    Item,
+    MessageEnded,
+    TextAdded,
+    TextVoided,
+    Transcript,
+    arguments_text,
 )
+from hosting.thread.events import Accepted, Cancelled, Claimed, Completed, Failed, ModelResult, TimedOut
 from hosting.thread.finish import is_incomplete
-from hosting.thread.run import Run, common_length
+from hosting.thread.run import Run
 
 _ATTEMPT = 2**32
 _END = 2**20 * _ATTEMPT
@@ -71,82 +68,77 @@ class WireEvent:
 
 @dataclass
 class _Item:
-    """An item that was added: a message with its text from `start` of the answer on, or a tool call."""
+    """An item that was added: a message, a tool call or a request for an approval."""
 
     value: dict[str, Any]
     index: int
-    start: int = 0
-    text: str = ""
     is_void: bool = False
 
 
-@dataclass
 class ResponseFold:
     """One run: `next` returns the events of an update, `response` the current object.
 
     `names_causes`: the app's developer reads it, and learns what a tool raised.
     """
 
-    agent: str
-    address: Address
-    run: Run | None = None
-    names_causes: bool = False
-    _items: list[_Item] = field(default_factory=list)
-    _message: _Item | None = None
-    _calls: dict[str, _Item] = field(default_factory=dict)
-    _arguments: dict[str, Any] = field(default_factory=dict)
-    _text: str = ""
-    _stable: int = 0
-    _anchor: str = ""
-    _attempt: int = 0
-    _count: int = -1
-    _events: list[WireEvent] = field(default_factory=list)
+    def __init__(self, agent: str, run: Run, *, names_causes: bool = False) -> None:
+        self._agent = agent
+        self._transcript = Transcript(run, names_causes=names_causes, reads_answers=True)
+        self._items: list[_Item] = []
+        self._messages: dict[AgentMessage, _Item] = {}
+        self._open: _Item | None = None
+        self._calls: dict[str, _Item] = {}
+        self._anchor = ""
+        self._attempt = 0
+        self._count = -1
+        self._events: list[WireEvent] = []
+
+    @property
+    def run(self) -> Run:
+        """The run as it stands."""
+        return self._transcript.run
 
     def next(self, update: Update) -> list[WireEvent]:
         """Fold one more, and return its events."""
         self._events = []
-        if isinstance(update, DeltaText):
-            self._say(update.offset, update.text)
-        else:
-            if self.run is not None:
-                self.run = self.run.after(update.position, update.event)
-            elif isinstance(update.event, Accepted):
-                self.run = Run(self.address, update.event, update.position, update.position)
-            self._fold(update.position, update.event)
+        position = "" if isinstance(update, DeltaText) else str(update.position)
+        for item in self._transcript.next(update):
+            self._project(position, item)
         return self._events
 
     def response(self) -> dict[str, Any]:
         """Return the response as it stands."""
-        assert self.run is not None
-        return response_object(self.agent, self.run, self.output())
+        return response_object(self._agent, self.run, self.output())
 
     def output(self) -> list[dict[str, Any]]:
         """Return the items that are not void."""
         return [item.value for item in self._items if not item.is_void]
 
-    def _fold(self, position: int, event: Event) -> None:
-        match event:
+    def _project(self, position: str, item: Item) -> None:
+        match item:
             case Accepted():
                 self._send("response.created", response=self.response())
-            case Claimed() if event.attempt == 1:
-                self._anchor = str(position)
-                self._send("response.in_progress", response=self.response())
             case Claimed():
-                self._begin_again(position)
-            case Delta():
-                self._say(event.offset, event.text)
+                self._begin_attempt(position, item.attempt)
+            case TextAdded():
+                self._add_text(item)
+            case MessageEnded():
+                self._end_message(item.message)
+            case TextVoided():
+                self._void(item)
             case ModelResult():
-                self._take_model_result(position, event)
-            case ToolStarted():
-                self._start_call(position, event)
-            case ToolResult():
-                self._end_call(event)
+                self._anchor = position
+            case CallStarted():
+                self._start_call(position, item.call)
+            case CallEnded() if item.call.key in self._calls:
+                self._end_call(self._calls[item.call.key], item.outcome)
             case Completed():
-                self._complete(event)
+                for approval in item.approvals:
+                    self._done(self._add(approval_item(self._agent, approval)))
+                self._end()
             case Failed() | TimedOut() | Cancelled():
-                self._end_message("incomplete")
-                for item in [one for one in self._calls.values() if one.value["status"] == "in_progress"]:
-                    self._done(item, "incomplete")
+                for call in self._calls_at_work():
+                    self._done(call, "incomplete")
                 self._end()
 
     def _send(self, kind: str, size: int = 1, **fields: Any) -> None:
@@ -158,55 +150,46 @@ class ResponseFold:
         kind = _ENDS.get(response["status"], "response.failed")
         self._events.append(WireEvent(_END, kind, {"response": response}))
 
-    def _say(self, offset: int, text: str) -> None:
-        """Put text at an offset of the answer; text that was sent already is not sent again."""
-        same = common_length(self._text[offset:], text)
-        if same < len(text):
-            self._put(offset + same, text[same:])
+    def _begin_attempt(self, position: str, attempt: int) -> None:
+        """Begin an attempt: a reader may have got text of the one before that the log does not have."""
+        if attempt > 1:
+            if self._open is None and self.run.accepted.streamed and not self._calls_at_work():
+                self._begin_message()
+            self._begin_numbers()
+            self._void_open()
+        else:
+            self._send("response.in_progress", response=self.response())
+        self._anchor = position
 
-    def _put(self, at: int, text: str) -> None:
-        if at < len(self._text):
-            kept, start = self._text[:at], self._void(at)
-            self._attempt += 1
-            self._count = -1
-            self._anchor += f".{self._attempt}"
-            self._text, text = kept[:start], kept[start:] + text
-        if self._message is None:
-            if self._text and text.startswith("\n\n"):  # between two messages
-                self._text, text = f"{self._text}\n\n", text[2:]
-            self._begin_message()
-        assert self._message is not None
-        self._text += text
-        self._message.text += text
-        if text:
-            self._send("response.output_text.delta", len(text), **self._part(), delta=text, logprobs=[])
-
-    def _void(self, at: int) -> int:
-        """Void the messages with text after `at`; return where the first of them begins."""
-        voided = [item for item in self._items if item.start + len(item.text) > at or item is self._message]
-        voided = [item for item in voided if item.value["type"] == "message" and not item.is_void]
-        for item in voided:
-            item.is_void = True
-        if (open_one := self._message) is not None:
-            self._message = None
-            open_one.value["content"] = []
-            self._done(open_one, "incomplete")
-        return min((item.start for item in voided), default=at)
-
-    def _begin_again(self, position: int) -> None:
-        """Begin another attempt: the recorded answers of the model stay, and later text is dropped."""
-        assert self.run is not None
-        is_calling = any(item.value["status"] == "in_progress" for item in self._calls.values())
-        if self._message is None and self.run.accepted.streamed and not is_calling:
-            self._begin_message()
+    def _begin_numbers(self) -> None:
         self._attempt += 1
         self._count = -1
-        self._void(self._stable)
-        self._text = self._text[: self._stable]
-        self._anchor = str(position)
 
-    def _begin_message(self) -> None:
-        assert self.run is not None
+    def _calls_at_work(self) -> list[_Item]:
+        return [item for item in self._calls.values() if item.value["status"] == "in_progress"]
+
+    def _add_text(self, added: TextAdded) -> None:
+        if added.begins:
+            self._messages[added.message] = self._begin_message()
+        if added.text:
+            part = _part(self._messages[added.message])
+            self._send("response.output_text.delta", len(added.text), **part, delta=added.text, logprobs=[])
+
+    def _void(self, voided: TextVoided) -> None:
+        for message in voided.messages:
+            self._messages[message].is_void = True
+        if voided.is_rewritten:
+            self._void_open()
+            self._begin_numbers()
+            self._anchor += f".{self._attempt}"
+
+    def _void_open(self) -> None:
+        if (item := self._open) is not None:
+            item.is_void = True
+            self._open = None
+            self._done(item, "incomplete")
+
+    def _begin_message(self) -> _Item:
         value = {
             "id": f"msg_{self.run.run_id}_{self._anchor}",
             "type": "message",
@@ -214,24 +197,21 @@ class ResponseFold:
             "status": "in_progress",
             "content": [],
         }
-        self._message = self._add(value, len(self._text))
-        self._send("response.content_part.added", **self._part(), part=_text_part(""))
+        item = self._open = self._add(value)
+        self._send("response.content_part.added", **_part(item), part=_text_part(""))
+        return item
 
-    def _part(self) -> dict[str, Any]:
-        assert self._message is not None
-        return {"item_id": self._message.value["id"], "output_index": self._message.index, "content_index": 0}
+    def _end_message(self, message: AgentMessage) -> None:
+        item, end, text = self._messages[message], self.run.terminal, message.text
+        item.value["content"] = [_text_part(text)]
+        self._send("response.output_text.done", **_part(item), text=text, logprobs=[])
+        self._send("response.content_part.done", **_part(item), part=_text_part(text))
+        self._open = None
+        is_whole = end is None or (isinstance(end, Completed) and not is_incomplete(end))
+        self._done(item, "completed" if is_whole else "incomplete")
 
-    def _end_message(self, status: str = "completed") -> None:
-        if (item := self._message) is None:
-            return
-        item.value["content"] = [_text_part(item.text)]
-        self._send("response.output_text.done", **self._part(), text=item.text, logprobs=[])
-        self._send("response.content_part.done", **self._part(), part=_text_part(item.text))
-        self._message = None
-        self._done(item, status)
-
-    def _add(self, value: dict[str, Any], start: int = 0) -> _Item:
-        item = _Item(value, len(self._items), start)
+    def _add(self, value: dict[str, Any]) -> _Item:
+        item = _Item(value, len(self._items))
         self._items.append(item)
         self._send("response.output_item.added", output_index=item.index, item=dict(value))
         return item
@@ -241,60 +221,37 @@ class ResponseFold:
             item.value["status"] = status
         self._send("response.output_item.done", output_index=item.index, item=dict(item.value))
 
-    def _take_model_result(self, position: int, event: ModelResult) -> None:
-        messages = event.response.get("messages", ())
-        for content in (content for message in messages for content in message.get("contents", ())):
-            if content.get("type") == "function_call":
-                self._arguments[f"{event.key}.{content.get('call_id')}"] = content.get("arguments")
-        if event.within:
-            return
-        assert self.run is not None
-        if not self.run.accepted.streamed:
-            texts = (
-                "".join(one.get("text") or "" for one in message.get("contents", ()) if one.get("type") == "text")
-                for message in messages
-            )
-            text = "\n\n".join(filter(None, [self._text, *texts]))
-            self._say(0, text)
-        self._end_message()
-        self._stable, self._anchor = len(self._text), str(position)
-
-    def _start_call(self, position: int, event: ToolStarted) -> None:
+    def _start_call(self, position: str, call: CalledTool) -> None:
         """A call that waited for a person was asked for by the run before, which its caller's `wire` has."""
-        self._end_message()
-        self._anchor = str(position)
-        if event.key in self._calls:  # made again by a later attempt: it is still the same item
+        self._anchor = position
+        if call.key in self._calls:  # made again by a later attempt: it is still the same item
             return
-        assert self.run is not None
         wire, approved = self.run.accepted.wire or {}, None
-        arguments = self._arguments.get(event.key)
-        if event.key not in self._arguments:
-            arguments = wire.get("calls", {}).get(event.key.partition(".")[2])
+        arguments = call.sent
+        if not call.is_recorded:
+            arguments = wire.get("calls", {}).get(call.call_id)
             used = {item.value["approval_request_id"] for item in self._calls.values()}
             same = (
-                one for one in wire.get("approved", ()) if (one["tool"], one["arguments"]) == (event.name, arguments)
+                one for one in wire.get("approved", ()) if (one["tool"], one["arguments"]) == (call.tool, arguments)
             )
             approved = next((name for one in same if (name := f"mcpr_{one['id']}") not in used), None)
         value = {
             "id": f"mcp_{self.run.run_id}_{position}",
             "type": "mcp_call",
-            "server_label": self.agent,
-            "name": event.name,
+            "server_label": self._agent,
+            "name": call.tool,
             "arguments": arguments_text(arguments),
             "approval_request_id": approved,
             "output": None,
             "error": None,
             "status": "in_progress",
         }
-        item = self._calls[event.key] = self._add(value)
+        item = self._calls[call.key] = self._add(value)
         named: dict[str, Any] = {"item_id": value["id"], "output_index": item.index}
         self._send("response.mcp_call.in_progress", **named)
         self._send("response.mcp_call_arguments.done", **named, arguments=value["arguments"])
 
-    def _end_call(self, event: ToolResult) -> None:
-        if (item := self._calls.get(event.key)) is None:
-            return
-        outcome = tool_outcome(event, names_causes=self.names_causes)
+    def _end_call(self, item: _Item, outcome: Mapping[str, str]) -> None:
         if (fault := outcome.get("error")) is None:
             item.value["output"] = outcome["result"]
         else:
@@ -304,16 +261,9 @@ class ResponseFold:
         self._send(f"response.mcp_call.{status}", item_id=item.value["id"], output_index=item.index)
         self._done(item, status)
 
-    def _complete(self, event: Completed) -> None:
-        """The answer may differ from the text that was sent: an agent's middleware can change it."""
-        answer = completed_text(event)
-        same = common_length(self._text, answer)
-        if same < max(len(self._text), len(answer)):
-            self._put(same, answer[same:])
-        self._end_message("incomplete" if is_incomplete(event) else "completed")
-        for approval in event.approvals:
-            self._done(self._add(approval_item(self.agent, approval)))
-        self._end()
+
+def _part(item: _Item) -> dict[str, Any]:
+    return {"item_id": item.value["id"], "output_index": item.index, "content_index": 0}
 
 
 def _text_part(text: str) -> dict[str, Any]:

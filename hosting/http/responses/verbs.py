@@ -223,17 +223,18 @@ class ResponsesWire:
 
     def _fold(self, run: Run) -> ResponseFold:
         name, causes = find_agent(self._plan, run.accepted.agent).name, self._services.loop.names_causes
-        return ResponseFold(name, run.address, names_causes=causes)
+        return ResponseFold(name, run, names_causes=causes)
 
     async def _shown(self, run: Run, client: EntityClient) -> Reply:
         """Return the response from its log; an ended response that is not stored is deleted with that."""
         fold = self._fold(run)
         through = run.end or MOST_POSITION
-        for position, event in await self._services.log.events(run.address, run.first - 1, through=through):
+        events = await self._services.log.events(run.address, run.first - 1, through=through)
+        if not events or events[0][0] != run.first:
+            raise UnknownRunError("The response no longer exists.")
+        for position, event in events:
             if isinstance(event, RunEvent) and event.run_id == run.run_id:
                 fold.next(LoggedEvent(position, event))
-        if fold.run is None:
-            raise UnknownRunError("The response no longer exists.")
         await self._forget(fold.run, client)
         return json_reply(200, fold.response())
 
@@ -256,8 +257,7 @@ class ResponsesWire:
         except Exception:
             logger.exception("The stream of run %s failed.", run.run_id)
             yield _broken(InternalError("The stream broke off. The app's log has the cause. Resume it."), number)
-        if fold.run is not None:
-            await self._forget(fold.run, client)
+        await self._forget(fold.run, client)
 
     async def _forget(self, run: Run, client: EntityClient) -> None:
         """Have the thread deleted of a response that has ended and is not to be stored.

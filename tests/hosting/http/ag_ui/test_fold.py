@@ -9,12 +9,9 @@ import pytest
 
 from hosting.http.ag_ui.fold import RunFold
 from hosting.http.ag_ui.requests import RunInput
-from hosting.names import Address
-from hosting.service.broadcast import LoggedEvent, Update
-from hosting.thread.events import Accepted
-from hosting.thread.run import Run
+from hosting.service.broadcast import Update
 from tests.support.ag_ui import Events, folded, joined
-from tests.support.run_events import LOST_AND_INTERRUPTED, LOST_WORKFLOW, RUNS, logged, updates
+from tests.support.run_events import LOST_AND_INTERRUPTED, LOST_WORKFLOW, RUNS, logged, run_of, updates
 
 HISTORY = ({"id": "u", "role": "user", "content": "hello"},)
 SAID = {
@@ -24,18 +21,15 @@ SAID = {
     "behind": ["One.", "Three"],
     "again": ["One.", "Two"],
     "changed": ["One three"],
+    "workflow": ["One.\n\nThree"],
 }
 
 
 def events_of(given: Iterable[Update]) -> Events:
     """Return all events for a client that begins with a message of its user."""
     updates = list(given)
-    first = updates[0]
-    assert isinstance(first, LoggedEvent)
-    assert isinstance(first.event, Accepted)
-    run = Run(Address.of("Joker", "t"), first.event, first.position, first.position)
     wanted = RunInput("t", "r", (), (), HISTORY, is_versioned=True)
-    fold = RunFold(wanted, run, {})
+    fold = RunFold(wanted, run_of(updates), {})
     return [*fold.start(), *(event for update in updates for event in fold.next(update))]
 
 

@@ -9,13 +9,14 @@ import pytest
 
 from hosting.errors import RunCancelledError
 from hosting.http.responses.fold import ResponseFold, WireEvent
-from hosting.names import Address
 from hosting.service.broadcast import DeltaText, Update
 from hosting.thread.events import Accepted, Delta, ModelResult
 from hosting.thread.run import unanswered
 from tests.support.run_events import (
     AT,
     CHANGED,
+    LOST_AND_INTERRUPTED,
+    LOST_WORKFLOW,
     RUNS,
     TOOLS,
     accepted,
@@ -23,6 +24,7 @@ from tests.support.run_events import (
     claimed,
     delta,
     logged,
+    run_of,
     started,
     updates,
 )
@@ -31,8 +33,9 @@ from tests.support.strictly import event, response
 
 def folded(given: Iterable[Update]) -> list[WireEvent]:
     """Return all events, each held strictly."""
-    fold = ResponseFold("Joker", Address.of("Joker", "t"))
-    events = [one for update in given for one in fold.next(update)]
+    told = list(given)
+    fold = ResponseFold("Joker", run_of(told))
+    events = [one for update in told for one in fold.next(update)]
     for one in events:
         event({"type": one.type, "sequence_number": one.number, **one.fields})
     return events
@@ -110,6 +113,27 @@ def test_what_a_lost_attempt_said_is_incomplete_and_no_output(name: str, said: s
     assert {item["status"] for item in done} == {"completed", "incomplete"}
     voided = {item["id"] for item in done if item["status"] == "incomplete"}
     assert voided.isdisjoint(item.id for item in final.output)
+
+
+@pytest.mark.behaviour("responses.void")
+def test_the_text_of_an_interrupted_run_stands_when_another_process_ends_it() -> None:
+    """The thread keeps it too."""
+    final = response(folded(updates(LOST_AND_INTERRUPTED))[-1].fields["response"])
+
+    assert (final.status, final.output_text) == ("cancelled", "One")
+
+
+@pytest.mark.behaviour("responses.void")
+def test_a_workflow_that_was_lost_is_read_with_the_text_of_its_ended_supersteps() -> None:
+    """Also while it goes on."""
+    texts: dict[str, str] = {}
+    for one in folded(updates(LOST_WORKFLOW[:-1])):
+        if one.type == "response.output_text.delta":
+            texts[one.fields["item_id"]] = texts.get(one.fields["item_id"], "") + one.fields["delta"]
+        elif one.type == "response.output_item.done":
+            texts.pop(one.fields["item"]["id"])
+
+    assert [*texts.values()] == ["One.\n\nThree"]
 
 
 def test_an_answer_that_was_changed_is_said_anew() -> None:
