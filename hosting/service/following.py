@@ -18,8 +18,8 @@ from hosting.errors import ShuttingDownError
 from hosting.ports import EntityClient
 from hosting.service.broadcast import DeltaText, LoggedEvent, News, UnderWay, Update
 from hosting.service.care import Care, RunView
-from hosting.thread.events import Claimed, Delta, RunEvent
-from hosting.thread.run import Run, difference, under_way, with_delta
+from hosting.thread.events import Claimed, Delta, NoAnswer, RunEvent
+from hosting.thread.run import Run, common_length, difference, under_way, with_delta
 
 QUIET_SECONDS = 15.0
 OUTAGE_SECONDS = 20.0
@@ -108,6 +108,10 @@ class _Delivery(RunView):
             return [one] if self._add_text(event) is not None else []
         if isinstance(event, Claimed):
             self._text = self._text[: len(self.run.text)]
+        if isinstance(event, NoAnswer) and not self._logged_only and self._text != self.run.text:
+            # Text that is in no log was lost with its attempt.
+            same, text = common_length(self._text, self.run.text), self.run.text
+            return [DeltaText(event.run_id, same, text[same:], self.run.attempts, one.position - 1), one]
         return [one]
 
     def _unlogged(self, delta: DeltaText) -> list[Update]:

@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from hosting.errors import LogUnavailableError, ThreadDeletedError
+from hosting.errors import LogUnavailableError, RunFailedError, ThreadDeletedError
 from hosting.names import Address
 from hosting.request.run_call import StartRun
 from hosting.request.run_request import Retry
@@ -16,9 +16,9 @@ from hosting.service.broadcast import DeltaText, Follower, LoggedEvent, Update
 from hosting.service.care import Care
 from hosting.service.following import Following
 from hosting.stores.memory import MemoryObjects, SharedMemory
-from hosting.thread.commands import ClaimRun, DeleteThread, FinishDelete, RecordSteps
+from hosting.thread.commands import ClaimRun, DeleteThread, EndRun, FinishDelete, RecordSteps
 from hosting.thread.events import Delta
-from hosting.thread.run import Run
+from hosting.thread.run import Run, unanswered
 from tests.hosting.service.process import ADDRESS, AGENT, MINUTE, Engine, Process, call
 from tests.support.threads import end, terms
 
@@ -149,6 +149,27 @@ async def test_the_words_of_a_holder_that_was_taken_over_are_not_told_any_more()
 
     process.loop.close()
     assert received == ["accepted", "claimed", "echo:", "claimed", "a newer one", "completed"]
+
+
+@pytest.mark.behaviour("service.following")
+async def test_text_that_no_log_has_is_taken_back_when_the_run_ends_without_an_answer() -> None:
+    """By a delta without text: another process ends the run, and its holder does not know of it yet."""
+    process = Process(SharedMemory(), MemoryObjects(), Engine(), batch_seconds=30.0, holding={"poll_seconds": 30.0})
+    run = await held_in(process, call(streams=True))
+    token = process.holders.held[run.run_id].token
+    lost = unanswered(run.run_id, 1.0, RunFailedError("Its process was lost."))
+    received: list[Update] = []
+
+    async for news in process.following.follow(run, process.engine):
+        received += news
+        if news and shown(received) == ["accepted", "claimed", "echo:", " hi"]:
+            await process.log.execute(ADDRESS, EndRun(token, lost))
+
+    process.agent.gate.set()
+    process.loop.close()
+    cut, last = received[-2:]
+    assert isinstance(cut, DeltaText)
+    assert (cut.offset, cut.text, shown([last])) == (len("echo:"), "", ["failed"])
 
 
 @pytest.mark.behaviour("service.following")
