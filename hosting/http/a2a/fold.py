@@ -9,7 +9,6 @@ attempt says otherwise is replaced, whole.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Any
 
 from hosting.http.a2a import names
@@ -25,8 +24,9 @@ from hosting.http.a2a.objects import (
 from hosting.names import Address
 from hosting.request.run_request import PendingApproval
 from hosting.service.broadcast import DeltaText, LoggedEvent, Update
-from hosting.service.outcome import completed_text, incomplete_note
-from hosting.thread.events import Accepted, Cancelled, Claimed, Completed, Delta, Event, Reset, RunEvent, Terminal
+from hosting.service.outcome import incomplete_note
+from hosting.service.transcript import Transcript
+from hosting.thread.events import Accepted, Cancelled, Claimed, Completed, Event, Reset, RunEvent, Terminal
 from hosting.thread.run import Run
 
 SUBMITTED, WORKING = "TASK_STATE_SUBMITTED", "TASK_STATE_WORKING"
@@ -44,7 +44,6 @@ Payload = dict[str, Any]
 """The content of one message of a stream: a task, or an update of its status or of an artifact."""
 
 
-@dataclass
 class TaskFold:
     """One task. `run` is the run that it is at, `position` that of the newest event which was folded.
 
@@ -52,30 +51,32 @@ class TaskFold:
     folded already and those of other runs change nothing.
     """
 
-    address: Address
-    run: Run | None = None
-    position: int = 0
-    state: str = SUBMITTED
-    since: float = 0.0
-    id: str = ""
-    context_id: str = ""
-    history_length: int | None = None
-    _message: dict[str, Any] | None = None
-    _history: list[dict[str, Any]] = field(default_factory=list)
-    _texts: dict[str, str] = field(default_factory=dict)
-    _more: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
-    _sent: str = ""
+    def __init__(self, run: Run, history_length: int | None = None) -> None:
+        """Begin with the run's first event."""
+        self.address = run.address
+        self.id, self.context_id = names.task_id(run.run_id, run.accepted.thread_id), run.accepted.thread_id
+        self.history_length = history_length
+        self.position = 0
+        self._history: list[dict[str, Any]] = []
+        self._texts: dict[str, str] = {}
+        self._more: dict[str, list[dict[str, Any]]] = {}
+        self._begin(run)
+
+    def _begin(self, run: Run) -> list[Payload]:
+        self._transcript = Transcript(run)
+        self._sent = self._texts[run.run_id] = ""
+        self._history += user_messages(run.accepted, self.id)
+        return self._turn(SUBMITTED, run.accepted.at)
+
+    @property
+    def run(self) -> Run:
+        """The run that began it, or that continues it."""
+        return self._transcript.run
 
     @property
     def is_over(self) -> bool:
         """Whether nothing more will come of it."""
         return self.state in TERMINAL
-
-    @property
-    def current_run_id(self) -> str:
-        """The task's current run: the run that began it, or that continues it."""
-        assert self.run is not None
-        return self.run.run_id
 
     @property
     def waits(self) -> bool:
@@ -85,7 +86,7 @@ class TaskFold:
     @property
     def undecided(self) -> tuple[PendingApproval, ...]:
         """The tool calls that it waits for."""
-        return () if self.run is None else self.run.undecided
+        return self.run.undecided
 
     def knows(self, message_id: str, parts: list[dict[str, Any]]) -> bool:
         """Whether this message was sent to it under that id."""
@@ -102,110 +103,91 @@ class TaskFold:
 
     def snapshot(self) -> Payload:
         """Return the task as the first message of a stream, whose later messages continue it."""
-        self._sent = self._text
+        self._sent = self._transcript.text
         return {"task": self.task(self.history_length)}
 
     def next(self, update: Update) -> list[Payload]:
         """Fold an update, and return its messages."""
         if isinstance(update, DeltaText):
-            is_ours = self.run is not None and update.run_id == self.run.run_id and not self.is_over
-            return self._say(update.offset, update.text) if is_ours else []
+            if update.run_id != self.run.run_id or self.is_over:
+                return []
+            self._take(update)
+            return self._grow()
         if update.position <= self.position:
             return []
         self.position = update.position
-        return self._fold(update.position, update.event)
+        return self._fold(update)
 
     def expire(self, now: float) -> list[Payload]:
         """Have a task with late approvals fail, and return the messages."""
-        end = None if self.run is None else self.run.terminal
+        end = self.run.terminal
         if self.waits and isinstance(end, Completed) and end.expires_at is not None and now >= end.expires_at:
             return self._give_up(end.expires_at, "The tool calls were not approved in time.")
         return []
 
-    def _fold(self, position: int, event: Event) -> list[Payload]:
-        if isinstance(event, Accepted):
-            return self._accept(position, event)
-        if self.run is None or self.is_over:
+    def _fold(self, update: LoggedEvent) -> list[Payload]:
+        position, event = update.position, update.event
+        if isinstance(event, Accepted) and event.run_id != self.run.run_id:
+            return self._continue(position, event) if self.waits else []
+        if self.is_over:
             return []
         if isinstance(event, Reset) and self.waits:
             return self.expire(event.at) or self._give_up(event.at, "The conversation was reset.")
         if not isinstance(event, RunEvent) or event.run_id != self.run.run_id:
             return []
         had_ended = self.run.certain_end is not None
-        self.run = self.run.after(position, event)
+        self._take(update)
         end = self.run.certain_end
         if end is not None:
             if not had_ended:
                 return self._end(position, end)
             return self._ask(position) if self.waits and self.undecided else []
-        if isinstance(event, Delta):
-            return self._say(event.offset, event.text)
+        if isinstance(event, Accepted):
+            return [self.snapshot()]
         if isinstance(event, Claimed):
-            self._texts[self.run.run_id] = self._text[: len(self.run.text)]
             return self._turn(WORKING, event.at) if self.state == SUBMITTED else []
-        return []
+        return self._grow()
 
-    def _accept(self, position: int, event: Accepted) -> list[Payload]:
-        """Start, or continue with the run that decides on the task's waiting calls."""
-        is_first = self.run is None
-        requested = () if self.run is None else self.run.requested_approvals
+    def _continue(self, position: int, event: Accepted) -> list[Payload]:
+        """Continue with the run that decides on the task's waiting calls, or end without it."""
         decided = {decision.id for decision in event.request.decisions}
-        if is_first:
-            self.id, self.context_id = names.task_id(event.run_id, event.thread_id), event.thread_id
-        elif not self.waits:
-            return []
-        elif not decided or decided != {approval.id for approval in requested}:
+        if not decided or decided != {approval.id for approval in self.run.requested_approvals}:
             return self.expire(event.at) or self._give_up(event.at, "The conversation continued without it.")
-        elif (event.wire or {}).get(names.PATH, {}).get(CANCELS):
+        if (event.wire or {}).get(names.PATH, {}).get(CANCELS):
             return self._turn(CANCELED, event.at)
-        elif self._message is not None:
+        if self._message is not None:
             self._history.append(self._message)
-        self.run = Run(self.address, event, position, position)
-        self._sent = ""
-        self._texts[event.run_id] = ""
-        self._history += user_messages(event, self.id)
-        updates = self._turn(SUBMITTED, event.at)
-        return [self.snapshot()] if is_first else updates
+        return self._begin(Run(self.address, event, position, position))
 
     def _parts(self, run_id: str) -> list[dict[str, Any]]:
         text = self._texts[run_id]
         return [*([{"text": text}] if text else []), *self._more.get(run_id, ())]
 
-    @property
-    def _text(self) -> str:
-        return "" if self.run is None else self._texts[self.run.run_id]
+    def _take(self, update: Update) -> None:
+        for _ in self._transcript.next(update):
+            pass  # a task has the whole text of a run and no more of it
+        self._texts[self.run.run_id] = self._transcript.text
 
-    def _say(self, offset: int, text: str) -> list[Payload]:
-        """Put text at an offset of the answer; text that was sent already is not sent again."""
-        assert self.run is not None
-        if self._text[offset : offset + len(text)] == text:
-            return []
-        self._texts[self.run.run_id] = self._text[:offset] + text
-        return self._send(is_whole=False)
+    def _grow(self) -> list[Payload]:
+        """Return the text that a reader lacks; text that it has, and that comes again, may yet come."""
+        return [] if self._sent.startswith(self._transcript.text) else self._send()
 
-    def _send(self, *, is_whole: bool) -> list[Payload]:
-        """Return the missing text of the answer, or all of it if the reader has other text.
-
-        Text that a reader has already, and that comes again before the answer `is_whole`, may yet come.
-        """
-        assert self.run is not None
-        text, sent = self._text, self._sent
-        if text == sent or (not is_whole and sent.startswith(text)):
+    def _send(self) -> list[Payload]:
+        """Return the missing text of the answer, or all of it if the reader has other text."""
+        text, sent = self._transcript.text, self._sent
+        self._sent = text
+        if text == sent:
             return []
         appends = bool(sent) and text.startswith(sent)
-        self._sent = text
         return [self._update([{"text": text[len(sent) :] if appends else text}], appends=appends)]
 
     def _update(self, parts: list[dict[str, Any]], *, appends: bool) -> Payload:
-        assert self.run is not None
         shown = artifact(self.run.run_id, parts)
         return {"artifactUpdate": {**self._ids(), "artifact": shown, "append": appends}}
 
     def _end(self, position: int, end: Terminal) -> list[Payload]:
-        assert self.run is not None
+        sent = self._send()
         if isinstance(end, Completed):
-            self._texts[self.run.run_id] = completed_text(end)
-            sent = self._send(is_whole=True)
             if more := parts_beside_text(self.run.accepted, end):
                 self._more[self.run.run_id] = more
                 sent.append(self._update(more, appends=bool(self._sent)))
@@ -216,21 +198,17 @@ class TaskFold:
                 status_message(self.run, position, self.id, [{"text": note}], {"code": INCOMPLETE}) if note else None
             )
             return [*sent, *self._turn(COMPLETED, end.at, shown)]
-        self._texts[self.run.run_id] = self.run.text  # text that was not logged counts for nobody
-        sent = self._send(is_whole=True)
         if isinstance(end, Cancelled):
             return [*sent, *self._turn(CANCELED, end.at)]
         message = status_message(self.run, position, self.id, [{"text": end.detail}], {"code": end.code})
         return [*sent, *self._turn(FAILED, end.at, message)]
 
     def _ask(self, position: int) -> list[Payload]:
-        assert self.run is not None
         assert self.run.terminal is not None
         message = approvals_message(self.run, position, self.id)
         return self._turn(INPUT_REQUIRED, self.run.terminal.at, message)
 
     def _give_up(self, at: float, detail: str) -> list[Payload]:
-        assert self.run is not None
         message = status_message(self.run, self.run.end, self.id, [{"text": detail}], {"code": "approval_expired"})
         return self._turn(FAILED, at, message)
 
@@ -243,8 +221,7 @@ class TaskFold:
 
     def _named(self, name: str) -> dict[str, Any]:
         """Return the ids, the task's by this name, and why the model ended the answer, once there is one."""
-        has_answer = self.run is not None and self.state in (COMPLETED, INPUT_REQUIRED)
-        end = self.run.certain_end if self.run is not None and has_answer else None
+        end = self.run.certain_end if self.state in (COMPLETED, INPUT_REQUIRED) else None
         return {name: self.id, "contextId": self.context_id, **finish_metadata(end)}
 
     def _status(self) -> dict[str, Any]:
@@ -261,10 +238,9 @@ def fold_tasks(address: Address, events: Iterable[tuple[int, Event]]) -> list[Ta
         if isinstance(event, Accepted | Reset):
             for fold in [one for one in folds if one.waits]:
                 fold.next(update)
-                if fold.run is not None:
-                    by_run[fold.run.run_id] = fold
+                by_run[fold.run.run_id] = fold
         if isinstance(event, Accepted) and event.run_id not in by_run:
-            by_run[event.run_id] = TaskFold(address)
+            by_run[event.run_id] = TaskFold(Run(address, event, position, position))
             folds.append(by_run[event.run_id])
         if isinstance(event, RunEvent) and event.run_id in by_run:
             by_run[event.run_id].next(update)

@@ -56,7 +56,6 @@ class Receivers:
             raise InvalidFieldError(f"The task has {MOST_CONFIGS} receivers. Delete one first.")
         await self._configs.put(fold.address, epoch, begun, config)
         fold = await self._tasks.find(request, agent, fold.id)
-        assert fold.run is not None
         if fold.run.terminal is not None:
             await WebhookOrder(fold.address, fold.run.run_id, "request").signal(request.client)
         return config
@@ -91,7 +90,6 @@ class Receivers:
 
     async def _task(self, fold: TaskFold) -> tuple[str, int]:
         """Return the run that began the task, and the life of its thread."""
-        assert fold.run is not None
         begun = begun_by(fold.run.accepted.request.webhook, fold.run.run_id)
         if begun is None:
             raise UnsupportedOperationError(

@@ -41,19 +41,20 @@ class Tasks:
 
     async def of_run(self, run: Run) -> TaskFold:
         """Return the task that the run began, as the log has it."""
-        fold = TaskFold(run.address)
+        fold = TaskFold(run)
         is_alone = run.is_over and not run.requested_approvals
         through = run.end if is_alone else MOST_POSITION
-        for position, event in await self._services.log.events(run.address, run.first - 1, through=through):
-            fold.next(LoggedEvent(position, event))
-        if fold.run is None or fold.id != names.task_id(run.run_id, run.accepted.thread_id):
+        events = await self._services.log.events(run.address, run.first - 1, through=through)
+        if not events or events[0][0] != run.first:
             raise UnknownRunError("The task no longer exists.")
+        for position, event in events:
+            fold.next(LoggedEvent(position, event))
         fold.expire(self._services.log.clocks.wall())
         return fold
 
     async def current_run(self, fold: TaskFold, client: EntityClient) -> Run:
         """Return the run that the task is at, and promise its outcome."""
-        return await self._services.runs.find(fold.address, fold.current_run_id, client)
+        return await self._services.runs.find(fold.address, fold.run.run_id, client)
 
     async def listed(self, request: WireRequest, agent: AgentPlan, wanted: Listing) -> dict[str, Any]:
         """Return a page of tasks, the newest change first; raises `InvalidFieldError` for a token that is none."""

@@ -95,7 +95,7 @@ class A2AWire:
             if wanted.push is not None and self._receivers is not None:
                 await self._receivers.keep(request, agent, await self._tasks.of_run(run), wanted.push)
             if streams:
-                fold = TaskFold(run.address, history_length=wanted.history_length)
+                fold = TaskFold(run, wanted.history_length)
                 return self._streams.reply(fold, run, client, call)
             fold = await self._tasks.of_run(await self._runs.wait_as(wait, run, client))
             return names.result_reply(call.id, {"task": fold.task(wanted.history_length)})
@@ -203,7 +203,7 @@ class A2AWire:
         fold = await self._tasks.find(request, agent, wanted.task_id)
         if fold.is_over:
             raise TaskNotCancelableError("The task is over. Read it with GetTask.")
-        run_id = fold.current_run_id
+        run_id = fold.run.run_id
         if fold.waits:
             refused = [Decision(id=one.id, approved=False, reason="The task was canceled.") for one in fold.undecided]
             kept = {CANCELS: True}

@@ -21,9 +21,10 @@ from hosting.thread.events import (
     Completed,
     Delta,
     Event,
+    ModelResult,
     Reset,
 )
-from hosting.thread.run import unanswered
+from hosting.thread.run import Run, unanswered
 from tests.support.a2a import taken
 
 ADDRESS = Address.of("Joker", "t")
@@ -69,7 +70,7 @@ SHORTER = (accepted(), claimed(), words(0, "One two"), claimed(2), words(0, "One
 EMPTY = (accepted(), claimed(), words(0, "One"), claimed(2), completed(""))
 CHANGED = (accepted(), claimed(), words(0, "One two"), delta(0, "One two"), delta(4, "three"), completed("One three"))
 FAILED = (
-    *(accepted(), claimed(), words(0, "One"), delta(0, "One"), words(3, " mom")),
+    *(accepted(), claimed(), words(0, "One"), delta(0, "One"), words(3, " mom"), words(3, "")),
     unanswered("r", AT + 1, RunFailedError("The agent failed.")),
 )
 RUNS = {"failed": FAILED, "one": ONE, "lost": LOST, "shorter": SHORTER, "empty": EMPTY, "changed": CHANGED}
@@ -100,10 +101,17 @@ def numbered(run: Iterable[Event | DeltaText]) -> list[tuple[int, Event]]:
 
 def folded(run: Iterable[Event | DeltaText]) -> TaskFold:
     """Return the task as the log has it."""
-    fold = TaskFold(ADDRESS)
-    for position, event in numbered(run):
+    told = numbered(run)
+    fold = task_of(told[0][1])
+    for position, event in told:
         fold.next(LoggedEvent(position, event))
     return fold
+
+
+def task_of(first: Event | DeltaText) -> TaskFold:
+    """Return the task that this run begins."""
+    assert isinstance(first, Accepted)
+    return TaskFold(Run(ADDRESS, first, 1, 1))
 
 
 @pytest.mark.behaviour("a2a.same")
@@ -113,7 +121,7 @@ def test_who_follows_a_task_has_what_is_read_of_it(name: str) -> None:
     given = updates(RUNS[name])
     final = folded(RUNS[name]).task()
     for begin in range(1, len(given)):
-        fold, stream = TaskFold(ADDRESS), list[dict[str, Any]]()
+        fold, stream = task_of(RUNS[name][0]), list[dict[str, Any]]()
         for update in given[:begin]:
             fold.next(update)
         stream.append(fold.snapshot())
@@ -138,9 +146,22 @@ def test_words_that_are_said_again_are_not_sent_again() -> None:
 
 def artifact_updates(run: Iterable[Event | DeltaText]) -> list[tuple[bool, list[dict[str, str]]]]:
     """Return the parts that a reader gets, and whether they are appended."""
-    fold = TaskFold(ADDRESS)
+    fold = task_of(next(iter(run)))
     sent = [payload for update in updates(run) for payload in fold.next(update) if "artifactUpdate" in payload]
     return [(one["artifactUpdate"]["append"], one["artifactUpdate"]["artifact"]["parts"]) for one in sent]
+
+
+@pytest.mark.behaviour("a2a.same")
+def test_a_reader_keeps_the_text_that_stands_when_a_run_is_lost_behind_a_tool() -> None:
+    """Although the log's deltas were told before, as text of this process, and are not told again."""
+    asks = ModelResult(at=AT, run_id="r", number=1, digest="d", response={})
+    lost = (accepted(), claimed(), words(0, "One."), asks, words(4, "\n\nTw"), claimed(2), words(4, "\n\nTwo"))
+
+    assert artifact_updates(lost) == [
+        (False, [{"text": "One."}]),
+        (True, [{"text": "\n\nTw"}]),
+        (True, [{"text": "o"}]),
+    ]
 
 
 @pytest.mark.behaviour("a2a.same")

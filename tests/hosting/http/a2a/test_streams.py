@@ -12,6 +12,7 @@ import pytest
 from tests.hosting.http.a2a.wired import Wired
 from tests.support.a2a import answer_of, message, taken
 from tests.support.carriers import GUARD_SECONDS
+from tests.support.speaker import Speaker
 
 
 @pytest.mark.behaviour("a2a.stream")
@@ -103,6 +104,23 @@ async def test_a_stream_ends_when_its_task_is_canceled(wired: Wired) -> None:
     stream = await asyncio.wait_for(following, GUARD_SECONDS)
 
     assert taken(stream)["status"]["state"] == "TASK_STATE_CANCELED"
+
+
+@pytest.mark.behaviour("a2a.same")
+async def test_a_reader_keeps_the_text_of_a_run_that_fails() -> None:
+    """It had the text before the log did; GetTask shows it too."""
+
+    async def fail() -> None:
+        raise RuntimeError("a secret of the model")
+
+    speaker = Speaker(["One ", "moment"])
+    speaker.name, speaker.after_piece = "Speaker", {1: fail}
+    wired = Wired(None, speaker)
+    stream = await wired.streamed("SendStreamingMessage", "Speaker", message=message("go"))
+    task = await wired.result("GetTask", "Speaker", id=stream[0]["task"]["id"])
+
+    assert answer_of(task) == "One moment"
+    assert taken(stream) == shown(task)
 
 
 @pytest.mark.behaviour("a2a.deleted")

@@ -21,9 +21,9 @@ URL = "http://app.example/api/a2a"
 class Wired:
     """The app; `http` sends plain requests below the wire's path."""
 
-    def __init__(self, environ: dict[str, str] | None = None, **options: Any) -> None:
+    def __init__(self, environ: dict[str, str] | None = None, *more_agents: Any, **options: Any) -> None:
         self.notes: list[str] = []
-        agents = (scripted_agent("Joker"), clerk(self.notes.append), kit_agent(lambda: self.app))
+        agents = (scripted_agent("Joker"), clerk(self.notes.append), kit_agent(lambda: self.app), *more_agents)
         self.app = app_of(*agents, wires=["a2a"], environ={**MEMORY, **(environ or {})}, **options)
         self.host = DirectHost(self.app)
         transport = httpx.ASGITransport(self.host.asgi, raise_app_exceptions=False)
