@@ -177,7 +177,6 @@ class Transcript:
                 self._calls.asked(event)
                 if not event.within:
                     yield from self._answered(event)
-                self._stable = len(self.text)
             case Checkpointed():
                 self._stable = len(self.text)
             case ToolStarted():
@@ -214,6 +213,7 @@ class Transcript:
                 for message in event.response.get("messages", ())
             )
             yield from self._become("\n\n".join(filter(None, [self.text, *texts])))
+        self._stable = len(self.text)
         yield from self._end_message()
         yield event
 

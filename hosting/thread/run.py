@@ -128,7 +128,9 @@ class Run:
             case events.Released() if event.unrecorded:
                 changes["usage"] = self.usage.after(event)
             case events.ModelResult():
-                changes |= {"steps": (*self.steps, event), "stable": len(self.text), "usage": self.usage.after(event)}
+                changes |= {"steps": (*self.steps, event), "usage": self.usage.after(event)}
+                if not event.within:
+                    changes["stable"] = len(self.text)
             case events.Checkpointed():
                 yielded, values = (*self.yielded, *event.updates), (*self.values, *event.values)
                 changes |= {"checkpoint": event, "yielded": yielded, "values": values, "stable": len(self.text)}

@@ -5,7 +5,7 @@ import pytest
 from hosting.names import Address
 from hosting.request.run_request import Decision
 from hosting.thread.commands import CancelRun, ClaimRun, DeleteThread, RecordSteps
-from hosting.thread.events import ApprovalAnswered, Delta
+from hosting.thread.events import ApprovalAnswered, Checkpointed, Delta
 from hosting.thread.run import Run, fold_run
 from tests.support.threads import NOW, Thread, accept, accepted, completed, end, model_result, terms, tool_started
 
@@ -44,6 +44,22 @@ def test_a_later_attempt_keeps_the_words_of_recorded_model_answers_only() -> Non
     thread.do(ClaimRun(NOW, terms("e1", "entity"), idle_append=thread.head.append_id))
 
     assert run_of(thread).text == "Let me see. "
+
+
+@pytest.mark.behaviour("thread.run")
+def test_a_later_attempt_of_a_workflow_keeps_the_words_up_to_its_newest_checkpoint() -> None:
+    """An executor's model answers are replayed, and it says what follows them anew."""
+    superstep = Checkpointed(
+        at=NOW, run_id="r1", superstep=1, framework="", graph="", checkpoint="", updates=[], values=[]
+    )
+    inner = model_result().model_copy(update={"within": "2.1/writer"})
+    thread = Thread()
+    thread.do(accept("r1", claimed=True))
+    thread.do(RecordSteps("token-r1", (words(0, "One."), superstep, words(4, "\n\nTw"), inner)))
+
+    thread.do(ClaimRun(NOW, terms("e1", "entity"), idle_append=thread.head.append_id))
+
+    assert run_of(thread).text == "One."
 
 
 @pytest.mark.behaviour("thread.run")
