@@ -63,7 +63,7 @@ async def tail(log: ThreadLog, address: Address, run_id: str, after: int = 0) ->
     Raises `UnknownRunError`, `ThreadDeletedError`, `NewerVersionError` and `LogUnavailableError`.
     """
     run = await _run(log, address, run_id)
-    frames, position, pause = Frames(address, after, time.time), run.first - 1, FIRST_PAUSE_SECONDS
+    frames, position, pause = Frames(run, after, time.time), run.first - 1, FIRST_PAUSE_SECONDS
     while True:
         events = await log.events(address, position, through=run.end or MOST_POSITION)
         for position, event in events:

@@ -25,15 +25,14 @@ from typing import Any
 
 from hosting.errors import HostingError, InternalError, ThreadDeletedError
 from hosting.http.replies import Reply, Streamed, run_headers, run_url
-from hosting.http.timeline import executor_fields, requested_calls
-from hosting.names import Address
+from hosting.http.timeline import executor_fields
 from hosting.ports import Clock, EntityClient, iso
 from hosting.request.parameters import StreamQuery, offset_of
 from hosting.request.run_request import Superstep
 from hosting.service.broadcast import DeltaText, News, UnderWay
 from hosting.service.following import Following
 from hosting.service.outcome import approval_fields, completed_fields, ids, problem, run_error
-from hosting.service.transcript import tool_outcome
+from hosting.service.transcript import CalledTools, tool_outcome
 from hosting.thread.events import (
     Accepted,
     Cancelled,
@@ -85,29 +84,27 @@ class Frame:
 class Frames:
     """Folds the updates of one run into the frames after position `after`."""
 
-    def __init__(self, address: Address, after: int, clock: Clock, *, names_causes: bool = False) -> None:
+    def __init__(self, run: Run, after: int, clock: Clock, *, names_causes: bool = False) -> None:
         """`names_causes`: the reader is the app's developer, and gets the tools' exceptions."""
         self._names_causes = names_causes
-        self._address = address
+        self._run = run.begun
         self._after = after
         self._clock = clock
-        self._run: Run | None = None
         self._position = 0
         self._number = 0
-        self._arguments: dict[str, Any] = {}
-        self._tools: dict[str, str] = {}
+        self._calls = CalledTools()
         self._superstep = 0
         self._sent: set[tuple[int, str]] = set()
 
     @property
     def position(self) -> int:
         """The position of the last event of the run itself that was folded."""
-        return 0 if self._run is None else self._run.streamed_through
+        return self._run.streamed_through
 
     @property
     def has_ended(self) -> bool:
         """Whether the last event was folded."""
-        return self._run is not None and self._run.terminal is not None
+        return self._run.terminal is not None
 
     def next(self, update: News) -> list[Frame]:
         """Fold an update; return its frame, if any, after the frames of its requests or of failed executors."""
@@ -121,12 +118,9 @@ class Frames:
             delta = {"text": update.text, "offset": update.offset, "at": iso(self._clock())}
             return [Frame(f"{self._position}.{self._number}", "delta", delta)]
         position, event = update.position, update.event
-        if self._run is not None:
-            self._run = self._run.after(position, event)
-        elif isinstance(event, Accepted):
-            self._run = Run(self._address, event, position, position)
-        named = None if self._run is None else self._named_fields(event, self._run)
-        if self._run is None or named is None or position <= self._after:
+        self._run = self._run.after(position, event)
+        named = self._named_fields(event, self._run)
+        if named is None or position <= self._after:
             return []
         at = iso(event.at)
         approvals = approval_fields(self._run, event.approvals) if isinstance(event, Completed) else []
@@ -165,15 +159,13 @@ class Frames:
             case Delta():
                 return "delta", {"text": event.text, "offset": event.offset}
             case ModelResult():
-                # A call's own event has the digest of its arguments only.
-                self._arguments |= {key: arguments for key, _, arguments in requested_calls(event)}
+                self._calls.asked(event)
             case ToolStarted():
-                self._tools[event.key] = event.name
-                arguments = self._arguments.get(event.key, {})
-                return "tool_call", {"id": event.key, "tool": event.name, "arguments": arguments}
+                call = self._calls.of(event)
+                return "tool_call", {"id": call.key, "tool": call.tool, "arguments": call.arguments}
             case ToolResult():
                 outcome = tool_outcome(event, names_causes=self._names_causes)
-                return "tool_result", {"id": event.key, "tool": self._tools.get(event.key), **outcome}
+                return "tool_result", {"id": event.key, "tool": self._calls.of(event).tool or None, **outcome}
             case Checkpointed() if event.calls:
                 calls = [{"executor": call.executor, **executor_fields(call)} for call in event.calls]
                 return "superstep", {"superstep": event.superstep, "executors": calls}
@@ -264,7 +256,7 @@ class Streams:
 
         What is before is folded and not sent. The follower is let go when the generator is closed.
         """
-        frames = Frames(run.address, after, self._clock, names_causes=self._names_causes)
+        frames = Frames(run, after, self._clock, names_causes=self._names_causes)
         following = self._following.follow(run, client, logged_only=logged_only, with_executors=True)
         async with aclosing(following) as update_lists:
             async for updates in update_lists:

@@ -7,8 +7,7 @@ that a later attempt replaced had been sent, so it is a step too.
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
 from typing_extensions import NotRequired, TypedDict
@@ -17,7 +16,7 @@ from hosting.budgets import cost_text
 from hosting.ports import iso
 from hosting.request.run_request import ExecutorCall, Superstep
 from hosting.service.outcome import USAGE_NAMES, RunIds, RunStatus, Usage, shown_usage, status_of, usage_of
-from hosting.service.transcript import tool_outcome
+from hosting.service.transcript import CalledTool, CalledTools, tool_outcome
 from hosting.thread.events import (
     Accepted,
     ApprovalAnswered,
@@ -26,7 +25,6 @@ from hosting.thread.events import (
     Checkpointed,
     Claimed,
     Completed,
-    Delta,
     Event,
     Failed,
     ModelResult,
@@ -37,10 +35,9 @@ from hosting.thread.events import (
     ToolStarted,
 )
 from hosting.thread.finish import finish_reason, is_incomplete
-from hosting.thread.run import Run, under_way
+from hosting.thread.run import Run, common_length, under_way
 from hosting.thread.usage import NOTHING, RECORDED_COUNTS, TokenTotals, entry_counts
 from hosting.webhooks import is_of_task
-from state.json_values import portable_value
 
 
 class StepAuthor(TypedDict):
@@ -123,10 +120,10 @@ def timeline_fields(
     `superstep` is that of a workflow, while it is under way. `notifies`: its agent has a webhook. `names_causes`: it
     is read by the app's developer.
     """
-    timeline = _Timeline(names_causes=names_causes)
-    for _, event in events:
+    timeline = _Timeline(run, names_causes=names_causes)
+    for position, event in events:
         if isinstance(event, RunEvent) and event.run_id == run.run_id:
-            timeline.add(event)
+            timeline.add(position, event)
     if (superstep := under_way(run, superstep)) is not None:
         timeline.add_calls(superstep.number, superstep.calls, None)
     end, webhook = run.certain_end, run.accepted.request.webhook
@@ -150,25 +147,6 @@ def timeline_fields(
     return shown
 
 
-def requested_calls(event: ModelResult) -> Iterator[tuple[str, str, Any]]:
-    """Yield the key, the tool and the arguments of each call that the model asked for."""
-    for message in event.response.get("messages", ()):
-        for content in message.get("contents", ()):
-            if content.get("type") == "function_call":
-                key = f"{event.key}.{content.get('call_id')}"
-                yield key, str(content.get("name")), _arguments_value(content.get("arguments"))
-
-
-def _arguments_value(arguments: Any) -> Any:
-    """Return a call's arguments as a value: some models' clients keep the JSON text of them."""
-    if not isinstance(arguments, str):
-        return arguments or {}
-    try:
-        return portable_value(json.loads(arguments))
-    except (ValueError, RecursionError):
-        return arguments
-
-
 def executor_fields(call: ExecutorCall) -> dict[str, Any]:
     """Return when an executor worked, and how often it yielded an output and asked a person."""
     return {
@@ -185,41 +163,40 @@ _CUT_SHORT = "The attempt ended while the tool was running. It may have done its
 class _Timeline:
     """The fold: its steps so far, the usage in them, and the steps that the next event may belong to."""
 
-    def __init__(self, *, names_causes: bool) -> None:
+    def __init__(self, run: Run, *, names_causes: bool) -> None:
         self.steps: list[TimelineStep] = []
         self._names_causes = names_causes
+        self._run = run.begun
         self._attempt: TimelineStep | None = None
-        self._calls: dict[str, tuple[str, Any]] = {}
+        self._calls = CalledTools()
         self._tools: dict[str, TimelineStep] = {}
         self._ready_at: dict[str, float] = {}
         self._spent: dict[str, int] = {}
         self.used = NOTHING
         self._number = 0
-        self._text, self._kept = "", 0
 
-    def add(self, event: RunEvent) -> None:
+    def add(self, position: int, event: Event) -> None:
         """Fold one event more."""
+        text, self._run = self._run.text, self._run.after(position, event)
+        if voided := text[common_length(text, self._run.text) :]:
+            self._step("voided", event.at, text=voided)
         match event:
             case Accepted() | CancelRequested():
                 self._step(event.kind, event.at)
             case Claimed():
                 self._use(event.unrecorded)
                 self._leave_attempt(event.at, event.failed or "lost")
-                self._void(self._kept, event.at)
                 self._attempt = self._step("attempt", event.at, attempt=event.attempt, holder=event.holder)
                 self._ready_at = {"": event.at}
             case Released():
                 self._use(event.unrecorded)
                 self._leave_attempt(event.at, "released")
-            case Delta():
-                self._void(event.offset, event.at)
-                self._text += event.text
             case ModelResult():
                 self._model_call(event)
             case Checkpointed():
                 self.add_calls(event.superstep, event.calls, event.at)
             case ToolStarted():
-                self._tool_call(event.key, event.name, event.at)
+                self._tool_call(self._calls.of(event), event.at)
             case ToolResult():
                 self._tool_result(event)
             case ApprovalAnswered():
@@ -282,42 +259,34 @@ class _Timeline:
         if more.cost:
             self._attempt["cost"] = cost_text(more.cost)
 
-    def _void(self, offset: int, at: float) -> None:
-        """Drop the text after `offset`, and show it: a later attempt has another."""
-        if voided := self._text[offset:]:
-            self._step("voided", at, text=voided)
-        self._text = self._text[:offset]
-
     def _model_call(self, event: ModelResult) -> None:
         usage = _counts(event.response.get("usage_details"))
         if not event.within:
             self._number = event.number
-            self._kept = len(self._text)
             for name, count in usage.items():
                 self._spent[name] = self._spent.get(name, 0) + count
-        requested = list(requested_calls(event))
-        self._calls |= {key: (tool, arguments) for key, tool, arguments in requested}
-        began_at = self._ready_at.get(event.within, event.at)
-        step = self._step("model_call", began_at, id=event.key, tools=[tool for _, tool, _ in requested], usage=usage)
+        tools = [call.tool for call in self._calls.asked(event)]
+        step = self._step(
+            "model_call", self._ready_at.get(event.within, event.at), id=event.key, tools=tools, usage=usage
+        )
         step["ended_at"] = iso(event.at)
         self.used = self.used.with_all(_totals(usage, 0).model_dump())
         _say_why(step, event)
         self._price(step, event.response.get("model"), event.cost)
         self._ready_at[event.within] = event.at
 
-    def _tool_call(self, key: str, name: str, at: float) -> TimelineStep:
-        arguments = self._calls.get(key, (name, {}))[1]
-        step = self._step("tool_call", at, id=key, tool=name, arguments=arguments)
-        self._tools[key] = step
-        self._ready_at[key] = at
+    def _tool_call(self, call: CalledTool, at: float) -> TimelineStep:
+        step = self._tools[call.key] = self._step(
+            "tool_call", at, id=call.key, tool=call.tool, arguments=call.arguments
+        )
+        self._ready_at[call.key] = at
         return step
 
     def _tool_result(self, event: ToolResult) -> None:
         within = event.key.rpartition("/")[0]
         step = self._tools.get(event.key)
         if step is None or (step["ended_at"] is not None and not event.interrupted):  # its begin was not recorded
-            name = self._calls.get(event.key, ("", {}))[0] if step is None else step["tool"]
-            step = self._tool_call(event.key, name, self._ready_at.get(within, event.at))
+            step = self._tool_call(self._calls.of(event), self._ready_at.get(within, event.at))
         step["ended_at"] = step["ended_at"] or iso(event.at)
         step.update(tool_outcome(event, names_causes=self._names_causes))  # type: ignore[typeddict-item]
         self._ready_at[within] = event.at

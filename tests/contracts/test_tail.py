@@ -24,7 +24,8 @@ from hosting.settings import read_settings
 from hosting.stores.choice import choose_attachments, choose_thread_store
 from hosting.thread.commands import Change, DeleteThread, FinishDelete, RecordSteps
 from hosting.thread.events import Delta
-from tests.support.threads import NOW, accept, end
+from hosting.thread.run import Run
+from tests.support.threads import NOW, accept, accepted, end
 from tests.support.warm_python import ROOT, Begins, start_python
 
 pytestmark = pytest.mark.slow
@@ -117,7 +118,7 @@ async def opened(environ: dict[str, str], folder: Path) -> AsyncIterator[ThreadL
 
 async def frames(log: ThreadLog) -> bytes:
     """Return the event stream of all that the log says of the run."""
-    fold = Frames(ADDRESS, 0, lambda: NOW)
+    fold = Frames(Run(ADDRESS, accepted("r1"), 1, 1), 0, lambda: NOW)
     events = [received for received in await log.events(ADDRESS, 0) if getattr(received[1], "run_id", "") == "r1"]
     return b"".join(frame.encode() for received in events for frame in fold.next(LoggedEvent(*received)))
 

@@ -46,7 +46,7 @@ def delta(offset: int, text: str) -> Delta:
 
 def frames_of(*news: News, after: int = 0) -> list[Frame]:
     """Return the frames of a run that was accepted at position 4."""
-    frames = Frames(ADDRESS, after, lambda: NOW)
+    frames = Frames(Run(ADDRESS, accepted(), 4, 4), after, lambda: NOW)
     return [frame for one in (LoggedEvent(4, accepted()), *news) for frame in frames.next(one)]
 
 

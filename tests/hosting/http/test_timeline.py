@@ -12,6 +12,8 @@ from hosting.ports import iso
 from hosting.request.run_request import RunRequest
 from hosting.thread.events import (
     Accepted,
+    CancelRequested,
+    Checkpointed,
     Claimed,
     Completed,
     Delta,
@@ -127,6 +129,19 @@ def test_words_that_a_later_attempt_does_not_keep_are_a_step() -> None:
     assert [step["text"] for step in told if step["kind"] == "voided"] == ["It was Mon"]
     attempts = [(step["at"], step["ended_at"], step.get("code")) for step in told if step["kind"] == "attempt"]
     assert attempts == [(2.0, 6.0, "lost"), (6.0, 7.0, "released"), (8.0, 9.0, "run_failed"), (9.0, 10.0, None)]
+
+
+@pytest.mark.behaviour("http.timeline")
+def test_text_that_stands_is_no_such_step() -> None:
+    """A delta that was logged twice, an ended superstep's text, and an interrupted run, claimed only to be ended."""
+    twice = Delta(at=3.0, run_id="r", offset=0, text="One.")
+    checkpoint = {"framework": "", "graph": "", "checkpoint": "", "updates": [], "values": []}
+    superstep = Checkpointed(at=4.0, run_id="r", superstep=1, **checkpoint)
+    interrupted = CancelRequested(at=5.0, run_id="r", reason="interrupt")
+
+    for between in ((twice,), (superstep, claimed(6.0, 2)), (interrupted, claimed(6.0, 2))):
+        told = steps(accepted(), claimed(2.0), twice, *between)
+        assert "voided" not in [step["kind"] for step in told]
 
 
 @pytest.mark.behaviour("http.timeline")

@@ -100,10 +100,10 @@ async def test_every_call_inside_has_a_key_of_its_own() -> None:
 async def test_a_stream_tells_the_calls_inside_with_their_arguments() -> None:
     """By ids of their own, beside the call of the agent."""
     bench = Bench(asks_a_helper(lambda _: None, inner=(("add", "look"), "seven")))
-    await asyncio.wait_for(bench.run("go"), GUARD_SECONDS)
+    run = await bench.find_run(await asyncio.wait_for(bench.run("go"), GUARD_SECONDS))
     bench.loop.close()
 
-    frames, events = Frames(ADDRESS, 0, time.time), await bench.services.log.events(ADDRESS, 0)
+    frames, events = Frames(run, 0, time.time), await bench.services.log.events(ADDRESS, 0)
     fields_of_frames = [frame.fields for at, event in events for frame in frames.next(LoggedEvent(at, event))]
 
     calls = {
