@@ -32,22 +32,8 @@ from hosting.request.run_request import Superstep
 from hosting.service.broadcast import DeltaText, News, UnderWay
 from hosting.service.following import Following
 from hosting.service.outcome import approval_fields, completed_fields, ids, problem, run_error
-from hosting.service.transcript import CalledTools, tool_outcome
-from hosting.thread.events import (
-    Accepted,
-    Cancelled,
-    Checkpointed,
-    Claimed,
-    Completed,
-    Delta,
-    Event,
-    Failed,
-    ModelResult,
-    NoAnswer,
-    TimedOut,
-    ToolResult,
-    ToolStarted,
-)
+from hosting.service.transcript import CalledTools
+from hosting.thread import events
 from hosting.thread.run import Run
 
 logger = logging.getLogger(__name__)
@@ -86,13 +72,12 @@ class Frames:
 
     def __init__(self, run: Run, after: int, clock: Clock, *, names_causes: bool = False) -> None:
         """`names_causes`: the reader is the app's developer, and gets the tools' exceptions."""
-        self._names_causes = names_causes
         self._run = run.begun
         self._after = after
         self._clock = clock
         self._position = 0
         self._number = 0
-        self._calls = CalledTools()
+        self._calls = CalledTools(names_causes=names_causes)
         self._superstep = 0
         self._sent: set[tuple[int, str]] = set()
 
@@ -123,11 +108,11 @@ class Frames:
         if named is None or position <= self._after:
             return []
         at = iso(event.at)
-        approvals = approval_fields(self._run, event.approvals) if isinstance(event, Completed) else []
+        approvals = approval_fields(self._run, event.approvals) if isinstance(event, events.Completed) else []
         before = [Frame(None, "approval_requested", {**approval, "at": at}) for approval in approvals]
-        if isinstance(event, NoAnswer) and event.under_way is not None:
+        if isinstance(event, events.NoAnswer) and event.under_way is not None:
             before = self._executors(event.under_way)
-        elif isinstance(event, Checkpointed):
+        elif isinstance(event, events.Checkpointed):
             before = self._executors(Superstep(number=event.superstep, calls=event.calls))
         name, fields = named
         return [*before, Frame(str(position), name, {**fields, "at": at})]
@@ -148,32 +133,32 @@ class Frames:
             self._sent |= {(place, name) for name, _ in now}
         return frames
 
-    def _named_fields(self, event: Event, run: Run) -> tuple[str, Mapping[str, Any]] | None:
+    def _named_fields(self, event: events.Event, run: Run) -> tuple[str, Mapping[str, Any]] | None:
         """Return the name and the fields of an event's frame, None for an event without a frame."""
         match event:
-            case Accepted():
+            case events.Accepted():
                 return "accepted", {"status": "accepted", **ids(run.accepted)}
-            case Claimed():
+            case events.Claimed():
                 self._superstep = 0
                 return "restarted" if event.attempt > 1 else "started", {"attempt": event.attempt}
-            case Delta():
+            case events.Delta():
                 return "delta", {"text": event.text, "offset": event.offset}
-            case ModelResult():
+            case events.ModelResult():
                 self._calls.asked(event)
-            case ToolStarted():
+            case events.ToolStarted():
                 call = self._calls.of(event)
                 return "tool_call", {"id": call.key, "tool": call.tool, "arguments": call.arguments}
-            case ToolResult():
-                outcome = tool_outcome(event, names_causes=self._names_causes)
-                return "tool_result", {"id": event.key, "tool": self._calls.of(event).tool or None, **outcome}
-            case Checkpointed() if event.calls:
+            case events.ToolResult():
+                call = self._calls.of(event)
+                return "tool_result", {"id": call.key, "tool": call.tool or None, **call.outcome}
+            case events.Checkpointed() if event.calls:
                 calls = [{"executor": call.executor, **executor_fields(call)} for call in event.calls]
                 return "superstep", {"superstep": event.superstep, "executors": calls}
-            case Completed():
+            case events.Completed():
                 return "completed", completed_fields(run, event)
-            case Cancelled():
+            case events.Cancelled():
                 return "cancelled", problem(run_error(event), ids(run.accepted))
-            case Failed() | TimedOut():
+            case events.Failed() | events.TimedOut():
                 return "failed", problem(run_error(event), ids(run.accepted))
         return None
 

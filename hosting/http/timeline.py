@@ -16,24 +16,8 @@ from hosting.budgets import cost_text
 from hosting.ports import iso
 from hosting.request.run_request import ExecutorCall, Superstep
 from hosting.service.outcome import USAGE_NAMES, RunIds, RunStatus, Usage, shown_usage, status_of, usage_of
-from hosting.service.transcript import CalledTool, CalledTools, tool_outcome
-from hosting.thread.events import (
-    Accepted,
-    ApprovalAnswered,
-    Cancelled,
-    CancelRequested,
-    Checkpointed,
-    Claimed,
-    Completed,
-    Event,
-    Failed,
-    ModelResult,
-    Released,
-    RunEvent,
-    TimedOut,
-    ToolResult,
-    ToolStarted,
-)
+from hosting.service.transcript import CalledTool, CalledTools
+from hosting.thread import events
 from hosting.thread.finish import finish_reason, is_incomplete
 from hosting.thread.run import Run, common_length, under_way
 from hosting.thread.usage import NOTHING, RECORDED_COUNTS, TokenTotals, entry_counts
@@ -109,20 +93,20 @@ class RunTimeline(RunIds):
 
 def timeline_fields(
     run: Run,
-    events: Iterable[tuple[int, Event]],
+    numbered: Iterable[tuple[int, events.Event]],
     superstep: Superstep | None = None,
     *,
     notifies: bool = False,
     names_causes: bool = False,
 ) -> RunTimeline:
-    """Return the run's timeline; `events` are those of its thread from the run's first on.
+    """Return the run's timeline; `numbered` are the events of its thread from the run's first on.
 
     `superstep` is that of a workflow, while it is under way. `notifies`: its agent has a webhook. `names_causes`: it
     is read by the app's developer.
     """
     timeline = _Timeline(run, names_causes=names_causes)
-    for position, event in events:
-        if isinstance(event, RunEvent) and event.run_id == run.run_id:
+    for position, event in numbered:
+        if isinstance(event, events.RunEvent) and event.run_id == run.run_id:
             timeline.add(position, event)
     if (superstep := under_way(run, superstep)) is not None:
         timeline.add_calls(superstep.number, superstep.calls, None)
@@ -165,47 +149,46 @@ class _Timeline:
 
     def __init__(self, run: Run, *, names_causes: bool) -> None:
         self.steps: list[TimelineStep] = []
-        self._names_causes = names_causes
         self._run = run.begun
         self._attempt: TimelineStep | None = None
-        self._calls = CalledTools()
+        self._calls = CalledTools(names_causes=names_causes)
         self._tools: dict[str, TimelineStep] = {}
         self._ready_at: dict[str, float] = {}
         self._spent: dict[str, int] = {}
         self.used = NOTHING
         self._number = 0
 
-    def add(self, position: int, event: Event) -> None:
+    def add(self, position: int, event: events.Event) -> None:
         """Fold one event more."""
         text, self._run = self._run.text, self._run.after(position, event)
         if voided := text[common_length(text, self._run.text) :]:
             self._step("voided", event.at, text=voided)
         match event:
-            case Accepted() | CancelRequested():
+            case events.Accepted() | events.CancelRequested():
                 self._step(event.kind, event.at)
-            case Claimed():
+            case events.Claimed():
                 self._use(event.unrecorded)
                 self._leave_attempt(event.at, event.failed or "lost")
                 self._attempt = self._step("attempt", event.at, attempt=event.attempt, holder=event.holder)
                 self._ready_at = {"": event.at}
-            case Released():
+            case events.Released():
                 self._use(event.unrecorded)
                 self._leave_attempt(event.at, "released")
-            case ModelResult():
+            case events.ModelResult():
                 self._model_call(event)
-            case Checkpointed():
+            case events.Checkpointed():
                 self.add_calls(event.superstep, event.calls, event.at)
-            case ToolStarted():
+            case events.ToolStarted():
                 self._tool_call(self._calls.of(event), event.at)
-            case ToolResult():
+            case events.ToolResult():
                 self._tool_result(event)
-            case ApprovalAnswered():
+            case events.ApprovalAnswered():
                 self._decision(event)
-            case Completed():
+            case events.Completed():
                 self._answer(event)
                 self._leave_attempt(event.at, None)
                 self._step("ended", event.at, status="success")
-            case Failed() | TimedOut() | Cancelled():
+            case events.Failed() | events.TimedOut() | events.Cancelled():
                 if event.under_way is not None:
                     self.add_calls(event.under_way.number, event.under_way.calls, event.at)
                 self._use(_totals(usage_of(event), event.cost).beyond(self.used))
@@ -229,7 +212,7 @@ class _Timeline:
             step["ended_at"] = None
         return step
 
-    def _decision(self, event: ApprovalAnswered) -> None:
+    def _decision(self, event: events.ApprovalAnswered) -> None:
         decision, by = event.decision, event.principal
         step = self._step("approval_answered", event.at, id=decision.id, approved=decision.approved)
         if decision.reason is not None:
@@ -259,21 +242,27 @@ class _Timeline:
         if more.cost:
             self._attempt["cost"] = cost_text(more.cost)
 
-    def _model_call(self, event: ModelResult) -> None:
+    def _model_call(self, event: events.ModelResult) -> None:
         usage = _counts(event.response.get("usage_details"))
         if not event.within:
             self._number = event.number
             for name, count in usage.items():
                 self._spent[name] = self._spent.get(name, 0) + count
         tools = [call.tool for call in self._calls.asked(event)]
-        step = self._step(
-            "model_call", self._ready_at.get(event.within, event.at), id=event.key, tools=tools, usage=usage
-        )
-        step["ended_at"] = iso(event.at)
+        self._model_step(event, event.key, usage, tools, event.within)
         self.used = self.used.with_all(_totals(usage, 0).model_dump())
-        _say_why(step, event)
-        self._price(step, event.response.get("model"), event.cost)
-        self._ready_at[event.within] = event.at
+        self._price(event.response.get("model"), event.cost)
+
+    def _model_step(
+        self, event: events.ModelResult | events.Completed, key: str, usage: Any, tools: list[str], within: str
+    ) -> None:
+        step = self._step("model_call", self._ready_at.get(within, event.at), id=key, tools=tools, usage=usage)
+        step["ended_at"] = iso(event.at)
+        if (reason := finish_reason(event)) is not None:
+            step["finish_reason"] = reason
+        if is_incomplete(event):
+            step["incomplete"] = True
+        self._ready_at[within] = event.at
 
     def _tool_call(self, call: CalledTool, at: float) -> TimelineStep:
         step = self._tools[call.key] = self._step(
@@ -282,41 +271,30 @@ class _Timeline:
         self._ready_at[call.key] = at
         return step
 
-    def _tool_result(self, event: ToolResult) -> None:
-        within = event.key.rpartition("/")[0]
-        step = self._tools.get(event.key)
+    def _tool_result(self, event: events.ToolResult) -> None:
+        call, within = self._calls.of(event), event.key.rpartition("/")[0]
+        step = self._tools.get(call.key)
         if step is None or (step["ended_at"] is not None and not event.interrupted):  # its begin was not recorded
-            step = self._tool_call(self._calls.of(event), self._ready_at.get(within, event.at))
+            step = self._tool_call(call, self._ready_at.get(within, event.at))
         step["ended_at"] = step["ended_at"] or iso(event.at)
-        step.update(tool_outcome(event, names_causes=self._names_causes))  # type: ignore[typeddict-item]
+        step.update(call.outcome)  # type: ignore[typeddict-item]
         self._ready_at[within] = event.at
 
-    def _answer(self, event: Completed) -> None:
+    def _answer(self, event: events.Completed) -> None:
         """Add the model call that gave the answer: it took the tokens that no other one did."""
         counted = shown_usage(entry_counts(event.entry))
         counts = {name: count - self._spent.get(name, 0) for name, count in _counts(counted).items()}
         usage = {name: count for name, count in counts.items() if count > 0}
-        began_at = self._ready_at.get("", event.at)
-        step = self._step("model_call", began_at, id=str(self._number + 1), tools=[], usage=usage)
-        step["ended_at"] = iso(event.at)
-        _say_why(step, event)
-        self._price(step, event.model, event.cost - self.used.cost)
+        self._model_step(event, str(self._number + 1), usage, [], "")
+        self._price(event.model, event.cost - self.used.cost)
 
-    def _price(self, step: TimelineStep, model: object, cost: int) -> None:
-        """Set the model that answered, and its cost, if known."""
+    def _price(self, model: object, cost: int) -> None:
+        """Set the model of the newest step, and its cost, if known."""
         if isinstance(model, str) and model:
-            step["model"] = model
+            self.steps[-1]["model"] = model
         if cost > 0:
-            step["cost"] = cost_text(cost)
+            self.steps[-1]["cost"] = cost_text(cost)
             self.used = self.used.with_all({"cost": cost})
-
-
-def _say_why(step: TimelineStep, event: ModelResult | Completed) -> None:
-    """Say why the model ended its answer, where that is known."""
-    if (reason := finish_reason(event)) is not None:
-        step["finish_reason"] = reason
-    if is_incomplete(event):
-        step["incomplete"] = True
 
 
 def _counts(usage: object) -> dict[str, int]:

@@ -10,29 +10,15 @@ items: they give them their protocol's names, ids and order.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 from hosting.runner.causes import cause_sentence
 from hosting.service.broadcast import DeltaText, Update
 from hosting.service.outcome import completed_text
-from hosting.thread.events import (
-    Accepted,
-    Cancelled,
-    Checkpointed,
-    Claimed,
-    Completed,
-    Delta,
-    Event,
-    Failed,
-    ModelResult,
-    Terminal,
-    TimedOut,
-    ToolResult,
-    ToolStarted,
-)
-from hosting.thread.run import Run, common_length, difference
+from hosting.thread import events
+from hosting.thread.run import Run, common_length, contents_text, difference
 from hosting.visible import visible
 from state.json_values import portable_value
 
@@ -46,14 +32,39 @@ class AgentMessage:
     is_void: bool = False
 
 
+class TextAdded(NamedTuple):
+    """A message goes on by a text, or begins with it."""
+
+    message: AgentMessage
+    text: str
+
+
+class MessageEnded(NamedTuple):
+    """No text of this message comes any more."""
+
+    message: AgentMessage
+
+
+class TextVoided(NamedTuple):
+    """The text of these messages counts no more, because of a later attempt, or because it `is_rewritten` itself."""
+
+    messages: tuple[AgentMessage, ...]
+    is_rewritten: bool
+
+
 @dataclass(eq=False)
 class CalledTool:
-    """A tool call of a run, with the arguments that the model `sent`, if its recorded answer asked for the call."""
+    """A tool call of a run. It has started, again by each attempt that makes it, until it has an `outcome`.
+
+    That is a `result` or an `error`. `sent` are the arguments as the model sent them, if the answer in which it asked
+    for the call `is_recorded`.
+    """
 
     key: str
     tool: str = ""
     sent: Any = None
     is_recorded: bool = False
+    outcome: dict[str, str] = field(default_factory=dict)
 
     @property
     def call_id(self) -> str:
@@ -71,168 +82,128 @@ class CalledTool:
             return self.sent
 
 
-@dataclass(frozen=True)
-class TextAdded:
-    """A message goes on by `text`, or begins with it."""
-
-    message: AgentMessage
-    text: str
-    begins: bool
-
-
-@dataclass(frozen=True)
-class MessageEnded:
-    """No text of this message comes any more."""
-
-    message: AgentMessage
-
-
-@dataclass(frozen=True)
-class TextVoided:
-    """The text of these messages counts no more, because of a later attempt, or because it `is_rewritten` itself."""
-
-    messages: tuple[AgentMessage, ...]
-    is_rewritten: bool
-
-
-@dataclass(frozen=True)
-class CallStarted:
-    """The tool is called, again by each attempt that does."""
-
-    call: CalledTool
-
-
-@dataclass(frozen=True)
-class CallEnded:
-    """The call has a `result` or an `error`."""
-
-    call: CalledTool
-    outcome: dict[str, str]
-
-
-Item = Accepted | Claimed | TextAdded | MessageEnded | TextVoided | ModelResult | CallStarted | CallEnded | Terminal
+Item = (
+    events.Accepted
+    | events.Claimed
+    | TextAdded
+    | MessageEnded
+    | TextVoided
+    | events.ModelResult
+    | CalledTool
+    | events.Terminal
+)
 
 
 class CalledTools:
-    """The tool calls of a run by their keys: the model's answer has the arguments, and the call's event the name."""
+    """The tool calls of a run by their keys: the model's answer has the arguments, and the call's event the name.
 
-    def __init__(self) -> None:
+    `names_causes`: the outcomes say what a tool raised, which is foreign text and for the developer of the tool alone.
+    """
+
+    def __init__(self, *, names_causes: bool) -> None:
+        self._names_causes = names_causes
         self._calls: dict[str, CalledTool] = {}
 
-    def asked(self, event: ModelResult) -> list[CalledTool]:
+    def asked(self, answer: events.ModelResult) -> list[CalledTool]:
         """Take the calls that the model asked for, and return them."""
+        contents = (
+            content for message in answer.response.get("messages", ()) for content in message.get("contents", ())
+        )
         calls = [
-            CalledTool(
-                f"{event.key}.{content.get('call_id')}", str(content.get("name")), content.get("arguments"), True
-            )
-            for message in event.response.get("messages", ())
-            for content in message.get("contents", ())
-            if content.get("type") == "function_call"
+            CalledTool(f"{answer.key}.{call.get('call_id')}", str(call.get("name")), call.get("arguments"), True)
+            for call in contents
+            if call.get("type") == "function_call"
         ]
         self._calls |= {call.key: call for call in calls}
         return calls
 
-    def of(self, event: ToolStarted | ToolResult) -> CalledTool:
-        """Return the call of an event, also one that no recorded answer asked for."""
+    def of(self, event: events.ToolStarted | events.ToolResult) -> CalledTool:
+        """Take the start or the outcome of a call, and return the call."""
         call = self._calls.setdefault(event.key, CalledTool(event.key))
-        if isinstance(event, ToolStarted):
-            call.tool = event.name
+        if isinstance(event, events.ToolStarted):
+            call.tool, call.outcome = event.name, {}
+        else:
+            call.outcome = self._outcome(event)
         return call
+
+    def _outcome(self, event: events.ToolResult) -> dict[str, str]:
+        if event.interrupted:
+            return {"error": "The process ended while the tool was running. It may have done its work."}
+        if event.error is None:
+            return {"result": (event.text or "") if event.contents is None else contents_text(event.contents)}
+        if self._names_causes and f"{event.raised}{event.error}".strip():
+            return {"error": f"The tool failed: {cause_sentence(event.raised, event.error)}"}
+        return {"error": "The tool failed."}
 
 
 class Transcript:
     """One run: `next` returns the items of an update. `run` is the fold of its log, and `text` has what is not logged.
 
-    `names_causes`: the app's developer reads it, and learns what a tool raised. `reads_answers`: a run that nobody
-    streamed has the text of its recorded model answers; otherwise it has none before its end.
+    `names_causes` as in `CalledTools`. `reads_answers`: a run that nobody streamed has the text of its recorded model
+    answers; otherwise it has none before its end.
     """
 
     def __init__(self, run: Run, *, names_causes: bool = False, reads_answers: bool = False) -> None:
         self.run = run.begun
         self.text = ""
-        self._names_causes = names_causes
         self._reads_answers = reads_answers and not run.accepted.streamed
         self._stable = 0
         self._messages: list[AgentMessage] = []
         self._open: AgentMessage | None = None
-        self._calls = CalledTools()
+        self._calls = CalledTools(names_causes=names_causes)
 
-    def next(self, update: Update) -> Iterator[Item]:
-        """Take one more update, and yield what is new by it."""
+    def next(self, update: Update) -> list[Item]:
+        """Take one more update, and return what is new by it."""
         if isinstance(update, DeltaText):
-            yield from self._deltas(update)
-            return
-        self.run = self.run.after(update.position, update.event)
-        yield from self._items(update.event)
-
-    def _items(self, event: Event) -> Iterator[Item]:
+            return self._delta(update.offset, update.text)
+        event, self.run = update.event, self.run.after(update.position, update.event)
         match event:
-            case Accepted():
-                yield event
-            case Claimed():
-                yield from self._attempt(event)
-            case Delta():
-                yield from self._deltas(event)
-            case ModelResult():
+            case events.Delta():
+                return self._delta(event.offset, event.text)
+            case events.Claimed() if event.attempt > 1:
+                return [event, *self._begin_again()]
+            case events.ModelResult():
                 self._calls.asked(event)
-                if not event.within:
-                    yield from self._answered(event)
-            case Checkpointed():
+                return [] if event.within else self._take_answer(event)
+            case events.Checkpointed():
                 self._stable = len(self.text)
-            case ToolStarted():
-                yield from self._end_message()
-                yield CallStarted(self._calls.of(event))
-            case ToolResult():
-                yield CallEnded(self._calls.of(event), tool_outcome(event, names_causes=self._names_causes))
-            case Completed():
-                # An agent's own middleware can change the text that was sent.
-                yield from self._become(completed_text(event))
-                yield from self._end_message()
-                yield event
-            case Failed() | TimedOut() | Cancelled():
-                yield from self._end_message()
-                yield event
+            case events.ToolStarted():
+                return [*self._end_message(), self._calls.of(event)]
+            case events.ToolResult():
+                return [self._calls.of(event)]
+            case events.Completed():  # an agent's own middleware can change the text that was sent
+                return [*self._become(completed_text(event)), *self._end_message(), event]
+            case events.Accepted() | events.Claimed() | events.Failed() | events.TimedOut() | events.Cancelled():
+                return [*self._end_message(), event]
+        return []
 
-    def _attempt(self, event: Claimed) -> Iterator[Item]:
+    def _begin_again(self) -> list[Item]:
         """A later attempt writes anew what it does not know of the text, but for one that only ends the run."""
         kept = self.text if self.run.cancelled is not None else self.text[: self._stable]
-        yield event
-        if event.attempt > 1:
-            yield self._void(len(kept), is_rewritten=False)
-            if rest := kept[len(self.text) :]:
-                yield self._add(rest)
+        items: list[Item] = [self._void(len(kept), is_rewritten=False)]
+        rest = kept[len(self.text) :]
+        return [*items, self._add(rest)] if rest else items
 
-    def _answered(self, event: ModelResult) -> Iterator[Item]:
-        if self._reads_answers:
-            texts = (
-                "".join(
-                    content.get("text") or ""
-                    for content in message.get("contents", ())
-                    if content.get("type") == "text"
-                )
-                for message in event.response.get("messages", ())
-            )
-            yield from self._become("\n\n".join(filter(None, [self.text, *texts])))
+    def _take_answer(self, answer: events.ModelResult) -> list[Item]:
+        texts = (contents_text(message.get("contents", ())) for message in answer.response.get("messages", ()))
+        read = self._become("\n\n".join(filter(None, [self.text, *texts]))) if self._reads_answers else []
         self._stable = len(self.text)
-        yield from self._end_message()
-        yield event
+        return [*read, *self._end_message(), answer]
 
-    def _deltas(self, delta: Delta | DeltaText) -> Iterator[Item]:
-        change = difference(self.text, delta.offset, delta.text)
-        if change is not None:
-            yield from self._put(*change)
+    def _delta(self, offset: int, text: str) -> list[Item]:
+        change = difference(self.text, offset, text)
+        return [] if change is None else self._put(*change)
 
-    def _become(self, text: str) -> Iterator[Item]:
-        if text != self.text:
-            same = common_length(self.text, text)
-            yield from self._put(same, text[same:])
+    def _become(self, text: str) -> list[Item]:
+        same = common_length(self.text, text)
+        return [] if text == self.text else self._put(same, text[same:])
 
-    def _put(self, offset: int, text: str) -> Iterator[Item]:
-        if offset < len(self.text):
-            kept = self.text[:offset]
-            yield self._void(offset, is_rewritten=True)
-            text = kept[len(self.text) :] + text
-        yield self._add(text)
+    def _put(self, offset: int, text: str) -> list[Item]:
+        if offset >= len(self.text):
+            return [self._add(text)]
+        kept = self.text[:offset]
+        voided = self._void(offset, is_rewritten=True)
+        return [voided, self._add(kept[len(self.text) :] + text)]
 
     def _void(self, offset: int, *, is_rewritten: bool) -> TextVoided:
         """Void the messages with text after `offset`; the text ends where the first of them began."""
@@ -244,38 +215,19 @@ class Transcript:
         return TextVoided(void, is_rewritten)
 
     def _add(self, text: str) -> TextAdded:
-        begins = self._open is None
-        if self._open is None:
+        message = self._open
+        if message is None:
             if self.text and text.startswith("\n\n"):  # between two messages
                 self.text, text = f"{self.text}\n\n", text[2:]
-            self._open = AgentMessage(len(self.text))
-            self._messages.append(self._open)
+            message = self._open = AgentMessage(len(self.text))
+            self._messages.append(message)
         self.text += text
-        self._open.text += text
-        return TextAdded(self._open, text, begins)
+        message.text += text
+        return TextAdded(message, text)
 
-    def _end_message(self) -> Iterator[Item]:
-        if self._open is not None:
-            yield MessageEnded(self._open)
-            self._open = None
-
-
-def tool_outcome(event: ToolResult, *, names_causes: bool = False) -> dict[str, str]:
-    """Return a tool call's `result` as text, or an `error`; `names_causes`: with the tool's exception.
-
-    That is foreign text, which is for the developer of the tool alone.
-    """
-    if event.interrupted:
-        return {"error": "The process ended while the tool was running. It may have done its work."}
-    if event.error is not None:
-        cause = f"{event.raised}{event.error}".strip() if names_causes else ""
-        return {
-            "error": f"The tool failed: {cause_sentence(event.raised, event.error)}" if cause else "The tool failed."
-        }
-    if event.contents is None:
-        return {"result": event.text or ""}
-    texts = (content.get("text") or "" for content in event.contents if content.get("type") == "text")
-    return {"result": "".join(texts)}
+    def _end_message(self) -> Iterable[Item]:
+        ended, self._open = self._open, None
+        return () if ended is None else (MessageEnded(ended),)
 
 
 def arguments_text(arguments: Any) -> str:

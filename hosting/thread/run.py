@@ -5,7 +5,7 @@ Beside it: how a run ends without an answer, and what the conversation keeps of 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -152,8 +152,10 @@ def with_delta(text: str, offset: int, delta: str) -> str:
 
 def difference(text: str, offset: int, delta: str) -> tuple[int, str] | None:
     """Return a delta without what the text has of it already, at its offset then; None if it would change nothing."""
+    if offset == len(text):
+        return (offset, delta) if delta else None
     same = common_length(text[offset:], delta)
-    return None if same == len(delta) and (delta or offset >= len(text)) else (offset + same, delta[same:])
+    return None if same == len(delta) and (delta or offset > len(text)) else (offset + same, delta[same:])
 
 
 def common_length(one: str, other: str) -> int:
@@ -217,10 +219,14 @@ def text_so_far(run: Run) -> str:
     messages = [message for answer in answers for message in answer.response.get("messages", ())]
     texts: dict[Any, str] = {}
     for number, message in enumerate((*messages, *run.yielded)):
-        contents = (content for content in message.get("contents") or () if content.get("type") == "text")
         name = message.get("message_id") or number
-        texts[name] = texts.get(name, "") + "".join(content.get("text") or "" for content in contents)
+        texts[name] = texts.get(name, "") + contents_text(message.get("contents") or ())
     return run.text or "\n\n".join(filter(None, texts.values()))
+
+
+def contents_text(contents: Iterable[Mapping[str, Any]]) -> str:
+    """Return the text among contents in the framework's own form."""
+    return "".join(content.get("text") or "" for content in contents if content.get("type") == "text")
 
 
 def superseded(run_id: str, at: float, words: str = "") -> events.Cancelled:

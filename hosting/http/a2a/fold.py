@@ -164,8 +164,7 @@ class TaskFold:
         return [*([{"text": text}] if text else []), *self._more.get(run_id, ())]
 
     def _take(self, update: Update) -> None:
-        for _ in self._transcript.next(update):
-            pass  # a task has the whole text of a run and no more of it
+        self._transcript.next(update)
         self._texts[self.run.run_id] = self._transcript.text
 
     def _grow(self) -> list[Payload]:

@@ -26,8 +26,6 @@ from hosting.service.outcome import run_error, usage_of
 from hosting.service.transcript import (
     AgentMessage,
     CalledTool,
-    CallEnded,
-    CallStarted,
     Item,
     MessageEnded,
     TextAdded,
@@ -164,10 +162,10 @@ class RunFold:
                 self._void(item)
             case ModelResult():
                 self._step, self._anchor = self._anchor, position
-            case CallStarted():
-                self._start_call(position, item.call)
-            case CallEnded() if item.call.key in self._calls:
-                self._show_result(position, self._calls[item.call.key], "".join(item.outcome.values()))
+            case CalledTool() if not item.outcome:
+                self._start_call(position, item)
+            case CalledTool() if item.key in self._calls:
+                self._show_result(position, self._calls[item.key], "".join(item.outcome.values()))
             case Completed():
                 self._complete(item)
             case Cancelled() if self._wanted.is_versioned:
@@ -185,7 +183,7 @@ class RunFold:
         self._send("RUN_FINISHED", **self._ids, outcome=outcome, **_result(end), **_usage(end))
 
     def _add_text(self, item: TextAdded) -> None:
-        if item.begins:
+        if not self._open:
             message, self._step = self._message(self._anchor), ""
             message.source, self._open = item.message, message.id
             self._send("TEXT_MESSAGE_START", messageId=self._open, role="assistant")

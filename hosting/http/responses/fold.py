@@ -22,8 +22,6 @@ from hosting.service.broadcast import DeltaText, Update
 from hosting.service.transcript import (
     AgentMessage,
     CalledTool,
-    CallEnded,
-    CallStarted,
     Item,
     MessageEnded,
     TextAdded,
@@ -128,10 +126,10 @@ class ResponseFold:
                 self._void(item)
             case ModelResult():
                 self._anchor = position
-            case CallStarted():
-                self._start_call(position, item.call)
-            case CallEnded() if item.call.key in self._calls:
-                self._end_call(self._calls[item.call.key], item.outcome)
+            case CalledTool() if not item.outcome:
+                self._start_call(position, item)
+            case CalledTool() if item.key in self._calls:
+                self._end_call(self._calls[item.key], item.outcome)
             case Completed():
                 for approval in item.approvals:
                     self._done(self._add(approval_item(self._agent, approval)))
@@ -169,7 +167,7 @@ class ResponseFold:
         return [item for item in self._calls.values() if item.value["status"] == "in_progress"]
 
     def _add_text(self, added: TextAdded) -> None:
-        if added.begins:
+        if self._open is None:
             self._messages[added.message] = self._begin_message()
         if added.text:
             part = _part(self._messages[added.message])
