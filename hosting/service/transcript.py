@@ -191,6 +191,8 @@ class Transcript:
         return [*read, *self._end_message(), answer]
 
     def _delta(self, offset: int, text: str) -> list[Item]:
+        if offset == len(self.text) and text:  # nearly always
+            return [self._add(text)]
         change = difference(self.text, offset, text)
         return [] if change is None else self._put(*change)
 

@@ -45,7 +45,7 @@ Payload = dict[str, Any]
 
 
 class TaskFold:
-    """One task. `run` is the run that it is at, `position` that of the newest event which was folded.
+    """One task. `run` is the run that it is at, `run_id` its id, `position` that of the newest folded event.
 
     `state` and `since` are those of its status; `history_length` is of the task that begins a stream. Updates that were
     folded already and those of other runs change nothing.
@@ -58,13 +58,14 @@ class TaskFold:
         self.history_length = history_length
         self.position = 0
         self._history: list[dict[str, Any]] = []
-        self._texts: dict[str, str] = {}
+        self._transcripts: dict[str, Transcript] = {}
         self._more: dict[str, list[dict[str, Any]]] = {}
         self._begin(run)
 
     def _begin(self, run: Run) -> list[Payload]:
-        self._transcript = Transcript(run)
-        self._sent = self._texts[run.run_id] = ""
+        self.run_id = run.run_id
+        self._transcript = self._transcripts[run.run_id] = Transcript(run)
+        self._sent = ""
         self._history += user_messages(run.accepted, self.id)
         return self._turn(SUBMITTED, run.accepted.at)
 
@@ -96,7 +97,9 @@ class TaskFold:
         """Return the task as it stands, with so many of its newest messages; None is for all."""
         task: dict[str, Any] = {**self._named("id"), "status": self._status()}
         if with_artifacts:
-            task["artifacts"] = [artifact(run_id, parts) for run_id in self._texts if (parts := self._parts(run_id))]
+            task["artifacts"] = [
+                artifact(run_id, parts) for run_id in self._transcripts if (parts := self._parts(run_id))
+            ]
         if history_length is None or history_length > 0:
             task["history"] = self._history[-(history_length or 0) :]
         return task
@@ -109,9 +112,9 @@ class TaskFold:
     def next(self, update: Update) -> list[Payload]:
         """Fold an update, and return its messages."""
         if isinstance(update, DeltaText):
-            if update.run_id != self.run.run_id or self.is_over:
+            if update.run_id != self.run_id or self.is_over:
                 return []
-            self._take(update)
+            self._transcript.next(update)
             return self._grow()
         if update.position <= self.position:
             return []
@@ -127,16 +130,16 @@ class TaskFold:
 
     def _fold(self, update: LoggedEvent) -> list[Payload]:
         position, event = update.position, update.event
-        if isinstance(event, Accepted) and event.run_id != self.run.run_id:
+        if isinstance(event, Accepted) and event.run_id != self.run_id:
             return self._continue(position, event) if self.waits else []
         if self.is_over:
             return []
         if isinstance(event, Reset) and self.waits:
             return self.expire(event.at) or self._give_up(event.at, "The conversation was reset.")
-        if not isinstance(event, RunEvent) or event.run_id != self.run.run_id:
+        if not isinstance(event, RunEvent) or event.run_id != self.run_id:
             return []
         had_ended = self.run.certain_end is not None
-        self._take(update)
+        self._transcript.next(update)
         end = self.run.certain_end
         if end is not None:
             if not had_ended:
@@ -160,12 +163,8 @@ class TaskFold:
         return self._begin(Run(self.address, event, position, position))
 
     def _parts(self, run_id: str) -> list[dict[str, Any]]:
-        text = self._texts[run_id]
+        text = self._transcripts[run_id].text
         return [*([{"text": text}] if text else []), *self._more.get(run_id, ())]
-
-    def _take(self, update: Update) -> None:
-        self._transcript.next(update)
-        self._texts[self.run.run_id] = self._transcript.text
 
     def _grow(self) -> list[Payload]:
         """Return the text that a reader lacks; text that it has, and that comes again, may yet come."""
@@ -181,14 +180,14 @@ class TaskFold:
         return [self._update([{"text": text[len(sent) :] if appends else text}], appends=appends)]
 
     def _update(self, parts: list[dict[str, Any]], *, appends: bool) -> Payload:
-        shown = artifact(self.run.run_id, parts)
+        shown = artifact(self.run_id, parts)
         return {"artifactUpdate": {**self._ids(), "artifact": shown, "append": appends}}
 
     def _end(self, position: int, end: Terminal) -> list[Payload]:
         sent = self._send()
         if isinstance(end, Completed):
             if more := parts_beside_text(self.run.accepted, end):
-                self._more[self.run.run_id] = more
+                self._more[self.run_id] = more
                 sent.append(self._update(more, appends=bool(self._sent)))
             if end.approvals:
                 return [*sent, *self._ask(position)]
@@ -237,7 +236,7 @@ def fold_tasks(address: Address, events: Iterable[tuple[int, Event]]) -> list[Ta
         if isinstance(event, Accepted | Reset):
             for fold in [one for one in folds if one.waits]:
                 fold.next(update)
-                by_run[fold.run.run_id] = fold
+                by_run[fold.run_id] = fold
         if isinstance(event, Accepted) and event.run_id not in by_run:
             by_run[event.run_id] = TaskFold(Run(address, event, position, position))
             folds.append(by_run[event.run_id])

@@ -54,7 +54,7 @@ class Tasks:
 
     async def current_run(self, fold: TaskFold, client: EntityClient) -> Run:
         """Return the run that the task is at, and promise its outcome."""
-        return await self._services.runs.find(fold.address, fold.run.run_id, client)
+        return await self._services.runs.find(fold.address, fold.run_id, client)
 
     async def listed(self, request: WireRequest, agent: AgentPlan, wanted: Listing) -> dict[str, Any]:
         """Return a page of tasks, the newest change first; raises `InvalidFieldError` for a token that is none."""

@@ -203,7 +203,7 @@ class A2AWire:
         fold = await self._tasks.find(request, agent, wanted.task_id)
         if fold.is_over:
             raise TaskNotCancelableError("The task is over. Read it with GetTask.")
-        run_id = fold.run.run_id
+        run_id = fold.run_id
         if fold.waits:
             refused = [Decision(id=one.id, approved=False, reason="The task was canceled.") for one in fold.undecided]
             kept = {CANCELS: True}

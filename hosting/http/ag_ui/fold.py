@@ -148,14 +148,14 @@ class RunFold:
 
     def _project(self, position: str, item: Item) -> None:
         match item:
+            case TextAdded():
+                self._add_text(item)
             case Accepted():
                 for decision in (one for one in item.request.decisions if not one.approved):
                     reason = f" {decision.reason}" if decision.reason else ""
                     self._show_result(decision.id, decision.id, f"{_DENIED}{reason}")
             case Claimed():
                 self._anchor = position
-            case TextAdded():
-                self._add_text(item)
             case MessageEnded():
                 self._end_message()
             case TextVoided():

@@ -114,12 +114,12 @@ class ResponseFold:
 
     def _project(self, position: str, item: Item) -> None:
         match item:
+            case TextAdded():
+                self._add_text(item)
             case Accepted():
                 self._send("response.created", response=self.response())
             case Claimed():
                 self._begin_attempt(position, item.attempt)
-            case TextAdded():
-                self._add_text(item)
             case MessageEnded():
                 self._end_message(item.message)
             case TextVoided():
@@ -167,11 +167,12 @@ class ResponseFold:
         return [item for item in self._calls.values() if item.value["status"] == "in_progress"]
 
     def _add_text(self, added: TextAdded) -> None:
-        if self._open is None:
-            self._messages[added.message] = self._begin_message()
-        if added.text:
-            part = _part(self._messages[added.message])
-            self._send("response.output_text.delta", len(added.text), **part, delta=added.text, logprobs=[])
+        message, text = added
+        item = self._open
+        if item is None:
+            item = self._messages[message] = self._begin_message()
+        if text:
+            self._send("response.output_text.delta", len(text), **_part(item), delta=text, logprobs=[])
 
     def _void(self, voided: TextVoided) -> None:
         for message in voided.messages:
