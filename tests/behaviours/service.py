@@ -64,6 +64,7 @@ BEHAVIOURS = {
     "delivery is given back (Rules).",
     "service.carried": "A request that an operation carries is accepted once.",
     "service.reset": "A reset empties the document, and what began before it leaves nothing behind it.",
+    "service.transcript": "Events and deltas of a run become messages and calls once, the same whoever followed it.",
     "service.following": "A run is followed from any process: each event once and in order, words when they come and "
     "not again when they are logged, the same text at its offsets behind a death.",
     "service.approvals": "Approvals are listed and answered in any process; the last answer begins the one run that "

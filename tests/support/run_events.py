@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterable
 from typing import Any
 
@@ -21,7 +22,7 @@ from hosting.thread.events import (
     ToolResult,
     ToolStarted,
 )
-from hosting.thread.run import Run, unanswered
+from hosting.thread.run import Run, common_length, unanswered
 
 AT = 1_700_000_000.0
 R: dict[str, Any] = {"at": AT, "run_id": "r"}
@@ -109,6 +110,57 @@ LOST_AND_INTERRUPTED = (
     unanswered("r", AT, RunSupersededError("A later request interrupted the run.")),
 )
 """Whoever claims it ends it with its text."""
+
+
+def any_run(chance: random.Random) -> list[Event | DeltaText]:
+    """Return a run whose process is lost up to three times, wherever it is; each attempt goes on from what is recorded.
+
+    What is recorded are a model's answers that ask for a tool, or the supersteps of a workflow.
+    """
+    run: list[Event | DeltaText] = [accepted()]
+    is_workflow, count, answers = chance.random() < 0.3, chance.randrange(1, 4), list[str]()
+    for attempt in range(1, 5):
+        run.append(claimed(attempt))
+        text = logged = "\n\n".join(answers)
+        left = chance.randrange(1, 12) if attempt < 4 else 100
+        while len(answers) < count and left > 0:
+            answer = ""
+            for piece in chance.choices(("One ", "two", " three.", "ü😀", "\n"), k=chance.randrange(1, 5)):
+                addition = f"\n\n{piece}" if text and not answer else piece
+                run.append(words(len(text), addition))
+                answer, text, left = answer + piece, text + addition, left - 1
+                if chance.random() < 0.4:
+                    run.append(delta(len(logged), text[len(logged) :]))
+                    logged = text
+                if left == 0:
+                    break
+            else:
+                run += [delta(len(logged), text[len(logged) :])] if logged != text else []
+                answers, logged = [*answers, answer], text
+                key = f"{len(answers)}.a"
+                called = [asks("a", number=len(answers)), started(key), ToolResult(**R, key=key, text="x")]
+                run += [SUPERSTEP] if is_workflow else called
+        if left > 0:
+            break
+    if chance.random() < 0.3:
+        answers[-1] = f"{answers[-1][:1]}{chance.choice(('', ' changed'))}"
+        changed = "\n\n".join(answers)
+        same = common_length(text, changed)
+        run += [words(same, changed[same:]), delta(same, changed[same:])]
+    return [*run, completed(*answers)]
+
+
+def followed(run: Iterable[Event | DeltaText]) -> list[Update]:
+    """Return what a follower gets in the process of the run: not again, from the log, the text that it has."""
+    text, found = "", list[Update]()
+    for update in updates(run):
+        output = update.event if isinstance(update, LoggedEvent) else update
+        if isinstance(output, Delta) and text[output.offset :] == output.text:
+            continue
+        if isinstance(output, Delta | DeltaText):
+            text = text[: output.offset] + output.text
+        found.append(update)
+    return found
 
 
 def run_of(given: Iterable[Update]) -> Run:
