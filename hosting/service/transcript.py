@@ -25,7 +25,10 @@ from state.json_values import portable_value
 
 @dataclass(eq=False)
 class AgentMessage:
-    """Text of the agent, from `start` of the run's text on. That of a void message counts no more."""
+    """Text of the agent, from `start` of the run's text on. That of a void message counts no more.
+
+    As an item: it has ended, and no text of it comes any more.
+    """
 
     start: int
     text: str = ""
@@ -37,12 +40,6 @@ class TextAdded(NamedTuple):
 
     message: AgentMessage
     text: str
-
-
-class MessageEnded(NamedTuple):
-    """No text of this message comes any more."""
-
-    message: AgentMessage
 
 
 class TextVoided(NamedTuple):
@@ -82,16 +79,7 @@ class CalledTool:
             return self.sent
 
 
-Item = (
-    events.Accepted
-    | events.Claimed
-    | TextAdded
-    | MessageEnded
-    | TextVoided
-    | events.ModelResult
-    | CalledTool
-    | events.Terminal
-)
+Item = events.OfRun | events.ModelResult | events.Terminal | TextAdded | AgentMessage | TextVoided | CalledTool
 
 
 class CalledTools:
@@ -229,7 +217,7 @@ class Transcript:
 
     def _end_message(self) -> Iterable[Item]:
         ended, self._open = self._open, None
-        return () if ended is None else (MessageEnded(ended),)
+        return () if ended is None else (ended,)
 
 
 def arguments_text(arguments: Any) -> str:

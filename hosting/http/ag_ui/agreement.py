@@ -74,28 +74,25 @@ class _Turns:
     def __init__(self, address: Address, *, names_causes: bool) -> None:
         self._address = address
         self._names_causes = names_causes
-        self._begun: dict[str, RunFold] = {}
+        self.begun: dict[str, RunFold] = {}
 
     def take(self, position: int, event: Event) -> None:
         match event:
             case Reset() | Imported() | Deleted():
-                self._begun.clear()
+                self.begun.clear()
             case Rewound():
-                self._begun = {name: fold for name, fold in self._begun.items() if fold.run.first < event.first}
+                self.begun = {name: fold for name, fold in self.begun.items() if fold.run.first < event.first}
             case Accepted():
                 run = Run(self._address, event, position, position)
                 waited = self._waited() if event.request.decisions else {}
                 nobody = RunInput(event.thread_id, event.run_id, (), (), (), is_versioned=True)
-                self._begun[event.run_id] = RunFold(nobody, run, waited, names_causes=self._names_causes)
-        if isinstance(event, RunEvent) and event.run_id in self._begun:
-            self._begun[event.run_id].next(LoggedEvent(position, event))
+                self.begun[event.run_id] = RunFold(nobody, run, waited, names_causes=self._names_causes)
+        if isinstance(event, RunEvent) and event.run_id in self.begun:
+            self.begun[event.run_id].next(LoggedEvent(position, event))
 
     def _waited(self) -> dict[str, str]:
-        asking = (fold.run for fold in reversed(self._begun.values()) if fold.run.requested_approvals)
+        asking = (fold.run for fold in reversed(self.begun.values()) if fold.run.requested_approvals)
         return next(map(waited_calls, asking), {})
-
-    def all(self) -> list[Turn]:
-        return [_turn(fold) for fold in self._begun.values()]
 
 
 def turns_of(address: Address, log: Iterable[tuple[int, Event]], *, names_causes: bool = False) -> list[Turn]:
@@ -103,7 +100,7 @@ def turns_of(address: Address, log: Iterable[tuple[int, Event]], *, names_causes
     turns = _Turns(address, names_causes=names_causes)
     for position, event in log:
         turns.take(position, event)
-    return turns.all()
+    return [_turn(fold) for fold in turns.begun.values()]
 
 
 def _turn(fold: RunFold) -> Turn:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from itertools import takewhile
 from typing import Any
 
@@ -21,18 +20,9 @@ from hosting.http.ag_ui.names import error_event
 from hosting.http.ag_ui.requests import RunInput, own_prefix
 from hosting.ports import iso
 from hosting.request.run_request import PendingApproval
+from hosting.service import transcript
 from hosting.service.broadcast import DeltaText, Update
 from hosting.service.outcome import run_error, usage_of
-from hosting.service.transcript import (
-    AgentMessage,
-    CalledTool,
-    Item,
-    MessageEnded,
-    TextAdded,
-    TextVoided,
-    Transcript,
-    arguments_text,
-)
 from hosting.thread.events import Accepted, Cancelled, Claimed, Completed, Failed, ModelResult, Terminal, TimedOut
 from hosting.thread.finish import finish_reason, is_incomplete
 from hosting.thread.run import Run
@@ -56,26 +46,6 @@ _USAGE = {
 WireEvent = dict[str, Any]
 
 
-@dataclass
-class _Message:
-    """A message of the agent under its id: its text, if that is not void, and the model's calls in it."""
-
-    id: str
-    source: AgentMessage | None = None
-    calls: list[dict[str, Any]] = field(default_factory=list)
-
-    @property
-    def text(self) -> str:
-        """Its text that counts."""
-        return "" if self.source is None or self.source.is_void else self.source.text
-
-    @property
-    def value(self) -> dict[str, Any]:
-        """The message as the protocol has it, as it stands now."""
-        text = {"content": self.text} if self.text else {}
-        return {"id": self.id, "role": "assistant", **text, **({"toolCalls": [*self.calls]} if self.calls else {})}
-
-
 class RunFold:
     """One run, for the client that sent `wanted`: `start` returns its first events, `next` those of an update.
 
@@ -84,7 +54,7 @@ class RunFold:
     """
 
     def __init__(self, wanted: RunInput, run: Run, waited: Mapping[str, str], *, names_causes: bool = False) -> None:
-        self._transcript = Transcript(run, names_causes=names_causes)
+        self._transcript = transcript.Transcript(run, names_causes=names_causes)
         self._wanted = wanted
         self._ids = {"threadId": wanted.thread_id, "runId": wanted.run_id}
         self._prefix = own_prefix((run.accepted.wire or {}).get("run_id") or run.run_id)
@@ -92,7 +62,8 @@ class RunFold:
             one for one in wanted.sent if not (one["id"].startswith(self._prefix) or wanted.stands_in(one))
         ]
         self._waited = waited
-        self._shown: list[_Message | dict[str, Any]] = []
+        self._shown: list[dict[str, Any]] = []
+        self._texts: dict[transcript.AgentMessage, dict[str, Any]] = {}
         self._open = ""
         self._calls: dict[str, str] = {}
         self._anchor = ""
@@ -115,7 +86,7 @@ class RunFold:
     @property
     def shown(self) -> list[dict[str, Any]]:
         """The messages of this run as they stand now."""
-        return [one.value if isinstance(one, _Message) else one for one in self._shown]
+        return [{**one, "toolCalls": [*one["toolCalls"]]} if "toolCalls" in one else {**one} for one in self._shown]
 
     def restate(self, history: Sequence[Mapping[str, Any]]) -> list[WireEvent]:
         """Return the events that say which messages the thread has before this run's own.
@@ -146,9 +117,9 @@ class RunFold:
         self._end_message()
         return [*self._events, error_event(error)]
 
-    def _project(self, position: str, item: Item) -> None:
+    def _project(self, position: str, item: transcript.Item) -> None:
         match item:
-            case TextAdded():
+            case transcript.TextAdded():
                 self._add_text(item)
             case Accepted():
                 for decision in (one for one in item.request.decisions if not one.approved):
@@ -156,15 +127,15 @@ class RunFold:
                     self._show_result(decision.id, decision.id, f"{_DENIED}{reason}")
             case Claimed():
                 self._anchor = position
-            case MessageEnded():
+            case transcript.AgentMessage():
                 self._end_message()
-            case TextVoided():
+            case transcript.TextVoided():
                 self._void(item)
             case ModelResult():
                 self._step, self._anchor = self._anchor, position
-            case CalledTool() if not item.outcome:
+            case transcript.CalledTool() if not item.outcome:
                 self._start_call(position, item)
-            case CalledTool() if item.key in self._calls:
+            case transcript.CalledTool() if item.key in self._calls:
                 self._show_result(position, self._calls[item.key], "".join(item.outcome.values()))
             case Completed():
                 self._complete(item)
@@ -182,30 +153,33 @@ class RunFold:
     def _finish(self, end: Terminal, outcome: Mapping[str, Any]) -> None:
         self._send("RUN_FINISHED", **self._ids, outcome=outcome, **_result(end), **_usage(end))
 
-    def _add_text(self, item: TextAdded) -> None:
+    def _add_text(self, item: transcript.TextAdded) -> None:
         if not self._open:
-            message, self._step = self._message(self._anchor), ""
-            message.source, self._open = item.message, message.id
+            shown, self._step = self._message(self._anchor), ""
+            self._texts[item.message], self._open = shown, shown["id"]
             self._send("TEXT_MESSAGE_START", messageId=self._open, role="assistant")
         if item.text:
+            self._texts[item.message]["content"] = item.message.text
             self._send("TEXT_MESSAGE_CONTENT", messageId=self._open, delta=item.text)
 
-    def _void(self, item: TextVoided) -> None:
+    def _void(self, item: transcript.TextVoided) -> None:
         """Take the messages back: a client is sent all that stand, and those that follow have other ids."""
         self._end_message()
-        self._shown = [one for one in self._shown if not isinstance(one, _Message) or one.text or one.calls]
+        for message in item.messages:
+            self._texts[message].pop("content", None)
+        self._shown = [one for one in self._shown if "content" in one or "toolCalls" in one]
         if item.is_rewritten:
             self._voids += 1
             self._anchor += f".{self._voids}"
         self._restate()
 
-    def _message(self, anchor: str) -> _Message:
+    def _message(self, anchor: str) -> dict[str, Any]:
         """Return the message that begins after that position; the model's text and its calls share one."""
         name = f"{self._prefix}{anchor}"
-        for one in self._shown:
-            if isinstance(one, _Message) and one.id == name:
-                return one
-        self._shown.append(message := _Message(name))
+        for message in self._shown:
+            if message["id"] == name and message["role"] == "assistant":
+                return message
+        self._shown.append(message := {"id": name, "role": "assistant"})
         return message
 
     def _end_message(self) -> None:
@@ -213,7 +187,7 @@ class RunFold:
             self._send("TEXT_MESSAGE_END", messageId=self._open)
             self._open = ""
 
-    def _start_call(self, position: str, call: CalledTool) -> None:
+    def _start_call(self, position: str, call: transcript.CalledTool) -> None:
         """A call that waited for a person was shown by the run before.
 
         A model whose answers are not recorded has asked for it in the newest message.
@@ -228,9 +202,10 @@ class RunFold:
             self._show_call(self._calls[call.key], call.tool, call.arguments)
 
     def _show_call(self, call_id: str, tool: str, arguments: Any) -> None:
-        message, text = self._message(self._step or self._anchor), arguments_text(arguments)
-        message.calls.append({"id": call_id, "type": "function", "function": {"name": tool, "arguments": text}})
-        self._send("TOOL_CALL_START", toolCallId=call_id, toolCallName=tool, parentMessageId=message.id)
+        message, text = self._message(self._step or self._anchor), transcript.arguments_text(arguments)
+        made = {"id": call_id, "type": "function", "function": {"name": tool, "arguments": text}}
+        message.setdefault("toolCalls", []).append(made)
+        self._send("TOOL_CALL_START", toolCallId=call_id, toolCallName=tool, parentMessageId=message["id"])
         self._send("TOOL_CALL_ARGS", toolCallId=call_id, delta=text)
         self._send("TOOL_CALL_END", toolCallId=call_id)
 

@@ -18,17 +18,8 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hosting.http.responses.objects import approval_item, response_object
+from hosting.service import transcript
 from hosting.service.broadcast import DeltaText, Update
-from hosting.service.transcript import (
-    AgentMessage,
-    CalledTool,
-    Item,
-    MessageEnded,
-    TextAdded,
-    TextVoided,
-    Transcript,
-    arguments_text,
-)
 from hosting.thread.events import Accepted, Cancelled, Claimed, Completed, Failed, ModelResult, TimedOut
 from hosting.thread.finish import is_incomplete
 from hosting.thread.run import Run
@@ -81,9 +72,9 @@ class ResponseFold:
 
     def __init__(self, agent: str, run: Run, *, names_causes: bool = False) -> None:
         self._agent = agent
-        self._transcript = Transcript(run, names_causes=names_causes, reads_answers=True)
+        self._transcript = transcript.Transcript(run, names_causes=names_causes, reads_answers=True)
         self._items: list[_Item] = []
-        self._messages: dict[AgentMessage, _Item] = {}
+        self._messages: dict[transcript.AgentMessage, _Item] = {}
         self._open: _Item | None = None
         self._calls: dict[str, _Item] = {}
         self._anchor = ""
@@ -112,23 +103,23 @@ class ResponseFold:
         """Return the items that are not void."""
         return [item.value for item in self._items if not item.is_void]
 
-    def _project(self, position: str, item: Item) -> None:
+    def _project(self, position: str, item: transcript.Item) -> None:
         match item:
-            case TextAdded():
+            case transcript.TextAdded():
                 self._add_text(item)
             case Accepted():
                 self._send("response.created", response=self.response())
             case Claimed():
                 self._begin_attempt(position, item.attempt)
-            case MessageEnded():
-                self._end_message(item.message)
-            case TextVoided():
+            case transcript.AgentMessage():
+                self._end_message(item)
+            case transcript.TextVoided():
                 self._void(item)
             case ModelResult():
                 self._anchor = position
-            case CalledTool() if not item.outcome:
+            case transcript.CalledTool() if not item.outcome:
                 self._start_call(position, item)
-            case CalledTool() if item.key in self._calls:
+            case transcript.CalledTool() if item.key in self._calls:
                 self._end_call(self._calls[item.key], item.outcome)
             case Completed():
                 for approval in item.approvals:
@@ -166,7 +157,7 @@ class ResponseFold:
     def _calls_at_work(self) -> list[_Item]:
         return [item for item in self._calls.values() if item.value["status"] == "in_progress"]
 
-    def _add_text(self, added: TextAdded) -> None:
+    def _add_text(self, added: transcript.TextAdded) -> None:
         message, text = added
         item = self._open
         if item is None:
@@ -174,7 +165,7 @@ class ResponseFold:
         if text:
             self._send("response.output_text.delta", len(text), **_part(item), delta=text, logprobs=[])
 
-    def _void(self, voided: TextVoided) -> None:
+    def _void(self, voided: transcript.TextVoided) -> None:
         for message in voided.messages:
             self._messages[message].is_void = True
         if voided.is_rewritten:
@@ -200,7 +191,7 @@ class ResponseFold:
         self._send("response.content_part.added", **_part(item), part=_text_part(""))
         return item
 
-    def _end_message(self, message: AgentMessage) -> None:
+    def _end_message(self, message: transcript.AgentMessage) -> None:
         item, end, text = self._messages[message], self.run.terminal, message.text
         item.value["content"] = [_text_part(text)]
         self._send("response.output_text.done", **_part(item), text=text, logprobs=[])
@@ -220,7 +211,7 @@ class ResponseFold:
             item.value["status"] = status
         self._send("response.output_item.done", output_index=item.index, item=dict(item.value))
 
-    def _start_call(self, position: str, call: CalledTool) -> None:
+    def _start_call(self, position: str, call: transcript.CalledTool) -> None:
         """A call that waited for a person was asked for by the run before, which its caller's `wire` has."""
         self._anchor = position
         if call.key in self._calls:  # made again by a later attempt: it is still the same item
@@ -239,7 +230,7 @@ class ResponseFold:
             "type": "mcp_call",
             "server_label": self._agent,
             "name": call.tool,
-            "arguments": arguments_text(arguments),
+            "arguments": transcript.arguments_text(arguments),
             "approval_request_id": approved,
             "output": None,
             "error": None,

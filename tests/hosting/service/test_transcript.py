@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import pytest
 
 from hosting.service.broadcast import Update
-from hosting.service.transcript import AgentMessage, CalledTool, MessageEnded, TextAdded, TextVoided, Transcript
+from hosting.service.transcript import AgentMessage, CalledTool, TextAdded, TextVoided, Transcript
 from hosting.thread.events import Completed
 from tests.support.run_events import RUNS, TOOLS, any_run, followed, logged, run_of, updates
 from tests.support.seeds import repeated
@@ -72,11 +72,11 @@ def test_a_message_ends_where_the_agent_calls_a_tool_and_where_the_run_ends() ->
                 told.append((item.key, item.arguments, dict(item.outcome)))
             elif isinstance(item, TextAdded):
                 told.append(item.text)
-            elif isinstance(item, MessageEnded | Completed):
+            elif isinstance(item, AgentMessage | Completed):
                 told.append(type(item))
 
     assert told == [
-        *("One moment.", MessageEnded, ("1.a", {"n": 1}, {}), ("1.b", {"n": 1}, {})),
+        *("One moment.", AgentMessage, ("1.a", {"n": 1}, {}), ("1.b", {"n": 1}, {})),
         *(("1.b", {"n": 1}, {"result": "two"}), ("1.a", {"n": 1}, {"error": "The tool failed."})),
-        *("Done.", MessageEnded, Completed),
+        *("Done.", AgentMessage, Completed),
     ]
