@@ -129,8 +129,7 @@ class Run:
                 changes["usage"] = self.usage.after(event)
             case events.ModelResult():
                 changes |= {"steps": (*self.steps, event), "usage": self.usage.after(event)}
-                if not event.within:
-                    changes["stable"] = len(self.text)
+                changes["stable"] = self.stable if event.within else len(self.text)
             case events.Checkpointed():
                 yielded, values = (*self.yielded, *event.updates), (*self.values, *event.values)
                 changes |= {"checkpoint": event, "yielded": yielded, "values": values, "stable": len(self.text)}
