@@ -107,6 +107,9 @@ class ThreadEngine:
         """Remove nothing."""
         return "missing"
 
+    async def terminate(self, instance_id: str) -> None:
+        """End nothing."""
+
     async def deliver(self, entity: ThreadEntity) -> None:
         """Give the entity each signal as a batch of its own, and commit the document that it answers with."""
         for name, value in self.signals:

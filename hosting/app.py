@@ -26,7 +26,6 @@ from hosting.functions.durable import (
     RETENTION_FUNCTION,
     RETENTION_SCHEDULE,
     SWEEP_FUNCTION,
-    WEBHOOK_FUNCTION,
     CallingOrchestration,
     register_entity,
     register_sweep,
@@ -63,7 +62,7 @@ from hosting.runner.agent_loop import AgentLoop
 from hosting.runner.callbacks import AgentCallbackContext, AgentResponseCallbackProtocol
 from hosting.runner.hitl_context import WorkflowHitlContext
 from hosting.runner.hosted_agent import TimeLimit, function_timeout_seconds
-from hosting.service.deliveries import ENTITY
+from hosting.service.delivery import ENTITY
 from hosting.service.overview import OverviewSweep
 from hosting.service.retention import DAY_SECONDS, checked_ttl
 from hosting.service.services import Services
@@ -251,7 +250,7 @@ class AgentFunctionApp(df.DFApp):
     @property
     def introduction(self) -> Mapping[str, Any]:
         """The app's description for a local host at its start: models, routes, its page, a first request."""
-        timers = (RETENTION_FUNCTION, PROMISE_FUNCTION, SWEEP_FUNCTION, WEBHOOK_FUNCTION)
+        timers = (RETENTION_FUNCTION, PROMISE_FUNCTION, SWEEP_FUNCTION)
         of_agents = {http_function(agent.name) for agent in self._plan.agents.values()}
         shared = (*(self._own_functions - of_agents), *timers, ENTITY, STORE_ENTITY, WAIT_FUNCTION)
         page = PAGE_FUNCTION if self._has_page else None
@@ -364,7 +363,8 @@ class AgentFunctionApp(df.DFApp):
         self._services.hold(planned, seconds, retry, ttl)
         self._add_memory(planned)
         entity = ThreadEntity(planned, self._services)
-        register_entity(self, entity_name(planned.name), entity.handle, entity_function(planned.name))
+        name, function = entity_name(planned.name), entity_function(planned.name)
+        register_entity(self, name, lambda batch, _: entity.handle(batch), function)
         if planned.http:
             register_agent(self._served, planned, self._services, self._settings)
         if planned.tool is not None:

@@ -153,6 +153,9 @@ class EntityClient(Protocol):
         from everything else for many seconds.
         """
 
+    async def terminate(self, instance_id: str) -> None:
+        """End a running orchestration, in a moment; raises for one that is not there, or has ended."""
+
 
 class OrchestrationClient(Protocol):
     """Reaches orchestrations by the same client. Values are plain JSON; raises as `EntityClient` does."""
@@ -168,10 +171,7 @@ class OrchestrationClient(Protocol):
 
 
 class ClockClient(EntityClient, OrchestrationClient, Protocol):
-    """Reaches entities, and the orchestrations that are the clocks of schedules."""
-
-    async def terminate(self, instance_id: str) -> None:
-        """End a running orchestration, in a moment; an ended one stays as it is."""
+    """Reaches entities, and the orchestrations that are clocks."""
 
 
 _BOOT_TIME: int | None = getattr(time, "CLOCK_BOOTTIME", None)

@@ -126,6 +126,10 @@ class TaskHubClient:
         purged = await _reached(self.sdk.purge_orchestration, instance_id, False)
         return "deleted" if purged.deleted_instance_count else "missing"
 
+    async def terminate(self, instance_id: str) -> None:
+        """End an orchestration."""
+        await _reached(self.sdk.terminate_orchestration, instance_id)
+
     async def start(self, name: str, instance_id: str, given: object) -> None:
         """Start an orchestration."""
         await _reached(self.sdk.schedule_new_orchestration, name, input=given, instance_id=instance_id)

@@ -5,25 +5,27 @@ which calls are still to be made, through any crash, whoever ended the run, and 
 do with it. The signal names the run and nothing else: the callback gets what the thread's log has, and is not called
 for a run that was deleted. It is received by an entity without state under one of a few keys, so callbacks that hang
 hold no more than so many of the host's executions and no run's; webhooks have other keys. A callback that failed was
-called; one that could not be is delivered again. A webhook that was not taken is signalled for again when it is due, by
-the timer of `WebhookSweep`: an entity cannot signal for later.
+called; one that could not be is delivered again. A webhook that was not taken is ordered again by its clock
+(`service.delivery`), whose last step has its own instance removed here.
 """
 
 from __future__ import annotations
 
 import logging
 import zlib
-from collections import deque
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import asdict
 
 from hosting.entity.batch import Done, Operation, RefusedOperation, Signal, parse_batch, write_answer
+from hosting.errors import EngineUnavailableError
 from hosting.names import Address
-from hosting.ports import EntityClient
+from hosting.ports import ClockClient
 from hosting.runner.callbacks import AgentCallbackContext, Callback, CallbackCalls, CallOutcome, Listeners
 from hosting.runner.held_run import read_run
 from hosting.runner.thread_log import ThreadLog
-from hosting.service.deliveries import ENTITY, KEYS, POST, WebhookOrder
+from hosting.service.clocks import purge_clock
+from hosting.service.delivery import ENTITY, FORGET, KEYS, POST, WebhookOrder
 from hosting.service.outcome import run_error
 from hosting.service.webhooks import Webhooks
 from hosting.thread.events import Completed, Terminal
@@ -51,26 +53,6 @@ def webhook_signal(order: WebhookOrder) -> Signal:
     return Signal(ENTITY, order.key, POST, order.fields())
 
 
-class WebhookSweep:
-    """Signals for the deliveries that are to be tried again."""
-
-    def __init__(self, webhooks: Webhooks) -> None:
-        self._webhooks = webhooks
-
-    async def run(self, client: EntityClient) -> None:
-        """Signal once. Raises `EngineUnavailableError` and `AttachmentsUnavailableError`.
-
-        What was not signalled for is found by the next look.
-        """
-        left = deque(await self._webhooks.notes.due())
-        try:
-            while left:
-                await left[0].signal(client)
-                left.popleft()
-        finally:
-            self._webhooks.notes.unsent(left)
-
-
 class CallbackEntity:
     """The entity `agent-callbacks`."""
 
@@ -89,25 +71,29 @@ class CallbackEntity:
         self._webhooks = webhooks
         self._turn = turn
 
-    async def handle(self, payload: str) -> str:
+    async def handle(self, payload: str, client: ClockClient) -> str:
         """Answer one batch of the host. Raises only to have it delivered again."""
         with self._turn():
             started_at = self._log.clocks.wall()
-            results = [await self._operate(operation) for operation in parse_batch(payload).operations]
+            results = [await self._operate(operation, client) for operation in parse_batch(payload).operations]
             return write_answer(None, results, started_at)
 
-    async def _operate(self, operation: Operation) -> Done | RefusedOperation:
-        value = operation.value
-        if operation.name.lower() == POST and self._webhooks is not None:
+    async def _operate(self, operation: Operation, client: ClockClient) -> Done | RefusedOperation:
+        name, value = operation.name.lower(), operation.value
+        if name in (POST, FORGET) and self._webhooks is not None:
             order = WebhookOrder.of(value)
             if order is None:
-                return RefusedOperation(f"The operation {POST!r} takes an order as `WebhookOrder` writes it.")
-            await self._webhooks.deliver(order)
+                return RefusedOperation(f"The operation {name!r} takes an order as `WebhookOrder` writes it.")
+            if name == POST:
+                sleep = await self._webhooks.deliver(order, client)
+                return Done(None if sleep is None else asdict(sleep))
+            if await purge_clock(order.instance, client) == "running":
+                raise EngineUnavailableError(f"Instance {order.instance} has not ended yet.")
             return Done()
         named = [value.get(name) for name in ("agent", "thread_id", "run_id")] if isinstance(value, dict) else []
         agent, thread_id, run_id = named or (None, None, None)
         is_order = isinstance(agent, str) and isinstance(thread_id, str) and isinstance(run_id, str)
-        if operation.name.lower() != OPERATION or not is_order:
+        if name != OPERATION or not is_order:
             return RefusedOperation(
                 f"The operation here is {OPERATION!r}, which takes 'agent', 'thread_id' and 'run_id'."
             )

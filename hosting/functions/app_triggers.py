@@ -101,7 +101,8 @@ def register_health(
         await shared.check(request.client)
         return json_reply(200, {"status": "ready"})
 
-    register_entity(served.app, ENTITY, StoreEntity(shared, services.log.clocks.wall, services.turn).handle)
+    entity = StoreEntity(shared, services.log.clocks.wall, services.turn)
+    register_entity(served.app, ENTITY, lambda batch, _: entity.handle(batch))
 
 
 def register_openapi(served: Served, settings: Settings) -> None:

@@ -20,12 +20,11 @@ import azure.durable_functions as df
 import azure.functions as func
 from azure.durable_functions import DurableOrchestrationClient, EntityId, OrchestrationRuntimeStatus
 
-from hosting.entity.callback_entity import WebhookSweep
 from hosting.entity.called_run import AgentCall
 from hosting.errors import EngineUnavailableError
 from hosting.functions.agent_calls import AgentTask
 from hosting.invocation import begin_invocation
-from hosting.ports import EntityEnd, EntityPage, OrchestrationStatus, Purge, utc
+from hosting.ports import ClockClient, EntityEnd, EntityPage, OrchestrationStatus, Purge, utc
 from hosting.service.overview import OverviewSweep
 from hosting.service.promised_runs import PromiseSweep
 from hosting.service.sweeps import InstanceSweep, Sweep, TombstoneSweep, UploadSweep
@@ -168,18 +167,18 @@ def _unavailable() -> EngineUnavailableError:
 
 
 def register_entity(
-    app: df.DFApp, name: str, answer: Callable[[str], Awaitable[str]], function: str | None = None
+    app: df.DFApp, name: str, answer: Callable[[str, ClockClient], Awaitable[str]], function: str | None = None
 ) -> None:
     """Register the entity of that name, as that `function` or under its own name.
 
-    `answer` takes the text of a batch and returns the text of its results.
+    `answer` takes the text of a batch, and a durable client, and returns the text of its results.
     The parameter has no annotation, for the worker refuses `str` for an entity trigger, and is not called `context`,
     which is where the worker gives the invocation (recordings: "Seen, worth knowing").
     """
 
     async def handle(batch, client: Any, context: func.Context):  # type: ignore[no-untyped-def]
-        enter_invocation(client, context)
-        return await answer(batch if isinstance(batch, str) else str(batch.body))
+        durable = enter_invocation(client, context)
+        return await answer(batch if isinstance(batch, str) else str(batch.body), durable)
 
     trigger = app.generic_trigger(arg_name="batch", type="entityTrigger", entityName=name)
     app.function_name(function or name)(trigger(app.durable_client_input(client_name="client")(handle)))
@@ -191,22 +190,16 @@ RETENTION_SCHEDULE = "0 7 3,15 * * *"
 """Twice a day, to remove unused uploads within a day; each time pages through the engine's index."""
 
 
-WEBHOOK_FUNCTION = "agents_webhooks"
-WEBHOOK_SCHEDULE = "0 * * * * *"
-"""Every minute: one listing where nothing waits."""
-
-
 PROMISE_FUNCTION = "agents_promises"
 PROMISE_SCHEDULE = "30 */5 * * * *"
 """Every five minutes: one listing if no run was answered before its result was read."""
-_FREQUENT = (WEBHOOK_SCHEDULE, PROMISE_SCHEDULE)
 
 
 def register_sweep(
     app: df.DFApp,
     name: str,
     schedule: str,
-    *sweeps: Sweep | UploadSweep | InstanceSweep | TombstoneSweep | OverviewSweep | WebhookSweep | PromiseSweep,
+    *sweeps: Sweep | UploadSweep | InstanceSweep | TombstoneSweep | OverviewSweep | PromiseSweep,
 ) -> None:
     """Register a timer. One instance of the app runs it at a time; a missed moment of a seldom timer is made up for.
 
@@ -222,7 +215,7 @@ def register_sweep(
             if isinstance(error, BaseException):
                 raise error
 
-    timed = app.timer_trigger(arg_name="timer", schedule=schedule, use_monitor=schedule not in _FREQUENT)
+    timed = app.timer_trigger(arg_name="timer", schedule=schedule, use_monitor=schedule != PROMISE_SCHEDULE)
     app.function_name(name)(timed(app.durable_client_input(client_name="client")(run)))
 
 

@@ -3,25 +3,36 @@
 The routes of deliveries are here too, which an app has that sends webhooks.
 
 Theory. Both are signalled to one entity (`entity.callback_entity`), which an app without them does not have. Any caller
-may name a webhook where there is a secret, so the secret alone has the entity registered, and the timer that looks for
-what is to be sent again; a callback has it by being given.
+may name a webhook where there is a secret, so the secret alone has the entity registered, and the orchestration that is
+the clock of a webhook that waits; a callback has it by being given.
+
+The clock is replayed by whichever version of the app runs then, so it decides nothing: it sleeps for as long as it was
+told, has the entity send, and begins anew with the answer. Its last step is a signal that has its instance removed. The
+engine sends that with the clock's end, so no instance is left, whoever dies.
 """
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from datetime import timedelta
+from typing import Any
+
 import azure.durable_functions as df
 
-from hosting.entity.callback_entity import CallbackEntity, WebhookSweep
+from hosting.entity.callback_entity import CallbackEntity
 from hosting.errors import UnknownDeliveryError
 from hosting.functions.answering import HttpRequest, Served, serves
-from hosting.functions.durable import WEBHOOK_FUNCTION, WEBHOOK_SCHEDULE, register_entity, register_sweep
+from hosting.functions.durable import register_entity
 from hosting.http.deliveries import AGAIN, NOT_TAKEN, OF_THREAD, again_reply, deliveries_reply
 from hosting.http.replies import Reply, thread_headers
 from hosting.request.parameters import OF_RUN, OWNER, read_cursor, read_limit
 from hosting.runner.callbacks import CallbackCalls, Listeners
-from hosting.service.deliveries import ENTITY, WebhookOrder, is_target
+from hosting.service.delivery import CLOCK, ENTITY, FORGET, POST, WebhookOrder, is_target
 from hosting.service.services import Services
 from hosting.service.webhooks import Webhooks
+
+AGAIN_SECONDS = 30.0
+"""After this a clock asks again where its entity could not answer."""
 
 
 class Notices:
@@ -41,7 +52,7 @@ class Notices:
         """Have webhooks notified of the ends of runs, in an app that has a secret to sign with."""
         if services.webhooks is not None:
             self._register(served.app, services)
-            register_sweep(served.app, WEBHOOK_FUNCTION, WEBHOOK_SCHEDULE, WebhookSweep(services.webhooks))
+            served.app.function_name(CLOCK)(served.app.orchestration_trigger(context_name="context")(_sleep))
             _register_deliveries(served, services, services.webhooks)
 
     def _register(self, app: df.DFApp, services: Services) -> None:
@@ -51,6 +62,22 @@ class Notices:
         self._is_registered = True
 
 
+def _sleep(context: df.DurableOrchestrationContext) -> Generator[Any, Any, None]:
+    given = context.get_input()
+    order = WebhookOrder.of(given)
+    assert order is not None, given
+    entity = df.EntityId(ENTITY, order.key)
+    yield context.create_timer(context.current_utc_datetime + timedelta(seconds=given["seconds"]))
+    try:
+        sleep = yield context.call_entity(entity, POST, given)
+    except Exception:  # the entity ran out of the platform's time
+        sleep = {"seconds": AGAIN_SECONDS}
+    if sleep is None:
+        context.signal_entity(entity, FORGET, given)
+    else:
+        context.continue_as_new({**given, **sleep})
+
+
 def _register_deliveries(served: Served, services: Services, webhooks: Webhooks) -> None:
     clocks, log, deliveries = services.log.clocks, services.log, webhooks.deliveries
 
@@ -58,6 +85,7 @@ def _register_deliveries(served: Served, services: Services, webhooks: Webhooks)
     async def not_taken(request: HttpRequest) -> Reply:
         limit, cursor, owner = read_limit(request.query), read_cursor(request.query), OWNER.read(request.query)
         page = await deliveries.not_taken(request.agent.name, owner, limit, clocks.wall() + 1, cursor)
+        await webhooks.mend(page, request.client)
         return deliveries_reply(page)
 
     @serves(served, OF_THREAD)
@@ -66,6 +94,7 @@ def _register_deliveries(served: Served, services: Services, webhooks: Webhooks)
         address = request.address
         epoch = (await log.head(address)).epoch
         page = await deliveries.of_thread(address, epoch, limit, cursor, run_id)
+        await webhooks.mend(page, request.client)
         return deliveries_reply(page, thread_headers(address.thread_id))
 
     @serves(served, AGAIN)

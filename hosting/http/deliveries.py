@@ -18,8 +18,8 @@ from hosting.http.routes import RUN_ID, THREAD_ID, THREAD_PATH, read_of_thread
 from hosting.names import Address, id_pattern
 from hosting.ports import iso
 from hosting.request.parameters import CURSOR, LIMIT, OF_RUN, in_path
-from hosting.service.deliveries import Delivery, DeliveryPage
-from hosting.service.webhook_notes import next_try
+from hosting.service.deliveries import DeliveryPage
+from hosting.service.delivery import Delivery
 
 
 class ShownDeliveries(TypedDict):
@@ -83,7 +83,7 @@ def delivery_fields(address: Address, delivery: Delivery) -> ShownDelivery:
         "host": urlsplit(delivery.url).netloc,
         "event": delivery.event,
         "state": delivery.state,
-        "next_try_at": None if (at := next_try(address, delivery)) is None else iso(at),
+        "next_try_at": None if delivery.next_at is None else iso(delivery.next_at),
         "tries": [{"at": iso(one.at), "status": one.status, "problem": one.problem} for one in delivery.tries],
     }
 

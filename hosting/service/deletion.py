@@ -35,9 +35,8 @@ from hosting.runner.hosted_agent import HostedAgent
 from hosting.runner.thread_log import Decided, ThreadLog, epoch_store_key, store_key
 from hosting.service.archiving import ConversationReader, size_bytes
 from hosting.service.copies import drop_unused, is_mark
-from hosting.service.deliveries import KEPT, RECORD
+from hosting.service.deliveries import KEPT, RECORD, Deliveries, not_taken_key
 from hosting.service.lending import Lending
-from hosting.service.webhook_notes import erase_marks
 from hosting.stores.choice import Stores
 from hosting.thread.commands import DeleteThread, FinishDelete, RecordInstances
 from hosting.thread.conversation import DocumentAhead, DocumentBehind, Snapshot, resume
@@ -68,7 +67,7 @@ class _Record(BaseModel):
 
 
 class Instance(_Record):
-    """A durable instance that carried messages of the thread.
+    """A durable instance that carried messages of the thread, or is the clock of one of its webhooks.
 
     `running`: it has not ended and was left alone. `missing`: this task hub does not have it, because it was purged
     before or belongs to somebody else.
@@ -179,7 +178,7 @@ class ThreadDeletion:
             if (agent := self._agents.get(address.agent)) is not None:
                 await agent.clear(address, head.epoch)
             if receipt.webhooks:
-                await erase_marks(self._stores.attachments, self._stores.hub, address, head.epoch)
+                await self._stores.attachments.erase(not_taken_key(self._stores.hub, address, head.epoch))
             if fork_source(head) is not None:
                 await self._give_back(address, head, stored)
             head = (
@@ -342,6 +341,9 @@ class ThreadDeletion:
             carrying += [] if conversation is None else await self._orchestrations(address, store_key, conversation)
             carrying += [id_ for one in events if isinstance(one, Accepted) and (id_ := one.request.orchestration_id)]
         names = sorted(await self._stores.attachments.names(store_key))
+        webhooks = sum(name.startswith(RECORD) for name in names)
+        if webhooks:
+            carrying += await Deliveries(self._stores.attachments, self._stores.hub).clocks(address, head.epoch)
         return Receipt(
             deleted_at=self._log.clocks.wall(),
             reason=reason,
@@ -350,7 +352,7 @@ class ThreadDeletion:
             runs=sum(isinstance(event, Accepted) for event in events),
             archived_entries=0 if conversation is None else host_of(conversation).archived.entries,
             attachments=tuple(name for name in names if not (name.startswith(KEPT) or is_mark(name))),
-            webhooks=sum(name.startswith(RECORD) for name in names),
+            webhooks=webhooks,
             instances=tuple(Instance(id=name) for name in dict.fromkeys([*carrying, own_instance(address)])),
         )
 

@@ -9,118 +9,20 @@ of a process that died, and whoever lists it erases it.
 from __future__ import annotations
 
 import json
-import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
 
-from pydantic import BaseModel, ConfigDict
-
-from hosting.names import Address, StoreKey, agent_in_key, is_id, key_prefix
-from hosting.ports import EntityClient, ObjectStore
+from hosting.names import Address, StoreKey, agent_in_key, key_prefix
+from hosting.ports import ObjectStore
 from hosting.runner.thread_log import epoch_store_key
+from hosting.service.delivery import PUSH, Delivery, WebhookOrder, is_target
 
 RECORD = "webhook-"
-PUSH = "push-"
 KEPT = (RECORD, PUSH)
 """How the names of records, and of the receivers of tasks, begin among the attachments: nothing refers to them. The
 names of the others are hashes."""
 
-DeliveryState = Literal["waiting", "delivered", "dead"]
 _AT_ONCE = 200
-
-
-class _Record(BaseModel):
-    """Fields of a newer version are written back unchanged."""
-
-    model_config = ConfigDict(frozen=True, extra="allow")
-
-
-class Try(_Record):
-    """One try, at seconds since 1970: the receiver's `status`, or why there was none."""
-
-    at: float
-    status: int | None = None
-    problem: str | None = None
-
-
-class Delivery(_Record):
-    """The delivery of one run's end to one receiver. A `waiting` one is tried again, a `dead` one is not.
-
-    One that was put behind `behind_since` (seconds since 1970) may be at work, or wait, in some process's memory.
-    """
-
-    run_id: str
-    target: str
-    event: str
-    url: str
-    state: DeliveryState
-    tries: tuple[Try, ...] = ()
-    behind_since: float | None = None
-
-
-ENTITY = "agent-callbacks"
-POST = "post"
-KEYS = 32
-"""The entity that sends orders, its operation for that, and its keys: each is held by one order at a time."""
-
-
-@dataclass(frozen=True)
-class WebhookOrder:
-    """Which message is to be sent: of a run's end, to one receiver, after so many tries.
-
-    `target` is "agent" or "request", whose webhook it is, or `PUSH` with the id of one of the task's receivers. One
-    that is ordered `again` is sent whatever came of it before. `note` is the key of the note by which it was found.
-    """
-
-    address: Address
-    run_id: str
-    target: str
-    tries: int = 0
-    again: bool = False
-    note: str = ""
-
-    @property
-    def name(self) -> str:
-        """The delivery among those of its thread."""
-        return f"{self.run_id}-{self.target}"
-
-    @property
-    def key(self) -> str:
-        """Which of the entities takes it: the same for all that is sent of a run, and none that calls callbacks."""
-        return f"{POST}-{zlib.crc32(self.run_id.encode()) % KEYS}"
-
-    async def signal(self, client: EntityClient) -> None:
-        """Have it sent; raises `EngineUnavailableError`."""
-        await client.signal(ENTITY, self.key, POST, self.fields())
-
-    def fields(self) -> dict[str, Any]:
-        """Return the order as a signal carries it."""
-        agent, thread_id = self.address.agent, self.address.entity[1]
-        fields = {"agent": agent, "thread_id": thread_id, "run_id": self.run_id, "target": self.target}
-        found = {**({"again": True} if self.again else {}), **({"note": self.note} if self.note else {})}
-        return {**fields, "tries": self.tries, **found}
-
-    @classmethod
-    def of(cls, fields: Any) -> WebhookOrder | None:
-        """Return the order with these fields, None for an invalid one."""
-        match fields:
-            case {
-                "agent": str(agent),
-                "thread_id": str(key),
-                "run_id": str(run_id),
-                "target": str(target),
-                "tries": int(tries),
-            } if is_target(target):
-                again, note = fields.get("again") is True, fields.get("note")
-                found = note if isinstance(note, str) else ""
-                return cls(Address.of_entity(agent, key), run_id, target, tries, again, found)
-        return None
-
-
-def is_target(text: str) -> bool:
-    """Whether a delivery may be to that."""
-    return text in ("agent", "request") or (text.startswith(PUSH) and is_id(text[len(PUSH) :]))
 
 
 @dataclass(frozen=True)
@@ -152,7 +54,7 @@ class Deliveries:
         store_key = not_taken_key(self._hub, order.address, epoch)
         if record.state != "delivered":
             await self._attachments.put(store_key, {order.name: json.dumps(order.fields()).encode()})
-        elif len(record.tries) > 1 or before.behind_since is not None:
+        elif len(record.tries) > 1 or before.held_until is not None:
             await self._attachments.erase(store_key, [order.name])
 
     async def of_thread(
@@ -176,6 +78,11 @@ class Deliveries:
             page = await self.of_thread(address, epoch, _AT_ONCE, page.cursor)
             found += page.deliveries
         return tuple(delivery for _, delivery in found)
+
+    async def clocks(self, address: Address, epoch: int) -> list[str]:
+        """Return the latest clock of each of a thread's deliveries that ever had one, as instances of the engine."""
+        with_clock = [one for one in await self.all_of(address, epoch) if one.clock is not None]
+        return [WebhookOrder(address, one.run_id, one.target, clock=one.clock).instance for one in with_clock]
 
     async def not_taken(
         self, agent: str, owner: str | None, limit: int, until: float, cursor: str | None = None

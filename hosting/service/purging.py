@@ -24,7 +24,9 @@ from hosting.names import Address
 from hosting.ports import EntityClient, EntityEnd, Purge
 from hosting.runner.thread_log import ThreadLog
 from hosting.service.care import PACE
+from hosting.service.clocks import end_clock
 from hosting.service.deletion import Instance, Receipt, ended_at, own_instance, read_receipt
+from hosting.service.delivery import CLOCK_PREFIX
 from hosting.thread.commands import RecordInstances
 from hosting.thread.events import InstanceOutcome
 
@@ -151,8 +153,10 @@ class Purging:
 
 
 async def _purged(instance: Instance, client: EntityClient) -> Purge | None:
-    """Purge an orchestration; None where the engine cannot be reached."""
+    """Purge an orchestration, and end a clock first; None where the engine cannot be reached."""
     try:
+        if instance.id.startswith(CLOCK_PREFIX):
+            return await end_clock(instance.id, client)
         return await client.purge(instance.id)
     except EngineUnavailableError:
         _warn(instance)

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ConfigDict
 from hosting.names import Address
 from hosting.ports import ObjectStore
 from hosting.runner.thread_log import epoch_store_key
-from hosting.service.deliveries import PUSH
+from hosting.service.delivery import PUSH
 
 MOST_CONFIGS = 10
 """How many receivers a task may have."""

@@ -15,7 +15,6 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from dataclasses import asdict
 
 from hosting.errors import (
@@ -36,6 +35,7 @@ from hosting.request.run_call import StartRun, Wait
 from hosting.request.schedule_call import NewSchedule
 from hosting.runner.cells import Cells
 from hosting.schedules import LONGEST_AHEAD_SECONDS
+from hosting.service.clocks import end_clock, start_clock
 from hosting.service.promised_runs import DEPLOYING_SECONDS
 from hosting.service.runs import Runs
 from hosting.service.schedule import LastRun, Schedule, ScheduleClock, ScheduleName, decode, encode
@@ -58,7 +58,6 @@ UNKNOWN_SECONDS = 3600.0
 EARLY_SECONDS = 2.0
 """By so much the engine's timers may come early."""
 OVERDUE_SECONDS = 180.0
-_STOP_PAUSES = (0.05, 0.2, 0.5, 1.0, 2.0)  # an idle engine looks into its queues once a second
 _AT_ONCE = 8
 
 
@@ -291,12 +290,7 @@ class Schedules:
 
     async def _start(self, clock: ScheduleClock, first: float, client: ClockClient) -> None:
         wake_at = utc(min(first, self._clocks.wall() + DAY_SECONDS))
-        try:
-            await client.start(CLOCK, clock.instance, {"clock": asdict(clock), "wake_at": wake_at})
-        except EngineUnavailableError:
-            status = await client.status(clock.instance)  # the engine refuses one that somebody else has just started
-            if status is None or status.is_over:
-                raise
+        await start_clock(CLOCK, clock.instance, {"clock": asdict(clock), "wake_at": wake_at}, client)
 
     async def _mended(self, name: ScheduleName, schedule: Schedule, client: ClockClient) -> Schedule:
         """Return the schedule, with a new clock where its own is gone, or sleeps as long as a clock ahead had it."""
@@ -317,16 +311,8 @@ class Schedules:
 
     async def _stop(self, name: ScheduleName, schedule: Schedule, client: ClockClient) -> None:
         """End the clock and remove its instance, which holds ids. Raises `EngineUnavailableError` while it is there."""
-        instance = name.clock(schedule.generation, 0.0).instance
-        status = await client.status(instance)
-        if status is not None and not status.is_over:
-            with suppress(EngineUnavailableError):  # it may have ended all the same: that shows below
-                await client.terminate(instance)
-        for pause in (*_STOP_PAUSES, 0.0):
-            if await client.purge(instance) != "running":
-                return
-            await asyncio.sleep(pause)
-        raise EngineUnavailableError("The schedule is paused, and its timer has not ended yet. Try again.")
+        if await end_clock(name.clock(schedule.generation, 0.0).instance, client) == "running":
+            raise EngineUnavailableError("The schedule is paused, and its timer has not ended yet. Try again.")
 
 
 def _existing(name: ScheduleName, schedule: Schedule | None) -> Schedule:

@@ -29,7 +29,8 @@ from hosting.service.archiving import ConversationReader, lent_to, size_bytes
 from hosting.service.care import PACE
 from hosting.service.conversations import Conversations
 from hosting.service.deletion import Receipt, read_receipt
-from hosting.service.deliveries import Deliveries, Delivery
+from hosting.service.deliveries import Deliveries
+from hosting.service.delivery import Delivery
 from hosting.service.document_writer import DocumentWriter, following
 from hosting.service.held_runs import HeldRuns
 from hosting.service.purging import Purging

@@ -5,13 +5,13 @@ still to be sent, through any crash. The message is made of the thread's log at 
 time: a receiver knows a repeat by `webhook-id`, which is made of run and event. Of a run that went with its thread
 nobody is notified.
 
-What came of the tries is a record of the delivery (`service.deliveries`). One that is to be tried again has a note
-besides (`service.webhook_notes`). The record is put first, and counts. A signal names the number of tries that it was
-sent after, and one that comes late, or twice, finds more of them and changes nothing but what stands elsewhere.
+What came of the tries is a record (`service.delivery`), and one entity at a time sends what is sent of a run. A record
+is put first. While it waits its clock orders the next try; whoever leaves it waiting starts the clock before the
+operation ends, so a process that dies leaves either its operation, which is delivered again, or a clock.
 
-A try that is not over in a moment goes on behind its signal, whose key is free for others: what hangs delays nobody.
-First it is put behind: a note is put, then a record that says since when. So it is begun once more by that note where
-its process dies, and by nobody before. What has no place (`service.places`) is put behind too, and waits for one.
+A try that is not over in a moment goes on behind its operation, whose key is free for others: what hangs delays nobody.
+The record says until when this process holds it, and the clock looks after that. What has no slot
+(`service.send_slots`) is held too, and waits for one.
 """
 
 from __future__ import annotations
@@ -20,9 +20,8 @@ import asyncio
 import contextvars
 import json
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Sequence
-from dataclasses import dataclass, replace
-from functools import partial
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 from urllib.parse import quote
 
@@ -30,15 +29,25 @@ from hosting.errors import HostingError
 from hosting.invocation import current_invocation, mark_task
 from hosting.names import APP, Address
 from hosting.plan import AgentPlan
-from hosting.ports import ObjectStore, utc
+from hosting.ports import ClockClient, ObjectStore, utc
 from hosting.runner.held_run import read_run
 from hosting.runner.thread_log import ThreadLog
-from hosting.service.deliveries import PUSH, Deliveries, Delivery, DeliveryState, Try, WebhookOrder
+from hosting.service.clocks import start_clock
+from hosting.service.deliveries import Deliveries, DeliveryPage
+from hosting.service.delivery import (
+    CLOCK,
+    HELD_SECONDS,
+    PAUSES,
+    PUSH,
+    WAITING_SECONDS,
+    Delivery,
+    Sleep,
+    WebhookOrder,
+)
 from hosting.service.outcome import status_of
-from hosting.service.places import PROMPT_SECONDS, Place, Places
 from hosting.service.push_configs import PushConfig, PushConfigs
-from hosting.service.webhook_client import INSIDE, Posted, post
-from hosting.service.webhook_notes import KEPT_SECONDS, PAUSES, WebhookNotes
+from hosting.service.send_slots import PROMPT_SECONDS, SendSlots, Slot
+from hosting.service.webhook_client import NOT_ALLOWED, Posted, post
 from hosting.thread.commands import Refused, SetReceiver
 from hosting.thread.events import Accepted, Completed, Terminal
 from hosting.thread.finish import finish_reason, is_incomplete
@@ -48,19 +57,26 @@ from hosting.webhooks import WebhookRules, begun_by
 
 logger = logging.getLogger(__name__)
 
-GONE = 410
+OVERDUE_SECONDS = 180.0
+"""A delivery that is later than this may have lost its clock."""
+
+Poster = Callable[[str, dict[str, str], bytes, Sequence[str]], Awaitable[Posted]]
 
 
 @dataclass(frozen=True)
-class _End:
-    """A run's end as the source of messages. `owner` is the owner of its thread: for an agent's own receiver alone."""
+class _Message:
+    """One message about a run's end, its delivery, and where to; None where nobody is to be notified any more.
 
+    `owner` is the owner of its thread: for an agent's own receiver alone.
+    """
+
+    order: WebhookOrder
+    epoch: int
     run: Run
     terminal: Terminal
-    owner: dict[str, str] | None = None
-
-
-Poster = Callable[[str, dict[str, str], bytes, Sequence[str]], Awaitable[Posted]]
+    owner: dict[str, str] | None
+    to: PushConfig | None
+    record: Delivery
 
 
 class Webhooks:
@@ -86,13 +102,10 @@ class Webhooks:
         self.pushes = PushConfigs(attachments, hub)
         self.task_update: Callable[[Run, Terminal], dict[str, Any]] | None = None
         self._log = log
-        self._attachments = attachments
-        self._hub = hub
         self._route_prefix = route_prefix
         self._post = poster
         self._agents: dict[str, AgentPlan] = {}
-        self._places = Places(log.clocks.awake, self._begin, prompt_seconds)
-        self.notes = WebhookNotes(attachments, hub, log.clocks.wall, self._places.is_prompt)
+        self._slots = SendSlots(log.clocks.awake, prompt_seconds)
         self._behind = set[asyncio.Task[None]]()
 
     def add(self, planned: AgentPlan) -> None:
@@ -119,112 +132,131 @@ class Webhooks:
         if isinstance(decided.outcome, Refused):
             raise decided.outcome.error
 
-    async def deliver(self, order: WebhookOrder, place: Place | None = None) -> None:
-        """Try once, if no other signal did; where it waited for a `place`, in that.
+    async def deliver(self, order: WebhookOrder, client: ClockClient) -> Sleep | None:
+        """Carry out an order, once however often it comes; return what the delivery's clock does next, None at its end.
 
-        Returns in a moment, before a try is over that takes longer. Raises `LogUnavailableError` and
-        `AttachmentsUnavailableError`.
+        Returns in a moment, before a try is over that takes longer. Raises `LogUnavailableError`,
+        `AttachmentsUnavailableError` and `EngineUnavailableError`.
         """
+        delivering = [self._deliver(message, client) for message in await self._read(order)]
+        outcomes = await asyncio.gather(*delivering, return_exceptions=True)
+        for outcome in outcomes:
+            if isinstance(outcome, BaseException):
+                raise outcome
+        return next((outcome for outcome in outcomes if isinstance(outcome, Sleep)), None)
+
+    async def _read(self, order: WebhookOrder) -> list[_Message]:
+        """Return the messages to which an order leads now."""
         head = await self._log.head(order.address)
         run = await read_run(self._log, order.address, order.run_id, head)
         if not isinstance(run, Run) or run.terminal is None:
-            await self.notes.erase(order)
-            return
-        begun = begun_by(run.accepted.request.webhook, run.run_id)
-        if begun is None or order.target == "agent":
-            owner = await self._owner(run, head) if order.target == "agent" else None
-            end = _End(run, run.terminal, owner)
-            await self._deliver(order, head.epoch, end, self._receiver(order, run), place)
-            return
-        configs = await self.pushes.of_task(order.address, head.epoch, begun)
-        targets = [PUSH + one for one in configs] if order.target == "request" else [order.target]
-        deliveries = list[Awaitable[None]]()
-        for target in targets:
-            config = configs.get(target.removeprefix(PUSH)) if self.task_update is not None else None
-            one = replace(order, target=target)
-            deliveries.append(self._deliver(one, head.epoch, _End(run, run.terminal), config, place))
-        for came in await asyncio.gather(*deliveries, return_exceptions=True):
-            if came is not None:
-                raise came
+            return []
+        owner = await self._owner(run, head) if order.target == "agent" else None
+        messages = list[_Message]()
+        for target, to in (await self._receivers(order, run, head.epoch)).items():
+            own = replace(order, target=target)
+            record = await self.deliveries.read(own, head.epoch)
+            if record is None and to is not None:
+                record = Delivery(run_id=run.run_id, target=target, event=event_of(run.terminal), url=to.url)
+            if record is not None:
+                messages.append(_Message(own, head.epoch, run, run.terminal, owner, to, record))
+        return messages
 
-    async def _deliver(
-        self, order: WebhookOrder, epoch: int, end: _End, to: PushConfig | None, place: Place | None
-    ) -> None:
+    async def _receivers(self, order: WebhookOrder, run: Run, epoch: int) -> dict[str, PushConfig | None]:
+        """Return where to, for each target to which the order leads."""
+        webhook, planned = run.accepted.request.webhook, self._agents.get(order.address.agent)
+        url = None if planned is None else planned.webhook
+        begun = begun_by(webhook, run.run_id)
+        if order.target != "agent" and begun is not None:
+            configs = await self.pushes.of_task(order.address, epoch, begun)
+            targets = [PUSH + id_ for id_ in configs] if order.target == "request" else [order.target]
+            known = {} if self.task_update is None else configs
+            return {target: known.get(target.removeprefix(PUSH)) for target in targets}
+        if order.target != "agent":
+            url = None if webhook == url else webhook  # the agent's own is sent as such
+        return {order.target: None if url is None else PushConfig(id=order.target, url=url)}
+
+    async def _deliver(self, message: _Message, client: ClockClient) -> Sleep | None:
         mark_task(current_invocation())
-        record = await self.deliveries.read(order, epoch)
-        if to is None:
-            if record is not None and record.state == "waiting":  # nobody is to be notified any more
-                await self.deliveries.put(order, epoch, record.model_copy(update={"state": "dead"}))
-            await self.notes.erase(order, record)
-            return
-        if record is None:
-            run_id, event = order.run_id, event_of(end.terminal)
-            record = Delivery(run_id=run_id, target=order.target, event=event, url=to.url, state="waiting")
-        if not (order.again or record.state == "waiting") or len(record.tries) != order.tries:
-            await self._keep(order, epoch, record, record)
-        elif place is not None:
-            await self._keep(order, epoch, record, await self._begin_try(end, to, record, place))
-        elif record.behind_since is not None and abs(self._now() - record.behind_since) < KEPT_SECONDS:
-            return  # somebody has it, and it has a note
-        elif (place := self._places.take(order, to.url)) is not None:
-            await self._deliver_in_a_moment(order, epoch, record, self._begin_try(end, to, record, place))
-        else:  # also where none may wait here any more: who has found its note does not look for it again soon
-            await self._put_behind(order, epoch, record)
-            self._places.wait(order, to.url)
+        order, record = message.order, message.record
+        if order.clock is not None and order.clock != record.clock:
+            return None  # the delivery has a later clock
+        if message.to is None:
+            if record.state == "waiting":
+                record = record.model_copy(update={"state": "dead"})
+                await self.deliveries.put(order, message.epoch, record)
+        elif record.takes(order, self._now()):
+            record = await self._begin(message, message.to)
+        else:  # whoever stored it may have died behind that
+            await self.deliveries.mark(order, message.epoch, record, record)
+        if order.clock is None:
+            await self._start_clock(order, record, client)
+        return record.sleep(self._now())
 
-    async def _deliver_in_a_moment(
-        self, order: WebhookOrder, epoch: int, record: Delivery, trying: asyncio.Task[Delivery]
-    ) -> None:
-        """Store the result of a try, now or, if it takes longer than a moment, after the signal."""
+    async def _start_clock(self, order: WebhookOrder, record: Delivery, client: ClockClient) -> None:
+        if (sleep := record.sleep(self._now())) is not None:
+            clock = replace(order, tries=sleep.tries, again=False, clock=record.clock)
+            await start_clock(CLOCK, clock.instance, {**clock.fields(), **asdict(sleep)}, client)
+
+    async def mend(self, page: DeliveryPage, client: ClockClient) -> None:
+        """Start the clocks of overdue deliveries: an engine that was moved or restored may have lost them."""
+        for address, record in page.deliveries:
+            if (record.next_at or self._now()) < self._now() - OVERDUE_SECONDS:
+                await self._start_clock(WebhookOrder(address, record.run_id, record.target), record, client)
+
+    async def _begin(self, message: _Message, to: PushConfig) -> Delivery:
+        """Try it, and return the delivery after that, or after a moment as it is held here."""
+        slot = self._slots.take(message.order.sender, to.url)
+        trying = None if slot is None else asyncio.ensure_future(self._try(message, slot))
         try:
-            await asyncio.wait((trying,), timeout=self._places.prompt_seconds)
-            if not trying.done():
-                behind = await self._put_behind(order, epoch, record)
-                self._go_on(partial(self._keep_later, order, epoch, behind, trying))
-                return
+            if trying is not None:
+                await asyncio.wait((trying,), timeout=self._slots.prompt_seconds)
+                if trying.done():
+                    return await self._keep(message, trying.result() or message.record)
+            held = await self._hold(message, HELD_SECONDS + (WAITING_SECONDS if trying is None else 0.0))
         except BaseException:
-            trying.cancel()
+            if trying is not None:
+                trying.cancel()
             raise
-        await self._keep(order, epoch, record, trying.result())
+        self._go_on(self._finish(held, to, trying))
+        return held.record
 
-    def _begin_try(self, end: _End, to: PushConfig, record: Delivery, place: Place) -> asyncio.Task[Delivery]:
-        trying = asyncio.ensure_future(self._tried(end, to, record))
-        places = self._places
-        timer = asyncio.get_running_loop().call_later(places.prompt_seconds, places.overdue, place)
-
-        def over(tried: asyncio.Task[Delivery]) -> None:
+    async def _try(self, message: _Message, slot: Slot) -> Delivery | None:
+        """Send it; return the delivery after that, None for one that waited and is not to be sent any more."""
+        timer = asyncio.get_running_loop().call_later(self._slots.prompt_seconds, self._slots.mark_slow, slot)
+        try:
+            current = message if message.record.held_until is None else await self._still_held(message)
+            if current is None or current.to is None:
+                return None
+            began_at = self._now()
+            posted = await self._sent(current, current.to, began_at)
+            self._slots.mark_over(slot)
+            return current.record.after(posted, current.to.url, began_at)
+        finally:
             timer.cancel()
-            (places.give_back if tried.cancelled() else places.over)(place)
+            self._slots.release(slot)
 
-        trying.add_done_callback(over)
-        return trying
+    async def _finish(self, held: _Message, to: PushConfig, trying: asyncio.Task[Delivery | None] | None) -> None:
+        """Store the result of a try behind its operation; what waits for a slot is tried first."""
+        if trying is not None:
+            record = await trying
+        else:
+            slot = await self._slots.acquire(held.order.sender, to.url)
+            record = None if slot is None else await self._try(held, slot)
+        if record is not None and (current := await self._still_held(held)) is not None:
+            await self._keep(current, record.model_copy(update={"clock": current.record.clock}))
 
-    async def _keep_later(
-        self, order: WebhookOrder, epoch: int, before: Delivery, trying: asyncio.Task[Delivery]
-    ) -> None:
-        after = await trying
-        if isinstance(await read_run(self._log, order.address, order.run_id), Run):
-            await self._keep(order, epoch, before, after)
-        else:  # its thread was deleted meanwhile
-            await self.notes.erase(order, before)
+    async def _still_held(self, held: _Message) -> _Message | None:
+        """Return a message as it is now; None where its thread is gone, or another process took the delivery over."""
+        messages = await self._read(held.order)
+        return next((one for one in messages if one.record.held_until == held.record.held_until), None)
 
-    def _begin(self, order: WebhookOrder, place: Place) -> None:
-        """Continue with a waiting order: whether and where to send it is read anew."""
-
-        async def deliver() -> None:
-            try:
-                await self.deliver(order, place)
-            finally:
-                self._places.give_back(place)
-
-        self._go_on(deliver)
-
-    def _go_on(self, work: Callable[[], Awaitable[None]]) -> None:
-        """Have it done behind the signal, in no invocation."""
+    def _go_on(self, work: Coroutine[Any, Any, None]) -> None:
+        """Have it done behind the operation, in no invocation."""
 
         async def unless_away() -> None:
             try:
-                await work()
+                await work
             except HostingError as error:
                 logger.warning("The result of a webhook cannot be stored. The webhook is tried again. %s", error.detail)
 
@@ -232,34 +264,30 @@ class Webhooks:
         self._behind.add(task)
         task.add_done_callback(self._behind.discard)
 
-    async def _keep(self, order: WebhookOrder, epoch: int, before: Delivery, record: Delivery) -> None:
-        """Store the result, and note it for the next try."""
-        if record is not before:
-            await self.deliveries.put(order, epoch, record)
-            if record.state != "delivered":
-                came, state = record.tries[-1].problem or record.tries[-1].status, record.state
-                level, which = logging.INFO if state == "waiting" else logging.WARNING, (order.run_id, order.target)
-                text = "The webhook of run %s (%s) was not delivered at try %d: %s. It is %s now."
-                logger.log(level, text, *which, len(record.tries), came, state)
-        await self.deliveries.mark(order, epoch, before, record)
-        if record.state == "waiting":
-            await self.notes.put(replace(order, tries=len(record.tries)), record.url)
-        if record.state != "waiting" or len(record.tries) != order.tries:
-            await self.notes.erase(order, before)
+    async def _keep(self, message: _Message, record: Delivery) -> Delivery:
+        """Store the result of a try, and return it."""
+        await self.deliveries.put(message.order, message.epoch, record)
+        if record.state != "delivered":
+            result, state = record.tries[-1].problem or record.tries[-1].status, record.state
+            level, which = logging.INFO if state == "waiting" else logging.WARNING, (record.run_id, record.target)
+            text = "The webhook of run %s (%s) was not delivered at try %d: %s. It is %s now."
+            logger.log(level, text, *which, len(record.tries), result, state)
+        await self.deliveries.mark(message.order, message.epoch, message.record, record)
+        return record
 
-    async def _put_behind(self, order: WebhookOrder, epoch: int, record: Delivery) -> Delivery:
-        behind = record.model_copy(update={"state": "waiting", "behind_since": self._now()})
-        await self.notes.put(order, record.url, is_behind=True)
-        await self.deliveries.put(order, epoch, behind)
-        await self.deliveries.mark(order, epoch, record, behind)
+    async def _hold(self, message: _Message, seconds: float) -> _Message:
+        """Record that this process has the delivery for so long."""
+        record = message.record.held(self._now() + seconds)
+        await self.deliveries.put(message.order, message.epoch, record)
+        await self.deliveries.mark(message.order, message.epoch, message.record, record)
         level = logging.INFO if len(record.tries) < len(PAUSES) else logging.WARNING  # Azure drops what is logged later
         text = "The webhook of run %s (%s) is late at try %d of %d. See its result in the lists of deliveries."
-        logger.log(level, text, order.run_id, order.target, len(record.tries) + 1, len(PAUSES) + 1)
-        return behind
+        logger.log(level, text, record.run_id, record.target, len(record.tries) + 1, len(PAUSES) + 1)
+        return replace(message, record=record)
 
     async def drain(self, seconds: float) -> None:
         """Begin no more waiting orders, and return once current tries are over and stored, or after so long."""
-        self._places.forget_waiting()
+        self._slots.close()
         if self._behind:
             await asyncio.wait(self._behind, timeout=seconds)
 
@@ -272,47 +300,30 @@ class Webhooks:
         record = await self.deliveries.read(order, head.epoch)
         return None if record is None else (replace(order, tries=len(record.tries), again=True), record)
 
-    def _receiver(self, order: WebhookOrder, run: Run) -> PushConfig | None:
-        """Return where to; None where the agent has no webhook any more, or the request's is the agent's."""
-        planned = self._agents.get(order.address.agent)
-        agents = None if planned is None else planned.webhook
-        url = agents
-        if order.target != "agent":
-            url = None if run.accepted.request.webhook == agents else run.accepted.request.webhook
-        return None if url is None else PushConfig(id=order.target, url=url)
+    async def _sent(self, message: _Message, to: PushConfig, now: float) -> Posted:
+        if self.rules.refusal(to.url) is not None:
+            return Posted(problem=NOT_ALLOWED)
+        record, of_task = message.record, self.task_update if message.order.target.startswith(PUSH) else None
+        text = self._text(message) if of_task is None else of_task(message.run, message.terminal)
+        body = json.dumps(text, ensure_ascii=False, separators=(",", ":")).encode()
+        message_id = f"{record.run_id}-{record.event.replace('.', '-')}"
+        headers = {
+            "content-type": "application/json",
+            "user-agent": "durable-agent-host",
+            "webhook-id": message_id,
+            "webhook-timestamp": str(int(now)),
+            "webhook-signature": self.rules.signature(message_id, int(now), body),
+            **({"x-a2a-notification-token": to.token} if to.token else {}),
+            **({"authorization": f"{to.scheme} {to.credentials}"} if to.credentials else {}),
+        }
+        return await self._post(to.url, headers, body, self.rules.hosts)
 
-    async def _tried(self, end: _End, receiver: PushConfig, before: Delivery) -> Delivery:
-        now, url = self._now(), receiver.url
-        posted = Posted(problem="not_allowed")
-        if self.rules.refusal(url) is None:
-            is_push = before.target.startswith(PUSH)
-            message = self.task_update(end.run, end.terminal) if self.task_update and is_push else self._message(end)
-            body = json.dumps(message, ensure_ascii=False, separators=(",", ":")).encode()
-            message_id = f"{end.run.run_id}-{before.event.replace('.', '-')}"
-            headers = {
-                "content-type": "application/json",
-                "user-agent": "durable-agent-host",
-                "webhook-id": message_id,
-                "webhook-timestamp": str(int(now)),
-                "webhook-signature": self.rules.signature(message_id, int(now), body),
-                **({"x-a2a-notification-token": receiver.token} if receiver.token else {}),
-                **({"authorization": f"{receiver.scheme} {receiver.credentials}"} if receiver.credentials else {}),
-            }
-            posted = await self._post(url, headers, body, self.rules.hosts)
-        tries = (*before.tries, Try(at=now, status=posted.status, problem=posted.problem))
-        state: DeliveryState = "waiting"
-        if posted.status is not None and 200 <= posted.status < 300:
-            state = "delivered"
-        elif posted.status == GONE or posted.problem in (INSIDE, "not_allowed") or len(tries) > len(PAUSES):
-            state = "dead"
-        return before.model_copy(update={"url": url, "state": state, "tries": tries, "behind_since": None})
-
-    def _message(self, end: _End) -> dict[str, Any]:
+    def _text(self, message: _Message) -> dict[str, Any]:
         """Return ids, the run's end, and links for authorized readers; no text of the thread.
 
         An agent that the app does not have any more has the name that the request gave it.
         """
-        run, terminal, accepted = end.run, end.terminal, end.run.accepted
+        run, terminal, accepted = message.run, message.terminal, message.run.accepted
         planned = self._agents.get(run.address.agent)
         kind, name = ("agent", accepted.agent) if planned is None else (planned.kind, planned.name)
         thread = f"/{self._route_prefix}/{kind}s/{quote(name)}/threads/{quote(accepted.thread_id)}"
@@ -323,8 +334,8 @@ class Webhooks:
             "status": status_of(run),
             "run_url": f"{thread}/runs/{quote(run.run_id)}",
         }
-        if end.owner is not None:
-            shown["owner"] = end.owner
+        if message.owner is not None:
+            shown["owner"] = message.owner
         if isinstance(terminal, Completed):
             shown |= {"finish_reason": finish_reason(terminal), "incomplete": is_incomplete(terminal)}
         if isinstance(terminal, Completed) and terminal.approvals:

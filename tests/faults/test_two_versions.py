@@ -52,7 +52,7 @@ GROWN = {
     "thread/head.py": "Head",
     "runner/owner_days.py": "_Days",
     "runner/owner_minutes.py": "_Minute",
-    "service/deliveries.py": "Delivery",
+    "service/delivery.py": "Delivery",
 }
 """What a newer version has one more member in, and where its code is."""
 

@@ -19,7 +19,7 @@ from hosting.http.a2a.tasks import Tasks
 from hosting.http.replies import Reply
 from hosting.http.wire import WireRequest
 from hosting.plan import AgentPlan
-from hosting.service.deliveries import WebhookOrder
+from hosting.service.delivery import WebhookOrder
 from hosting.service.push_configs import MOST_CONFIGS, PushConfig
 from hosting.service.services import Services
 from hosting.service.webhooks import Webhooks

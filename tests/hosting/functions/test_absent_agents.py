@@ -24,7 +24,7 @@ from hosting.runner.cells import Cells
 from hosting.runner.thread_log import ThreadLog
 from hosting.service.absent_agents import AbsentAgents
 from hosting.service.deletion import ThreadDeletion
-from hosting.service.deliveries import WebhookOrder
+from hosting.service.delivery import ENTITY, POST, WebhookOrder
 from hosting.service.purging import Purging
 from hosting.service.schedules import ScheduleName
 from hosting.service.sweeps import InstanceSweep
@@ -280,10 +280,8 @@ async def test_a_webhook_of_an_absent_agent_is_sent_all_the_same(deployments: De
             assert deployments.entities is not None
             await deployments.entities.idle()
         async with deployments.serving(agent("Clerk"), **WEBHOOKS):
-            webhooks = deployments.app._services.webhooks
-            assert webhooks is not None
             order = WebhookOrder(Address.of("extra", "t", owner("ada")), first.message["data"]["run_id"], "request", 1)
-            await webhooks.deliver(order)
+            await deployments.entities.call(ENTITY, order.key, POST, order.fields())
             second = await receiver.next()
 
     assert (second.id, second.body) == (first.id, first.body)

@@ -42,4 +42,4 @@ def test_the_host_remembers_the_moments_of_seldom_timers_alone() -> None:
     }
 
     seldom = {RETENTION_FUNCTION: True, "agents_sweep": True}
-    assert remembered == {**seldom, "agents_promises": False, "agents_webhooks": False}
+    assert remembered == {**seldom, "agents_promises": False}

@@ -122,6 +122,10 @@ class Engine:
         self.ends.pop(instance_id.rpartition("@")[2], None)
         return self.outcomes.get(instance_id, "deleted")
 
+    async def terminate(self, instance_id: str) -> None:
+        """End nothing: it has no orchestrations."""
+        raise EngineUnavailableError("There is no such instance.")
+
 
 class ListedEngine(Engine):
     """An engine that knows when each entity changed; `asked` has since when it was asked for."""

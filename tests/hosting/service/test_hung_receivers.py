@@ -6,21 +6,19 @@ import asyncio
 import logging
 import socket
 import threading
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
-from hosting.errors import AttachmentsUnavailableError
+from hosting.errors import AttachmentsUnavailableError, EngineUnavailableError
 from hosting.invocation import TASK_MARK, begin_invocation
-from hosting.names import Address
-from hosting.service import places as bounds
-from hosting.service.deliveries import KEYS, WebhookOrder
-from hosting.service.places import Place, Places, host_digest
+from hosting.service import send_slots as bounds
+from hosting.service.delivery import HELD_SECONDS, KEYS, WAITING_SECONDS
 from hosting.service.push_configs import PushConfig
+from hosting.service.send_slots import SendSlots, Slot
 from hosting.service.webhook_client import Posted, post
-from hosting.service.webhook_notes import BEHIND_SECONDS, KEPT_SECONDS, MOST_OF_HOST, next_try
 from hosting.service.webhooks import logger as webhook_logger
 from hosting.thread.commands import DeleteThread
 from hosting.webhooks import OF_TASK
@@ -139,14 +137,15 @@ async def yard() -> AsyncIterator[Yard]:
 async def test_what_answers_late_is_kept_behind_its_signal_as_if_it_had_answered_at_once(yard: Yard) -> None:
     """Until then it is listed, with when it is due if its process dies."""
     order = await yard.end()
-    await yard.webhooks().deliver(order)
+    await yard.deliver(order)
     meanwhile = await yard.record(order)
     listed = await yard.webhooks().deliveries.not_taken(AGENT, None, 10, yard.now + 1)
+    held_until = yard.now + HELD_SECONDS
     yard.gate.set()
     await yard.until_taken(order)
 
     assert (meanwhile.state, meanwhile.tries) == ("waiting", ())
-    assert next_try(ADDRESS, meanwhile) == yard.now + BEHIND_SECONDS
+    assert meanwhile.next_at == held_until
     assert [delivery for _, delivery in listed.deliveries] == [meanwhile]
     assert [one.status for one in (await yard.record(order)).tries] == [204]
     assert len(yard.posts) == 1
@@ -154,39 +153,40 @@ async def test_what_answers_late_is_kept_behind_its_signal_as_if_it_had_answered
 
 @pytest.mark.behaviour("webhooks.again")
 async def test_what_hangs_is_tried_by_nobody_else_until_it_is_over_and_then_if_its_process_died(yard: Yard) -> None:
-    """Signals that come twice find that somebody has it; a look finds it later, in any process."""
+    """Signals that come twice find that somebody has it; its clock has it tried later, in any process."""
     order = await yard.end()
-    await yard.webhooks().deliver(order)
-    await yard.webhooks().deliver(order)
-    yard.now += KEPT_SECONDS - 1
-    await yard.webhooks().deliver(order)
-    await yard.sweep()
+    await yard.deliver(order)
+    await yard.deliver(order)
+    yard.now += HELD_SECONDS - 1
+    await yard.deliver(order)
+    await yard.wake()
     before = len(yard.posts)
-    yard.now += BEHIND_SECONDS
+    yard.abandon()
+    yard.now += 1
     yard.gate.set()
-    await yard.sweep()
+    await yard.wake()
     await yard.until_taken(order)
 
     assert (before, len(yard.posts), len(set(yard.posts))) == (1, 2, 1)
 
 
 @pytest.mark.behaviour("webhooks.again")
-@pytest.mark.parametrize("away", ["hub.webhooks", "hub.log", "hub.not-taken"])
-async def test_a_process_that_dies_while_it_puts_one_behind_leaves_one_that_is_tried_again(
+@pytest.mark.parametrize("away", ["engine", "hub.log", "hub.not-taken"])
+async def test_a_process_that_dies_while_it_leaves_an_operation_leaves_one_that_is_tried_again(
     yard: Yard, away: str
 ) -> None:
-    """By its signal, which is delivered again, or by its note; and nothing is left in the end."""
+    """By its signal, which is delivered again, or by its clock; and nothing is left in the end."""
     order = await yard.end()
-    yard.store.away = away
-    with pytest.raises(AttachmentsUnavailableError):
-        await yard.webhooks().deliver(order)
-    yard.store.away = ""
+    yard.store.away, yard.engine.is_away = away, away == "engine"
+    with pytest.raises((AttachmentsUnavailableError, EngineUnavailableError)):
+        await yard.deliver(order)
+    yard.abandon()
+    yard.store.away, yard.engine.is_away = "", False
     yard.gate.set()
-    await yard.webhooks().deliver(order)
-    yard.now += BEHIND_SECONDS
-    await yard.sweep()
-    yard.now += BEHIND_SECONDS
-    await yard.sweep()
+    await yard.deliver(order)
+    for _ in range(2):
+        yard.now += HELD_SECONDS
+        await yard.wake()
     await yard.until_taken(order)
 
     assert len(set(yard.posts)) == 1
@@ -198,16 +198,16 @@ async def test_one_that_is_sent_again_and_hangs_is_tried_although_its_process_di
     order = await yard.end()
     yard.answer = Posted(410)
     yard.gate.set()
-    await yard.webhooks(5.0).deliver(order)
+    await yard.deliver(order, yard.webhooks(5.0))
     found = await yard.webhooks().again(order)
     yard.gate.clear()
     assert found is not None
-    await yard.webhooks().deliver(found[0])
+    await yard.deliver(found[0])
     yard.abandon()
     yard.gate.set()
     yard.answer = Posted(204)
-    yard.now += BEHIND_SECONDS
-    await yard.sweep()
+    yard.now += HELD_SECONDS
+    await yard.wake()
     await yard.until_taken(order)
 
     assert found[1].state == "dead"
@@ -236,7 +236,7 @@ async def test_what_is_logged_of_a_try_reaches_azure(
     async def operation() -> None:
         setattr(asyncio.current_task(), TASK_MARK, "invocation 1")
         begin_invocation()
-        await webhooks.deliver(order)
+        await yard.deliver(order, webhooks)
 
     await asyncio.create_task(operation())
     caplog.handler.removeFilter(note)  # it is all tests' handler
@@ -247,24 +247,26 @@ async def test_what_is_logged_of_a_try_reaches_azure(
 
 @pytest.mark.behaviour("webhooks.deleted")
 async def test_of_a_thread_that_was_deleted_while_a_receiver_hung_nothing_is_kept(yard: Yard) -> None:
-    """As of any other."""
+    """As of any other. Its clock finds nothing any more, where it was not ended with the thread."""
     order = await yard.end()
-    await yard.webhooks().deliver(order)
+    await yard.deliver(order)
     await yard.process.log.execute(ADDRESS, DeleteThread(yard.now))
     await yard.process.deliver_delete()
     yard.gate.set()
-    while await yard.left():  # noqa: ASYNC110 - another process writes it
-        await asyncio.sleep(0)
+    await yard.settle()
+    yard.now += HELD_SECONDS
+    await yard.wake()
 
+    assert await yard.left() == []
     assert await yard.store.names(yard.process.place(0)) == {}
 
 
 async def test_a_slow_receiver_that_answers_gets_all_of_it_once_a_few_at_a_time(yard: Yard) -> None:
-    """Those that have no place wait for one in memory, and no look is needed."""
+    """Those that have no slot wait for one in memory, and no clock is needed."""
     orders = [await yard.end() for _ in range(3 * bounds.MOST_OF_HOST)]
     webhooks = yard.webhooks()
     for order in orders:
-        await webhooks.deliver(order)
+        await yard.deliver(order, webhooks)
     held = len(yard.posts)
     yard.gate.set()
     await yard.until_taken(*orders)
@@ -274,25 +276,22 @@ async def test_a_slow_receiver_that_answers_gets_all_of_it_once_a_few_at_a_time(
 
 
 async def test_what_has_no_room_to_wait_at_a_slow_receiver_is_late_by_minutes_and_no_more(yard: Yard) -> None:
-    """More of it is due at one look than a process keeps: whoever looks finds the others again soon."""
+    """More of it ends at once than a process keeps: their clocks order them again."""
     orders = [await yard.end() for _ in range(bounds.MOST_OF_HOST + bounds.MOST_WAITING_OF_HOST + 8)]
-    looking, sending = yard.webhooks(), yard.webhooks()
+    sending, ended_at = yard.webhooks(), yard.now
     for order in orders:
-        await looking.notes.put(order, HANGS, is_behind=True)
-    due_at = yard.now = yard.now + BEHIND_SECONDS
-    for _ in range(2):  # as many as a look takes of one host, and then the rest
-        for order in await looking.notes.due():
-            await sending.deliver(order)
+        await yard.deliver(order, sending)
+    waiting = len(yard.posts)
     yard.gate.set()
     await yard.settle()
-    while await yard.left() and yard.now < due_at + DAY:
-        for order in await looking.notes.due():
-            await sending.deliver(order)
+    while await yard.left() and yard.now < ended_at + DAY:
+        yard.now += 10
+        await yard.engine.wake(sending)
         await yard.settle()
-        yard.now += 60
 
+    assert waiting == bounds.MOST_OF_HOST
     assert sorted(yard.posts) == sorted(f"{order.run_id}-run-completed" for order in orders)
-    assert yard.now - due_at <= BEHIND_SECONDS + 2 * 60
+    assert yard.now - ended_at <= 2 * (WAITING_SECONDS + HELD_SECONDS)
 
 
 @pytest.mark.slow
@@ -320,7 +319,7 @@ async def test_a_process_that_is_to_end_begins_nothing_that_waits_and_keeps_what
     orders = [await yard.end() for _ in range(2 * bounds.MOST_OF_HOST)]
     webhooks = yard.webhooks()
     for order in orders:
-        await webhooks.deliver(order)
+        await yard.deliver(order, webhooks)
     await asyncio.wait_for(webhooks.drain(0.0), GUARD_SECONDS)
     ending = asyncio.ensure_future(webhooks.drain(GUARD_SECONDS))
     yard.gate.set()
@@ -331,139 +330,129 @@ async def test_a_process_that_is_to_end_begins_nothing_that_waits_and_keeps_what
     assert len(yard.posts) == bounds.MOST_OF_HOST
 
 
-async def test_many_deliveries_to_one_host_keep_others_no_look_longer(yard: Yard) -> None:
-    """One look finds few at a host of which no receiver is prompt, and all once one is."""
-    order = await yard.end("https://good.example/hook")
-    webhooks = yard.webhooks(5.0)
-    for number in range(4 * MOST_OF_HOST):
-        await webhooks.notes.put(WebhookOrder(ADDRESS, f"run{number}", "agent", 1), "https://good.example/other")
-    yard.now += 1
-    await webhooks.notes.put(WebhookOrder(ADDRESS, "newest", "agent", 1), "https://other.example/")
-    yard.now += DAY
-
-    first = await webhooks.notes.due()
-    await webhooks.deliver(order)
-    rest = await webhooks.notes.due()
-
-    assert (len(first), first[1].run_id, len(rest)) == (MOST_OF_HOST + 1, "newest", 3 * MOST_OF_HOST)
-
-
 class Turns:
-    """The receivers of a process, and what it began in which places."""
+    """The slots of a process; `begun` are those that were waited for, by the names of who waited."""
 
     def __init__(self) -> None:
         self.now = 0.0
-        self.begun: list[tuple[str, Place]] = []
-        self.places = Places(lambda: self.now, self._begin)
+        self.begun: list[tuple[str, Slot]] = []
+        self.slots = SendSlots(lambda: self.now)
+        self._waiting = set[asyncio.Task[None]]()
 
-    def _begin(self, order: WebhookOrder, place: Place) -> None:
-        self.begun.append((order.run_id, place))
+    async def send(self, url: str, sender: str = "mallory", name: str = "r") -> Slot | None:
+        """Send as an operation does: now, or once there is a slot."""
+        slot = self.slots.take(sender, url)
+        if slot is None:
+            task = asyncio.ensure_future(self._wait(url, sender, name))
+            self._waiting.add(task)
+            task.add_done_callback(self._waiting.discard)
+            await asyncio.sleep(0)
+        return slot
 
-    def send(self, url: str, owner: str = "mallory", run_id: str = "r", target: str = "request") -> Place | None:
-        """Send as the entity does: now, or once there is a place."""
-        order = WebhookOrder(Address.of(AGENT, "t", owner), run_id, target)
-        place = self.places.take(order, url)
-        if place is None:
-            self.places.wait(order, url)
-        return place
+    async def _wait(self, url: str, sender: str, name: str) -> None:
+        if (slot := await self.slots.acquire(sender, url)) is not None:
+            self.begun.append((name, slot))
 
-    def hang(self, url: str, owner: str = "mallory", target: str = "request") -> Place | None:
+    async def hang(self, url: str, sender: str = "mallory") -> Slot | None:
         """Send to one that does not answer in a moment."""
-        place = self.send(url, owner, target=target)
-        if place is not None:
-            self.places.overdue(place)
-        return place
+        slot = await self.send(url, sender)
+        if slot is not None:
+            self.slots.mark_slow(slot)
+        return slot
 
-    def answer(self, place: Place | None) -> None:
+    async def answer(self, slot: Slot | None) -> None:
         """Have a try be over at once."""
-        assert place is not None
-        self.places.over(place)
+        assert slot is not None
+        self.slots.mark_over(slot)
+        await self.give_back([slot])
 
-    def drain(self) -> int:
+    async def give_back(self, slots: Iterable[Slot | None]) -> None:
+        """Give slots back, and have those begin that waited for them."""
+        for slot in slots:
+            if slot is not None:
+                self.slots.release(slot)
+        for _ in range(3):
+            await asyncio.sleep(0)
+
+    async def drain(self) -> int:
         """Have all that waits be over, and return how many those were."""
         over = 0
         while over < len(self.begun):
             self.now += 1e-6
-            self.places.give_back(self.begun[over][1])
+            await self.give_back([self.begun[over][1]])
             over += 1
         return over
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("hosts", "most"), [(1, bounds.MOST_WAITING_OF_HOST), (500, bounds.MOST_WAITING)])
-def test_what_waits_in_memory_is_bounded(hosts: int, most: int) -> None:
-    """The others have their notes."""
+async def test_what_waits_in_memory_is_bounded(hosts: int, most: int) -> None:
+    """The others have their clocks."""
     turns = Turns()
-    places = [turns.hang(f"https://h{number % hosts}.example/{number}", f"o{number % 3}") for number in range(1_500)]
-    for place in places:
-        if place is not None:
-            turns.places.give_back(place)
+    slots = [
+        await turns.hang(f"https://h{number % hosts}.example/{number}", f"o{number % 3}") for number in range(1_500)
+    ]
+    await turns.give_back(slots)
 
-    assert turns.drain() == most
+    assert await turns.drain() == most
 
 
-def test_what_has_waited_for_long_is_left_to_its_note() -> None:
+async def test_what_has_waited_for_long_is_left_to_its_clock() -> None:
     """By which somebody else begins it then."""
     turns = Turns()
-    place, *_ = [turns.hang("https://h.example/") for _ in range(bounds.MOST_OF_HOST + 2)]
-    turns.now += bounds.WAITING_SECONDS
-    turns.send("https://h.example/", run_id="newer")
-    assert place is not None
-    turns.places.give_back(place)
+    slot, *_ = [await turns.hang("https://h.example/") for _ in range(bounds.MOST_OF_HOST + 2)]
+    turns.now += WAITING_SECONDS
+    await turns.send("https://h.example/", name="newer")
+    await turns.give_back([slot])
 
-    assert [run_id for run_id, _ in turns.begun] == ["newer"]
+    assert [name for name, _ in turns.begun] == ["newer"]
 
 
-def test_who_has_most_waiting_gives_one_up_for_another_and_is_not_next() -> None:
+async def test_who_has_most_waiting_gives_one_up_for_another_and_is_not_next() -> None:
     """A caller whose receivers hang, all at hosts of their own; an agent's receiver is no caller's."""
     turns = Turns()
-    places = [turns.hang(f"https://h{number}.example/") for number in range(1_500)]
-    mallorys, alices = (WebhookOrder(Address.of(AGENT, "t", owner), "r", "request") for owner in ("mallory", "alice"))
-    kept = [turns.places.keeps(order, "https://new.example/") for order in (mallorys, alices)]
-    turns.send("https://alices.example/", "alice", "alices")
-    turns.send("https://agents.example/", run_id="agents", target="agent")
-    for place in places:
-        if place is not None:
-            turns.places.give_back(place)
+    slots = [await turns.hang(f"https://h{number}.example/") for number in range(1_500)]
+    refused = await asyncio.wait_for(turns.slots.acquire("mallory", "https://new.example/"), GUARD_SECONDS)
+    await turns.send("https://alices.example/", "alice", "alices")
+    await turns.send("https://agents.example/", "agent", "agents")
+    await turns.give_back(slots)
 
-    assert kept == [False, True]
-    assert {run_id for run_id, _ in turns.begun[:2]} == {"alices", "agents"}
+    assert refused is None
+    assert {name for name, _ in turns.begun[:2]} == {"alices", "agents"}
 
 
-def test_a_prompt_receiver_is_sent_to_whatever_hangs_at_its_host_and_elsewhere() -> None:
+async def test_a_prompt_receiver_is_sent_to_whatever_hangs_at_its_host_and_elsewhere() -> None:
     """Somebody else's may be there."""
     turns = Turns()
-    turns.answer(turns.send("https://hooks.example/good"))
+    await turns.answer(await turns.send("https://hooks.example/good"))
     for number in range(1000):
-        turns.hang(f"https://hooks.example/{number}")
-        turns.hang(f"https://h{number}.example/")
+        await turns.hang(f"https://hooks.example/{number}")
+        await turns.hang(f"https://h{number}.example/")
 
-    assert turns.send("https://hooks.example/good") is not None
-    assert turns.send("https://hooks.example/other") is None
+    assert await turns.send("https://hooks.example/good") is not None
+    assert await turns.send("https://hooks.example/other") is None
 
 
-def test_a_new_host_is_sent_to_whatever_hangs() -> None:
-    """What hangs holds places of new ones for a moment only, and then no more than in all there are."""
+async def test_a_new_host_is_sent_to_whatever_hangs() -> None:
+    """What hangs holds slots of new ones for a moment only, and then no more than in all there are."""
     turns = Turns()
-    hung = [turns.hang(f"https://h{number}.example/") for number in range(bounds.MOST_AT_WORK - 1)]
+    hung = [await turns.hang(f"https://h{number}.example/") for number in range(bounds.MOST_HELD - 1)]
 
     assert None not in hung
-    assert turns.send("https://h1.example/") is None
-    assert turns.send("https://new.example/") is not None
+    assert await turns.send("https://h1.example/") is None
+    assert await turns.send("https://new.example/") is not None
 
 
-def test_a_receiver_that_was_slow_once_is_prompt_when_it_answers_at_once_again() -> None:
+async def test_a_receiver_that_was_slow_once_is_prompt_when_it_answers_at_once_again() -> None:
     """And what waits for its host begins."""
     turns = Turns()
-    hung = [turns.hang("https://hooks.example/") for _ in range(bounds.MOST_OF_HOST + 1)]
-    late = hung[0]
+    hung = [await turns.hang("https://hooks.example/") for _ in range(bounds.MOST_OF_HOST + 1)]
     turns.now += 2 * bounds.PROMPT_SECONDS
-    turns.answer(late)
-    assert [run_id for run_id, _ in turns.begun] == ["r"]
-    assert turns.send("https://hooks.example/") is None
+    await turns.answer(hung[0])
+    assert [name for name, _ in turns.begun] == ["r"]
+    assert await turns.send("https://hooks.example/") is None
 
-    turns.answer(turns.begun[0][1])
-    turns.answer(turns.send("https://hooks.example/"))
-    assert turns.places.is_prompt(host_digest("https://hooks.example/"))
-    turns.hang("https://hooks.example/")
-    assert not turns.places.is_prompt(host_digest("https://hooks.example/"))
+    await turns.answer(turns.begun[0][1])
+    await turns.answer(turns.begun[1][1])
+    assert await turns.hang("https://hooks.example/") is not None
+    assert await turns.send("https://hooks.example/") is None

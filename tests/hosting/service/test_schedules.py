@@ -75,7 +75,9 @@ class ClockEngine(Engine):
         """Send nothing: no clock listens."""
 
     async def terminate(self, instance_id: str) -> None:
-        """End a clock."""
+        """End a clock that sleeps."""
+        if instance_id not in self.clocks:
+            raise EngineUnavailableError("There is no such instance, or it has ended.")
         if self.ends_after_seconds:
             asyncio.get_running_loop().call_later(self.ends_after_seconds, self.clocks.pop, instance_id)
         else:

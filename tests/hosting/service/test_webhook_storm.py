@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from random import Random
 from typing import Any
 
 import pytest
 
-from hosting.errors import AttachmentsUnavailableError
-from hosting.service.deliveries import WebhookOrder
+from hosting.errors import AttachmentsUnavailableError, EngineUnavailableError
+from hosting.service.delivery import WebhookOrder
 from hosting.service.webhook_client import Posted
 from hosting.service.webhooks import Webhooks
 from tests.hosting.service.process import AGENT
@@ -33,13 +34,13 @@ class Storm:
         self._signals: list[WebhookOrder] = []
 
     async def run(self) -> None:
-        """Begin, and do something at random many times; then all is well, and the looks of a week come."""
+        """Begin, and do something at random many times; then all is well, and the clocks of a week come."""
         self.orders = [await self._yard.end() for _ in range(4)]
         self._signals = list(self.orders)
-        steps: list[Any] = [self._deliver, self._deliver, self._look, self._wait, self._answer]
+        steps: list[Any] = [self._deliver, self._deliver, self._again, self._wake, self._wait, self._answer]
         for _ in range(STEPS):
             await self._random.choice([*steps, *([self._die, self._lose_store] if self._kills else [])])()
-        self._yard.store.away, self._yard.answer = "", Posted(204)
+        self._yard.store.away, self._yard.engine.is_away, self._yard.answer = "", False, Posted(204)
         self._yard.gate.set()
         await self._yard.settle()
         for _ in range(ROUNDS):
@@ -47,7 +48,7 @@ class Storm:
             while self._signals:
                 await self._deliver()
             self._yard.now += LONG
-            await self._look()
+            await self._wake()
 
     async def _deliver(self) -> None:
         """Deliver a signal that is held, or one that comes late; one that fails is held again."""
@@ -55,12 +56,20 @@ class Storm:
         if order in self._signals:
             self._signals.remove(order)
         try:
-            await self._process().deliver(order)
-        except AttachmentsUnavailableError:
+            await self._yard.deliver(order, self._process())
+        except (AttachmentsUnavailableError, EngineUnavailableError):
             self._signals.append(order)
 
-    async def _look(self) -> None:
-        self._signals += await self._process().notes.due()
+    async def _again(self) -> None:
+        """Have somebody send one again, whatever became of it."""
+        found = await self._process().again(self._random.choice(self.orders))
+        if found is not None:
+            self._signals.append(found[0])
+
+    async def _wake(self) -> None:
+        """Have the clocks that are due give their orders; the engine gives one again that failed."""
+        with suppress(AttachmentsUnavailableError):
+            await self._yard.engine.wake(self._process())
 
     async def _wait(self) -> None:
         """Let time pass; where nobody dies, none in which a try would be over."""
@@ -80,7 +89,8 @@ class Storm:
         self._processes = [self._yard.webhooks(), self._yard.webhooks()]
 
     async def _lose_store(self) -> None:
-        self._yard.store.away = self._random.choice(["", "", "hub.webhooks", "hub.log", "hub.not-taken"])
+        self._yard.store.away = self._random.choice(["", "", "hub.log", "hub.not-taken"])
+        self._yard.engine.is_away = self._random.random() < 0.2
 
     def _process(self) -> Webhooks:
         return self._random.choice(self._processes)

@@ -10,20 +10,18 @@ from typing import Any
 
 import pytest
 
-from hosting.entity.callback_entity import WebhookSweep
 from hosting.errors import AttachmentsUnavailableError, EngineUnavailableError
 from hosting.plan import AgentPlan
 from hosting.runner.thread_log import ThreadLog
 from hosting.service.deletion import ThreadDeletion
-from hosting.service.deliveries import Delivery, WebhookOrder
+from hosting.service.delivery import JITTER, PAUSES, Delivery, WebhookOrder
 from hosting.service.webhook_client import Posted
-from hosting.service.webhook_notes import JITTER, PAUSES, next_try
 from hosting.service.webhooks import Webhooks
 from hosting.stores.memory import SharedMemory
 from hosting.thread.commands import DeleteThread
 from hosting.webhooks import WebhookRules
-from tests.hosting.service.process import ADDRESS, AGENT, Engine, Process, call
-from tests.hosting.service.webhook_yard import Store
+from tests.hosting.service.process import ADDRESS, AGENT, Process, call
+from tests.hosting.service.webhook_yard import ClockEngine, Store
 
 pytestmark = pytest.mark.behaviour("webhooks.again")
 
@@ -32,12 +30,17 @@ URL = "https://example.com/hook"
 
 
 class Desk:
-    """A run that has ended, a receiver that answers `answers` in turn, and processes that tell it, by one clock."""
+    """A run that has ended, a receiver that answers `answers` in turn, and processes that tell it, by one clock.
+
+    The processes' clock is so many seconds `ahead` of the engine's.
+    """
 
     def __init__(self) -> None:
         self.now = 1_000_000.0
+        self.ahead = 0.0
         self.store = Store(lambda: self.now)
-        self.process = Process(SharedMemory(), self.store, Engine())
+        self.engine = ClockEngine(lambda: self.now)
+        self.process = Process(SharedMemory(), self.store, self.engine)
         self.answers: list[Posted] = []
         self.posts: list[tuple[float, str, bytes]] = []
         self.order = WebhookOrder(ADDRESS, "", "agent")
@@ -50,7 +53,7 @@ class Desk:
 
     def webhooks(self) -> Webhooks:
         """Return the webhooks of a new process."""
-        log: ThreadLog = self.process.log_at(lambda: self.now)
+        log: ThreadLog = self.process.log_at(lambda: self.now + self.ahead)
         made = Webhooks(log, self.store, "hub", WebhookRules((b"s" * 32,), ()), poster=self.post)
         made.add(AgentPlan(AGENT, self.process.agent, True, None, webhook=URL))  # type: ignore[arg-type]
         return made
@@ -60,13 +63,13 @@ class Desk:
         self.posts.append((self.now, headers["webhook-id"], body))
         return self.answers.pop(0) if self.answers else Posted(503)
 
-    async def sweep(self) -> list[WebhookOrder]:
-        """Have another process look for what is due, and try it."""
-        webhooks = self.webhooks()
-        due = await webhooks.notes.due()
-        for order in due:
-            await webhooks.deliver(order)
-        return due
+    async def deliver(self, order: WebhookOrder | None = None) -> None:
+        """Have an order carried out by a new process: that of the run's end, or another one."""
+        await self.webhooks().deliver(order or self.order, self.engine)
+
+    async def wake(self) -> int:
+        """Have the clocks that are due order their tries, by another process; return how many did."""
+        return await self.engine.wake(self.webhooks())
 
     async def record(self) -> Delivery:
         """Return what came of it so far."""
@@ -85,10 +88,6 @@ class Desk:
         page = await self.webhooks().deliveries.not_taken(AGENT, None, 10, self.now + 1)
         return [delivery.state for _, delivery in page.deliveries]
 
-    async def notes(self) -> int:
-        """Return how many notes there are."""
-        return len(await self.store.put_between("hub.webhooks", 0, self.now + 1))
-
 
 @pytest.fixture
 async def desk() -> Any:
@@ -100,53 +99,47 @@ async def desk() -> Any:
 
 
 async def test_it_is_tried_at_growing_pauses_for_a_day_and_then_given_up(desk: Desk) -> None:
-    """The same message each time; a look every minute finds each try once, and in the end nothing is left to find."""
+    """The same message each time; in the end no clock is left."""
     began_at = desk.now
-    await desk.webhooks().deliver(desk.order)
+    await desk.deliver()
     while desk.now < began_at + 1.5 * DAY:
-        desk.now += 60
-        await desk.sweep()
+        desk.now += 1
+        await desk.wake()
 
     tried_at = [at for at, _, _ in desk.posts]
     pauses = [later - earlier for earlier, later in pairwise(tried_at)]
     assert len(pauses) == len(PAUSES)
     for pause, least in zip(pauses, PAUSES, strict=True):
-        assert least <= pause <= least * (1 + JITTER) + 60
+        assert least <= pause <= least * (1 + JITTER) + 1
     assert 0.9 * DAY <= tried_at[-1] - began_at <= 1.3 * DAY
     record = await desk.record()
     assert (record.state, [one.status for one in record.tries]) == ("dead", [503] * 8)
-    assert await desk.notes() == 0
+    assert desk.engine.sleeping == {}
 
 
 @pytest.mark.parametrize("ahead_seconds", [DAY, 1000 * DAY], ids=["a day", "years"])
 async def test_a_clock_that_was_ahead_delays_no_further_try(desk: Desk, ahead_seconds: float) -> None:
-    """Its note lies among those of a time that is still to come; what it signalled for is signalled for again."""
-    desk.now += ahead_seconds
-    await desk.webhooks().deliver(desk.order)
-    noticed = desk.webhooks().notes
-    desk.now += PAUSES[0] * (1 + JITTER)
-    signalled = await noticed.due()
-    desk.now -= ahead_seconds
+    """A clock sleeps for as long as it was told, whatever time it is elsewhere."""
+    desk.ahead = ahead_seconds
+    await desk.deliver()
+    desk.ahead = 0.0
+    for pause in PAUSES[:2]:
+        desk.now += pause * (1 + JITTER)
+        await desk.wake()
 
-    again = await noticed.due()
-    await desk.sweep()
-    desk.now += PAUSES[1] * (1 + JITTER)
-    await desk.sweep()
-
-    assert len(signalled) == len(again) == 1
     assert len(desk.posts) == 3
 
 
 @pytest.mark.behaviour("thread.versions")
 async def test_what_a_newer_version_added_to_a_delivery_stays(desk: Desk) -> None:
     """An older one that tries it again writes it back."""
-    await desk.webhooks().deliver(desk.order)
+    await desk.deliver()
     known = json.loads((await desk.record()).model_dump_json())
     known["mood"] = known["tries"][0]["mood"] = "good"
     await desk.webhooks().deliveries.put(desk.order, 0, Delivery.model_validate(known))
 
     desk.now += PAUSES[1] * (1 + JITTER)
-    await desk.sweep()
+    await desk.wake()
 
     record = await desk.record()
     assert (record.model_extra, [one.model_extra for one in record.tries]) == ({"mood": "good"}, [{"mood": "good"}, {}])
@@ -154,16 +147,16 @@ async def test_what_a_newer_version_added_to_a_delivery_stays(desk: Desk) -> Non
 
 async def test_what_waits_says_from_when_on_it_is_tried_again(desk: Desk) -> None:
     """No look finds it before, and the next one does; what was given up says none."""
-    await desk.webhooks().deliver(desk.order)
+    await desk.deliver()
     for _ in PAUSES:
-        at = next_try(ADDRESS, await desk.record())
+        at = (await desk.record()).next_at
         assert at is not None
         desk.now = at - 1
-        assert await desk.sweep() == []
-        desk.now = at
-        assert len(await desk.sweep()) == 1
+        assert await desk.wake() == 0
+        desk.now = at + 0.01
+        assert await desk.wake() == 1
 
-    assert next_try(ADDRESS, await desk.record()) is None
+    assert (await desk.record()).next_at is None
 
 
 async def test_a_run_has_its_own_deliveries_also_where_its_id_begins_another_ones(desk: Desk) -> None:
@@ -186,9 +179,9 @@ async def test_a_run_has_its_own_deliveries_also_where_its_id_begins_another_one
 
 async def test_every_try_is_the_same_message(desk: Desk) -> None:
     """By its id and its bytes, so that a receiver knows it."""
-    await desk.webhooks().deliver(desk.order)
+    await desk.deliver()
     desk.now += PAUSES[0] * 2
-    await desk.sweep()
+    await desk.wake()
 
     (_, *first), (_, *second) = desk.posts
     assert first == second
@@ -197,14 +190,14 @@ async def test_every_try_is_the_same_message(desk: Desk) -> None:
 async def test_once_it_is_taken_nothing_is_sent_any_more(desk: Desk) -> None:
     """Whatever signals come late, and whoever looks."""
     desk.answers = [Posted(problem="timeout"), Posted(201)]
-    await desk.webhooks().deliver(desk.order)
+    await desk.deliver()
     desk.now += PAUSES[0] * 2
-    due = await desk.sweep()
-    for order in [desk.order, *due, replace(desk.order, tries=2)]:
-        await desk.webhooks().deliver(order)
+    await desk.wake()
+    for order in [desk.order, replace(desk.order, tries=1, clock=0), replace(desk.order, tries=2)]:
+        await desk.deliver(order)
     desk.now += DAY
 
-    assert await desk.sweep() == []
+    assert await desk.wake() == 0
     assert await desk.store.put_between("hub.not-taken", 0, desk.now + 1) == []
     assert len(desk.posts) == 2
     record = await desk.record()
@@ -216,66 +209,34 @@ async def test_once_it_is_taken_nothing_is_sent_any_more(desk: Desk) -> None:
 async def test_a_receiver_that_is_gone_or_inside_is_not_tried_again(desk: Desk, answer: Posted) -> None:
     """410 says that it wants no more."""
     desk.answers = [answer]
-    await desk.webhooks().deliver(desk.order)
+    await desk.deliver()
 
     assert (await desk.record()).state == "dead"
-    assert await desk.notes() == 0
+    assert desk.engine.sleeping == {}
 
 
-@pytest.mark.parametrize("away", ["hub.not-taken", "hub.webhooks"])
+@pytest.mark.parametrize("away", ["hub.not-taken", "engine"])
 async def test_a_process_that_dies_behind_a_try_leaves_one_that_is_tried_again(desk: Desk, away: str) -> None:
     """Its signal is delivered again: it finds the try on record, makes no other, and puts what is missing."""
-    desk.store.away = away
-    with pytest.raises(AttachmentsUnavailableError):
-        await desk.webhooks().deliver(desk.order)
-    desk.store.away = ""
-    await desk.webhooks().deliver(desk.order)
+    desk.store.away, desk.engine.is_away = away, away == "engine"
+    with pytest.raises((AttachmentsUnavailableError, EngineUnavailableError)):
+        await desk.deliver()
+    desk.store.away, desk.engine.is_away = "", False
+    await desk.deliver()
     tries, listed = len(desk.posts), await desk.not_taken()
     desk.now += PAUSES[0] * 2
     desk.answers = [Posted(200)]
-    await desk.sweep()
+    await desk.wake()
 
     assert (tries, listed, len(desk.posts)) == (1, ["waiting"], 2)
     assert (await desk.record()).state == "delivered"
-    assert (await desk.notes(), await desk.not_taken()) == (0, [])
-
-
-async def test_a_process_does_not_signal_again_what_it_has_just_signalled(desk: Desk) -> None:
-    """Its entity may be slow to take it; another process would signal, and the try be made once."""
-    await desk.webhooks().deliver(desk.order)
-    desk.now += PAUSES[0] * 2
-    webhooks = desk.webhooks()
-
-    first, second = await webhooks.notes.due(), await webhooks.notes.due()
-    other = await desk.webhooks().notes.due()
-    for order in [*first, *other]:
-        await webhooks.deliver(order)
-
-    assert (len(first), second, other) == (1, [], first)
-    assert len(desk.posts) == 2
-
-
-async def test_a_look_that_could_not_signal_leaves_what_is_due_to_the_next_one(desk: Desk) -> None:
-    """The engine was away for a moment: that is no reason to be ten minutes late."""
-    webhooks, engine = desk.webhooks(), desk.process.engine
-    await webhooks.deliver(desk.order)
-    desk.now += PAUSES[0] * (1 + JITTER)
-    engine.is_away = True
-    with pytest.raises(EngineUnavailableError):
-        await WebhookSweep(webhooks).run(engine)
-    engine.is_away = False
-    desk.now += 60
-    signals = len(engine.signals)
-    await WebhookSweep(webhooks).run(engine)
-    await WebhookSweep(webhooks).run(engine)
-
-    assert [signal for signal, _ in engine.signals[signals:]] == ["post"]
+    assert (desk.engine.sleeping, await desk.not_taken()) == ({}, [])
 
 
 async def test_a_record_is_no_upload_that_nothing_refers_to_and_is_kept_for_a_month(desk: Desk) -> None:
     """What erases uploads leaves it, until it is old."""
     desk.answers = [Posted(200)]
-    await desk.webhooks().deliver(desk.order)
+    await desk.deliver()
     deletion = ThreadDeletion(desk.process.log_at(lambda: desk.now), desk.process.stores)
     kept = list[bool]()
     for days in (2, 27, 2):
@@ -290,24 +251,24 @@ async def test_a_record_is_no_upload_that_nothing_refers_to_and_is_kept_for_a_mo
 async def test_two_that_send_it_again_at_one_time_have_one_try_made(desk: Desk) -> None:
     """One that was dead is tried on where its day had not passed; nothing is left once it is taken."""
     desk.answers = [Posted(410), Posted(500), Posted(200)]
-    await desk.webhooks().deliver(desk.order)
+    await desk.deliver()
     orders = [await desk.again(), await desk.again()]
     for order in orders:
-        await desk.webhooks().deliver(order)
-    posts, waiting = len(desk.posts), (await desk.not_taken(), await desk.notes())
+        await desk.deliver(order)
+    posts, waiting = len(desk.posts), (await desk.not_taken(), len(desk.engine.sleeping))
     desk.now += DAY
-    await desk.sweep()
+    await desk.wake()
 
     assert (posts, waiting) == (2, (["waiting"], 1))
     assert [one.status for one in (await desk.record()).tries] == [410, 500, 200]
-    assert (await desk.not_taken(), await desk.notes()) == ([], 0)
+    assert (await desk.not_taken(), desk.engine.sleeping) == ([], {})
 
 
 @pytest.mark.behaviour("webhooks.shown")
 async def test_a_name_without_its_record_is_listed_no_more(desk: Desk) -> None:
     """Of a process that wrote it while the thread was deleted, or once its record went by age."""
     desk.answers = [Posted(410)]
-    await desk.webhooks().deliver(desk.order)
+    await desk.deliver()
     await desk.store.erase(desk.process.place(0))
 
     assert await desk.not_taken() == []
@@ -316,25 +277,25 @@ async def test_a_name_without_its_record_is_listed_no_more(desk: Desk) -> None:
 
 @pytest.mark.behaviour("webhooks.deleted")
 async def test_a_deleted_thread_ends_its_deliveries(desk: Desk) -> None:
-    """The record goes with the thread, the note with the next look."""
-    await desk.webhooks().deliver(desk.order)
+    """The record goes with the thread. A clock that was left would end when it wakes."""
+    await desk.deliver()
     await desk.process.log.execute(ADDRESS, DeleteThread(desk.now))
     await desk.process.deliver_delete()
     left = await desk.store.names(desk.process.place(0))
     listed = await desk.store.put_between("hub.not-taken", 0, desk.now + 1)
     desk.now += DAY
-    await desk.sweep()
+    await desk.wake()
 
     assert (left, listed) == ({}, [])
     assert len(desk.posts) == 1
-    assert await desk.notes() == 0
+    assert desk.engine.sleeping == {}
 
 
 async def test_a_webhook_that_is_no_longer_allowed_is_not_sent_to(desk: Desk) -> None:
     """The rules are those of now: a setting may have changed since the request."""
     webhooks = desk.webhooks()
     webhooks.add(AgentPlan(AGENT, desk.process.agent, True, None, webhook="https://10.0.0.1/"))  # type: ignore[arg-type]
-    await webhooks.deliver(desk.order)
+    await webhooks.deliver(desk.order, desk.engine)
 
     assert desk.posts == []
     assert (await desk.record()).tries[0].problem == "not_allowed"

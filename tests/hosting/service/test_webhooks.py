@@ -11,7 +11,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from hosting.errors import ConfigurationError
-from hosting.service.deliveries import ENTITY
+from hosting.service.delivery import ENTITY
 from hosting.service.webhook_client import is_outside, post
 from tests.support.app.scripted import scripted_agent
 from tests.support.desk import Desk

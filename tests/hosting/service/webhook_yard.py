@@ -5,12 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
-from hosting.errors import AttachmentsUnavailableError
+from hosting.errors import AttachmentsUnavailableError, EngineUnavailableError
 from hosting.names import StoreKey
 from hosting.plan import AgentPlan
+from hosting.ports import Clock, OrchestrationStatus, Purge
 from hosting.request.run_request import RunRequest
-from hosting.service.deliveries import Delivery, WebhookOrder
+from hosting.service.delivery import CLOCK, HELD_SECONDS, WAITING_SECONDS, Delivery, WebhookOrder
 from hosting.service.webhook_client import Posted
 from hosting.service.webhooks import Webhooks
 from hosting.stores.memory import MemoryObjects, SharedMemory
@@ -32,13 +34,60 @@ class Store(MemoryObjects):
         await super().put(store_key, objects)
 
 
+class ClockEngine(Engine):
+    """An engine that has the clocks of deliveries, by the time of `now`."""
+
+    def __init__(self, now: Clock) -> None:
+        super().__init__()
+        self._now = now
+        self.sleeping: dict[str, tuple[float, dict[str, Any]]] = {}
+
+    async def start(self, name: str, instance_id: str, given: Any) -> None:
+        """Start a clock; one that sleeps is not started twice."""
+        if self.is_away or instance_id in self.sleeping:
+            raise EngineUnavailableError("The durable engine cannot be reached, or has this instance.")
+        assert name == CLOCK
+        self.sleeping[instance_id] = (self._now() + given["seconds"], given)
+
+    async def status(self, instance_id: str) -> OrchestrationStatus | None:
+        """Say whether a clock sleeps."""
+        return OrchestrationStatus(instance_id, "Running", None, None) if instance_id in self.sleeping else None
+
+    async def send_event(self, instance_id: str, event: str, value: object) -> None:
+        """Send nothing: no clock listens."""
+
+    async def terminate(self, instance_id: str) -> None:
+        """End a clock."""
+        if self.sleeping.pop(instance_id, None) is None:
+            raise EngineUnavailableError("There is no such instance.")
+
+    async def purge(self, instance_id: str) -> Purge:
+        """Remove an instance that does not sleep."""
+        return "running" if instance_id in self.sleeping else await super().purge(instance_id)
+
+    async def wake(self, webhooks: Webhooks) -> int:
+        """Have each clock order what is due, by that process, and return how many did."""
+        due = {id_: given for id_, (wake_at, given) in self.sleeping.items() if wake_at <= self._now()}
+        for instance_id, given in due.items():
+            order = WebhookOrder.of(given)
+            assert order is not None
+            assert order.instance == instance_id
+            sleep = await webhooks.deliver(order, self)
+            if sleep is None:
+                self.sleeping.pop(instance_id, None)
+            else:
+                self.sleeping[instance_id] = (self._now() + sleep.seconds, {**given, "tries": sleep.tries})
+        return len(due)
+
+
 class Yard:
     """Ends of runs, processes that send them by one clock, and receivers of which some hang while `gate` is closed."""
 
     def __init__(self) -> None:
         self.now = 1_000_000.0
         self.store = Store(lambda: self.now)
-        self.process = Process(SharedMemory(), self.store, Engine())
+        self.engine = ClockEngine(lambda: self.now)
+        self.process = Process(SharedMemory(), self.store, self.engine)
         self.gate = asyncio.Event()
         self.answer = Posted(204)
         self.posts: list[str] = []
@@ -76,11 +125,13 @@ class Yard:
         for _ in range(30):
             await asyncio.sleep(0)
 
-    async def sweep(self) -> None:
-        """Have another process find what is due, and try it until nothing hangs any more."""
-        webhooks = self.webhooks()
-        for order in await webhooks.notes.due():
-            await webhooks.deliver(order)
+    async def deliver(self, order: WebhookOrder, webhooks: Webhooks | None = None) -> None:
+        """Have an order carried out by a process, or by a new one."""
+        await (webhooks or self.webhooks()).deliver(order, self.engine)
+
+    async def wake(self) -> int:
+        """Have the clocks that are due order their tries, by another process."""
+        return await self.engine.wake(self.webhooks())
 
     async def record(self, order: WebhookOrder) -> Delivery:
         """Return what came of one so far."""
@@ -95,12 +146,13 @@ class Yard:
             for order in orders:
                 while (await self.record(order)).state != "delivered":  # noqa: ASYNC110 - another process writes it
                     await asyncio.sleep(0)
-            while await self.left():  # noqa: ASYNC110
-                await asyncio.sleep(0)
+            self.now += WAITING_SECONDS + HELD_SECONDS
+            await self.wake()
+            assert await self.left() == []
 
         await asyncio.wait_for(taken(), GUARD_SECONDS)
 
     async def left(self) -> list[str]:
-        """Return what is still to be done, and what is listed as not taken."""
-        kept = [await self.store.put_between(agent, 0, self.now + 1) for agent in ("hub.webhooks", "hub.not-taken")]
-        return [key for found in kept for _, key in found]
+        """Return the clocks that sleep, and what is listed as not taken."""
+        listed = await self.store.put_between("hub.not-taken", 0, self.now + 1)
+        return [*self.engine.sleeping, *(key for _, key in listed)]
