@@ -50,7 +50,7 @@ def callback_signal(address: Address, run_id: str) -> Signal:
 
 def webhook_signal(order: WebhookOrder) -> Signal:
     """Return the signal that has a webhook tried."""
-    return Signal(ENTITY, order.key, POST, order.fields())
+    return Signal(ENTITY, order.key(), POST, order.fields())
 
 
 class CallbackEntity:

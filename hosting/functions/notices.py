@@ -6,8 +6,8 @@ Theory. Both are signalled to one entity (`entity.callback_entity`), which an ap
 may name a webhook where there is a secret, so the secret alone has the entity registered, and the orchestration that is
 the clock of a webhook that waits; a callback has it by being given.
 
-The clock is replayed by whichever version of the app runs then, so it decides nothing: it sleeps for as long as it was
-told, has the entity send, and begins anew with the answer. Its last step is a signal that has its instance removed. The
+The clock is replayed by whichever version of the app runs then, so it decides nothing: it sleeps for the seconds in its
+input, has the entity send, and begins anew with the answer. Its last step is a signal that has its instance removed. The
 engine sends that with the clock's end, so no instance is left, whoever dies.
 """
 
@@ -66,14 +66,13 @@ def _sleep(context: df.DurableOrchestrationContext) -> Generator[Any, Any, None]
     given = context.get_input()
     order = WebhookOrder.of(given)
     assert order is not None, given
-    entity = df.EntityId(ENTITY, order.key)
     yield context.create_timer(context.current_utc_datetime + timedelta(seconds=given["seconds"]))
     try:
-        sleep = yield context.call_entity(entity, POST, given)
+        sleep = yield context.call_entity(df.EntityId(ENTITY, order.key(POST)), POST, given)
     except Exception:  # the entity ran out of the platform's time
         sleep = {"seconds": AGAIN_SECONDS}
     if sleep is None:
-        context.signal_entity(entity, FORGET, given)
+        context.signal_entity(df.EntityId(ENTITY, order.key(FORGET)), FORGET, given)
     else:
         context.continue_as_new({**given, **sleep})
 

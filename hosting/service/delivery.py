@@ -21,6 +21,7 @@ from pydantic import BaseModel, ConfigDict
 
 from hosting.names import Address, is_id
 from hosting.ports import EntityClient
+from hosting.service.clocks import Sleep
 from hosting.service.webhook_client import INSIDE, NOT_ALLOWED, SECONDS, Posted
 
 PAUSES = (30.0, 300.0, 1800.0, 7200.0, 18_000.0, 28_800.0, 28_800.0)
@@ -34,9 +35,6 @@ WAITING_SECONDS = 120.0
 
 HELD_SECONDS = 2 * SECONDS
 """How long a process holds a delivery that it sends. Clocks of machines differ."""
-
-LEAST_SECONDS = 1.0
-"""A clock sleeps at least so long while a process holds its delivery: timers of engines come early."""
 
 PUSH = "push-"
 """How the targets begin that are receivers of a task; the id of one follows."""
@@ -53,8 +51,9 @@ ENTITY = "agent-callbacks"
 POST = "post"
 FORGET = "forget"
 KEYS = 32
-"""The entity that sends, its operations: to carry out an order, and to remove the clock that gives it and is over; and
-its keys, each of which is held by one order at a time."""
+"""The entity that sends, its operations: to carry out an order, and to remove the clock that gave it and is over; and
+its keys for each, of which one is held at a time. A clock that is started anew meanwhile gives orders: so it is removed
+under another key."""
 
 
 @dataclass(frozen=True)
@@ -82,10 +81,9 @@ class WebhookOrder:
         """Who has it sent: an agent, or the owner who named the address."""
         return f"agent {self.address.agent}" if self.target == "agent" else f"owner {self.address.owner}"
 
-    @property
-    def key(self) -> str:
-        """The entity that takes it: the same for all that is sent of a run, and none that calls callbacks."""
-        return f"{POST}-{zlib.crc32(self.run_id.encode()) % KEYS}"
+    def key(self, operation: str = POST) -> str:
+        """Return the key of the entity that does that: the same for all of a run, and none that calls callbacks."""
+        return f"{operation}-{zlib.crc32(self.run_id.encode()) % KEYS}"
 
     @property
     def instance(self) -> str:
@@ -95,7 +93,7 @@ class WebhookOrder:
 
     async def signal(self, client: EntityClient) -> None:
         """Have it sent; raises `EngineUnavailableError`."""
-        await client.signal(ENTITY, self.key, POST, self.fields())
+        await client.signal(ENTITY, self.key(), POST, self.fields())
 
     def fields(self) -> dict[str, Any]:
         """Return the order as messages carry it: names, and nothing of the receiver."""
@@ -124,14 +122,6 @@ class WebhookOrder:
 def is_target(text: str) -> bool:
     """Whether a delivery may be to that."""
     return text in ("agent", "request") or (text.startswith(PUSH) and is_id(text[len(PUSH) :]))
-
-
-@dataclass(frozen=True)
-class Sleep:
-    """What a clock does next: it sleeps for so long, and orders the try that comes after so many."""
-
-    tries: int
-    seconds: float
 
 
 class _Record(BaseModel):
@@ -204,8 +194,8 @@ class Delivery(_Record):
         """Return what its clock does next; None for one that is over. Whatever clock wrote it, a pause is a pause."""
         if (next_at := self.next_at) is None:
             return None
-        least, most = (LEAST_SECONDS, next_at - now) if self.is_held(now) else (0.0, self._pause)
-        return Sleep(len(self.tries), max(least, min(next_at - now, most)))
+        left = next_at - now
+        return Sleep(len(self.tries), left if self.is_held(now) else min(max(left, 0.0), self._pause))
 
     @property
     def _pause(self) -> float:

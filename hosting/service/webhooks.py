@@ -21,18 +21,19 @@ import contextvars
 import json
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 from urllib.parse import quote
 
-from hosting.errors import HostingError
+from hosting.errors import EngineUnavailableError, HostingError
 from hosting.invocation import current_invocation, mark_task
 from hosting.names import APP, Address
 from hosting.plan import AgentPlan
 from hosting.ports import ClockClient, ObjectStore, utc
 from hosting.runner.held_run import read_run
 from hosting.runner.thread_log import ThreadLog
-from hosting.service.clocks import start_clock
+from hosting.service.clocks import Sleep, start_clock
 from hosting.service.deliveries import Deliveries, DeliveryPage
 from hosting.service.delivery import (
     CLOCK,
@@ -41,7 +42,6 @@ from hosting.service.delivery import (
     PUSH,
     WAITING_SECONDS,
     Delivery,
-    Sleep,
     WebhookOrder,
 )
 from hosting.service.outcome import status_of
@@ -199,10 +199,11 @@ class Webhooks:
             await start_clock(CLOCK, clock.instance, {**clock.fields(), **asdict(sleep)}, client)
 
     async def mend(self, page: DeliveryPage, client: ClockClient) -> None:
-        """Start the clocks of overdue deliveries: an engine that was moved or restored may have lost them."""
-        for address, record in page.deliveries:
-            if (record.next_at or self._now()) < self._now() - OVERDUE_SECONDS:
-                await self._start_clock(WebhookOrder(address, record.run_id, record.target), record, client)
+        """Start the clocks of overdue deliveries, where they can be: a moved or restored engine may have lost them."""
+        with suppress(EngineUnavailableError):
+            for address, record in page.deliveries:
+                if (record.next_at or self._now()) < self._now() - OVERDUE_SECONDS:
+                    await self._start_clock(WebhookOrder(address, record.run_id, record.target), record, client)
 
     async def _begin(self, message: _Message, to: PushConfig) -> Delivery:
         """Try it, and return the delivery after that, or after a moment as it is held here."""
@@ -212,8 +213,10 @@ class Webhooks:
             if trying is not None:
                 await asyncio.wait((trying,), timeout=self._slots.prompt_seconds)
                 if trying.done():
-                    return await self._keep(message, trying.result() or message.record)
-            held = await self._hold(message, HELD_SECONDS + (WAITING_SECONDS if trying is None else 0.0))
+                    tried = trying.result()
+                    return message.record if tried is None else await self._keep(message, tried)
+            seconds = HELD_SECONDS + (WAITING_SECONDS if trying is None else 0.0)
+            held = replace(message, record=await self._keep(message, message.record.held(self._now() + seconds)))
         except BaseException:
             if trying is not None:
                 trying.cancel()
@@ -222,7 +225,7 @@ class Webhooks:
         return held.record
 
     async def _try(self, message: _Message, slot: Slot) -> Delivery | None:
-        """Send it; return the delivery after that, None for one that waited and is not to be sent any more."""
+        """Send it; return the delivery after that, None for one that was held and is not to be sent any more."""
         timer = asyncio.get_running_loop().call_later(self._slots.prompt_seconds, self._slots.mark_slow, slot)
         try:
             current = message if message.record.held_until is None else await self._still_held(message)
@@ -265,25 +268,19 @@ class Webhooks:
         task.add_done_callback(self._behind.discard)
 
     async def _keep(self, message: _Message, record: Delivery) -> Delivery:
-        """Store the result of a try, and return it."""
+        """Store what became of a delivery, and return that."""
         await self.deliveries.put(message.order, message.epoch, record)
-        if record.state != "delivered":
-            result, state = record.tries[-1].problem or record.tries[-1].status, record.state
-            level, which = logging.INFO if state == "waiting" else logging.WARNING, (record.run_id, record.target)
+        number, which = len(record.tries), (record.run_id, record.target)
+        if record.held_until is not None:  # Azure drops what is logged later
+            level = logging.INFO if number < len(PAUSES) else logging.WARNING
+            text = "The webhook of run %s (%s) is late at try %d of %d. See its result in the lists of deliveries."
+            logger.log(level, text, *which, number + 1, len(PAUSES) + 1)
+        elif record.state != "delivered":
+            level, last = logging.INFO if record.state == "waiting" else logging.WARNING, record.tries[-1]
             text = "The webhook of run %s (%s) was not delivered at try %d: %s. It is %s now."
-            logger.log(level, text, *which, len(record.tries), result, state)
+            logger.log(level, text, *which, number, last.problem or last.status, record.state)
         await self.deliveries.mark(message.order, message.epoch, message.record, record)
         return record
-
-    async def _hold(self, message: _Message, seconds: float) -> _Message:
-        """Record that this process has the delivery for so long."""
-        record = message.record.held(self._now() + seconds)
-        await self.deliveries.put(message.order, message.epoch, record)
-        await self.deliveries.mark(message.order, message.epoch, message.record, record)
-        level = logging.INFO if len(record.tries) < len(PAUSES) else logging.WARNING  # Azure drops what is logged later
-        text = "The webhook of run %s (%s) is late at try %d of %d. See its result in the lists of deliveries."
-        logger.log(level, text, record.run_id, record.target, len(record.tries) + 1, len(PAUSES) + 1)
-        return replace(message, record=record)
 
     async def drain(self, seconds: float) -> None:
         """Begin no more waiting orders, and return once current tries are over and stored, or after so long."""

@@ -55,6 +55,8 @@ FOUND = {
     "during a deletion, before the tombstone": "thread.delete",
     "during a deletion, after the tombstone": "erasure.nothing-is-left",
     "the host, between an episode's messages and its history": "orchestrations.repeated-episode",
+    "the process that tries a [webhook](../guides/notifications.md#when-your-receiver-fails), "
+    "before its clock is started": "webhooks.again",
     "the process that sends a [webhook](../guides/notifications.md#when-a-receiver-hangs) "
     "to a receiver that hangs": "webhooks.apart",
     "the log, away before the first append": "turn.log-down",

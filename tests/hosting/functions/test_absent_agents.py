@@ -281,7 +281,7 @@ async def test_a_webhook_of_an_absent_agent_is_sent_all_the_same(deployments: De
             await deployments.entities.idle()
         async with deployments.serving(agent("Clerk"), **WEBHOOKS):
             order = WebhookOrder(Address.of("extra", "t", owner("ada")), first.message["data"]["run_id"], "request", 1)
-            await deployments.entities.call(ENTITY, order.key, POST, order.fields())
+            await deployments.entities.call(ENTITY, order.key(), POST, order.fields())
             second = await receiver.next()
 
     assert (second.id, second.body) == (first.id, first.body)

@@ -16,8 +16,9 @@ import hosting.app
 from devhost.durable.records import Orchestration
 from devhost.durable.store.contract import InstanceFilter
 from devhost.durable.unkind import KIND, Armed, Fault, Unkind
+from hosting.names import Address
 from hosting.ports import Clocks
-from hosting.service.delivery import CLOCK, ENTITY, HELD_SECONDS, JITTER, PAUSES
+from hosting.service.delivery import CLOCK, ENTITY, FORGET, HELD_SECONDS, JITTER, PAUSES, WebhookOrder
 from tests.support.app.scripted import scripted_agent
 from tests.support.engine_app import EngineApp, engine_app
 from tests.support.engine_clocks import ManualClock
@@ -273,3 +274,21 @@ async def test_one_that_is_sent_again_after_it_was_given_up_has_a_clock_of_its_o
         await app.until_no_clock()
 
     assert [one["status"] for one in delivery["tries"]] == [503, 410, 503, 204]
+
+
+async def test_a_clock_that_goes_on_while_it_is_removed_is_removed_when_it_ends(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its start may be delivered twice, and begin it anew behind its end; what waits for that keeps it from nothing."""
+    async with waiting(monkeypatch) as app:
+        run_id = await app.end([503, 204])
+        await app.until_tried(1)
+        order = WebhookOrder(Address.of("Joker", "t"), run_id, "request", 1, clock=0)
+        place = f"{ENGINE}/entities/{ENTITY}/{order.key(FORGET)}?op={FORGET}"
+        answer = await app.running.http.post(place, json=json.dumps(order.fields()))
+        app.clock.advance(PAUSES[0] * (1 + JITTER) + 1)
+        delivery = await app.until_state("delivered")
+        await app.until_no_clock()
+
+    assert answer.status_code == 202
+    assert [one["status"] for one in delivery["tries"]] == [503, 204]
