@@ -288,7 +288,7 @@ class AgentFunctionApp(df.DFApp):
 
     @property
     def _own_functions(self) -> set[str]:
-        """The functions of this library that answer requests, and those of schedules, as far as the app has them."""
+        """The functions of this library that answer requests, and its clocks, as far as the app has them."""
         return own_functions(self._served, self._settings, has_page=self._has_page)
 
     def validate_function_names(self, functions: list[Any]) -> None:

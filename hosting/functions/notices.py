@@ -7,8 +7,8 @@ may name a webhook where there is a secret, so the secret alone has the entity r
 the clock of a webhook that waits; a callback has it by being given.
 
 The clock is replayed by whichever version of the app runs then, so it decides nothing: it sleeps for the seconds in its
-input, has the entity send, and begins anew with the answer. Its last step is a signal that has its instance removed. The
-engine sends that with the clock's end, so no instance is left, whoever dies.
+input, has the entity send, and begins anew with the answer. Its last step is a signal that has its instance removed.
+The engine sends that with the clock's end, so no instance is left, whoever dies.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from hosting.http.deliveries import AGAIN, NOT_TAKEN, OF_THREAD, again_reply, de
 from hosting.http.replies import Reply, thread_headers
 from hosting.request.parameters import OF_RUN, OWNER, read_cursor, read_limit
 from hosting.runner.callbacks import CallbackCalls, Listeners
-from hosting.service.delivery import CLOCK, ENTITY, FORGET, POST, WebhookOrder, is_target
+from hosting.service.delivery import ENTITY, FORGET, POST, WEBHOOK_CLOCK, WebhookOrder, is_target
 from hosting.service.services import Services
 from hosting.service.webhooks import Webhooks
 
@@ -52,7 +52,7 @@ class Notices:
         """Have webhooks notified of the ends of runs, in an app that has a secret to sign with."""
         if services.webhooks is not None:
             self._register(served.app, services)
-            served.app.function_name(CLOCK)(served.app.orchestration_trigger(context_name="context")(_sleep))
+            served.app.function_name(WEBHOOK_CLOCK)(served.app.orchestration_trigger(context_name="context")(_sleep))
             _register_deliveries(served, services, services.webhooks)
 
     def _register(self, app: df.DFApp, services: Services) -> None:

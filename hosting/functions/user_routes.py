@@ -28,16 +28,18 @@ from hosting.functions.app_triggers import UNKNOWN_FUNCTIONS
 from hosting.functions.schedule_triggers import TICK
 from hosting.http.page import FUNCTION as PAGE_FUNCTION
 from hosting.invocation import begin_invocation, carried
+from hosting.service.delivery import WEBHOOK_CLOCK
 from hosting.service.schedules import CLOCK
 from hosting.settings import Settings
 
 
 def own_functions(served: Served, settings: Settings, *, has_page: bool) -> set[str]:
-    """Return the functions of ours that answer requests, and those of schedules, if there are any.
+    """Return the functions of ours that answer requests, and the clocks, if there are any.
 
     A user's function may have the name of one that the app does not have.
     """
-    page, clocks = (PAGE_FUNCTION,) if has_page else (), (CLOCK, TICK) if settings.schedules else ()
+    page, ticks = (PAGE_FUNCTION,) if has_page else (), (CLOCK, TICK) if settings.schedules else ()
+    clocks = (*ticks, WEBHOOK_CLOCK) if settings.webhook_secret else ticks
     routes = (route.function for route in served.routes)
     wires = (wire.function for wire in served.wires.values())
     return {*routes, *wires, *UNKNOWN_FUNCTIONS.values(), *page, *clocks}

@@ -43,7 +43,7 @@ GONE = 410
 DeliveryState = Literal["waiting", "delivered", "dead"]
 
 
-CLOCK = "agents_webhook"
+WEBHOOK_CLOCK = "agents_webhook"
 CLOCK_PREFIX = "webhook!"
 """The orchestration that is a delivery's clock, and how the ids of its instances begin."""
 

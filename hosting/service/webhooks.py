@@ -36,11 +36,11 @@ from hosting.runner.thread_log import ThreadLog
 from hosting.service.clocks import Sleep, start_clock
 from hosting.service.deliveries import Deliveries, DeliveryPage
 from hosting.service.delivery import (
-    CLOCK,
     HELD_SECONDS,
     PAUSES,
     PUSH,
     WAITING_SECONDS,
+    WEBHOOK_CLOCK,
     Delivery,
     WebhookOrder,
 )
@@ -196,7 +196,7 @@ class Webhooks:
     async def _start_clock(self, order: WebhookOrder, record: Delivery, client: ClockClient) -> None:
         if (sleep := record.sleep(self._now())) is not None:
             clock = replace(order, tries=sleep.tries, again=False, clock=record.clock)
-            await start_clock(CLOCK, clock.instance, {**clock.fields(), **asdict(sleep)}, client)
+            await start_clock(WEBHOOK_CLOCK, clock.instance, {**clock.fields(), **asdict(sleep)}, client)
 
     async def mend(self, page: DeliveryPage, client: ClockClient) -> None:
         """Start the clocks of overdue deliveries, where they can be: a moved or restored engine may have lost them."""

@@ -18,7 +18,7 @@ from devhost.durable.store.contract import InstanceFilter
 from devhost.durable.unkind import KIND, Armed, Fault, Unkind
 from hosting.names import Address
 from hosting.ports import Clocks
-from hosting.service.delivery import CLOCK, ENTITY, FORGET, HELD_SECONDS, JITTER, PAUSES, WebhookOrder
+from hosting.service.delivery import ENTITY, FORGET, HELD_SECONDS, JITTER, PAUSES, WEBHOOK_CLOCK, WebhookOrder
 from tests.support.app.scripted import scripted_agent
 from tests.support.engine_app import EngineApp, engine_app
 from tests.support.engine_clocks import ManualClock
@@ -65,7 +65,7 @@ class Waiting:
 
         async def tried() -> bool:
             given = [json.loads(json.loads(text)) for text in await self.inputs()]
-            return [one.get("input", one)["tries"] for one in given] == [times]
+            return [one["tries"] for one in given] == [times]
 
         await self.until(tried)
 
@@ -76,7 +76,7 @@ class Waiting:
     async def clocks(self) -> list[Orchestration]:
         """Return the clocks that the engine has."""
         clocks = await self.running.store.list_orchestrations(InstanceFilter(), "", None)
-        return [clock for clock in clocks if clock.name == CLOCK]
+        return [clock for clock in clocks if clock.name == WEBHOOK_CLOCK]
 
     async def until_no_clock(self) -> None:
         """Return once the engine has no instance but the thread's entity."""
@@ -150,11 +150,11 @@ async def test_each_pause_is_a_timer_of_the_engine_and_the_last_try_ends_the_clo
 
 
 FAULTS = [
-    *((Fault.SENT_NOT_COMMITTED, CLOCK, nth) for nth in (1, 2, 3, 4, 5)),
-    *((Fault.MOVED_PARTITION, CLOCK, nth) for nth in (1, 2, 3, 4, 5)),
+    *((Fault.SENT_NOT_COMMITTED, WEBHOOK_CLOCK, nth) for nth in (1, 2, 3, 4, 5)),
+    *((Fault.MOVED_PARTITION, WEBHOOK_CLOCK, nth) for nth in (1, 2, 3, 4, 5)),
     *((Fault.DIED_AFTER_ENTITY, ENTITY, nth) for nth in (1, 2, 3, 4)),
     (Fault.DELIVERED_TWICE, ENTITY, None),
-    (Fault.DELIVERED_TWICE, CLOCK, None),
+    (Fault.DELIVERED_TWICE, WEBHOOK_CLOCK, None),
 ]
 
 

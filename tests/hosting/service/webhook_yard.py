@@ -12,7 +12,7 @@ from hosting.names import StoreKey
 from hosting.plan import AgentPlan
 from hosting.ports import Clock, OrchestrationStatus, Purge
 from hosting.request.run_request import RunRequest
-from hosting.service.delivery import CLOCK, HELD_SECONDS, WAITING_SECONDS, Delivery, WebhookOrder
+from hosting.service.delivery import HELD_SECONDS, WAITING_SECONDS, WEBHOOK_CLOCK, Delivery, WebhookOrder
 from hosting.service.webhook_client import Posted
 from hosting.service.webhooks import Webhooks
 from hosting.stores.memory import MemoryObjects, SharedMemory
@@ -46,7 +46,7 @@ class ClockEngine(Engine):
         """Start a clock; one that sleeps is not started twice."""
         if self.is_away or instance_id in self.sleeping:
             raise EngineUnavailableError("The durable engine cannot be reached, or has this instance.")
-        assert name == CLOCK
+        assert name == WEBHOOK_CLOCK
         self.sleeping[instance_id] = (self._now() + given["seconds"], given)
 
     async def status(self, instance_id: str) -> OrchestrationStatus | None:
