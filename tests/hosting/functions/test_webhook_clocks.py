@@ -19,11 +19,11 @@ from devhost.durable.unkind import KIND, Armed, Fault, Unkind
 from hosting.names import Address
 from hosting.ports import Clocks
 from hosting.service.delivery import ENTITY, FORGET, HELD_SECONDS, JITTER, PAUSES, WEBHOOK_CLOCK, WebhookOrder
+from tests.support.a2a import HEADERS, message
 from tests.support.app.scripted import scripted_agent
 from tests.support.engine_app import EngineApp, engine_app
 from tests.support.engine_clocks import ManualClock
 from tests.support.made_app import app_of, ask
-from tests.support.memory_store import MemoryStore
 from tests.support.receiver import GUARD_SECONDS, SECRET, WEBHOOKS, Receiver, receiving
 
 pytestmark = pytest.mark.behaviour("webhooks.again")
@@ -98,15 +98,13 @@ class Waiting:
 
 
 @asynccontextmanager
-async def waiting(
-    monkeypatch: pytest.MonkeyPatch, unkind: Unkind = KIND, store: MemoryStore | None = None, **environ: str
-) -> AsyncIterator[Waiting]:
+async def waiting(monkeypatch: pytest.MonkeyPatch, unkind: Unkind = KIND, **options: Any) -> AsyncIterator[Waiting]:
     """Run an app that sends webhooks."""
     clock = ManualClock()
     clocks = Clocks(wall=lambda: clock.now().timestamp())
     monkeypatch.setattr(hosting.app, "Services", partial(hosting.app.Services, clocks=clocks))
-    app = app_of(scripted_agent("Joker"), environ={**WEBHOOKS, **environ})
-    async with receiving() as receiver, engine_app(app, clock=clock, unkind=unkind, inner=store) as running:
+    app = app_of(scripted_agent("Joker"), environ=WEBHOOKS, **options)
+    async with receiving() as receiver, engine_app(app, clock=clock, unkind=unkind) as running:
         yield Waiting(running, clock, receiver)
 
 
@@ -292,3 +290,32 @@ async def test_a_clock_that_goes_on_while_it_is_removed_is_removed_when_it_ends(
 
     assert answer.status_code == 202
     assert [one["status"] for one in delivery["tries"]] == [503, 204]
+
+
+@pytest.mark.behaviour("a2a.push")
+async def test_each_receiver_of_a_task_has_a_clock_of_its_own_and_no_secret_is_in_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The next try has the token and the credentials, as they are by then."""
+    async with waiting(monkeypatch, wires=["a2a"]) as app:
+        app.receiver.statuses = [503]
+        secrets = {"token": "canary-token", "authentication": {"scheme": "Bearer", "credentials": "canary-key"}}
+        config = {"taskPushNotificationConfig": {"url": f"{app.receiver.url}/canary", "id": "mine", **secrets}}
+        sent = {"message": message("say hello", contextId="t"), "configuration": config}
+        call = {"jsonrpc": "2.0", "id": 1, "method": "SendMessage", "params": sent}
+        await app.running.http.post("/api/a2a/Joker", json=call, headers=HEADERS)
+        await app.receiver.next()
+        await app.until_tried(1)
+        clocks = json.dumps(await app.inputs())
+        history = (await app.running.http.get(f"{ENGINE}/instances?showInput=true")).text
+        app.clock.advance(PAUSES[0] * (1 + JITTER) + 1)
+        again = await app.receiver.next()
+        await app.until_state("delivered")
+        await app.until_no_clock()
+
+    assert (again.headers["x-a2a-notification-token"], again.headers["authorization"]) == (
+        "canary-token",
+        "Bearer canary-key",
+    )
+    assert "push-mine" in clocks
+    assert "canary" not in clocks + history

@@ -13,7 +13,7 @@ import pytest
 from hosting.errors import AttachmentsUnavailableError, EngineUnavailableError
 from hosting.plan import AgentPlan
 from hosting.runner.thread_log import ThreadLog
-from hosting.service.deletion import ThreadDeletion
+from hosting.service.deletion import ThreadDeletion, read_receipt
 from hosting.service.delivery import JITTER, PAUSES, Delivery, WebhookOrder
 from hosting.service.webhook_client import Posted
 from hosting.service.webhooks import Webhooks
@@ -289,6 +289,30 @@ async def test_a_deleted_thread_ends_its_deliveries(desk: Desk) -> None:
     assert (left, listed) == ({}, [])
     assert len(desk.posts) == 1
     assert desk.engine.sleeping == {}
+
+
+@pytest.mark.behaviour("webhooks.deleted")
+async def test_who_purges_the_instances_of_a_deleted_thread_ends_its_clocks(desk: Desk) -> None:
+    """The process that deleted it died before that; its receipt names them. One that cannot be ended yet stays owed."""
+    await desk.deliver()
+    [clock] = desk.engine.sleeping
+    await desk.process.log.execute(ADDRESS, DeleteThread(desk.now))
+    await desk.process.deliver_delete()
+    desk.engine.is_away = True
+    await desk.process.purging.purge(ADDRESS, desk.engine)
+    away = await outcomes(desk)
+    desk.engine.is_away = False
+    await desk.process.purging.purge(ADDRESS, desk.engine)
+
+    assert (away[clock], (await outcomes(desk))[clock]) == ("pending", "deleted")
+    assert desk.engine.sleeping == {}
+
+
+async def outcomes(desk: Desk) -> dict[str, str]:
+    """Return what became of the instances in the receipt of the thread."""
+    receipt = read_receipt(event for _, event in await desk.process.log.events(ADDRESS, 0))
+    assert receipt is not None
+    return {instance.id: instance.outcome for instance in receipt.instances}
 
 
 async def test_a_webhook_that_is_no_longer_allowed_is_not_sent_to(desk: Desk) -> None:
