@@ -192,6 +192,24 @@ async def test_a_process_that_dies_while_it_leaves_an_operation_leaves_one_that_
     assert len(set(yard.posts)) == 1
 
 
+@pytest.mark.behaviour("webhooks.again")
+async def test_what_another_process_has_sent_meanwhile_stays_as_it_was_stored(yard: Yard) -> None:
+    """The first one was frozen, and its receiver's answer comes late."""
+    order = await yard.end()
+    await yard.deliver(order)
+    frozen, yard.gate = yard.gate, asyncio.Event()
+    yard.gate.set()
+    yard.now += HELD_SECONDS
+    await yard.wake()
+    await yard.until_taken(order)
+    yard.answer = Posted(503)
+    frozen.set()
+    await yard.settle()
+
+    assert (await yard.record(order)).state == "delivered"
+    assert (len(yard.posts), await yard.left()) == (2, [])
+
+
 @pytest.mark.behaviour("webhooks.shown")
 async def test_one_that_is_sent_again_and_hangs_is_tried_although_its_process_dies(yard: Yard) -> None:
     """It had been given up."""
