@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
-from dataclasses import replace
 from typing import Any, Literal, overload
 
 from hosting.errors import ShuttingDownError
@@ -120,7 +119,7 @@ class _Delivery(RunView):
         if self.run.is_over or delta.attempt != self.run.attempts:
             return []  # from before the end, or from an attempt before the one that the log has
         change = self._add_text(delta)
-        return [] if change is None else [replace(delta, offset=change[0], text=change[1], after=self.position)]
+        return [] if change is None else [DeltaText(delta.run_id, *change, delta.attempt, self.position)]
 
     def _add_text(self, delta: DeltaText | Delta) -> tuple[int, str] | None:
         """Add a delta to the text that was delivered; return what is new by it, one without text ends it there."""

@@ -1,6 +1,6 @@
-"""What a run said and did so far, once for all who show it: events and deltas become items, whatever was sent twice.
+"""The text and the calls of a run so far, once for all readers: events and deltas become items, also if sent twice.
 
-Theory. The log and the deltas before it say the same text, by its offset. `Transcript` puts both together and cuts the
+Theory. The log and the deltas before it have the same text, by its offset. `Transcript` puts both together and cuts the
 text into messages: one goes on until the agent calls a tool or ends. Text is void once a later attempt or the answer
 itself has another in its place, and its whole message with it. What of such a message stands comes again, in a new one.
 So what a reader got before stands, or is void by an item. The wires and our own documents are projections of these
