@@ -49,10 +49,6 @@ NOUNS_INSTEAD = {
 VAGUE = re.compile("|".join(rf"\b(?:{words})\b" for words in NOUNS_INSTEAD), re.IGNORECASE)
 MOST_WORDS = 30
 """What a sentence may have: a longer one is read twice. A name in backquotes is one word."""
-NOT_PLAIN_YET = {
-    "docs/contributing/decisions.md",
-}
-"""Pages that are still to be rewritten. The list only shrinks: a page that is plain leaves it."""
 NO_SENTENCE = re.compile(r"<!DOCTYPE|redis\.call|\b(?:SELECT|CREATE TABLE|INSERT INTO|PRIMARY KEY)\b")
 FOR_MODELS = {"hosting/memory.py"}
 """Instructions that a model reads."""
@@ -114,19 +110,8 @@ def words_in(sentence: str) -> list[str]:
 @pytest.mark.behaviour("docs.plain")
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_a_page_has_short_sentences_and_says_its_nouns(page: Path) -> None:
-    """A page that is still to be rewritten has at least one that is not so; else it leaves the list."""
-    found = faults(page)
-
-    if page.relative_to(ROOT).as_posix() in NOT_PLAIN_YET:
-        assert found, "this page is plain now: take it out of NOT_PLAIN_YET"
-    else:
-        assert found == []
-
-
-@pytest.mark.behaviour("docs.plain")
-def test_the_pages_that_are_still_to_be_rewritten_are_there() -> None:
-    """One that is renamed or removed leaves the list."""
-    assert NOT_PLAIN_YET - {page.relative_to(ROOT).as_posix() for page in PAGES} == set()
+    """No sentence that is read twice, and no pronoun in place of a noun."""
+    assert faults(page) == []
 
 
 @pytest.mark.behaviour("docs.plain")
