@@ -463,7 +463,7 @@ UNREACHED: Mapping[str, str] = {
     "hosting.commands._TOKEN": "what is typed behind a command",
     "hosting.commands._VALUE": "what is typed behind a command",
     "hosting.functions.agent_calls._LACKS_ENTITY": "the engine's words",
-    "hosting.start_up.line 92": "errors of the app's own start",
+    "hosting.start_up.line 99": "errors of the app's own start",
     "hosting.host_settings._HUB": "hubName stands in host.json or in a setting",
     "hosting.host_settings._NOT_OF_A_HUB": "the app's name on Azure",
     "hosting.host_settings._VARIABLE": "hubName stands in host.json or in a setting",
