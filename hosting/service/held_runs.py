@@ -67,7 +67,7 @@ class RunWatcher:
 class HeldRuns:
     """Holds runs for one app in this process, at most so many at a time; for one event loop.
 
-    `held` has them by their ids, `watchers` who waits here. When `draining`, this process ends and claims no more.
+    `held` has them by id, `claiming` the tokens of new claims, `watchers` who waits. When `draining`, it claims none.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class HeldRuns:
         self._takes_runs = takes_runs
         self.held: dict[str, HeldRun] = {}
         self.watchers: dict[Address, list[RunWatcher]] = {}
-        self._claiming = 0
+        self.claiming: set[str] = set()
         self.draining = asyncio.Event()
         self._tasks: set[asyncio.Task[Any]] = set()
         self._renewing: asyncio.Task[None] | None = None
@@ -110,15 +110,16 @@ class HeldRuns:
     @contextmanager
     def reserve(self, agent: str, *, wanted: bool = True) -> Iterator[ClaimTerms | None]:
         """Reserve a slot for a run until the block ends, and yield the terms of its claim; None if all are taken."""
-        is_full = len(self.held) + self._claiming >= self._most
+        is_full = len(self.held) + len(self.claiming) >= self._most
         if not wanted or is_full or self.draining.is_set() or agent not in self._agents or not self._takes_runs():
             yield None
             return
-        self._claiming += 1
+        terms = self.claim_terms(agent)
+        self.claiming.add(terms.token)
         try:
-            yield self.claim_terms(agent)
+            yield terms
         finally:
-            self._claiming -= 1
+            self.claiming.discard(terms.token)
 
     async def shield(self, work: Coroutine[Any, Any, ResultT]) -> ResultT:
         """Return the work's result; the work continues to its end if the caller is cancelled."""
@@ -229,8 +230,7 @@ class HeldRuns:
             on_append=partial(self.publish, address),
         )
         self.held[held.run_id] = held
-        known = None if before is None else before.continued(events, head.position)
-        known = known or self._conversations.cached(address, head)
+        known = (before and before.continued(events, head.position)) or self._conversations.cached(address, head)
 
         async def read() -> Snapshot:
             return known or await self._conversations.at(address, head, client, events, is_new=is_new)

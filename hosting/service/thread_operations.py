@@ -343,6 +343,9 @@ class ThreadOperations:
         held = self._holders.held.get(run_id)
         if held is None or held.holder != "caller":
             head = await self._log.head(address)
+            claim, own = head.claim, [held for held in self._holders.held.values() if held.is_held_in(head)]
+            if claim is not None and (own or claim.token in self._holders.claiming):
+                return claim.position - 1, head  # of another worker with this operation: no lost one
             return head.position, head
         with suppress(asyncio.TimeoutError):
             await asyncio.wait_for(held.is_over.wait(), most_seconds)

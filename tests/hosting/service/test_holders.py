@@ -243,23 +243,6 @@ async def test_a_process_that_is_told_to_stop_takes_no_further_run(process: Proc
     assert await process.kinds(Address.of(AGENT, "t2")) == ["accepted"]
 
 
-@pytest.mark.behaviour("service.stale")
-async def test_a_run_taken_over_in_the_same_process_is_held_until_its_own_end(process: Process) -> None:
-    """The holder before it lets go of its own claim only."""
-    run = await process.start(call(waits=False))
-    process.agent.gate.clear()
-    first = asyncio.ensure_future(process.deliver(run.run_id))
-    await asyncio.sleep(0.05)
-    second = asyncio.ensure_future(process.deliver(run.run_id))
-    await asyncio.sleep(0.05)
-    held = process.holders.held.get(run.run_id)
-    process.agent.gate.set()
-    await asyncio.gather(first, second)
-
-    assert held is not None
-    assert await process.kinds() == ["accepted", "claimed", "claimed", "completed"]
-
-
 @pytest.mark.behaviour("service.thread-operations")
 async def test_an_entity_runs_a_conversation_that_is_too_large_to_be_remembered() -> None:
     """It was given it."""

@@ -473,3 +473,26 @@ async def test_a_process_that_can_take_no_run_leaves_it_until_it_can() -> None:
 
     assert (kinds, asked[:4]) == (["accepted"], [False, False, False, True])
     assert await process.kinds() == ["accepted", "claimed", "completed"]
+
+
+@pytest.mark.behaviour("service.thread-operations")
+@pytest.mark.parametrize("claims_slowly", [False, True])
+async def test_two_workers_with_one_operation_ask_the_agent_once(processes: Processes, *, claims_slowly: bool) -> None:
+    """For a while both of an instance's workers may have the entity: the second waits for the run of the first."""
+    caller, durable = processes
+    run = await caller.start(call(waits=False))
+    durable.agent.gate.clear()
+    first = asyncio.ensure_future(durable.operations.run(ADDRESS, None, run.run_id))
+    if claims_slowly:
+        while "claimed" not in await durable.kinds():  # noqa: ASYNC110 - nothing says so
+            await asyncio.sleep(0)
+    else:
+        await until_asked(durable)
+    second = asyncio.ensure_future(durable.operations.run(ADDRESS, None, run.run_id))
+    await until_looked(durable)
+    durable.agent.gate.set()
+    outcomes = [await first, await second]
+
+    assert [[end.kind for end in outcome.ended] for outcome in outcomes] == [["completed"]] * 2
+    assert await durable.kinds() == ["accepted", "claimed", "completed"]
+    assert len(durable.agent.turns) == 1
