@@ -231,18 +231,23 @@ def keyed_thread_id(agent: str, owner: str, key: str, forked: str = "") -> str:
     return hashlib.sha256(named.encode()).hexdigest()[:_DIGEST_LENGTH]
 
 
+def store_space(hub: str, holds: Literal["log", "not-taken", "deleted", "promised", "swept"]) -> str:
+    """Return the space of the object stores in which the app of that task hub keeps such data."""
+    return f"{hub}.{holds}"
+
+
 @dataclass(frozen=True)
 class StoreKey:
-    """The key of archives and attachments. `agent` is in lower case: names are compared without case."""
+    """The key of archived entries, attachments and records: a name in one space of a store."""
 
-    agent: str
-    thread_id: str
+    space: str
+    name: str
 
-    def epochs_in(self, thread_ids: Iterable[str]) -> list[int]:
-        """Return which epochs of this thread are among those ids, `<thread id>/<epoch>`, lowest first."""
-        folder = f"{self.thread_id}/"
-        named = {one[len(folder) :] for one in thread_ids if one.startswith(folder)}
-        return sorted(int(epoch) for epoch in named if epoch.isdecimal())
+    def epochs_in(self, names: Iterable[str]) -> list[int]:
+        """Return which epochs of this thread are among those names, `<name>/<epoch>`, lowest first."""
+        folder = f"{self.name}/"
+        epochs = {name[len(folder) :] for name in names if name.startswith(folder)}
+        return sorted(int(epoch) for epoch in epochs if epoch.isdecimal())
 
 
 def model_call_key(within: str, number: int) -> str:

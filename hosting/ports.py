@@ -40,14 +40,14 @@ class ObjectStore(Protocol):
     async def names(self, store_key: StoreKey, prefix: str = "") -> dict[str, float]:
         """Return the names that begin so with when each was last put (seconds since 1970), longest ago first."""
 
-    async def put_between(self, agent: str, after: float, before: float) -> list[tuple[float, str]]:
-        """Return the thread ids of keys of that `agent` with something last put from `after` on and before `before`.
+    async def put_between(self, space: str, after: float, before: float) -> list[tuple[float, str]]:
+        """Return the names of that space's keys with something last put from `after` on and before `before`.
 
         Each comes with the first of those moments (seconds since 1970), oldest first. No other is read.
         """
 
     async def epochs(self, thread: StoreKey) -> list[int]:
-        """Return which of the thread's epochs have objects, lowest first: those at `<thread>/<epoch>`."""
+        """Return which of the thread's epochs have objects, lowest first: those at `<name>/<epoch>`."""
 
     async def erase(
         self, store_key: StoreKey, names: Collection[str] | None = None, *, before: float = math.inf

@@ -114,7 +114,7 @@ class Cells:
         """Return the head as the store has it."""
         address = cell.address
         self._remembered.forget(address)
-        stored = await self._log.retried("read", address.agent, lambda: self.store.head(address))
+        stored = await self._log.retried("read", cell.agent, lambda: self.store.head(address))
         self._remember(cell, stored)
         return stored
 
@@ -123,7 +123,7 @@ class Cells:
         address = cell.address
         self._remembered.forget(address)  # whatever ends this call early leaves nothing that may be wrong
         outcome: Appended | Conflict = await self._log.retried(
-            "append", address.agent, lambda: self.store.append(address, known, append)
+            "append", cell.agent, lambda: self.store.append(address, known, append)
         )
         self._remember(cell, outcome.head)
         return outcome
@@ -135,7 +135,9 @@ class Cells:
         """
         agent, after, payloads = cell.address.agent, "", dict[str, bytes]()
         while True:
-            page = await self._log.retried("read", agent, partial(self.store.heads, agent, cell.owner, after, _PAGE))
+            page = await self._log.retried(
+                "read", cell.agent, partial(self.store.heads, agent, cell.owner, after, _PAGE)
+            )
             payloads |= {key: head.payload for key, head in page}
             if len(page) < _PAGE:
                 return payloads

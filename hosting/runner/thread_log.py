@@ -23,7 +23,7 @@ from typing import TypeVar
 from weakref import WeakValueDictionary
 
 from hosting.errors import AttachmentsUnavailableError, LogUnavailableError
-from hosting.names import Address, StoreKey, new_id
+from hosting.names import Address, StoreKey, new_id, store_space
 from hosting.ports import SYSTEM_CLOCKS, Clocks, ObjectStore
 from hosting.runner.recent import Recent
 from hosting.runner.references import MOST_INLINE_BYTES, Reference, names_by_epoch, reference_in
@@ -366,7 +366,7 @@ class ThreadLog:
         Every try is counted as the agent's. A read fails for good with its last try. An append has as many tries as
         there is time for, and one more where this process slept through that time: the store may have carried it out.
         """
-        name = self._names.get(agent.lower().partition(".")[0], "")
+        name = self._names.get(agent.lower(), "")
         clock = asyncio.get_running_loop().time
         end, pause = clock() + self._patience_seconds, FIRST_PAUSE_SECONDS
         left, may_have_slept = (MOST_READS, False) if verb == "read" else (math.inf, True)
@@ -391,10 +391,10 @@ class ThreadLog:
 
 
 def store_key(hub: str, address: Address) -> StoreKey:
-    """Return the key under which those of all epochs of a thread lie; no agent is called so: names have no dot."""
-    return StoreKey(f"{hub}.log", address.key)
+    """Return the key under which those of all epochs of a thread lie."""
+    return StoreKey(store_space(hub, "log"), address.key)
 
 
 def epoch_store_key(hub: str, address: Address, epoch: int) -> StoreKey:
-    """Return the place of a thread's archive and attachments in one epoch: under the hub's name and the epoch."""
-    return StoreKey(f"{hub}.log", f"{address.key}/{epoch}")
+    """Return the key of a thread's archive and attachments in one epoch."""
+    return StoreKey(store_space(hub, "log"), f"{address.key}/{epoch}")

@@ -164,7 +164,7 @@ class ConversationReader:
 def lent_to(store_key: StoreKey, conversation: Conversation) -> list[Lent]:
     """Return the entries that other threads lend to the conversation at that key."""
     lenders = host_of(conversation).lenders
-    return [Lent(Volume(StoreKey(store_key.agent, one.key), one.generation), one.through) for one in lenders]
+    return [Lent(Volume(StoreKey(store_key.space, one.key), one.generation), one.through) for one in lenders]
 
 
 KEPT_SHARE = 0.75

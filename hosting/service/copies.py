@@ -57,7 +57,7 @@ class Copy:
 
         Raises `AttachmentsUnavailableError`, as all of this does.
         """
-        lenders = [(one.thread.thread_id, one.generation) for one in self._lenders]
+        lenders = [(one.thread.name, one.generation) for one in self._lenders]
         mark = {f"{_MARK}{self.volume.generation}": json.dumps(lenders).encode()}
         await self._stores.attachments.put(self.volume.thread, mark)
 
@@ -140,5 +140,5 @@ async def drop_unused(stores: Stores, store_key: StoreKey, names: Iterable[str],
     for name, mark in (await stores.attachments.read(store_key, unused) if unused else {}).items():
         volume = Volume(store_key, unused[name])
         await stores.archive.drop(volume)
-        lenders = [Volume(StoreKey(store_key.agent, key), generation) for key, generation in json.loads(mark)]
+        lenders = [Volume(StoreKey(store_key.space, key), generation) for key, generation in json.loads(mark)]
         await end_loans(stores, volume, lenders)

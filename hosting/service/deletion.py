@@ -29,7 +29,7 @@ from typing import Literal
 from pydantic import BaseModel, ConfigDict
 
 from hosting.errors import ArchiveIncompleteError
-from hosting.names import Address, StoreKey
+from hosting.names import Address, StoreKey, store_space
 from hosting.ports import EntityEnd
 from hosting.runner.hosted_agent import HostedAgent
 from hosting.runner.thread_log import Decided, ThreadLog, epoch_store_key, store_key
@@ -142,11 +142,6 @@ _KEPT_RECORD_SECONDS = 30 * 86_400.0
 _NAMES_ONE = '"orchestrationId"'
 
 
-def tombstones(hub: str) -> str:
-    """Return the prefix of erased threads' addresses in the store of attachments."""
-    return f"{hub}.deleted"
-
-
 class ThreadDeletion:
     """Erases the threads of the app whose task hub is `hub` from every store but the entity's own state."""
 
@@ -200,9 +195,8 @@ class ThreadDeletion:
 
     async def mark(self, address: Address) -> None:
         """Put the thread's address where sweeps find it. Raises `AttachmentsUnavailableError`."""
-        await self._stores.attachments.put(
-            StoreKey(tombstones(self._stores.hub), address.key), {TOMBSTONE: json.dumps(astuple(address)).encode()}
-        )
+        tombstone = StoreKey(store_space(self._stores.hub, "deleted"), address.key)
+        await self._stores.attachments.put(tombstone, {TOMBSTONE: json.dumps(astuple(address)).encode()})
 
     async def end(self, address: Address) -> EntityEnd | None:
         """Return the state that the thread's entity leaves in the engine, if it has no document; None while it lives.

@@ -12,7 +12,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hosting.names import Address, StoreKey, agent_in_key, key_prefix
+from hosting.names import Address, StoreKey, agent_in_key, key_prefix, store_space
 from hosting.ports import ObjectStore
 from hosting.runner.thread_log import epoch_store_key
 from hosting.service.delivery import PUSH, Delivery, WebhookOrder, is_target
@@ -39,6 +39,7 @@ class Deliveries:
     def __init__(self, attachments: ObjectStore, hub: str) -> None:
         self._attachments = attachments
         self._hub = hub
+        self._undelivered = store_space(hub, "not-taken")
 
     async def read(self, order: WebhookOrder, epoch: int) -> Delivery | None:
         """Return the delivery in that life of the thread, None if it was not tried."""
@@ -93,11 +94,11 @@ class Deliveries:
         """
         prefix = f"{agent_in_key(agent.lower())}." if owner is None else key_prefix(agent.lower(), owner)
         thread, _, name = (cursor or "").rpartition("/")
-        found = await self._attachments.put_between(_not_taken(self._hub), 0.0, until)
+        found = await self._attachments.put_between(self._undelivered, 0.0, until)
         keys = sorted(key for _, key in found if key.startswith(prefix) and key >= thread)
         deliveries = list[tuple[Address, Delivery]]()
         for key in keys:
-            names = sorted(await self._attachments.names(StoreKey(_not_taken(self._hub), key)))
+            names = sorted(await self._attachments.names(StoreKey(self._undelivered, key)))
             for one in names:
                 if key == thread and one <= name:
                     continue
@@ -110,7 +111,7 @@ class Deliveries:
 
     async def _not_taken(self, key: str, name: str) -> tuple[Address, Delivery] | None:
         """Return a listed delivery; one that no longer belongs into the list is erased from it."""
-        store_key = StoreKey(_not_taken(self._hub), key)
+        store_key = StoreKey(self._undelivered, key)
         text = (await self._attachments.read(store_key, [name])).get(name)
         order = None if text is None else WebhookOrder.of(json.loads(text))
         record = None if order is None else await self.read(order, int(key.rpartition("/")[2]))
@@ -127,8 +128,4 @@ class Deliveries:
 
 def not_taken_key(hub: str, address: Address, epoch: int) -> StoreKey:
     """Return where the names of those deliveries of a thread stand that were not taken."""
-    return StoreKey(_not_taken(hub), f"{address.key}/{epoch}")
-
-
-def _not_taken(hub: str) -> str:
-    return f"{hub}.not-taken"
+    return StoreKey(store_space(hub, "not-taken"), f"{address.key}/{epoch}")

@@ -212,7 +212,7 @@ class Forking:
             elif not found or found[-1].through < archived:
                 found.append(replace(lender, through=min(lender.through, archived)))
         if has_copies or not found or found[-1].through < archived:
-            own = Lender(view.address.thread_id, store_key.thread_id, view.head.reset_at, host.generation, archived)
+            own = Lender(view.address.thread_id, store_key.name, view.head.reset_at, host.generation, archived)
             found.append(own)
         return found
 

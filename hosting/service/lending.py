@@ -53,7 +53,7 @@ class Lending:
         """Return whether a loan that stands holds: the thread has lost nothing since. It is of the same owner."""
         address = Address.of(borrower.agent, lender.thread_id, borrower.owner)
         head = await self._log.head(address)
-        lives = epoch_store_key(self._stores.hub, address, head.epoch).thread_id == lender.key
+        lives = epoch_store_key(self._stores.hub, address, head.epoch).name == lender.key
         return head.state == "open" and lives and head.reset_at == lender.reset_at
 
     async def give_back(self, store_key: StoreKey, conversation: Conversation) -> None:
@@ -74,10 +74,10 @@ class Lending:
 
     async def _state(self, loan: Loan) -> Borrower:
         head = await self._log.head(loan.address)
-        of_head = epoch_store_key(self._stores.hub, loan.address, head.epoch).thread_id
-        if _epoch(of_head) < _epoch(loan.borrower.thread.thread_id) or not head.position:
+        of_head = epoch_store_key(self._stores.hub, loan.address, head.epoch).name
+        if _epoch(of_head) < _epoch(loan.borrower.thread.name) or not head.position:
             return "to begin"
-        is_same = of_head == loan.borrower.thread.thread_id and _is_as_begun(head, loan.borrower.generation)
+        is_same = of_head == loan.borrower.thread.name and _is_as_begun(head, loan.borrower.generation)
         return "alive" if is_same else "gone"
 
 
@@ -87,8 +87,8 @@ def _is_as_begun(head: Head, generation: int) -> bool:
     return head.state == "open" and source is not None and source.generation == generation and not was_reset
 
 
-def _epoch(store_key_id: str) -> int:
-    return int(store_key_id.rpartition("/")[2])
+def _epoch(name: str) -> int:
+    return int(name.rpartition("/")[2])
 
 
 def _runs(found: dict[int, str]) -> list[tuple[int, list[str]]]:

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import astuple, dataclass
 
 from hosting.errors import HostingError
-from hosting.names import Address, StoreKey, agent_in_key, key_prefix
+from hosting.names import Address, StoreKey, agent_in_key, key_prefix, store_space
 from hosting.ports import AFTER_ALL, AHEAD_SECONDS, EntityClient, ObjectStore
 from hosting.runner.held_run import LEASE_MARGIN_SECONDS
 from hosting.runner.thread_log import ThreadLog
@@ -71,7 +71,7 @@ class PromisedRuns:
     ) -> None:
         self._log = log
         self._attachments = attachments
-        self._marks = f"{hub}.promised"
+        self._marks = store_space(hub, "promised")
         self._look_seconds = look_seconds
         self._began_at = log.clocks.awake()
         self._watched: dict[str, _Watched] = {}

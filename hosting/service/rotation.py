@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Iterable
 from contextlib import suppress
 
 from hosting.errors import AttachmentsUnavailableError
-from hosting.names import StoreKey
+from hosting.names import StoreKey, store_space
 from hosting.ports import ObjectStore
 
 _LAST = "agent"
@@ -23,7 +23,7 @@ class Rotation:
 
     def __init__(self, attachments: ObjectStore, hub: str, work: str) -> None:
         self._attachments = attachments
-        self._store_key = StoreKey(f"{hub}.swept", work)
+        self._store_key = StoreKey(store_space(hub, "swept"), work)
 
     async def turns(self, agents: Iterable[str]) -> AsyncIterator[tuple[str, bool]]:
         """Yield each agent, and whether it is the last one. An app's only agent has no turns, and nothing is stored."""

@@ -33,11 +33,11 @@ from typing import Literal, TypeVar
 
 from hosting.errors import EngineUnavailableError
 from hosting.listing import entity_pages
-from hosting.names import Address, StoreKey, agent_of_key, entity_name
+from hosting.names import Address, StoreKey, agent_of_key, entity_name, store_space
 from hosting.ports import SYSTEM_CLOCKS, Clocks, EntityClient, ObjectStore
 from hosting.runner.thread_log import ThreadLog
 from hosting.service.absent_agents import AbsentAgents
-from hosting.service.deletion import TOMBSTONE, UNUSED_SECONDS, tombstones
+from hosting.service.deletion import TOMBSTONE, UNUSED_SECONDS
 from hosting.service.purging import Purging
 from hosting.service.retention import DAY_SECONDS
 from hosting.service.rotation import Rotation
@@ -169,8 +169,8 @@ class InstanceSweep:
         self._purging = purging
         self._absent = absent
         self._attachments = attachments
-        self._tombstones = tombstones(hub)
-        self._marks = StoreKey(f"{hub}.swept", "instances")
+        self._tombstones = store_space(hub, "deleted")
+        self._marks = StoreKey(store_space(hub, "swept"), "instances")
         self._ending_seconds = ending_seconds
         self._clocks = log.clocks
 
@@ -234,7 +234,7 @@ class UploadSweep:
             return Swept(0, is_complete=True)
         if after > until:  # a clock was set back, who knows from where
             after = 0.0
-        found = await self._attachments.put_between(f"{self._hub}.log", after, until)
+        found = await self._attachments.put_between(store_space(self._hub, "log"), after, until)
         threads = await self._addresses([thread_id for _, thread_id in found], client)
         signalled, reached = 0, 0
         while reached < len(found) and (not reached or self._clocks.awake() < end):
@@ -264,7 +264,7 @@ class UploadSweep:
 
     @property
     def _store_key(self) -> StoreKey:
-        return StoreKey(f"{self._hub}.swept", "uploads")
+        return StoreKey(store_space(self._hub, "swept"), "uploads")
 
 
 class TombstoneSweep:
@@ -273,7 +273,7 @@ class TombstoneSweep:
     def __init__(self, log: ThreadLog, attachments: ObjectStore, hub: str, days: float) -> None:
         self._log = log
         self._attachments = attachments
-        self._tombstones = tombstones(hub)
+        self._tombstones = store_space(hub, "deleted")
         self._kept_seconds = days * DAY_SECONDS
         self._clocks = log.clocks
 

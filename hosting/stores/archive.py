@@ -191,9 +191,9 @@ class Archive:
         named = [name for name in names if name.startswith(_LOAN)]
         found = []
         for name, body in (await self._objects.read(store_key, named) if named else {}).items():
-            through, agent, thread_id, generation, *address = json.loads(body)
+            through, space, thread, generation, *address = json.loads(body)
             lent = Lent(Volume(store_key, int(name.split("-")[1])), through)
-            found.append(Loan(lent, Volume(StoreKey(agent, thread_id), generation), Address(*address)))
+            found.append(Loan(lent, Volume(StoreKey(space, thread), generation), Address(*address)))
         return found
 
     async def drop(self, volume: Volume) -> None:
@@ -239,7 +239,7 @@ _LOAN = "loan-"
 
 
 def _loan_name(lender: Volume, borrower: Volume) -> str:
-    borrowed_by = f"{borrower.thread.agent}/{borrower.thread.thread_id}/{borrower.generation}"
+    borrowed_by = f"{borrower.thread.space}/{borrower.thread.name}/{borrower.generation}"
     return f"{_LOAN}{lender.generation}-{hashlib.sha256(borrowed_by.encode()).hexdigest()[:32]}"
 
 

@@ -113,8 +113,8 @@ class BlobObjects:
         times = {name[len(folder) :]: at for name, at in (await self._times(folder + prefix)).items()}
         return {name: at.timestamp() for name, at in sorted(times.items(), key=itemgetter(1)) if "/" not in name}
 
-    async def put_between(self, agent: str, after: float, before: float) -> list[tuple[float, str]]:
-        """One call for each 5,000 objects of that agent, by the account's clock.
+    async def put_between(self, space: str, after: float, before: float) -> list[tuple[float, str]]:
+        """One call for each 5,000 objects of that space, by the account's clock.
 
         Each page has a patience of its own: there may be more of them than one call's is for.
         """
@@ -124,7 +124,7 @@ class BlobObjects:
         while token != "":
 
             async def page(container: ContainerClient, token: str | None = token) -> tuple[dict[str, datetime], str]:
-                found = container.list_blobs(name_starts_with=f"{agent}/").by_page(token)
+                found = container.list_blobs(name_starts_with=f"{space}/").by_page(token)
                 times = {str(blob.name): blob.last_modified async for blob in await anext(found)}
                 following = str(getattr(found, "continuation_token", None) or "")
                 if not cursors.is_new(following):
@@ -133,10 +133,10 @@ class BlobObjects:
 
             times, token = await self._container.call(page)
             for name, written_at in times.items():
-                thread_id, put_at = name[len(agent) + 1 :].rpartition("/")[0], written_at.timestamp()
+                key, put_at = name[len(space) + 1 :].rpartition("/")[0], written_at.timestamp()
                 if after <= put_at < before:
-                    first[thread_id] = min(put_at, first.get(thread_id, put_at))
-        return sorted((put_at, thread_id) for thread_id, put_at in first.items())
+                    first[key] = min(put_at, first.get(key, put_at))
+        return sorted((put_at, key) for key, put_at in first.items())
 
     async def epochs(self, thread: StoreKey) -> list[int]:
         """One listing."""
@@ -175,7 +175,7 @@ class BlobObjects:
 
 
 def _prefix(key: StoreKey) -> str:
-    return f"{key.agent}/{key.thread_id}/"
+    return f"{key.space}/{key.name}/"
 
 
 def _raise_unless(error: HttpResponseError, *expected: int) -> None:

@@ -120,14 +120,14 @@ class CosmosObjects:
         items = await self._query(_NAMES, _partition(store_key), {"prefix": prefix})
         return {item["id"]: float(item["_ts"]) for item in items}
 
-    async def put_between(self, agent: str, after: float, before: float) -> list[tuple[float, str]]:
+    async def put_between(self, space: str, after: float, before: float) -> list[tuple[float, str]]:
         """One query over all partitions."""
-        items = await self._query(_PUT_BETWEEN, None, {"prefix": f"{agent}/", "after": after, "before": before})
+        items = await self._query(_PUT_BETWEEN, None, {"prefix": f"{space}/", "after": after, "before": before})
         first: dict[str, float] = {}
         for item in items:
-            thread_id, put_at = item["thread"].partition("/")[2], float(item["_ts"])
-            first[thread_id] = min(put_at, first.get(thread_id, put_at))
-        return sorted((put_at, thread_id) for thread_id, put_at in first.items())
+            name, put_at = item["thread"].partition("/")[2], float(item["_ts"])
+            first[name] = min(put_at, first.get(name, put_at))
+        return sorted((put_at, name) for name, put_at in first.items())
 
     async def epochs(self, thread: StoreKey) -> list[int]:
         """One query over all partitions."""
@@ -169,7 +169,7 @@ class CosmosObjects:
 
 
 def _partition(key: StoreKey) -> str:
-    return f"{key.agent}/{key.thread_id}"
+    return f"{key.space}/{key.name}"
 
 
 def _stored(body: bytes) -> dict[str, str]:

@@ -154,16 +154,16 @@ class MemoryObjects:
         held = self._by_key.get(store_key, {})
         return {name: put_at for name, (put_at, _) in held.items() if name.startswith(prefix)}
 
-    async def put_between(self, agent: str, after: float, before: float) -> list[tuple[float, str]]:
+    async def put_between(self, space: str, after: float, before: float) -> list[tuple[float, str]]:
         moments = {
-            store_key.thread_id: [put_at for put_at, _ in held.values() if after <= put_at < before]
+            store_key.name: [put_at for put_at, _ in held.values() if after <= put_at < before]
             for store_key, held in self._by_key.items()
-            if store_key.agent == agent
+            if store_key.space == space
         }
-        return sorted((min(found), thread_id) for thread_id, found in moments.items() if found)
+        return sorted((min(found), name) for name, found in moments.items() if found)
 
     async def epochs(self, thread: StoreKey) -> list[int]:
-        return thread.epochs_in(store_key.thread_id for store_key in self._by_key if store_key.agent == thread.agent)
+        return thread.epochs_in(store_key.name for store_key in self._by_key if store_key.space == thread.space)
 
     async def erase(
         self, store_key: StoreKey, names: Collection[str] | None = None, *, before: float = math.inf

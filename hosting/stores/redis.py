@@ -36,7 +36,7 @@ from redis.backoff import NoBackoff
 from redis.exceptions import RedisError
 
 from hosting.errors import ConfigurationError, LogUnavailableError
-from hosting.names import APP, Address, key_prefix
+from hosting.names import APP, Address, agent_of_key, key_prefix
 from hosting.stores.connection import Outage, cause_of
 from hosting.stores.contract import (
     MOST_POSITION,
@@ -284,7 +284,7 @@ class RedisThreadStore:
             arguments += [row.name, row.position, int(row.is_new), row.payload]
         try:
             if known is None:  # first, so that nothing is stored of an agent that nobody finds
-                await self._reached(self._redis.zadd(self._agents, {address.agent.partition(".")[0]: 0}))
+                await self._reached(self._redis.zadd(self._agents, {agent_of_key(address.agent): 0}))
             answer = await self._run(self._append, address, *arguments)
         except LogUnavailableError:
             return Unknown()

@@ -93,7 +93,7 @@ class SqliteObjects:
         def put(connection: sqlite3.Connection) -> None:
             now = self._clock()
             for name, body in objects.items():
-                key = (store_key.agent, store_key.thread_id, name)
+                key = (store_key.space, store_key.name, name)
                 if connection.execute(_PUT_AGAIN, (now, *key, body)).rowcount == 0:
                     empty(connection, "object", f"{_OF_PREFIX} AND name = ?", key)
                     connection.execute(_PUT, (*key, keep(connection, body), now))
@@ -101,21 +101,21 @@ class SqliteObjects:
         await self._file.do(put)
 
     async def read(self, store_key: StoreKey, names: Collection[str]) -> dict[str, bytes]:
-        values = (store_key.agent, store_key.thread_id, json.dumps(list(names)))
+        values = (store_key.space, store_key.name, json.dumps(list(names)))
         return dict(await self._file.do(lambda connection: connection.execute(_READ, values).fetchall()))
 
     async def names(self, store_key: StoreKey, prefix: str = "") -> dict[str, float]:
-        values = (store_key.agent, store_key.thread_id, len(prefix), prefix)
+        values = (store_key.space, store_key.name, len(prefix), prefix)
         return dict(await self._file.do(lambda connection: connection.execute(_NAMES, values).fetchall()))
 
-    async def put_between(self, agent: str, after: float, before: float) -> list[tuple[float, str]]:
-        values = (agent, after, before)
+    async def put_between(self, space: str, after: float, before: float) -> list[tuple[float, str]]:
+        values = (space, after, before)
         return await self._file.do(lambda connection: connection.execute(_PUT_BETWEEN, values).fetchall())
 
     async def epochs(self, thread: StoreKey) -> list[int]:
-        values = (thread.agent, f"{thread.thread_id}/", f"{thread.thread_id}0")
+        values = (thread.space, f"{thread.name}/", f"{thread.name}0")
         rows = await self._file.do(lambda connection: connection.execute(_EPOCHS, values).fetchall())
-        return thread.epochs_in(thread_id for (thread_id,) in rows)
+        return thread.epochs_in(name for (name,) in rows)
 
     async def erase(
         self, store_key: StoreKey, names: Collection[str] | None = None, *, before: float = math.inf
@@ -123,7 +123,7 @@ class SqliteObjects:
         """They are gone, too, where this raises because a reader was in the way."""
         named = () if names is None else (json.dumps(list(names)),)
         which = f"{_THESE if named else _OF_PREFIX} AND put_at < ?"
-        values = (store_key.agent, store_key.thread_id, *named, before)
+        values = (store_key.space, store_key.name, *named, before)
         await self._file.erase(lambda connection: drop(connection, "object", which, values))
 
     async def close(self) -> None:

@@ -31,12 +31,12 @@ async def test_what_was_erased_is_in_no_file_of_the_archive(tmp_path: Path, seed
     volumes = [Volume(StoreKey("joker", f"thread-{n}"), 0) for n in range(8)]
     for number in range(1, 301):
         volume = seeded.choice(volumes)
-        text = f"canary of {volume.thread.thread_id} " * seeded.choice([1, 4, 20, 60, 200, 2000])
+        text = f"canary of {volume.thread.name} " * seeded.choice([1, 4, 20, 60, 200, 2000])
         await archive.put(volume, seeded.randint(1, number), [json.dumps({"text": text})])
 
     with reading(tmp_path / "archive.sqlite"):
         for volume in seeded.sample(volumes, k=7):
-            canary = f"canary of {volume.thread.thread_id} ".encode()
+            canary = f"canary of {volume.thread.name} ".encode()
             assert holds(tmp_path, canary)
             assert await archive.erase(volume.thread)
             assert not holds(tmp_path, canary)

@@ -55,12 +55,12 @@ async def test_what_was_erased_is_in_no_file_of_the_store(tmp_path: Path, seed: 
     places = [StoreKey("joker", f"thread-{n}") for n in range(8)]
     for number in range(300):
         place = seeded.choice(places)
-        words = f"{number} canary of {place.thread_id} ".encode() * seeded.choice([1, 4, 20, 60, 200, 2000])
+        words = f"{number} canary of {place.name} ".encode() * seeded.choice([1, 4, 20, 60, 200, 2000])
         await store.put(place, attachment(words))
 
     with reading(tmp_path / "attachments.sqlite"):
         for place in seeded.sample(places, k=7):
-            canary = f"canary of {place.thread_id} ".encode()
+            canary = f"canary of {place.name} ".encode()
             assert holds(tmp_path, canary)
             await store.erase(place)
             assert not holds(tmp_path, canary)

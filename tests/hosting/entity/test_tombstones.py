@@ -8,8 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from hosting.errors import AttachmentsUnavailableError
-from hosting.names import StoreKey
-from hosting.service.deletion import tombstones
+from hosting.names import StoreKey, store_space
 from hosting.service.retention import DAY_SECONDS
 from hosting.service.sweeps import TombstoneSweep
 from hosting.thread.commands import DeleteThread
@@ -18,7 +17,7 @@ from tests.support.bench import ADDRESS, HUB, Bench
 from tests.support.thread_stores import ArmedStore
 
 DAYS = 30
-MARK = StoreKey(tombstones(HUB), ADDRESS.key)
+MARK = StoreKey(store_space(HUB, "deleted"), ADDRESS.key)
 
 
 @pytest.fixture

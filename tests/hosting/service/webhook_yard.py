@@ -29,7 +29,7 @@ class Store(MemoryObjects):
     away = ""
 
     async def put(self, store_key: StoreKey, objects: Mapping[str, bytes]) -> None:
-        if self.away == store_key.agent:
+        if self.away == store_key.space:
             raise AttachmentsUnavailableError
         await super().put(store_key, objects)
 
