@@ -8,7 +8,7 @@ same meaning; what no plain entry accepts is the models' to judge.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import Annotated, Any, Final, Literal, TypeVar, overload
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeVar, overload
 
 import msgspec
 from pydantic import BaseModel, Discriminator, Field, GetCoreSchemaHandler, Tag, TypeAdapter
@@ -171,7 +171,9 @@ class ResponseEntry(_Exchange):
 
 
 class UnknownEntry(_Entry):
-    """An entry whose `$type` is missing or newer than this code: kept whole, skipped for the model."""
+    """An entry whose `$type` is missing or newer than this code: kept whole, skipped for the model, of no known run."""
+
+    correlation_id: ClassVar[None] = None
 
 
 _ENTRY_KINDS: Final = {"request": "request", "response": "response", "errorResponse": "response"}

@@ -29,7 +29,7 @@ from hosting.request.fields import carried_request
 from hosting.runner.telemetry import carried_traceparent
 from hosting.service.retention import begun, is_expired
 from hosting.service.services import Services
-from hosting.service.thread_operations import OperationOutcome
+from hosting.service.thread_operations import Forget, GoOn, Keep, Store
 from hosting.thread import commands
 from hosting.thread.events import Accepted
 from state.errors import UnreadableDocumentError
@@ -168,29 +168,30 @@ class ThreadEntity:
         """Return the document after the run's end, and the run's outcome for its caller."""
         is_called = carried is not None and not given.operation.is_signal
         while True:
-            watched = await self._operations.run(
+            outcome = await self._operations.run(
                 given.address,
                 given.text,
                 run_id,
                 queued_seconds=queued_seconds,
                 most_seconds=given.until - self._clocks.awake(),
             )
-            if not (is_called and watched.must_continue):  # a caller has nobody else to be answered by
+            if not (is_called and isinstance(outcome, GoOn)):  # a caller has nobody else to be answered by
                 break
-            if watched.is_spent:
+            if outcome.is_spent:
                 raise UnfinishedError(f"Run {run_id} continues in another process.")
-            queued_seconds = watched.queued_seconds
-        if watched.must_forget:
-            is_deleted = await self._deletion.forget(given.address, given.text)
-            return None if is_deleted else given.text, Done(run_id)
-        if carried is None and not watched.must_continue and run_id not in {one.run_id for one in watched.ended}:
-            await self._operations.log_unknown(given.address, run_id, watched.snapshot)
-        before = self._mark(given.address, given.text)
-        text = await self._documents.store(given.address, given.text, watched, self._ttl_seconds)
-        if before is not None and watched.snapshot and self._retention.is_due(before, watched.snapshot.position):
-            await self._retention.trim(given.address, before)
-            await self._deletion.erase_unused(given.address, given.text)
-        signals = self._signals(given.address, run_id, watched)
+            queued_seconds = outcome.queued_seconds
+        match outcome:
+            case Forget():
+                is_deleted = await self._deletion.forget(given.address, given.text)
+                return None if is_deleted else given.text, Done(run_id)
+            case GoOn():
+                order = {"run_id": run_id, "logged": True, "queued_seconds": round(outcome.queued_seconds, 3)}
+                text, signals = await self._stored(given, outcome.so_far)
+                signals = (Signal(*given.address.entity, RUN, order), *signals)
+            case Store() | Keep():
+                if carried is None and run_id not in {terminal.run_id for terminal in outcome.ended}:
+                    await self._operations.log_unknown(given.address, run_id, outcome)
+                text, signals = await self._stored(given, outcome)
         if carried is None or given.operation.is_signal:
             return text, Done(run_id, signals)
         run = await self._operations.find_run(given.address, run_id)
@@ -217,21 +218,25 @@ class ThreadEntity:
             return Done(signals=signals)
         return Done(refusal_text(accepted, refused.error), signals)
 
-    def _signals(self, address: Address, run_id: str, watched: OperationOutcome) -> tuple[Signal, ...]:
-        """Return the signals of the commit: that this run still needs its end, and the runs that have ended."""
-        order = {"run_id": run_id, "logged": True, "queued_seconds": round(watched.queued_seconds, 3)}
-        again: tuple[Signal, ...] = (Signal(*address.entity, RUN, order),) if watched.must_continue else ()
+    async def _stored(self, given: OperationInput, outcome: Store | Keep) -> tuple[str | None, tuple[Signal, ...]]:
+        """Return the document of an outcome, and the signals of its commit: of the runs that have ended."""
+        address, text, signals = given.address, given.text, tuple[Signal, ...]()
+        if isinstance(outcome, Store):
+            before = self._mark(address, text)
+            text = await self._documents.store(address, text, outcome, self._ttl_seconds)
+            if before is not None and self._retention.is_due(before, outcome.snapshot.position):
+                await self._retention.trim(address, before)
+                await self._deletion.erase_unused(address, given.text)
         if self._notice is not None:
-            again += tuple(self._notice(address, terminal.run_id) for terminal in watched.ended)
+            signals += tuple(self._notice(address, terminal.run_id) for terminal in outcome.ended)
         if self._webhooks is not None:
-            again += tuple(map(webhook_signal, self._webhooks.orders(address, watched.ended)))
-        return again
+            signals += tuple(map(webhook_signal, self._webhooks.orders(address, outcome.ended)))
+        return text, signals
 
     async def _reset(self, given: OperationInput) -> Result:
         position = _ordered(given.operation, "position", int)
-        watched = await self._operations.reset(given.address, given.text, position)
-        text = await self._documents.store(given.address, given.text, watched, self._ttl_seconds)
-        return text, Done(None, self._signals(given.address, "", watched))
+        text, signals = await self._stored(given, await self._operations.reset(given.address, given.text, position))
+        return text, Done(None, signals)
 
     async def _delete(self, given: OperationInput) -> Result:
         _ordered(given.operation, "logged", bool)

@@ -247,6 +247,6 @@ def _ends(conversation: Conversation) -> list[int]:
     pause = host_of(conversation).pause
     if pause is None:
         return ends
-    waiting = (index for index, entry in enumerate(held) if getattr(entry, "correlation_id", None) == pause.run_id)
+    waiting = (index for index, entry in enumerate(held) if entry.correlation_id == pause.run_id)
     most = next(waiting, len(held))
     return [end for end in ends if end <= most]

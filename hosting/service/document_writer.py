@@ -24,7 +24,7 @@ from hosting.service.archiving import Archiver, Capacity, document_of, size_byte
 from hosting.service.conversations import ParsedDocuments
 from hosting.service.lending import Lending
 from hosting.service.retention import after_turn
-from hosting.service.thread_operations import OperationOutcome
+from hosting.service.thread_operations import Store
 from hosting.stores.archive import Loan, no_loans
 from state.attachments import Exchange, externalized, inlined, references
 from state.codec import parse_entry, write
@@ -119,19 +119,18 @@ def _with(conversation: Conversation, held: list[Entry | PlainEntry]) -> Convers
     return conversation.model_copy(update={"data": data})
 
 
-def following(before: Conversation | None, watched: OperationOutcome, ttl_seconds: float | None) -> Conversation | None:
-    """Return the conversation that follows the one before with the watched updates, large contents still in it.
+def following(before: Conversation | None, outcome: Store, ttl_seconds: float | None) -> Conversation | None:
+    """Return the conversation of the outcome, which follows the one before, large contents still in it.
 
     It is the very one before where nothing has happened since; None is a thread that has none.
     """
-    assert watched.snapshot is not None
-    conversation = watched.snapshot.document(watched.epoch)
-    is_empty = not watched.ended and not watched.is_described and not len(conversation.data.conversation_history)
-    if before is None and is_empty:
+    head, conversation = outcome.head, outcome.snapshot.document(outcome.head.epoch)
+    has_begun = outcome.ended or head.described or head.imported or len(conversation.data.conversation_history)
+    if before is None and not has_begun:
         return None  # nothing ever came of it, or it was deleted
     if before is not None and host_of(before).log_mark == host_of(conversation).log_mark:
         return before
-    for terminal in watched.ended:
+    for terminal in outcome.ended:
         conversation = after_turn(conversation, terminal, ttl_seconds)
     return conversation
 
@@ -169,22 +168,18 @@ class DocumentWriter:
         self.stored.remember(address, document.text, document.conversation)
         return document.text
 
-    async def store(
-        self, address: Address, given: str | None, watched: OperationOutcome, ttl_seconds: float | None
-    ) -> str | None:
+    async def store(self, address: Address, given: str | None, outcome: Store, ttl_seconds: float | None) -> str | None:
         """Return the text that is to be stored after an operation: the one given where nothing has happened since.
 
         Raises `AttachmentsUnavailableError`, and `ArchiveUnavailableError` for a document over its limit: the
         operation is to be delivered again.
         """
-        if watched.snapshot is None:
-            return given
         before = None if given is None else self.stored.read(address, given)
-        conversation = following(before, watched, ttl_seconds)
+        conversation = following(before, outcome, ttl_seconds)
         if conversation is before:
             return given
         assert conversation is not None
-        store_key = epoch_store_key(self._hub, address, watched.epoch)
+        store_key = epoch_store_key(self._hub, address, outcome.head.epoch)
         if before is not None and host_of(conversation).generation > host_of(before).generation:
             await self._forget(store_key, before, conversation)
         document = document_of(await self._attachments.externalized(store_key, conversation, before))

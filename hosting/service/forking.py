@@ -289,7 +289,7 @@ async def _last_entry(reader: ConversationReader, point: ForkPoint, runs: Sequen
         positions = await _positions_of(reader, point.at, runs)
         last = positions[0] - 1 if point.before else positions[-1]
     if 0 < last < total:
-        run, next_run = (_run_of(text) for text in await reader.texts(last, last + 1))
+        run, next_run = (parse_entry(text).correlation_id for text in await reader.texts(last, last + 1))
         if run is not None and run == next_run:
             raise InvalidFieldError(
                 f"Entries {last} and {last + 1} belong to one turn, and a fork cannot split a turn. Send another "
@@ -321,14 +321,11 @@ async def _positions_until(reader: ConversationReader, run_id: str, last: int, b
     while last > 0 and (found[0] == last + 1 if found else last > before):
         first = max(1, last - _AT_ONCE + 1)
         texts = await reader.texts(first, last)
-        here = [at for at, text in enumerate(texts, start=first) if run_id in text and _run_of(text) == run_id]
+        here = [
+            at for at, text in enumerate(texts, first) if run_id in text and parse_entry(text).correlation_id == run_id
+        ]
         found, last = [*here, *found], first - 1
     return found
-
-
-def _run_of(text: str) -> str | None:
-    run_id: str | None = getattr(parse_entry(text), "correlation_id", None)
-    return run_id
 
 
 def _as_ended(conversation: Conversation, view: ThreadView, *, is_whole: bool) -> Conversation:
@@ -337,7 +334,7 @@ def _as_ended(conversation: Conversation, view: ThreadView, *, is_whole: bool) -
     Those the next message closes, as it does where the time to approve them has passed.
     """
     entries = conversation.data.conversation_history.stored
-    run_id = getattr(entries[-1], "correlation_id", None) if entries else None
+    run_id = entries[-1].correlation_id if entries else None
     if run_id is None:
         return conversation
     ends = (run.terminal for run in view.runs if run.run_id == run_id)

@@ -43,7 +43,7 @@ class Rewinding:
             raise RunNotNewestError("That message no longer exists. Continue from the newest.")
         taken_back = {run.run_id for run in view.runs if run.first >= first}
         entries = view.conversation.data.conversation_history.stored
-        recent = [getattr(entry, "correlation_id", None) for entry in entries]
+        recent = [entry.correlation_id for entry in entries]
         kept = next((number for number, name in enumerate(recent) if name in taken_back), len(recent))
         archived = host_of(view.conversation).archived.entries
         if not set(answered) <= set(recent) or archived + kept < self._archived_next(view):

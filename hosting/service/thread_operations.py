@@ -55,25 +55,40 @@ class OutdatedDocumentError(Exception):
 
 
 @dataclass(frozen=True)
-class OperationOutcome:
-    """The result of an operation: the conversation to store, and the run that it was sent for.
+class Store:
+    """The conversation at that head is to be stored: with the runs that have `ended`, or that have no place there."""
 
-    `snapshot` is None where the stored document cannot be read, or is ahead of the log: it stays as it is. `ended` are
-    the runs that it brings into the document, or that have no place there; where the document stays, the run that it
-    was sent for. `must_continue`: the run has not ended, and the operation is to be sent again at once, with the
-    `queued_seconds` for which it was seen to wait; `is_spent` where this one can do no more for it, because its process
-    or its function's time comes to an end. `is_described`: the thread has metadata, or began as a copy, and so has a
-    document. `must_forget`: the thread was not to be stored, and is to be deleted now.
+    snapshot: Snapshot
+    head: Head
+    ended: tuple[Terminal, ...] = ()
+
+
+@dataclass(frozen=True)
+class Keep:
+    """The document stays, as it cannot be read, or is ahead of the log. The run of the operation may have `ended`."""
+
+    ended: tuple[Terminal, ...] = ()
+
+
+@dataclass(frozen=True)
+class GoOn:
+    """The run has not ended: the operation is to be sent again at once, when `so_far` is stored.
+
+    It says for how many `queued_seconds` the run was seen to wait. `is_spent`: this operation can do no more for the
+    run, because its process or its function's time comes to an end.
     """
 
-    snapshot: Snapshot | None
-    epoch: int
-    ended: tuple[Terminal, ...] = ()
-    must_continue: bool = False
-    queued_seconds: float = 0.0
-    is_spent: bool = False
-    is_described: bool = False
-    must_forget: bool = False
+    so_far: Store | Keep
+    queued_seconds: float
+    is_spent: bool
+
+
+@dataclass(frozen=True)
+class Forget:
+    """The thread was not to be stored, and is to be deleted now."""
+
+
+OperationOutcome = Store | Keep | GoOn | Forget
 
 
 @dataclass
@@ -111,7 +126,7 @@ class _Seen:
     """The possible next step of an operation on one head.
 
     `is_free`: a claim would change something, the holder being lost if there is an `idle_append`. `has_time`: a run may
-    be begun. `is_last`: it commits what it has unless it runs the next one; `is_spent` as in `OperationOutcome`.
+    be begun. `is_last`: it commits what it has unless it runs the next one; `is_spent` as in `GoOn`.
     """
 
     idle_append: str | None
@@ -172,16 +187,14 @@ class ThreadOperations:
             patience = self._care.patience(run_id, queued_seconds)
             head, seen = await self._until_ended(work, patience, head)
             if seen is not None:
-                queued = patience.queued_seconds
-                return OperationOutcome(work.snapshot, head.epoch, work.ended, True, queued, seen.is_spent)
+                so_far = Keep() if work.snapshot is None else Store(work.snapshot, head, work.ended)
+                return GoOn(so_far, patience.queued_seconds, seen.is_spent)
         if head.temporary:
             return await self._until_answered(work, head)
         if work.snapshot is None:
             run = await self.find_run(address, run_id)
-            return OperationOutcome(None, head.epoch, () if run is None or run.terminal is None else (run.terminal,))
-        snapshot, newly = await self._followed(address, work.snapshot, head)
-        is_described = bool(head.described or head.imported)
-        return OperationOutcome(snapshot, head.epoch, work.ended + newly, is_described=is_described)
+            return Keep(() if run is None or run.terminal is None else (run.terminal,))
+        return await self._followed(address, work.snapshot, head, work.ended)
 
     async def _until_ended(self, work: _Work, patience: Patience, head: Head) -> tuple[Head, _Seen | None]:
         """Return the head after the run's end; or a last one, and what was seen, if the operation ends before that."""
@@ -195,8 +208,8 @@ class ThreadOperations:
                     return newest, None
                 seen = self._seen(work, patience, newest)
                 if work.snapshot is not None and (seen.is_free or seen.is_last):
-                    work.snapshot, newly = await self._followed(address, work.snapshot, newest)
-                    work.ended += newly
+                    so_far = await self._followed(address, work.snapshot, newest, work.ended)
+                    work.snapshot, work.ended = so_far.snapshot, so_far.ended
                     if seen.is_free:
                         self._conversations.remember(address, newest, work.snapshot)
                 if patience.is_overdue(newest):
@@ -209,7 +222,7 @@ class ThreadOperations:
                     self._log_interrupted(address, newest)
         raise AssertionError("A thread always has another head.")
 
-    async def _until_answered(self, work: _Work, head: Head) -> OperationOutcome:
+    async def _until_answered(self, work: _Work, head: Head) -> GoOn | Forget:
         """Return once an ended run was answered, and its thread is deleted by the process that answered.
 
         Who does not in the time after which a holder is lost may be dead, and the thread is to be deleted all the same.
@@ -223,8 +236,8 @@ class ThreadOperations:
                 if newest.epoch != epoch:
                     raise OutdatedDocumentError("The thread was deleted.")
                 if work.is_over or self._holders.draining.is_set():
-                    return OperationOutcome(None, epoch, must_continue=True, is_spent=True)
-        return OperationOutcome(None, epoch, must_forget=True)
+                    return GoOn(Keep(), 0.0, is_spent=True)
+        return Forget()
 
     def _seen(self, work: _Work, patience: Patience, head: Head) -> _Seen:
         """Return the operation's next step on this head."""
@@ -281,12 +294,12 @@ class ThreadOperations:
         found = await read_run(self._log, address, run_id)
         return found if isinstance(found, Run) else None
 
-    async def log_unknown(self, address: Address, run_id: str, snapshot: Snapshot | None) -> None:
+    async def log_unknown(self, address: Address, run_id: str, outcome: Store | Keep) -> None:
         """Log that a thread has no such run, although an instance that accepted it had its entity signalled.
 
-        `snapshot` is what the operation for it came to: nothing is read for a run that it has.
+        Nothing is read for a run that is in the conversation of the operation's outcome.
         """
-        if snapshot is not None and response_of(snapshot.conversation, run_id) is not None:
+        if isinstance(outcome, Store) and response_of(outcome.snapshot.conversation, run_id) is not None:
             return
         head = await self._log.head(address)
         if head.state != "open" or head.imported or await self._log.row(address, RunRow, run_id, head) is not None:
@@ -322,7 +335,7 @@ class ThreadOperations:
         except RunIdReusedError as error:
             return Refused(error)
 
-    async def reset(self, address: Address, stored: str | None, position: int | None) -> OperationOutcome:
+    async def reset(self, address: Address, stored: str | None, position: int | None) -> Store:
         """Return the conversation after a reset: the one at that position of the log, or without one a new one.
 
         A position that the log has and that is no reset of it is of an earlier life of the thread. Raises as `run`
@@ -331,8 +344,7 @@ class ThreadOperations:
         head = await self._log.head(address)
         if position is None or position > head.position:
             head = (await self._log.execute(address, ResetThread(self._log.clocks.wall()))).head
-        snapshot, ended = await self._followed(address, self._resumed(address, stored, head, is_reset=True), head)
-        return OperationOutcome(snapshot, head.epoch, ended)
+        return await self._followed(address, self._resumed(address, stored, head, is_reset=True), head)
 
     async def _begin(self, address: Address, run_id: str, most_seconds: float) -> tuple[int, Head]:
         """Return the position from which on claims are newer than the operation, and the head.
@@ -363,15 +375,15 @@ class ThreadOperations:
             await self._holders.execute(work.address, EndRun(claim.terms.token, ended))
 
     async def _followed(
-        self, address: Address, snapshot: Snapshot, head: Head
-    ) -> tuple[Snapshot, tuple[Terminal, ...]]:
-        """Return the snapshot up to the head's position, and the ends after its own."""
+        self, address: Address, snapshot: Snapshot, head: Head, ended: tuple[Terminal, ...] = ()
+    ) -> Store:
+        """Return the snapshot at the head's position, with what had `ended` and the ends after its own."""
         is_fresh = not snapshot.open and snapshot.since < snapshot.position
         if snapshot.position == head.position and not is_fresh:
-            return snapshot, ()
+            return Store(snapshot, head, ended)
         events = await self._log.events(address, snapshot.since if is_fresh else snapshot.position, head)
-        ended = (event for at, event in events if at > snapshot.position and isinstance(event, TERMINALS))
-        return snapshot.apply(events), tuple(ended)
+        newly = (event for at, event in events if at > snapshot.position and isinstance(event, TERMINALS))
+        return Store(snapshot.apply(events), head, (*ended, *newly))
 
     def _readable(
         self, address: Address, stored: str | None, head: Head

@@ -36,11 +36,11 @@ from hosting.service.held_runs import HeldRuns
 from hosting.service.purging import Purging
 from hosting.service.push_configs import PushConfig, PushConfigs
 from hosting.service.signals import Signals
-from hosting.service.thread_operations import OperationOutcome
+from hosting.service.thread_operations import Store
 from hosting.stores.choice import Stores
 from hosting.thread.commands import DeleteThread, DescribeThread, Refused, ResetThread
 from hosting.thread.conversation import Snapshot
-from hosting.thread.events import TERMINALS, Accepted, Event
+from hosting.thread.events import TERMINALS, Accepted, Event, RunEvent
 from hosting.thread.head import Head
 from hosting.thread.run import Run
 from state.attachments import Exchange, references
@@ -188,9 +188,7 @@ class Threads:
         ended = tuple(event for at, event in events if at > snapshot.position and isinstance(event, TERMINALS))
         if stored is not None and followed.conversation is stored and not ended:
             return ThreadView(address, head, text, stored, stored, True, runs)
-        is_described = bool(head.described or head.imported)
-        watched = OperationOutcome(followed, head.epoch, ended, is_described=is_described)
-        document = following(stored, watched, self._ttls.get(address.agent))
+        document = following(stored, Store(followed, head, ended), self._ttls.get(address.agent))
         conversation = followed.conversation if document is None else document
         return ThreadView(address, head, text, stored, conversation, document is not None, runs)
 
@@ -364,13 +362,12 @@ def _folded(address: Address, events: Sequence[tuple[int, Event]]) -> list[Run]:
     """Return the runs of these events of a thread, the newest first."""
     runs: dict[str, Run] = {}
     for position, event in events:
-        run_id = getattr(event, "run_id", None)
         if isinstance(event, Accepted):
             runs[event.run_id] = Run(address, event, position, position)
-        elif run_id in runs:
-            runs[run_id] = runs[run_id].after(position, event)
-        elif run_id is None:
+        elif not isinstance(event, RunEvent):
             runs = {name: run.after(position, event) for name, run in runs.items()}
+        elif event.run_id in runs:
+            runs[event.run_id] = runs[event.run_id].after(position, event)
     return list(reversed(runs.values()))
 
 

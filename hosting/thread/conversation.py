@@ -158,7 +158,7 @@ def as_left(conversation: Conversation, pause: Pause | None, session: Mapping[st
     Without the `pause` of the last turn nobody can approve these any more, and the next message closes them.
     """
     entries = conversation.data.conversation_history.stored
-    run_id = getattr(entries[-1], "correlation_id", None) if entries else None
+    run_id = entries[-1].correlation_id if entries else None
     if run_id is None:
         return with_end(conversation, None, session)
     if pause is None or pause.run_id != run_id:

@@ -37,7 +37,7 @@ from hosting.service.limiting import Limiter
 from hosting.service.promised_runs import PromisedRuns
 from hosting.service.purging import Purging
 from hosting.service.runs import Runs
-from hosting.service.thread_operations import OperationOutcome, ThreadOperations
+from hosting.service.thread_operations import GoOn, OperationOutcome, Store, ThreadOperations
 from hosting.service.threads import Threads
 from hosting.settings import read_settings
 from hosting.stores.choice import Stores
@@ -285,10 +285,11 @@ class Process:
 
     async def deliver(self, run_id: str) -> OperationOutcome:
         """Have the thread's entity do its operation here, and commit what comes of it."""
-        watched = await self.operations.run(ADDRESS, self.engine.documents.get("t1"), run_id)
-        assert watched.snapshot is not None
-        self.engine.documents["t1"] = write(watched.snapshot.document(watched.epoch))
-        return watched
+        outcome = await self.operations.run(ADDRESS, self.engine.documents.get("t1"), run_id)
+        stored = outcome.so_far if isinstance(outcome, GoOn) else outcome
+        assert isinstance(stored, Store)
+        self.engine.documents["t1"] = write(stored.snapshot.document(stored.head.epoch))
+        return outcome
 
     async def end_of(self, run_id: str) -> Terminal | None:
         """Return how a run that the thread has ended, None while it has not."""

@@ -9,7 +9,7 @@ import pytest
 
 from hosting.service.care import Care, Pace
 from hosting.service.runs import Runs
-from hosting.service.thread_operations import OperationOutcome, ThreadOperations
+from hosting.service.thread_operations import GoOn, OperationOutcome, Store, ThreadOperations
 from hosting.settings import read_settings
 from hosting.thread.commands import AcceptRun, RecordSteps
 from hosting.thread.events import Delta
@@ -47,7 +47,9 @@ async def until_read(process: Process, verb: str, times: int) -> None:
 
 async def ended(operation: Awaitable[OperationOutcome]) -> list[str]:
     """Return the kinds of the ends that an operation brings, as soon as it does."""
-    return [terminal.kind for terminal in (await asyncio.wait_for(operation, GUARD_SECONDS)).ended]
+    outcome = await asyncio.wait_for(operation, GUARD_SECONDS)
+    assert isinstance(outcome, Store)
+    return [terminal.kind for terminal in outcome.ended]
 
 
 @pytest.mark.behaviour("service.woken")
@@ -93,6 +95,7 @@ async def test_an_operation_reads_no_head_for_each_step_of_another_processs_run(
     await other.holders.drain(0.0)
     outcome = await asyncio.wait_for(operation, GUARD_SECONDS)
 
+    assert isinstance(outcome, GoOn)
     assert (other.store.calls["watched"], outcome.is_spent) == (1, True)
 
 
@@ -111,7 +114,8 @@ async def test_a_process_that_is_told_to_stop_ends_the_pauses_of_those_who_watch
 
     waited = await asyncio.wait_for(waiting, GUARD_SECONDS)
     outcome = await asyncio.wait_for(operation, GUARD_SECONDS)
-    assert (waited.is_over, outcome.must_continue, outcome.is_spent) == (False, True, True)
+    assert isinstance(outcome, GoOn)
+    assert (waited.is_over, outcome.is_spent) == (False, True)
     await one.holders.drain(0.0)
 
 

@@ -12,6 +12,7 @@ import pytest
 
 from hosting.errors import EngineUnavailableError, ThreadDeletedError
 from hosting.request.run_request import Decision
+from hosting.service.thread_operations import Store
 from hosting.stores.memory import MemoryObjects, SharedMemory
 from hosting.thread.commands import CancelRun
 from hosting.thread.events import Cancelled, Completed
@@ -196,8 +197,8 @@ async def test_what_the_document_has_by_then_is_answered_as_done(processes: Proc
 
     async def stored() -> None:
         watched = await other.operations.run(ADDRESS, other.engine.documents["t1"], "any")
-        assert watched.snapshot is not None
-        other.engine.documents["t1"] = write(watched.snapshot.document(watched.epoch))
+        assert isinstance(watched, Store)
+        other.engine.documents["t1"] = write(watched.snapshot.document(watched.head.epoch))
 
     late(processes, lambda: asyncio.sleep(0))
     with pytest.raises(EngineUnavailableError):

@@ -14,7 +14,7 @@ from hosting.ports import Clocks
 from hosting.service.broadcast import LoggedEvent
 from hosting.service.care import Care, Pace
 from hosting.service.following import Following
-from hosting.service.thread_operations import ThreadOperations
+from hosting.service.thread_operations import GoOn, ThreadOperations
 from hosting.thread.commands import AcceptRun, RecordSteps
 from hosting.thread.events import CancelRequested, Failed
 from tests.hosting.service.process import ADDRESS, AGENT, Process, call
@@ -111,10 +111,11 @@ async def test_the_entity_counts_a_runs_waiting_over_its_operations(processes: P
     seen = await operations.run(ADDRESS, None, run.run_id)
     assert "cancel_requested" not in await other.kinds()
 
+    assert isinstance(seen, GoOn)
+
     await operations.run(ADDRESS, None, run.run_id, queued_seconds=seen.queued_seconds)
     one.agent.gate.set()
 
-    assert seen.must_continue
     cancelled = await operations.find_run(ADDRESS, run.run_id)
     assert cancelled is not None
     assert cancelled.cancelled
@@ -155,7 +156,7 @@ async def test_new_requests_keep_no_dead_holder_alive(processes: Processes) -> N
         delivery = asyncio.ensure_future(other.deliver(run.run_id))
         for number in count():
             await other.log.execute(ADDRESS, AcceptRun(accepted(f"later-{number}"), MOST_LATER))
-            if (await asyncio.wait((delivery,), timeout=0.05))[0] and not delivery.result().must_continue:
+            if (await asyncio.wait((delivery,), timeout=0.05))[0] and not isinstance(delivery.result(), GoOn):
                 return
             if delivery.done():
                 delivery = asyncio.ensure_future(other.deliver(run.run_id))

@@ -9,7 +9,7 @@ import pytest
 
 from hosting.names import Address
 from hosting.request.run_request import RunRequest
-from hosting.service.thread_operations import OutdatedDocumentError, ThreadOperations
+from hosting.service.thread_operations import Forget, GoOn, Keep, OutdatedDocumentError, Store, ThreadOperations
 from hosting.stores.contract import Processes as StoreProcesses
 from hosting.stores.memory import MemoryObjects, SharedMemory
 from hosting.thread.commands import Change, DeleteThread, FinishDelete, ResetThread, TrimThread, Unchanged
@@ -82,7 +82,7 @@ async def test_the_thread_of_a_temporary_run_goes_once_nobody_can_be_at_its_answ
     before = await durable.kinds()
     is_deleted = await durable.deletion.forget(ADDRESS, None)
 
-    assert (watched.must_forget, before, is_deleted) == (True, ["accepted", "claimed", "completed"], True)
+    assert (watched, before, is_deleted) == (Forget(), ["accepted", "claimed", "completed"], True)
     assert await durable.kinds() == ["deleted"]
     await caller.start(call(waits=False))
     assert await durable.deletion.forget(ADDRESS, None) is False
@@ -97,7 +97,7 @@ async def test_a_thread_that_was_deleted_by_whoever_answered_is_not_waited_for(p
     await caller.runs.wait(run, caller.engine, 5.0)
     await caller.threads.delete(ADDRESS, caller.engine, 0.0)
 
-    assert (await operation).must_forget is True
+    assert await operation == Forget()
     assert await durable.kinds() == ["accepted", "claimed", "completed", "deleting"]
 
 
@@ -111,7 +111,7 @@ async def test_an_operation_whose_process_ends_leaves_the_deletion_to_the_next_o
 
     watched = await durable.operations.run(ADDRESS, None, run.run_id)
 
-    assert (watched.must_continue, watched.is_spent, watched.must_forget) == (True, True, False)
+    assert watched == GoOn(Keep(), 0.0, is_spent=True)
 
 
 @pytest.mark.behaviour("service.lost-processes")
@@ -171,7 +171,7 @@ async def test_a_run_whose_process_is_known_to_be_dead_is_taken_over_at_once(
     outcome = await standing.run(ADDRESS, None, run.run_id)
 
     is_taken_over = gone == {"caller"}
-    assert outcome.must_continue is not is_taken_over
+    assert isinstance(outcome, GoOn) is not is_taken_over
     assert (await durable.kinds()).count("claimed") == 1 + is_taken_over
 
 
@@ -277,7 +277,7 @@ async def test_an_operation_that_watched_for_long_enough_sends_itself_on(process
     watched = await durable.deliver(first.run_id)
     caller.agent.gate.set()
 
-    assert watched.must_continue
+    assert isinstance(watched, GoOn)
     assert await durable.end_of(first.run_id) is None
 
 
@@ -323,8 +323,7 @@ async def test_a_reset_begins_anew_with_a_document_that_is_ahead_of_its_log(proc
 
     watched = await process.operations.reset(ADDRESS, process.engine.documents["t1"], 1)
 
-    assert watched.snapshot is not None
-    assert watched.snapshot.document(watched.epoch) == with_log_mark(
+    assert watched.snapshot.document(watched.head.epoch) == with_log_mark(
         reset(ahead, "reset-1"), LogMark(epoch=0, position=1, since=1)
     )
 
@@ -342,7 +341,6 @@ async def test_a_late_reset_of_a_deleted_thread_forgets_nothing_of_its_next_life
 
     watched = await durable.operations.reset(ADDRESS, None, decided.head.reset_at)
 
-    assert watched.snapshot is not None
     assert [message.text for message in history_messages(watched.snapshot.conversation)] == ["after", "echo: after"]
 
 
@@ -373,11 +371,10 @@ async def test_a_document_that_cannot_be_read_stays_and_ends_the_run_by_that_nam
 
     watched = await process.operations.run(ADDRESS, stored, run.run_id)
 
-    assert watched.snapshot is None
     failed = await process.end_of(run.run_id)
     assert isinstance(failed, Failed)
     assert (failed.code, process.agent.turns) == ("unreadable_state", [])
-    assert watched.ended == (failed,)  # its callback is told
+    assert watched == Keep((failed,))  # its callback is told
 
 
 @pytest.mark.behaviour("service.thread-operations")
@@ -387,7 +384,7 @@ async def test_a_run_that_no_longer_fits_into_the_operation_is_left_to_the_next_
 
     watched = await process.operations.run(ADDRESS, None, run.run_id, most_seconds=0.05)
 
-    assert watched.must_continue
+    assert isinstance(watched, GoOn)
     assert await process.kinds() == ["accepted"]
 
 
@@ -453,6 +450,7 @@ async def test_an_operation_beside_the_runs_holder_reads_nothing(counted: Proces
     watched = await operation
 
     assert counted.store.calls == {"append": 1}
+    assert isinstance(watched, Store)
     assert [terminal.kind for terminal in watched.ended] == ["completed"]
 
 
