@@ -92,6 +92,7 @@ class ThreadEntity:
         self._working_seconds = services.working_seconds
         self._handlers: dict[str, Callable[[OperationInput], Awaitable[Result]]] = {
             RUN: self._run,
+            "store": self._store,
             "reset": self._reset,
             "delete": self._delete,
             "expire": self._expire,
@@ -168,12 +169,9 @@ class ThreadEntity:
         """Return the document after the run's end, and the run's outcome for its caller."""
         is_called = carried is not None and not given.operation.is_signal
         while True:
+            left = given.until - self._clocks.awake()
             outcome = await self._operations.run(
-                given.address,
-                given.text,
-                run_id,
-                queued_seconds=queued_seconds,
-                most_seconds=given.until - self._clocks.awake(),
+                given.address, given.text, run_id, queued_seconds=queued_seconds, most_seconds=left
             )
             if not (is_called and isinstance(outcome, GoOn)):  # a caller has nobody else to be answered by
                 break
@@ -233,6 +231,11 @@ class ThreadEntity:
             signals += tuple(map(webhook_signal, self._webhooks.orders(address, outcome.ended)))
         return text, signals
 
+    async def _store(self, given: OperationInput) -> Result:
+        """Bring the document up to the log: of a thread that began as a copy, or that has other metadata now."""
+        text, signals = await self._stored(given, await self._operations.store(given.address, given.text))
+        return text, Done(None, signals)
+
     async def _reset(self, given: OperationInput) -> Result:
         position = _ordered(given.operation, "position", int)
         text, signals = await self._stored(given, await self._operations.reset(given.address, given.text, position))
@@ -264,7 +267,7 @@ class ThreadEntity:
             return None, Done()
         result: Result = given.text, Done()
         if given.text is None and (await self._log.head(given.address)).imported is not None:
-            result = await self._ended(given, "copied", None)  # whoever began it died before its signal
+            result = await self._store(given)  # whoever began it died before its signal
         mark = self._mark(given.address, given.text)
         if mark is not None:
             await self._retention.trim(given.address, mark)

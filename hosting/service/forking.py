@@ -112,7 +112,7 @@ class Forking:
         source = ForkSource(origin.thread_id, wanted.point.text, 0, 0)
         if (found := _found(head, source)) is not None:
             await self._is_to_be_stored(target, head, client)
-            return _answer(target, found, replayed=True)
+            return Forked(target.thread_id, found.thread_id, found.entries, replayed=True)
         if head.state == "deleted" and key is not None:
             raise ThreadDeletedError("The fork that this Idempotency-Key created was deleted. Send a new key.")
         try:
@@ -172,7 +172,8 @@ class Forking:
         is_stored = await self._is_to_be_stored(target, decided.head, client)
         if found == source and is_stored:
             await copy.end(is_used=True)
-        return _answer(target, found or source, replayed=found != source)
+        made = found or source
+        return Forked(target.thread_id, made.thread_id, made.entries, replayed=found != source)
 
     async def _borrowed(self, view: ThreadView, conversation: Conversation, copy: Copy) -> Conversation | None:
         """Return the conversation with borrowed archived entries; None if it needs copies.
@@ -251,15 +252,11 @@ class Forking:
         has the sweep over uploads signal for it.
         """
         try:
-            await self._signals.store(target, 0 if head.imported is None else head.imported.position, client, "forked")
+            await self._signals.store(target, 0 if head.imported is None else head.imported.position, client)
         except EngineUnavailableError:
             logger.warning("Fork %s is stored later: its signal could not be sent.", target.thread_id)
             return False
         return True
-
-
-def _answer(target: Address, source: ForkSource, *, replayed: bool) -> Forked:
-    return Forked(target.thread_id, source.thread_id, source.entries, replayed)
 
 
 def keyed_fork(origin: Address, key: str) -> Address:

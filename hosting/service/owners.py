@@ -132,7 +132,7 @@ class Owners:
                 raise ThreadChangedError("Runs of the thread are open or wait for approvals. Try again when they end.")
             copy = await self._import(address, target, source, principal, client)
         assert copy.imported is not None
-        await self._signals.store(target, copy.imported.position, client, "imported")
+        await self._signals.store(target, copy.imported.position, client)
         decided = await self._log.execute(address, DeleteThread(self._log.clocks.wall(), "assigned", head.position))
         if decided.head.state == "open":
             raise ThreadChangedError("The thread changed. Try again.")

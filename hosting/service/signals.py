@@ -8,6 +8,9 @@ entity was there. A caller who repeats a request for what was done would have it
 
 from __future__ import annotations
 
+from contextlib import suppress
+from typing import Literal
+
 from hosting.errors import EngineUnavailableError
 from hosting.names import Address
 from hosting.ports import EntityClient
@@ -61,27 +64,16 @@ class Signals:
             if (await self._log.head(address)).state == "deleting":
                 raise
 
-    async def reset(self, address: Address, position: int, client: EntityClient) -> None:
-        """Have the document begin anew from the reset at that position of the log."""
+    async def store(
+        self, address: Address, position: int, client: EntityClient, operation: Literal["store", "reset"] = "store"
+    ) -> None:
+        """Have the document made of the log up to that position, or begin anew from the reset there."""
         try:
-            await client.signal(*address.entity, "reset", {"position": position})
+            await client.signal(*address.entity, operation, {"position": position})
         except EngineUnavailableError:
-            if not await self._is_stored(address, position, client):
+            text, head = await client.read(*address.entity), await self._log.head(address)
+            mark = None
+            with suppress(UnreadableDocumentError):
+                mark = None if text is None else host_of(read(text)).log_mark
+            if mark is None or mark.epoch != head.epoch or mark.position < position:
                 raise
-
-    async def store(self, address: Address, position: int, client: EntityClient, what: str) -> None:
-        """Have the document made of the log up to that position; `what` names the reason to readers."""
-        try:  # any run's signal does that
-            await client.signal(*address.entity, "run", {"run_id": what, "logged": True})
-        except EngineUnavailableError:
-            if not await self._is_stored(address, position, client):
-                raise
-
-    async def _is_stored(self, address: Address, position: int, client: EntityClient) -> bool:
-        """Return whether the document contains the log up to that position of the thread's present life."""
-        text, head = await client.read(*address.entity), await self._log.head(address)
-        try:
-            mark = None if text is None else host_of(read(text)).log_mark
-        except UnreadableDocumentError:
-            return False
-        return mark is not None and mark.epoch == head.epoch and mark.position >= position

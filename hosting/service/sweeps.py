@@ -221,20 +221,21 @@ class UploadSweep:
         clocks: Clocks = SYSTEM_CLOCKS,
     ) -> None:
         self._attachments = attachments
-        self._hub = hub
+        self._uploads = store_space(hub, "log")
+        self._marks = StoreKey(store_space(hub, "swept"), "uploads")
         self._agents = agents
         self._clocks = clocks
 
     async def run(self, client: EntityClient) -> Swept:
         """Sweep once. Raises `EngineUnavailableError` and `AttachmentsUnavailableError`; signalled work continues."""
         end = self._clocks.awake() + MOST_SECONDS
-        marks = await self._attachments.read(self._store_key, [_MARK])  # none before the first sweep
+        marks = await self._attachments.read(self._marks, [_MARK])  # none before the first sweep
         until, after = self._clocks.wall() - UNUSED_SECONDS, float(marks.get(_MARK, b"0"))
         if 0 <= until - after < 2 * OVERLAP_SECONDS:
             return Swept(0, is_complete=True)
         if after > until:  # a clock was set back, who knows from where
             after = 0.0
-        found = await self._attachments.put_between(store_space(self._hub, "log"), after, until)
+        found = await self._attachments.put_between(self._uploads, after, until)
         threads = await self._addresses([thread_id for _, thread_id in found], client)
         signalled, reached = 0, 0
         while reached < len(found) and (not reached or self._clocks.awake() < end):
@@ -244,7 +245,7 @@ class UploadSweep:
             signalled += len(named)
         is_complete = reached >= len(found)
         swept_until = until - OVERLAP_SECONDS if is_complete else found[reached][0]
-        await self._attachments.put(self._store_key, {_MARK: repr(swept_until).encode()})
+        await self._attachments.put(self._marks, {_MARK: repr(swept_until).encode()})
         if signalled:
             logger.info("%d threads were signalled to erase unreferenced attachments.", signalled)
         return Swept(signalled, is_complete)
@@ -261,10 +262,6 @@ class UploadSweep:
                 addresses = [Address.of_entity(agent, key) for key, _ in page.keys]
                 found |= {address.key: address for address in addresses}
         return {one: found[key] for one, key in keys.items() if key in found and found[key].agent in agents}
-
-    @property
-    def _store_key(self) -> StoreKey:
-        return StoreKey(store_space(self._hub, "swept"), "uploads")
 
 
 class TombstoneSweep:

@@ -24,7 +24,6 @@ from hosting.errors import (
     UnreadableStateError,
 )
 from hosting.names import Address
-from hosting.ports import Clock
 from hosting.runner.held_run import LEASE_MARGIN_SECONDS, read_run
 from hosting.runner.thread_log import ThreadLog
 from hosting.service.care import Care, Pace, Patience
@@ -93,32 +92,19 @@ OperationOutcome = Store | Keep | GoOn | Forget
 
 @dataclass
 class _Work:
-    """One operation under way: its document so far, the ends that it brings, and its time by that clock.
+    """One operation under way: its document so far, and the ends that it brings.
 
-    Claims after position `since` are newer than it. Without a `snapshot`, runs end of the `refusal`.
+    Claims after position `since` are newer than it. It watches `until` then, and begins no run that may take longer
+    than until `works_until`. Without a `snapshot`, runs end of the `refusal`.
     """
 
     address: Address
     since: int
-    clock: Clock
-    watches_until: float
+    until: float
     works_until: float
     snapshot: Snapshot | None
     refusal: UnreadableStateError | None
     ended: tuple[Terminal, ...] = ()
-
-    def has_time(self, seconds: float) -> bool:
-        """Return whether a run that takes so long may be begun."""
-        return self.clock() + seconds < self.works_until
-
-    @property
-    def is_over(self) -> bool:
-        """Whether the operation is to commit its result."""
-        return self.clock() >= min(self.watches_until, self.works_until)
-
-    def left_seconds(self) -> float:
-        """Return for how long it may still watch."""
-        return self.watches_until - self.clock()
 
 
 @dataclass(frozen=True)
@@ -179,10 +165,10 @@ class ThreadOperations:
         soon as it holds nothing here. A stored document that cannot be read, or is ahead of the log, is what the
         thread's runs end of. Raises `OutdatedDocumentError`, and `LogUnavailableError` before an agent was started.
         """
-        until = self._clock() + most_seconds
+        works_until = self._clock() + most_seconds
         since, head = await self._begin(address, run_id, min(self._watched_seconds, most_seconds))
-        watches_until = self._clock() + self._watched_seconds
-        work = _Work(address, since, self._clock, watches_until, until, *self._readable(address, stored, head))
+        until = min(self._clock() + self._watched_seconds, works_until)
+        work = _Work(address, since, until, works_until, *self._readable(address, stored, head))
         if head.run(run_id) is not None:
             patience = self._care.patience(run_id, queued_seconds)
             head, seen = await self._until_ended(work, patience, head)
@@ -196,10 +182,16 @@ class ThreadOperations:
             return Keep(() if run is None or run.terminal is None else (run.terminal,))
         return await self._followed(address, work.snapshot, head, work.ended)
 
+    async def store(self, address: Address, stored: str | None) -> Store | Keep:
+        """Return the conversation as the log has it now, whatever runs are open. Raises as `run` does."""
+        head = await self._log.head(address)
+        snapshot, _ = self._readable(address, stored, head)
+        return Keep() if snapshot is None or head.temporary else await self._followed(address, snapshot, head)
+
     async def _until_ended(self, work: _Work, patience: Patience, head: Head) -> tuple[Head, _Seen | None]:
         """Return the head after the run's end; or a last one, and what was seen, if the operation ends before that."""
         address, run_id, epoch = work.address, patience.run_id, head.epoch
-        heads = self._care.heads(address, head, _TURNS, pace=self._pace, left=work.left_seconds)
+        heads = self._care.heads(address, head, _TURNS, pace=self._pace, left=lambda: work.until - self._clock())
         async with aclosing(heads):
             async for newest in heads:
                 if newest.epoch != epoch:
@@ -235,7 +227,7 @@ class ThreadOperations:
                     break
                 if newest.epoch != epoch:
                     raise OutdatedDocumentError("The thread was deleted.")
-                if work.is_over or self._holders.draining.is_set():
+                if self._clock() >= work.until or self._holders.draining.is_set():
                     return GoOn(Keep(), 0.0, is_spent=True)
         return Forget()
 
@@ -245,11 +237,11 @@ class ThreadOperations:
         if head.claim is not None and not self._log.processes.is_gone(head.claim.process):
             patience_seconds = head.claim.lease_seconds + self._margin_seconds
         idle_append = patience.idle_append(head, patience_seconds)
-        has_time = work.has_time(self._holders.longest_seconds(work.address.agent))
+        has_time = self._clock() + self._holders.longest_seconds(work.address.agent) < work.works_until
         is_spent = not has_time and (head.claim is None or idle_append is not None)
         is_spent |= self._holders.draining.is_set()
         is_free = isinstance(decide(head, self._claim(work, idle_append)), Change)
-        return _Seen(idle_append, is_free, has_time, is_spent, is_spent or work.is_over)
+        return _Seen(idle_append, is_free, has_time, is_spent, is_spent or self._clock() >= work.until)
 
     def _claim(self, work: _Work, idle_append: str | None) -> ClaimRun:
         """Return the claim of the next run: where it would change nothing, only the head need be read."""

@@ -243,7 +243,7 @@ class Threads:
         if isinstance(decided.outcome, Refused):
             await self._carry_out(address, client)
             raise decided.outcome.error
-        await self._signals.reset(address, decided.head.reset_at, client)
+        await self._signals.store(address, decided.head.reset_at, client, "reset")
 
     async def describe(self, address: Address, metadata: Mapping[str, str], client: EntityClient) -> None:
         """Replace the metadata of the thread; a new thread begins with it.
@@ -255,7 +255,7 @@ class Threads:
         decided = await self._holders.execute(address, DescribeThread(self._log.clocks.wall(), head.epoch, metadata))
         if isinstance(decided.outcome, Refused):
             raise decided.outcome.error
-        await self._signals.store(address, decided.head.described, client, "described")
+        await self._signals.store(address, decided.head.described, client)
 
     async def delete(self, address: Address, client: EntityClient, seconds: float) -> bool:
         """Have the thread deleted, its open runs ended first; return whether nothing of it can come back any more.

@@ -27,6 +27,7 @@ BEHAVIOURS = {
     "turn.limit": "What a limit has counted outlives the process that counted it, and what a dead process was at "
     "counts nowhere any more (issue 51).",
     "turn.queue-limit": "A thread on which as many runs as may be wait or run takes no more: 429.",
+    "turn.store": "The document of a thread is stored up to its log while runs are open, and none is ended for that.",
     "turn.reset": "A reset is applied once, and a run that it made forgotten is not applied again.",
     "turn.delete": "A deleted thread leaves no byte of its runs; its runs answer 410.",
     "turn.shared-log": "Processes that share a log and nothing else give one answer to one key, see and cancel "

@@ -14,8 +14,10 @@ from hypothesis import strategies as st
 
 from hosting.errors import LogUnavailableError, NewerVersionError
 from hosting.stores.contract import Append, StoredHead
-from hosting.thread.commands import ClaimRun, ClaimTerms, DeleteThread
+from hosting.thread.commands import ClaimRun, ClaimTerms, DeleteThread, DescribeThread
 from hosting.thread.events import Completed, Failed
+from state.codec import read
+from state.extension import host_of
 from tests.support.bench import ADDRESS, Bench
 from tests.support.seeds import repeated
 
@@ -239,7 +241,7 @@ async def test_a_carried_request_that_fails_is_answered_with_its_problem(bench: 
 @pytest.mark.parametrize(
     ("name", "value", "says"),
     [
-        ("explode", {}, "The operation 'explode' is not known. Known: run, reset, delete, expire, trim."),
+        ("explode", {}, "The operation 'explode' is not known. Known: run, store, reset, delete, expire, trim."),
         ("", {}, "The operation '' is not known."),
         ("run", None, "takes an object"),
         ("run", "hi", "takes an object"),
@@ -360,6 +362,35 @@ async def test_a_thread_that_a_newer_version_works_on_is_left_to_it(bench: Bench
         await bench.signal(run_id)
 
     assert (bench.state, bench.agent.seen) == (None, [])
+
+
+@pytest.mark.behaviour("turn.store")
+async def test_a_document_is_stored_while_runs_of_its_thread_are_open(bench: Bench) -> None:
+    """The operation ends none of them, and is not kept waiting by one whose id is what anything is called."""
+    begun = await bench.run("one")
+    run_id = await bench.open("two", run_id="described")
+    described = await bench.services.log.execute(ADDRESS, DescribeThread(time.time(), 0, {"for": "a test"}))
+
+    await bench.deliver({"position": described.head.described}, name="store")
+
+    mark = host_of(read(bench.state or "")).log_mark
+    assert mark is not None
+    assert (mark.position, bench.places(), bench.agent.seen) == (described.head.position, [begun], [["one"]])
+    await bench.signal(run_id)
+    assert bench.places() == [begun, run_id]
+
+
+@pytest.mark.behaviour("turn.store")
+async def test_a_document_that_is_ahead_of_its_log_is_not_stored_anew(bench: Bench) -> None:
+    """Nor one that nobody can read."""
+    await bench.run("hi")
+    other = Bench()
+
+    for other.state in (bench.state, "no document"):
+        before = other.state
+        assert (await other.deliver({"position": 1}, name="store"), other.state) == (None, before)
+
+    other.loop.close()
 
 
 UNSEEN = "is not in this instance's log"

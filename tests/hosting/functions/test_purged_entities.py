@@ -127,7 +127,7 @@ async def test_three_deletes_at_once_purge_an_entity_once_it_has_ended(
 
 
 @pytest.mark.behaviour("erasure.entity")
-@pytest.mark.parametrize("operation", ["run", "delete", "reset", "trim", "expire"])
+@pytest.mark.parametrize("operation", ["run", "store", "delete", "reset", "trim", "expire"])
 async def test_an_entity_that_a_late_signal_makes_anew_is_known_and_purged(operation: str) -> None:
     """The receipt says that it is there, and whoever deletes the thread again purges it."""
     app = app_of(scripted_agent("Joker"), environ={**MEMORY, "AGENT_THREAD_TTL_SECONDS": "60"})

@@ -102,6 +102,16 @@ async def test_a_thread_that_was_deleted_by_whoever_answered_is_not_waited_for(p
 
 
 @pytest.mark.behaviour("service.temporary")
+async def test_a_thread_that_is_not_to_be_stored_is_stored_by_no_operation(process: Process) -> None:
+    """Whatever is written into its log."""
+    run = await process.start(call(temporary=True))
+    await process.runs.wait(run, process.engine, 5.0)
+    await process.threads.describe(ADDRESS, {"for": "a test"}, process.engine)
+
+    assert await process.operations.store(ADDRESS, None) == Keep()
+
+
+@pytest.mark.behaviour("service.temporary")
 async def test_an_operation_whose_process_ends_leaves_the_deletion_to_the_next_one(processes: Processes) -> None:
     """It asks to be sent again."""
     caller, durable = processes

@@ -96,7 +96,7 @@ async def test_a_thread_that_has_nothing_but_metadata_ends_too(bench: Bench) -> 
     """Its time begins when the sweep finds it."""
     log = bench.services.log
     await log.execute(ADDRESS, DescribeThread(time.time(), 0, {"for": "a test"}))
-    await bench.deliver({"run_id": "described", "logged": True}, name="run")
+    await bench.deliver({"position": 1}, name="store")
     await expire(bench)
     begun = expiration(bench)
     age(bench, TTL + 1)
