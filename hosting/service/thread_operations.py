@@ -95,15 +95,14 @@ class _Work:
     """One operation under way: its document so far, and the ends that it brings.
 
     Claims after position `since` are newer than it. It watches `until` then, and begins no run that may take longer
-    than until `works_until`. Without a `snapshot`, runs end of the `refusal`.
+    than until `works_until`. Where no document can be continued, runs end of the error.
     """
 
     address: Address
     since: int
     until: float
     works_until: float
-    snapshot: Snapshot | None
-    refusal: UnreadableStateError | None
+    document: Snapshot | UnreadableStateError
     ended: tuple[Terminal, ...] = ()
 
 
@@ -168,25 +167,28 @@ class ThreadOperations:
         works_until = self._clock() + most_seconds
         since, head = await self._begin(address, run_id, min(self._watched_seconds, most_seconds))
         until = min(self._clock() + self._watched_seconds, works_until)
-        work = _Work(address, since, until, works_until, *self._readable(address, stored, head))
+        work = _Work(address, since, until, works_until, self._resumed(address, stored, head))
         if head.run(run_id) is not None:
             patience = self._care.patience(run_id, queued_seconds)
             head, seen = await self._until_ended(work, patience, head)
             if seen is not None:
-                so_far = Keep() if work.snapshot is None else Store(work.snapshot, head, work.ended)
+                document = work.document
+                so_far = Store(document, head, work.ended) if isinstance(document, Snapshot) else Keep()
                 return GoOn(so_far, patience.queued_seconds, seen.is_spent)
         if head.temporary:
             return await self._until_answered(work, head)
-        if work.snapshot is None:
+        if isinstance(work.document, UnreadableStateError):
             run = await self.find_run(address, run_id)
             return Keep(() if run is None or run.terminal is None else (run.terminal,))
-        return await self._followed(address, work.snapshot, head, work.ended)
+        return await self._followed(address, work.document, head, work.ended)
 
     async def store(self, address: Address, stored: str | None) -> Store | Keep:
         """Return the conversation as the log has it now, whatever runs are open. Raises as `run` does."""
         head = await self._log.head(address)
-        snapshot, _ = self._readable(address, stored, head)
-        return Keep() if snapshot is None or head.temporary else await self._followed(address, snapshot, head)
+        document = self._resumed(address, stored, head)
+        if head.temporary or isinstance(document, UnreadableStateError):
+            return Keep()
+        return await self._followed(address, document, head)
 
     async def _until_ended(self, work: _Work, patience: Patience, head: Head) -> tuple[Head, _Seen | None]:
         """Return the head after the run's end; or a last one, and what was seen, if the operation ends before that."""
@@ -199,11 +201,11 @@ class ThreadOperations:
                 if newest.run(run_id) is None:
                     return newest, None
                 seen = self._seen(work, patience, newest)
-                if work.snapshot is not None and (seen.is_free or seen.is_last):
-                    so_far = await self._followed(address, work.snapshot, newest, work.ended)
-                    work.snapshot, work.ended = so_far.snapshot, so_far.ended
+                if isinstance(work.document, Snapshot) and (seen.is_free or seen.is_last):
+                    so_far = await self._followed(address, work.document, newest, work.ended)
+                    work.document, work.ended = so_far.snapshot, so_far.ended
                     if seen.is_free:
-                        self._conversations.remember(address, newest, work.snapshot)
+                        self._conversations.remember(address, newest, so_far.snapshot)
                 if patience.is_overdue(newest):
                     await self._holders.execute(address, CancelRun(self._log.clocks.wall(), run_id, "queue_time"))
                 elif seen.is_free and await self._take_up(work, seen):
@@ -253,11 +255,12 @@ class ThreadOperations:
 
         False if no agent ran: the run was refused, there is no time for it, or somebody else was first.
         """
-        if work.refusal is not None:
-            await self._refuse(work, seen.idle_append, work.refusal)
-        if work.snapshot is None or not seen.has_time:
+        if isinstance(work.document, UnreadableStateError):
+            await self._refuse(work, seen.idle_append, work.document)
             return False
-        held = await self._holders.claim_as_entity(work.address, work.since, seen.idle_append, work.snapshot)
+        if not seen.has_time:
+            return False
+        held = await self._holders.claim_as_entity(work.address, work.since, seen.idle_append, work.document)
         if held is None:
             return False
         await held.is_over.wait()
@@ -336,7 +339,10 @@ class ThreadOperations:
         head = await self._log.head(address)
         if position is None or position > head.position:
             head = (await self._log.execute(address, ResetThread(self._log.clocks.wall()))).head
-        return await self._followed(address, self._resumed(address, stored, head, is_reset=True), head)
+        document = self._resumed(address, stored, head, is_reset=True)
+        if isinstance(document, UnreadableStateError):
+            raise document
+        return await self._followed(address, document, head)
 
     async def _begin(self, address: Address, run_id: str, most_seconds: float) -> tuple[int, Head]:
         """Return the position from which on claims are newer than the operation, and the head.
@@ -377,24 +383,19 @@ class ThreadOperations:
         newly = (event for at, event in events if at > snapshot.position and isinstance(event, TERMINALS))
         return Store(snapshot.apply(events), head, (*ended, *newly))
 
-    def _readable(
-        self, address: Address, stored: str | None, head: Head
-    ) -> tuple[Snapshot | None, UnreadableStateError | None]:
-        try:
-            return self._resumed(address, stored, head), None
-        except UnreadableStateError as error:
-            return None, error
-
-    def _resumed(self, address: Address, stored: str | None, head: Head, *, is_reset: bool = False) -> Snapshot:
+    def _resumed(
+        self, address: Address, stored: str | None, head: Head, *, is_reset: bool = False
+    ) -> Snapshot | UnreadableStateError:
+        """Return from where the stored document continues, or why nobody can. Raises `OutdatedDocumentError`."""
         try:
             document = None if stored is None else self._read(address, stored)
             found = resume(document, head)
         except UnreadableDocumentError as error:
-            raise UnreadableStateError.because(error) from error
+            return UnreadableStateError.because(error)
         if isinstance(found, DocumentAhead) and document is not None and is_reset and head.reset_at > head.trimmed:
             return before_reset(document, head)
         if isinstance(found, DocumentAhead):
-            raise found.refusal()
+            return found.refusal()
         if isinstance(found, DocumentBehind):
             raise OutdatedDocumentError("A newer document has been stored.")
         return found

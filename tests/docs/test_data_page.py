@@ -18,7 +18,7 @@ from hosting.stores.tables import table_name
 
 THREAD = Address("AGENT", "THREAD")
 ADDRESS = THREAD.key.replace("AGENT", "<agent>").replace("THREAD", "<thread>")
-LIFE = f"{store_key('<hub>', THREAD).agent}/{ADDRESS}/<epoch>"
+LIFE = f"{store_key('<hub>', THREAD).space}/{ADDRESS}/<epoch>"
 PAGE = (Path(__file__).parents[2] / "docs" / "contributing" / "stored-names.md").read_text(encoding="utf-8")
 
 
