@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from state import errors
-from state.codec import _PARTS, entry_value, read, read_entry, write
+from state.codec import _PARTS, entry_value, parse_entry, read, read_entry, write
 from state.contents import Stored
 from state.conversation import append_turn
-from state.models import Entries
+from state.models import Entries, entry_text
 from tests.support.state_documents import a_request, a_response, conversation_of
 
 NEW = '{"schemaVersion":"1.1.0","data":{"conversationHistory":[]}}'
@@ -110,6 +110,16 @@ def test_odd_entries_come_back_as_they_were(history: str) -> None:
 
     assert json.loads(write(read(spaced))) == json.loads(spaced)
     write(read(spaced)).encode()
+
+
+@pytest.mark.behaviour("state.skips-the-unknown")
+@pytest.mark.parametrize("name", ["correlation_id", "correlationId"])
+def test_an_entry_of_a_newer_kind_is_of_no_run(name: str) -> None:
+    """Whatever it calls its properties; it comes back as it was."""
+    text = f'{{"$type":"newer","{name}":"r1"}}'
+    entry = parse_entry(text)
+
+    assert (entry.correlation_id, entry_text(entry)) == (None, text)
 
 
 def test_a_second_history_counts_as_in_every_json_reader() -> None:
