@@ -68,6 +68,7 @@ from hosting.request.parameters import (
     read_window,
 )
 from hosting.request.run_call import DECISION, WORKFLOW_ANSWER, one_thread_id, parse_decision, parse_run
+from hosting.request.run_request import Answering
 from hosting.service.budgeting import budget_of_run
 from hosting.service.overview import OverviewQuery
 from hosting.service.runs import SHORT_WAIT_SECONDS
@@ -315,14 +316,9 @@ def register_approvals(served: Served, services: Services, settings: Settings) -
         wanted = await request.parsed(lambda raw: parse_decision(raw, request.approval_id, most_bytes, body))
         url = request.thread_url(request.agent.name, request.thread_id)
         streams_it = wanted.wait.answer and wanted.form == "events"
-        recorded = await approvals.answer(
-            request.address,
-            wanted.decision,
-            request.client,
-            request.caller,
-            waits=runs.wait_seconds(wanted.wait, wanted.form) > SHORT_WAIT_SECONDS,
-            streamed=streams_it,
-        )
+        waits = runs.wait_seconds(wanted.wait, wanted.form) > SHORT_WAIT_SECONDS
+        answer = Answering(wanted.decision, request.caller, waits=waits, streamed=streams_it)
+        recorded = await approvals.answer(request.address, answer, request.client)
         if recorded.resumed is None:
             return answered_reply(recorded.requested, wanted.decision, wanted.form, url)
         if streams_it:

@@ -11,6 +11,7 @@ from hosting.http.replies import Reply
 from hosting.request.contents import limits_of
 from hosting.request.instance_call import decision_of, parse_answer, parse_instance
 from hosting.request.parameters import MOST
+from hosting.request.run_request import Answering
 from hosting.service.services import Services
 from hosting.settings import Settings
 
@@ -52,5 +53,6 @@ def register_instances(served: Served, services: Services, settings: Settings) -
         value = await request.parsed(lambda raw: parse_answer(raw, settings.max_body_bytes))
         paused = await approvals.waiting(request.address)
         decision = decision_of(request.approval_id, value, () if paused is None else paused.undecided)
-        recorded = await approvals.answer(request.address, decision, request.client, request.caller, waits=False)
+        answer = Answering(decision, request.caller, waits=False)
+        recorded = await approvals.answer(request.address, answer, request.client)
         return instances.responded_reply(recorded.requested, request.approval_id)

@@ -15,6 +15,7 @@ from typing import Any, Literal, get_args
 from pydantic import BaseModel, ConfigDict, Field
 
 from hosting.errors import InvalidFieldError, InvalidOutputError, RunFailedError
+from hosting.principal import NOBODY, Caller
 
 GrantedAccess = Literal["read", "run"]
 LONGEST_NAME = 128
@@ -126,6 +127,21 @@ class Decision(_Value):
             return self
         digest = hashlib.sha256(self.value.encode(errors="surrogatepass")).hexdigest()
         return self.model_copy(update={"value": digest})
+
+
+@dataclass(frozen=True)
+class Answering:
+    """A caller's decision on an approval, and how the caller waits for the run that continues if it is the last one.
+
+    A caller that `gives_up` refuses what was asked, whatever it is; a workflow that asked ends by that.
+    """
+
+    decision: Decision
+    caller: Caller = NOBODY
+    waits: bool = True
+    streamed: bool = False
+    wire: Mapping[str, Any] | None = None
+    gives_up: bool = False
 
 
 class UserMessage(_Value):

@@ -11,25 +11,35 @@ import asyncio
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
 
 from hosting.errors import InvalidInputError
 from hosting.names import Address, new_id
 from hosting.ports import EntityClient
-from hosting.principal import NOBODY, Caller
 from hosting.request.response_format import CHECK_SECONDS
-from hosting.request.run_request import Decision, RunRequest
+from hosting.request.run_request import Answering, Decision, RunRequest
 from hosting.runner.held_run import read_run
 from hosting.runner.hosted_agent import HostedAgent
 from hosting.runner.thread_log import ThreadLog
 from hosting.service.held_runs import HeldRuns
 from hosting.service.runs import Runs
-from hosting.thread.commands import AnswerApproval, Change, Stale, Unchanged
+from hosting.thread.commands import AnswerApproval, Change, ClaimTerms, Stale, Unchanged
 from hosting.thread.events import Accepted
 from hosting.thread.head import Head
 from hosting.thread.rows import ApprovalRow
 from hosting.thread.run import Run
 from hosting.webhooks import carried_on
+
+
+@dataclass
+class _Recording:
+    """An answer under way. The run `requested` it, as of the newest head on which the answer was decided."""
+
+    answering: Answering
+    address: Address
+    run_id: str
+    terms: ClaimTerms | None
+    requested: Run | None = None
 
 
 @dataclass(frozen=True)
@@ -56,62 +66,22 @@ class Approvals:
             return None
         return await self._run(address, head, head.waiting.run_id)
 
-    async def answer(
-        self,
-        address: Address,
-        decision: Decision,
-        client: EntityClient,
-        caller: Caller = NOBODY,
-        *,
-        waits: bool = True,
-        streamed: bool = False,
-        wire: Mapping[str, Any] | None = None,
-        gives_up: bool = False,
-    ) -> Answered:
+    async def answer(self, address: Address, answering: Answering, client: EntityClient) -> Answered:
         """Record the decision, and begin the run that continues if it was the last one missing; see `Runs.start`.
 
-        That run is asked for by whoever decided last, as one that somebody begins by a message. Whoever `gives_up`
-        refuses what was asked, whatever it is; a workflow that asked ends by that.
+        That run is asked for by whoever decided last, as one that somebody begins by a message.
 
         Raises what the thread refuses: `UnknownApprovalError`, `ApprovalAnsweredError`, `ApprovalExpiredError`,
         `ThreadDeletedError` and `ThreadDeletingError`; and as `Runs.start` does.
         """
         self._runs.admit()
-        return await self._holders.shield(
-            self._answer(
-                address, decision, client, caller, wire=wire, waits=waits, streamed=streamed, gives_up=gives_up
-            )
-        )
+        return await self._holders.shield(self._answer(address, answering, client))
 
-    async def _answer(
-        self,
-        address: Address,
-        decision: Decision,
-        client: EntityClient,
-        caller: Caller,
-        *,
-        wire: Mapping[str, Any] | None,
-        waits: bool,
-        streamed: bool,
-        gives_up: bool,
-    ) -> Answered:
-        run_id = new_id()
-        requested: Run | None = None
-
-        async def command(head: Head) -> AnswerApproval:
-            nonlocal requested
-            row = await self._log.row(address, ApprovalRow, decision.id, head)
-            requested = await self._run(address, head, row.asked_by) if isinstance(row, ApprovalRow) else None
-            if requested is None and isinstance(row, ApprovalRow):
-                row = None  # what asked for it was removed by age, and what is left of it answers nobody
-            if requested is not None and not gives_up:
-                await asyncio.to_thread(self._check, address.agent, requested, decision)
-            at = self._log.clocks.wall()
-            resumed = _resumed(address, run_id, requested, decision, caller, at=at, wire=wire, streamed=streamed)
-            return AnswerApproval(at, decision, row, resumed, terms)
-
-        with self._holders.reserve(address.agent, wanted=waits) as terms:
-            done = await self._log.execute(address, await command(await self._log.head(address)), command)
+    async def _answer(self, address: Address, answering: Answering, client: EntityClient) -> Answered:
+        with self._holders.reserve(address.agent, wanted=answering.waits) as terms:
+            recording = _Recording(answering, address, new_id(), terms)
+            command, head = partial(self._command, recording), await self._log.head(address)
+            done = await self._log.execute(address, await command(head), command)
             while isinstance(done.outcome, Stale):  # somebody else decided on another of them at this moment
                 done = await self._log.execute(address, await command(done.head), command)
         match done.outcome:
@@ -119,11 +89,24 @@ class Approvals:
                 self._holders.publish(address, done)
                 resumed = None
             case _:
-                resumed = (await self._runs.begun(address, done, run_id, client, waits=waits)).run
+                resumed = (await self._runs.begun(address, done, recording.run_id, client, waits=answering.waits)).run
+        requested = recording.requested
         assert requested is not None
         for position, event in done.events:
             requested = requested.after(position, event)
         return Answered(requested, resumed)
+
+    async def _command(self, recording: _Recording, head: Head) -> AnswerApproval:
+        """Return the answer as it is to be decided on that head; raises `InvalidInputError` as `_check` does."""
+        answering, address = recording.answering, recording.address
+        row = await self._log.row(address, ApprovalRow, answering.decision.id, head)
+        requested = await self._run(address, head, row.asked_by) if isinstance(row, ApprovalRow) else None
+        if requested is None and isinstance(row, ApprovalRow):
+            row = None  # what asked for it was removed by age, and what is left of it answers nobody
+        if requested is not None and not answering.gives_up:
+            await asyncio.to_thread(self._check, address.agent, requested, answering.decision)
+        recording.requested, at = requested, self._log.clocks.wall()
+        return AnswerApproval(at, answering.decision, row, _resumed(recording, at), recording.terms)
 
     def _check(self, agent: str, requested: Run, decision: Decision) -> None:
         """Raise `InvalidInputError` for an answer that does not fit the question.
@@ -163,18 +146,9 @@ def _check_form(requested: Run, decision: Decision) -> None:
         raise InvalidInputError(f"The value is not what executor {asked.tool!r} asked for: {fault}.")
 
 
-def _resumed(
-    address: Address,
-    run_id: str,
-    requested: Run | None,
-    decision: Decision,
-    caller: Caller,
-    *,
-    at: float,
-    wire: Mapping[str, Any] | None,
-    streamed: bool,
-) -> Accepted:
+def _resumed(recording: _Recording, at: float) -> Accepted:
     """Return the run that continues: with every decision, and the answer's form that the run before was asked for."""
+    answering, address, requested = recording.answering, recording.address, recording.requested
     before = RunRequest() if requested is None else requested.accepted.request
     made = () if requested is None else tuple(answer.decision for answer in requested.answers)
     request = RunRequest(
@@ -183,18 +157,18 @@ def _resumed(
         orchestration_id=before.orchestration_id,
         retry=before.retry,
         webhook=None if requested is None else carried_on(before.webhook, requested.run_id),
-        decisions=(*made, decision),
+        decisions=(*made, answering.decision),
     )
     agent = address.agent if requested is None else requested.accepted.agent
     return Accepted(
         at=at,
-        run_id=run_id,
+        run_id=recording.run_id,
         agent=agent,
         thread_id=address.thread_id,
         request=request,
         fingerprint=request.fingerprint(agent, address.thread_id),
-        principal=caller.principal,
-        grant=caller.grant,
-        streamed=streamed,
-        wire=None if wire is None else dict(wire),
+        principal=answering.caller.principal,
+        grant=answering.caller.grant,
+        streamed=answering.streamed,
+        wire=None if answering.wire is None else dict(answering.wire),
     )

@@ -40,7 +40,6 @@ from hosting.thread.commands import (
     AttachToRun,
     CancelRun,
     Change,
-    Command,
     Continuation,
     Refused,
     Stale,
@@ -176,20 +175,19 @@ class Runs:
             wire=None if call.wire is None else dict(call.wire),
         )
 
-        async def refresh(head: Head) -> Command:
-            row = None if key is None else await self._log.row(address, KeyRow, key, head)
-            return replace(command, key=row)
-
-        with self._holders.reserve(
-            address.agent, wanted=self.wait_seconds(call.wait, call.form) > SHORT_WAIT_SECONDS
-        ) as terms:
-            limit, epoch = self._settings.queue_limit, caller.epoch
+        seconds, limit, epoch = self.wait_seconds(call.wait, call.form), self._settings.queue_limit, caller.epoch
+        with self._holders.reserve(address.agent, wanted=seconds > SHORT_WAIT_SECONDS) as terms:
             command = AcceptRun(
                 accepted, limit, terms, epoch=epoch, follows=call.follows, continues=continues, busy=call.busy
             )
+            refresh = partial(self._with_key, address, command)
             decided = await self._log.execute(address, command, refresh, is_new=is_new)
-        waits = self.wait_seconds(call.wait, call.form) > 0
-        return await self.begun(address, decided, accepted.run_id, client, is_new=is_new, waits=waits)
+        return await self.begun(address, decided, accepted.run_id, client, is_new=is_new, waits=seconds > 0)
+
+    async def _with_key(self, address: Address, command: AcceptRun, head: Head) -> AcceptRun:
+        """Return the command with the row of its idempotency key, as that head has it."""
+        key = command.accepted.key
+        return replace(command, key=None if key is None else await self._log.row(address, KeyRow, key, head))
 
     async def begun(
         self,

@@ -24,7 +24,7 @@ from hosting.names import Address, check_thread_id, keyed_thread_id
 from hosting.plan import AgentPlan, Plan
 from hosting.request.contents import limits_of
 from hosting.request.run_call import StartRun, Wait
-from hosting.request.run_request import Decision, ResponseFormat, RunRequest
+from hosting.request.run_request import Answering, Decision, ResponseFormat, RunRequest
 from hosting.service.runs import PROTOCOL_WAIT_SECONDS, SHORT_WAIT_SECONDS
 from hosting.service.services import Services
 from hosting.thread.run import Run
@@ -178,18 +178,10 @@ class A2AWire:
         streamed: bool,
     ) -> Run:
         """Record the decisions, and return the run that goes on."""
-        resumed, wire = None, {names.PATH: kept}
+        resumed, wire, gives_up = None, {names.PATH: kept}, bool(kept.get(CANCELS))
         for decision in decisions:
-            answered = await self._services.approvals.answer(
-                address,
-                decision,
-                request.client,
-                request.caller,
-                waits=waits,
-                streamed=streamed,
-                wire=wire,
-                gives_up=bool(kept.get(CANCELS)),
-            )
+            answer = Answering(decision, request.caller, waits=waits, streamed=streamed, wire=wire, gives_up=gives_up)
+            answered = await self._services.approvals.answer(address, answer, request.client)
             resumed = answered.resumed or resumed
         if resumed is None:
             raise UnsupportedOperationError("The task has changed. Read it with GetTask.")

@@ -20,6 +20,7 @@ from hosting.names import Address
 from hosting.plan import AgentPlan, Plan
 from hosting.ports import EntityClient
 from hosting.request.contents import limits_of
+from hosting.request.run_request import Answering
 from hosting.service.broadcast import LoggedEvent
 from hosting.service.services import Services
 from hosting.thread.events import Claimed
@@ -78,7 +79,8 @@ class AgUiWire:
             raise UnservedInputError(f"The answer on {tools} is missing in 'resume'. Send all answers together.")
         last = None
         for decision in sorted(decisions, key=lambda one: one.id in undecided):
-            answered = await approvals.answer(address, decision, request.client, request.caller, streamed=True)
+            answer = Answering(decision, request.caller, streamed=True)
+            answered = await approvals.answer(address, answer, request.client)
             last = answered if answered.resumed is not None else last
         if last is None or last.resumed is None:
             raise UnservedInputError("These answers are recorded; the thread waits for others. Send those.")

@@ -37,6 +37,7 @@ from hosting.request.contents import Limits, limits_of
 from hosting.request.fields import read_truth
 from hosting.request.fork_call import ForkCall, ForkPoint
 from hosting.request.run_call import StartRun
+from hosting.request.run_request import Answering
 from hosting.service.broadcast import LoggedEvent
 from hosting.service.forking import keyed_fork
 from hosting.service.runs import SHORT_WAIT_SECONDS
@@ -169,17 +170,11 @@ class ResponsesWire:
         approved = [requested[name].model_dump() for name, one in decided.items() if one.approved and name in requested]
         calls = {} if waiting is None else _calls(waiting.terminal)
         wire = {**(wanted.start.wire or {}), "approved": approved, "calls": calls}
+        waits = self._runs.wait_seconds(wanted.start.wait, wanted.start.form) > SHORT_WAIT_SECONDS
         resumed = None
         for decision in decided.values():
-            answered = await approvals.answer(
-                address,
-                decision,
-                request.client,
-                request.caller,
-                waits=self._runs.wait_seconds(wanted.start.wait, wanted.start.form) > SHORT_WAIT_SECONDS,
-                streamed=wanted.start.streams,
-                wire=wire,
-            )
+            answer = Answering(decision, request.caller, waits=waits, streamed=wanted.start.streams, wire=wire)
+            answered = await approvals.answer(address, answer, request.client)
             resumed = answered.resumed or resumed
         if resumed is None:
             raise NotServedError("These answers are recorded; the thread waits for others. Send those.", "input")

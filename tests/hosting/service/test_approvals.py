@@ -15,7 +15,7 @@ from hosting.errors import (
     UnknownApprovalError,
 )
 from hosting.names import Address
-from hosting.request.run_request import Decision
+from hosting.request.run_request import Answering, Decision
 from hosting.service.approvals import Answered
 from hosting.thread.commands import AcceptRun, ResetThread
 from hosting.thread.events import Completed
@@ -37,7 +37,7 @@ async def paused(process: Process, *calls: str) -> list[str]:
 async def answer(process: Process, approval_id: str, *, approved: bool = True, waits: bool = True) -> Answered:
     """Decide on one of them."""
     decision = Decision(id=approval_id, approved=approved)
-    return await process.approvals.answer(Address.of(AGENT, "t1"), decision, process.engine, waits=waits)
+    return await process.approvals.answer(Address.of(AGENT, "t1"), Answering(decision, waits=waits), process.engine)
 
 
 @pytest.mark.behaviour("service.approvals")

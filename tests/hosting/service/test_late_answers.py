@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Iterator
 import pytest
 
 from hosting.errors import EngineUnavailableError, ThreadDeletedError
-from hosting.request.run_request import Decision
+from hosting.request.run_request import Answering, Decision
 from hosting.service.thread_operations import Store
 from hosting.stores.memory import MemoryObjects, SharedMemory
 from hosting.thread.commands import CancelRun
@@ -125,7 +125,7 @@ async def test_the_last_approval_is_answered_with_the_run_that_went_on(processes
     late(processes)
 
     decision = Decision(id=waiting.undecided[0].id, approved=True)
-    answered = await stopped.approvals.answer(ADDRESS, decision, stopped.engine, waits=waits)
+    answered = await stopped.approvals.answer(ADDRESS, Answering(decision, waits=waits), stopped.engine)
 
     assert answered.resumed is not None
     assert isinstance(answered.resumed.terminal, Completed)

@@ -14,7 +14,7 @@ from hosting.errors import LogUnavailableError
 from hosting.names import APP, Address
 from hosting.ports import iso
 from hosting.request.parameters import MOST_DAYS
-from hosting.request.run_request import Decision
+from hosting.request.run_request import Answering, Decision
 from hosting.runner.cells import Cells
 from hosting.runner.thread_log import ThreadLog
 from hosting.service.figures import Day
@@ -290,7 +290,8 @@ async def test_what_waits_for_approval_is_found_across_threads(app: App) -> None
         assert run is not None
         asked[thread_id] = run.undecided[0].id
     waiting = await app.overviews[1].waiting([AGENT], APP, ALL, app.engine)
-    await one.approvals.answer(Address.of(AGENT, "first"), Decision(id=asked["first"], approved=True), app.engine)
+    decision = Decision(id=asked["first"], approved=True)
+    await one.approvals.answer(Address.of(AGENT, "first"), Answering(decision), app.engine)
     left = await app.overviews[1].waiting([AGENT], APP, ALL, app.engine)
 
     assert [address.thread_id for address, _ in waiting.threads] == ["first", "second"]

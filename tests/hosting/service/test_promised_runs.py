@@ -11,7 +11,7 @@ import pytest
 from hosting.errors import AttachmentsUnavailableError
 from hosting.names import Address
 from hosting.ports import Clocks
-from hosting.request.run_request import Decision
+from hosting.request.run_request import Answering, Decision
 from hosting.service.operators_view import OperatorsView
 from hosting.service.overview import Overview
 from hosting.service.promised_runs import DEPLOYING_SECONDS, SWEPT_SECONDS, PromiseSweep
@@ -112,7 +112,7 @@ async def test_the_run_behind_the_last_approval_is_marked_where_nobody_waits(pro
     assert waiting is not None
 
     decision = Decision(id=waiting.undecided[0].id, approved=True)
-    answered = await process.approvals.answer(ADDRESS, decision, process.engine, waits=False)
+    answered = await process.approvals.answer(ADDRESS, Answering(decision, waits=False), process.engine)
 
     assert answered.resumed is not None
     assert await marked(process) == [(ADDRESS, answered.resumed.run_id)]

@@ -10,7 +10,7 @@ import pytest
 from hosting.errors import ThreadDeletedError, UnknownThreadError
 from hosting.names import Address
 from hosting.request.parameters import Window
-from hosting.request.run_request import Decision
+from hosting.request.run_request import Answering, Decision
 from hosting.runner.references import MOST_INLINE_BYTES
 from hosting.service.archiving import PAGE_BYTES
 from hosting.service.threads import MessagesPage, ThreadView
@@ -88,7 +88,7 @@ async def test_answers_to_approvals_are_read_behind_the_end_of_their_run(process
     one.agent.asks = ["c1", "c2"]
     asked = await answered(one)
     first, second = (await one.runs.find(ADDRESS, asked, one.engine)).requested_approvals
-    await one.approvals.answer(ADDRESS, Decision(id=first.id, approved=True), one.engine)
+    await one.approvals.answer(ADDRESS, Answering(Decision(id=first.id, approved=True)), one.engine)
 
     found = await other.runs.find(ADDRESS, asked, other.engine)
 

@@ -9,7 +9,7 @@ import pytest
 
 from hosting.errors import UnknownApprovalError
 from hosting.names import Address
-from hosting.request.run_request import Decision
+from hosting.request.run_request import Answering, Decision
 from hosting.runner.held_run import read_run
 from hosting.service.retention import DAY_SECONDS, EVENTS_BETWEEN_TRIMS, Retention
 from hosting.thread.commands import FinishDelete, TrimThread
@@ -230,10 +230,10 @@ async def test_an_approval_whose_run_was_removed_is_unknown(process: Process) ->
     ended = await process.runs.wait(run, process.engine, 5.0)
     (approval,) = ended.requested_approvals
     decision = Decision(id=approval.id, approved=True)
-    answered = await process.approvals.answer(Address.of(AGENT, "t1"), decision, process.engine)
+    answered = await process.approvals.answer(Address.of(AGENT, "t1"), Answering(decision), process.engine)
     assert answered.resumed is not None
     await process.runs.wait(answered.resumed, process.engine, 5.0)
     await process.log.execute(ADDRESS, TrimThread(time.time(), ended.last))
 
     with pytest.raises(UnknownApprovalError):
-        await process.approvals.answer(Address.of(AGENT, "t1"), decision, process.engine)
+        await process.approvals.answer(Address.of(AGENT, "t1"), Answering(decision), process.engine)
