@@ -140,8 +140,8 @@ class LongThread:
         calls, read_bytes, began = self._archive.calls, len(self.state), time.perf_counter()
         started = await self._services.runs.start(AGENT, call, self._engine)
         run = await self._services.runs.wait_as(call.wait, started.run, self._engine)
-        if run.terminal is None or run.terminal.kind != "completed":
-            raise WrongAnswerError(f"A turn of a long thread ended as {run.terminal!r}.")
+        if run.end is None or run.end.kind != "completed":
+            raise WrongAnswerError(f"A turn of a long thread ended as {run.end!r}.")
         await self._engine.deliver(self._entity)
         seconds = time.perf_counter() - began
         return TurnTaken(seconds, read_bytes + len(self.state), self._archive.calls - calls)

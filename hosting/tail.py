@@ -31,7 +31,7 @@ from hosting.stores.contract import MOST_POSITION
 from hosting.stores.memory import MemoryThreadStore
 from hosting.stores.sqlite import SqliteThreadStore
 from hosting.thread.events import Deleting, RunEvent
-from hosting.thread.run import Run
+from hosting.thread.run import Gone, Run
 
 _COMMENT = re.compile(r"^[ \t]*//.*$", re.MULTILINE)  # in the settings, as the host takes them
 FIRST_PAUSE_SECONDS = 0.025
@@ -65,7 +65,7 @@ async def tail(log: ThreadLog, address: Address, run_id: str, after: int = 0) ->
     run = await _run(log, address, run_id)
     frames, position, pause = Frames(run, after, time.time), run.first - 1, FIRST_PAUSE_SECONDS
     while True:
-        events = await log.events(address, position, through=run.end or MOST_POSITION)
+        events = await log.events(address, position, through=run.end_position or MOST_POSITION)
         for position, event in events:
             if isinstance(event, RunEvent) and event.run_id == run_id:
                 for frame in frames.next(LoggedEvent(position, event)):
@@ -84,7 +84,7 @@ async def _run(log: ThreadLog, address: Address, run_id: str) -> Run:
     found = await read_run(log, address, run_id)
     if found is None:
         raise UnknownRunError(f"There is no run {run_id[:80]!r} on this thread.")
-    if not isinstance(found, Run) or (found.is_deleted and found.terminal is None):
+    if not isinstance(found, Run) or isinstance(found.state, Gone):
         raise _deleted(run_id)
     return found
 

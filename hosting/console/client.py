@@ -157,7 +157,7 @@ class _Caller(Generic[T]):
         started = await runs.start(call.agent, start, self._engine, Caller.of(call.owner))
         run = await runs.wait(started.run, self._engine, seconds)
         named = replace(call, run_id=run.run_id)
-        if (end := run.certain_end) is None:
+        if (end := run.end) is None:
             raise AgentRunError(named, "run_pending", f"The run continues after {seconds:g} s (AGENT_WAIT_SECONDS).")
         return read_answer(named, answer_text(run, end))
 

@@ -29,7 +29,7 @@ from hosting.service.delivery import ENTITY, FORGET, KEYS, POST, WebhookOrder
 from hosting.service.outcome import run_error
 from hosting.service.webhooks import Webhooks
 from hosting.thread.events import Completed, Terminal
-from hosting.thread.run import Run
+from hosting.thread.run import Ended, Run
 from state.convert import agent_response
 from state.models import ResponseEntry
 
@@ -98,8 +98,8 @@ class CallbackEntity:
                 f"The operation here is {OPERATION!r}, which takes 'agent', 'thread_id' and 'run_id'."
             )
         run = await read_run(self._log, Address.of_entity(str(agent), str(thread_id)), str(run_id))
-        if isinstance(run, Run) and run.terminal is not None:
-            await self._notify(run, run.terminal)
+        if isinstance(run, Run) and isinstance(run.state, Ended):
+            await self._notify(run, run.state.end)
         return Done()
 
     async def _notify(self, run: Run, terminal: Terminal) -> None:

@@ -193,10 +193,10 @@ class ThreadEntity:
         if carried is None or given.operation.is_signal:
             return text, Done(run_id, signals)
         run = await self._operations.find_run(given.address, run_id)
-        if run is None or run.is_deleted or run.terminal is None:
+        if run is None or run.end is None:
             deleted = ThreadDeletedError(f"Run {run_id!r} was deleted with its thread.")
             return text, Done(refusal_text(carried, deleted), signals)
-        return text, Done(answer_text(run, run.terminal), signals)
+        return text, Done(answer_text(run, run.end), signals)
 
     def _refused(self, given: OperationInput, accepted: Accepted, refused: commands.Refused) -> Done:
         """Return the answer to a call whose run was refused; a signal has no reader.

@@ -75,6 +75,7 @@ from hosting.service.runs import SHORT_WAIT_SECONDS
 from hosting.service.services import Services
 from hosting.service.threads import ThreadExport
 from hosting.settings import Settings
+from hosting.thread.run import Ended
 
 
 def _streams(services: Services) -> Streams:
@@ -157,7 +158,7 @@ def register_runs(served: Served, services: Services) -> None:
         run = await runs.find(request.address, request.run_id, request.client)
         if wanted is not None:
             return await streams.read(run, request.client, wanted, request.req.headers.get(IF_NONE_MATCH.name, ""))
-        if run.terminal is not None and after >= run.streamed_through:
+        if isinstance(run.state, Ended) and after >= run.state.position:
             return Reply(204, "", None, run_headers(run))
         return streams.reply(run, request.client, request.thread_url(request.agent.name, request.thread_id), after)
 

@@ -173,7 +173,7 @@ def parse_call(arguments: dict[str, Any], agent: str, owner: str = APP) -> Start
 
 def _tool_result(run: Run, plan: AgentPlan, waited_seconds: float, settings: Settings) -> str:
     where = {"thread_id": run.accepted.thread_id, "run_id": run.run_id}
-    match run.certain_end:
+    match run.end:
         case Completed() as end:
             text = text_with_approvals(end)
             last = f"\n\nthread_id: {run.accepted.thread_id}" if settings.mcp_thread_in_text else ""

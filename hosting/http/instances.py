@@ -120,7 +120,7 @@ def started_reply(run: Run, base_url: str, named: str) -> Reply:
 
     `named` is the workflow in the path and a slash, nothing where the path has no name.
     """
-    thread_id, end, headers = run.accepted.thread_id, run.certain_end, run_headers(run)
+    thread_id, end, headers = run.accepted.thread_id, run.end, run_headers(run)
     if end is not None and not run.undecided:
         ended: EndedInstance = {
             "instanceId": thread_id,
@@ -141,7 +141,7 @@ def started_reply(run: Run, base_url: str, named: str) -> Reply:
 
 def instance_reply(runs: Sequence[Run], base_url: str, named: str, *, is_waiting: bool) -> Reply:
     """Return the status of a thread's newest run; `is_waiting` if it waits for an answer."""
-    run, end = runs[0], None if is_waiting else runs[0].certain_end
+    run, end = runs[0], None if is_waiting else runs[0].end
     body: InstanceStatus = {
         "instanceId": run.accepted.thread_id,
         "runtimeStatus": "Running" if is_waiting else runtime_status(run),
@@ -149,7 +149,7 @@ def instance_reply(runs: Sequence[Run], base_url: str, named: str, *, is_waiting
         "output": _outputs(runs) if isinstance(end, Completed) else None,
         "error": None if end is None else _error(end),
         "createdTime": iso(runs[-1].accepted.at),
-        "lastUpdatedTime": iso((run.terminal or run.claim or run.accepted).at),
+        "lastUpdatedTime": iso((run.end or run.claim or run.accepted).at),
     }
     if is_waiting:
         url = f"{base_url}/workflow/{named}respond/{run.accepted.thread_id}"
@@ -179,7 +179,7 @@ def responded_reply(asked: Run, request_id: str) -> Reply:
 
 def runtime_status(run: Run) -> RuntimeStatus:
     """Return how the run stands, in the words of Durable Functions."""
-    match run.certain_end:
+    match run.end:
         case None:
             return "Running" if run.claim else "Pending"
         case Completed():
@@ -198,8 +198,8 @@ def _outputs(runs: Sequence[Run]) -> list[Any]:
     values: list[Any] = []
     answers: list[Any] = []
     for run in runs:
-        if isinstance(run.terminal, Completed):
-            values, answers = [*run.values, *values], [*(_output(run, run.terminal) or ()), *answers]
+        if isinstance(run.end, Completed):
+            values, answers = [*run.values, *values], [*(_output(run, run.end) or ()), *answers]
             if not run.accepted.request.decisions:
                 break
     return values or answers

@@ -141,7 +141,7 @@ def run_reply(
     In JSON it says how the `budget` stands.
     """
     headers = {**run_headers(run), **(extra or {})}
-    match run.certain_end:
+    match run.end:
         case Completed() as end if form == "text":
             headers |= finish_headers(end)
             text = text_with_decisions(run, end, f"{thread_url}/approvals/<id>")
@@ -185,7 +185,7 @@ def _pending_reply(
 
 def status_reply(run: Run, thread_url: str, budget: BudgetState | None) -> Reply:
     """Return the answer of the run's status route: 202 while it is open, else 200 whatever the run ended in."""
-    if (end := run.certain_end) is None:
+    if (end := run.end) is None:
         return _pending_reply(run, "json", thread_url, run_headers(run), budget)
     body = outcome_fields(run, end)
     if budget is not None:
@@ -229,7 +229,7 @@ def runs_reply(thread_id: str, runs: Sequence[Run]) -> Reply:
 
 
 def _listed_run(run: Run) -> ListedRun:
-    end = run.certain_end
+    end = run.end
     listed: ListedRun = {
         "run_id": run.run_id,
         "correlation_id": run.run_id,

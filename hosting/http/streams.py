@@ -34,7 +34,7 @@ from hosting.service.following import Following
 from hosting.service.outcome import approval_fields, completed_fields, ids, problem, run_error
 from hosting.service.transcript import CalledTools
 from hosting.thread import events
-from hosting.thread.run import Run
+from hosting.thread.run import Ended, Run
 
 logger = logging.getLogger(__name__)
 
@@ -89,7 +89,7 @@ class Frames:
     @property
     def has_ended(self) -> bool:
         """Whether the last event was folded."""
-        return self._run.terminal is not None
+        return isinstance(self._run.state, Ended)
 
     def next(self, update: News) -> list[Frame]:
         """Fold an update; return its frame, if any, after the frames of its requests or of failed executors."""
@@ -205,7 +205,7 @@ class Streams:
 
     def tail(self, run: Run) -> Reply:
         """Return where the stream ends and whether it is closed, without events."""
-        at_end = _position_headers(run.streamed_through, is_closed=run.terminal is not None)
+        at_end = _position_headers(run.streamed_through, is_closed=isinstance(run.state, Ended))
         return Reply(200, "", "application/json", {**run_headers(run), **_READ_HEADERS, **at_end})
 
     async def read(self, run: Run, client: EntityClient, query: StreamQuery, known_tags: str) -> Reply | Streamed:

@@ -35,6 +35,7 @@ from hosting.service.threads import MessagesPage, ThreadExport, ThreadView
 from hosting.thread.events import Accepted
 from hosting.thread.finish import is_cut, word_of
 from hosting.thread.open_runs import Grant
+from hosting.thread.run import Ended
 from hosting.thread.sources import fork_source
 from state.codec import entry_value
 from state.conversation import exchanges, message_count
@@ -161,7 +162,7 @@ def export_fields(agent: str, export: ThreadExport, now: float, reader: Caller |
                 "accepted": _accepted_fields(run.accepted, reader),
                 "attempts": run.attempts,
                 "steps": [step.model_dump(mode="json") for step in run.steps],
-                "outcome": None if run.terminal is None else run.terminal.model_dump(mode="json"),
+                "outcome": run.state.end.model_dump(mode="json") if isinstance(run.state, Ended) else None,
                 "answers": [answer.model_dump(mode="json") for answer in run.answers],
             }
             for run in reversed(export.view.runs)

@@ -110,7 +110,7 @@ def timeline_fields(
             timeline.add(position, event)
     if (superstep := under_way(run, superstep)) is not None:
         timeline.add_calls(superstep.number, superstep.calls, None)
-    end, webhook = run.certain_end, run.accepted.request.webhook
+    end, webhook = run.end, run.accepted.request.webhook
     has_receiver = end.notifies if end is not None else webhook is not None and not is_of_task(webhook)
     shown: RunTimeline = {
         "thread_id": run.accepted.thread_id,

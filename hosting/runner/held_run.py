@@ -38,6 +38,8 @@ from hosting.thread.events import (
 from hosting.thread.head import Head
 from hosting.thread.rows import ApprovalRow, DeletedRow, RunRow
 from hosting.thread.run import (
+    Cancelling,
+    Over,
     Run,
     fold_run,
     instead_of,
@@ -114,7 +116,7 @@ class HeldRun:
         self.used_before = used_before
         self.clocks = log.clocks
         self.stop = Stop()
-        self.cancelled: CancelReason | None = None if run.cancelled is None else run.cancelled.reason
+        self.cancelled: CancelReason | None = run.state.reason if isinstance(run.state, Cancelling) else None
         self.checked_at = asyncio.get_running_loop().time()
         self.is_draining = False
         self.is_unwatched = False
@@ -271,7 +273,7 @@ class HeldRun:
         except Exception:
             self.token = retry.token
             raise
-        if self.run.is_over:
+        if isinstance(self.run.state, Over):
             raise StaleTokenError(f"Run {self.run_id} was cancelled and is not retried.")
         self._replay()
 

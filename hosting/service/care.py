@@ -27,7 +27,7 @@ from hosting.stores.contract import MOST_POSITION
 from hosting.thread.commands import CancelRun, ExpireRun
 from hosting.thread.events import Claimed, Event
 from hosting.thread.head import Head
-from hosting.thread.run import Run
+from hosting.thread.run import Gone, Run
 
 logger = logging.getLogger(__name__)
 
@@ -59,9 +59,9 @@ class RunView:
     @property
     def is_over(self) -> bool:
         """Whether its watcher waits for nothing more; raises `ThreadDeletedError` for a run that has no end."""
-        if self.run.is_deleted and self.run.terminal is None:
+        if isinstance(self.run.state, Gone):
             raise ThreadDeletedError(f"Run {self.run.run_id!r} was deleted with its thread.")
-        return self.run.certain_end is not None
+        return self.run.end is not None
 
     def take(self, news: Sequence[News]) -> Sequence[News]:
         """Apply the news, up to a gap; return those that are new to the watcher."""
@@ -242,7 +242,7 @@ class Care:
             head = self._log.remembered(run.address) if view.position >= run.last else None
             unlogged += [] if held.superstep is None else [UnderWay(run.run_id, held.superstep)]
             unlogged += [DeltaText(run.run_id, 0, text, held.run.attempts)] if (text := held.streamed()) else []
-        events = await self._log.events(run.address, view.position, head, through=run.end or MOST_POSITION)
+        events = await self._log.events(run.address, view.position, head, through=run.end_position or MOST_POSITION)
         is_broken = bool(events) and events[0][0] != view.position + 1
         if is_broken or (not events and view.position < run.first):
             raise ThreadDeletedError(f"Run {run.run_id!r} was deleted with its thread.")

@@ -18,7 +18,7 @@ from hosting.ports import EntityClient
 from hosting.service.broadcast import DeltaText, LoggedEvent, News, UnderWay, Update
 from hosting.service.care import Care, RunView
 from hosting.thread.events import Claimed, Delta, NoAnswer, RunEvent
-from hosting.thread.run import Run, common_length, difference, under_way, with_delta
+from hosting.thread.run import Ended, Over, Run, common_length, difference, under_way, with_delta
 
 QUIET_SECONDS = 15.0
 OUTAGE_SECONDS = 20.0
@@ -79,7 +79,7 @@ class _Delivery(RunView):
     @property
     def is_over(self) -> bool:
         """Whether the last event was delivered; raises as that of any view."""
-        return super().is_over and self.run.terminal is not None
+        return super().is_over and isinstance(self.run.state, Ended)
 
     def take(self, news: Sequence[News]) -> Sequence[News]:
         """Return those of the follower's run that it does not have yet."""
@@ -116,7 +116,7 @@ class _Delivery(RunView):
     def _unlogged(self, delta: DeltaText) -> list[Update]:
         if delta.run_id != self.run.run_id or delta.offset > len(self._text):
             return []  # of another run, or after text that was missed: the log has both
-        if self.run.is_over or delta.attempt != self.run.attempts:
+        if isinstance(self.run.state, Over) or delta.attempt != self.run.attempts:
             return []  # from before the end, or from an attempt before the one that the log has
         change = self._add_text(delta)
         return [] if change is None else [DeltaText(delta.run_id, *change, delta.attempt, self.position)]

@@ -334,7 +334,7 @@ def _as_ended(conversation: Conversation, view: ThreadView, *, is_whole: bool) -
     run_id = entries[-1].correlation_id if entries else None
     if run_id is None:
         return conversation
-    ends = (run.terminal for run in view.runs if run.run_id == run_id)
+    ends = (run.end for run in view.runs if run.run_id == run_id)
     session = next((end.session for end in ends if isinstance(end, Completed)), None)
     state = session_state(view.conversation) if is_whole else session
     return as_left(conversation, host_of(view.conversation).pause, state)

@@ -41,7 +41,7 @@ from hosting.thread.commands import ClaimRun, ClaimTerms, Command, EndRun, Refus
 from hosting.thread.conversation import Snapshot
 from hosting.thread.events import Accepted, Claimed, Holder, Terminal
 from hosting.thread.head import Head
-from hosting.thread.run import cancellation, fold_run, unanswered
+from hosting.thread.run import Cancelling, cancellation, fold_run, unanswered
 from state.models import Conversation
 
 logger = logging.getLogger(__name__)
@@ -289,7 +289,7 @@ class HeldRuns:
     async def _run(self, held: HeldRun, read: Callable[[], Awaitable[Snapshot]], epoch: int) -> Terminal:
         """Run the agent on the conversation before the claim and on the steps of earlier attempts."""
         address, accepted = held.address, held.run.accepted
-        if held.run.cancelled is not None:  # only one that was interrupted is claimed: what the log has is its end
+        if isinstance(held.run.state, Cancelling):  # it was interrupted: it ends with the text that the log has
             return held.superseded(self._log.clocks.wall())
         if held.run.attempts > 1:
             logger.info("Run %s of agent %s is taken up: attempt %d.", held.run_id, address.agent, held.run.attempts)

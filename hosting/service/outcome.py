@@ -18,7 +18,7 @@ from hosting.ports import iso
 from hosting.request.run_request import PendingApproval
 from hosting.thread.events import Accepted, Completed, NoAnswer, Terminal
 from hosting.thread.finish import finish_reason, is_incomplete
-from hosting.thread.run import Run
+from hosting.thread.run import Cancelling, Run
 from hosting.thread.usage import entry_counts
 from hosting.visible import visible, visible_json, visible_line
 from state.contents import FunctionCallContent
@@ -209,7 +209,7 @@ def shown_usage(stored: Mapping[str, Any]) -> Usage:
 
 def approval_fields(run: Run, approvals: Sequence[PendingApproval]) -> list[Approval]:
     """Return some of the approvals that a completed run asked for."""
-    terminal = run.terminal
+    terminal = run.end
     if not isinstance(terminal, Completed):
         return []
     expires_at = None if terminal.expires_at is None else iso(terminal.expires_at)
@@ -293,14 +293,14 @@ def completed_value(terminal: Completed) -> Any:
 
 def status_of(run: Run) -> RunStatus:
     """Return the run's status in one word."""
-    if (end := run.certain_end) is not None:
+    if (end := run.end) is not None:
         return "success" if isinstance(end, Completed) else end.kind
     return open_status(run)
 
 
 def open_status(run: Run) -> OpenStatus:
     """Return the status of a run that has not ended."""
-    if run.cancelled:
+    if isinstance(run.state, Cancelling):
         return "cancelling"
     return "running" if run.claim else "accepted"
 

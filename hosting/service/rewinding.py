@@ -60,6 +60,6 @@ class Rewinding:
 
 def _session(view: ThreadView, kept: Sequence[str | None]) -> dict[str, Any] | None:
     """Return the context providers' state after the last of these answers; None if no event has it."""
-    ends = {run.run_id: run.terminal for run in view.runs}
+    ends = {run.run_id: run.end for run in view.runs}
     answers = (ends.get(name) for name in reversed(kept) if name is not None)
     return next((end.session for end in answers if isinstance(end, Completed)), None)

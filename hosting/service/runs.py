@@ -48,7 +48,7 @@ from hosting.thread.commands import (
 from hosting.thread.events import Accepted
 from hosting.thread.head import Head
 from hosting.thread.rows import DeletedRow, KeyRow
-from hosting.thread.run import Run, fold_run
+from hosting.thread.run import Ended, Gone, Run, fold_run
 from hosting.thread.versions import NEWEST_VERSION, VERSION
 
 logger = logging.getLogger(__name__)
@@ -252,7 +252,7 @@ class Runs:
             return run
         left = max(0.0, seconds - (time.monotonic() - wanted.since))
         run = await self.wait(run, client, left, takes=seconds > SHORT_WAIT_SECONDS)
-        if run.certain_end is None:
+        if run.end is None:
             await self._promises.keep(run.address, run.run_id, client)
         return run
 
@@ -299,7 +299,7 @@ class Runs:
     ) -> Run:
         """Return the run after the command, once its signal is sent; an ended one stays as it is."""
         run = await self._read(address, run_id, client)
-        if run.is_over:
+        if isinstance(run.state, Ended):
             return run
         decided = await self._holders.execute(address, command)
         is_sure = True
@@ -319,12 +319,6 @@ class Runs:
         found = await read_run(self._log, address, run_id, head)
         if found is None:
             raise UnknownRunError(f"There is no run {run_id[:80]!r} on thread {address.thread_id[:80]!r}.")
-        if isinstance(found, DeletedRow):
+        if isinstance(found, DeletedRow) or isinstance(found.state, Gone):
             raise ThreadDeletedError(f"Run {run_id!r} was deleted with its thread.")
-        return _not_deleted(found)
-
-
-def _not_deleted(run: Run) -> Run:
-    if run.is_deleted and run.terminal is None:
-        raise ThreadDeletedError(f"Run {run.run_id!r} was deleted with its thread.")
-    return run
+        return found

@@ -179,7 +179,7 @@ class ThreadOperations:
             return await self._until_answered(work, head)
         if isinstance(work.document, UnreadableStateError):
             run = await self.find_run(address, run_id)
-            return Keep(() if run is None or run.terminal is None else (run.terminal,))
+            return Keep(() if run is None or run.end is None else (run.end,))
         return await self._followed(address, work.document, head, work.ended)
 
     async def store(self, address: Address, stored: str | None) -> Store | Keep:

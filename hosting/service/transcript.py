@@ -18,7 +18,7 @@ from hosting.runner.causes import cause_sentence
 from hosting.service.broadcast import DeltaText, Update
 from hosting.service.outcome import completed_text
 from hosting.thread import events
-from hosting.thread.run import Run, common_length, contents_text, difference
+from hosting.thread.run import Cancelling, Run, common_length, contents_text, difference
 from hosting.visible import visible
 from state.json_values import portable_value
 
@@ -167,7 +167,7 @@ class Transcript:
 
     def _begin_again(self) -> list[Item]:
         """A later attempt writes anew what it does not know of the text, but for one that only ends the run."""
-        kept = self.text if self.run.cancelled is not None else self.text[: self._stable]
+        kept = self.text if isinstance(self.run.state, Cancelling) else self.text[: self._stable]
         items: list[Item] = [self._void(len(kept), is_rewritten=False)]
         rest = kept[len(self.text) :]
         return [*items, self._add(rest)] if rest else items

@@ -52,7 +52,7 @@ from hosting.thread.commands import Refused, SetReceiver
 from hosting.thread.events import Accepted, Completed, Terminal
 from hosting.thread.finish import finish_reason, is_incomplete
 from hosting.thread.head import Head
-from hosting.thread.run import Run
+from hosting.thread.run import Ended, Run
 from hosting.webhooks import WebhookRules, begun_by
 
 logger = logging.getLogger(__name__)
@@ -149,7 +149,7 @@ class Webhooks:
         """Return the messages to which an order leads now."""
         head = await self._log.head(order.address)
         run = await read_run(self._log, order.address, order.run_id, head)
-        if not isinstance(run, Run) or run.terminal is None:
+        if not isinstance(run, Run) or not isinstance(run.state, Ended):
             return []
         owner = await self._owner(run, head) if order.target == "agent" else None
         messages = list[_Message]()
@@ -157,9 +157,9 @@ class Webhooks:
             own = replace(order, target=target)
             record = await self.deliveries.read(own, head.epoch)
             if record is None and to is not None:
-                record = Delivery(run_id=run.run_id, target=target, event=event_of(run.terminal), url=to.url)
+                record = Delivery(run_id=run.run_id, target=target, event=event_of(run.state.end), url=to.url)
             if record is not None:
-                messages.append(_Message(own, head.epoch, run, run.terminal, owner, to, record))
+                messages.append(_Message(own, head.epoch, run, run.state.end, owner, to, record))
         return messages
 
     async def _receivers(self, order: WebhookOrder, run: Run, epoch: int) -> dict[str, PushConfig | None]:

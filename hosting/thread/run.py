@@ -26,14 +26,44 @@ LONGEST_KEPT = 32_768
 
 
 @dataclass(frozen=True)
+class Open:
+    """The run waits for its turn, or is at work."""
+
+
+@dataclass(frozen=True)
+class Cancelling:
+    """The run is to end for that reason. A run that was never claimed gets a certain `end` in its turn."""
+
+    reason: events.CancelReason
+    end: events.NoAnswer | None
+
+
+@dataclass(frozen=True)
+class Ended:
+    """The run's `end` is recorded at that position: only answers to its approvals may follow."""
+
+    position: int
+    end: events.Terminal
+
+
+@dataclass(frozen=True)
+class Gone:
+    """The run's thread was deleted, at that position, before the run had an end."""
+
+    position: int
+
+
+Over = Ended | Gone
+RunState = Open | Cancelling | Over
+
+
+@dataclass(frozen=True)
 class Run:
     """One run of the thread at `address`, in that `epoch` of it, at a moment.
 
     `first` and `last` are the positions of its first event and of its newest.
-    `end` is that of the event that ended it, 0 while there is none: answers to its approvals may stand after.
     `failures` counts the attempts that failed and were made again. `text` is the agent's text so far; as much of
-    it as `stable` characters is known to every later attempt. `is_deleted`: its thread went, before the run had an
-    end of its own.
+    it as `stable` characters is known to every later attempt.
     """
 
     address: Address
@@ -42,15 +72,12 @@ class Run:
     last: int
     claim: events.Claimed | None = None
     failures: int = 0
-    cancelled: events.CancelRequested | None = None
+    state: RunState = Open()
     text: str = ""
     stable: int = 0
     steps: tuple[events.ModelResult | events.ToolStarted | events.ToolResult, ...] = ()
     usage: RunUsage = UNUSED
-    terminal: events.Terminal | None = None
     answers: tuple[events.ApprovalAnswered, ...] = ()
-    is_deleted: bool = False
-    end: int = 0
     checkpoint: events.Checkpointed | None = None
     yielded: tuple[dict[str, Any], ...] = ()
     values: tuple[Any, ...] = ()
@@ -77,31 +104,29 @@ class Run:
         return self.claim.attempt if self.claim else 0
 
     @property
-    def is_over(self) -> bool:
-        """Return whether nothing more will come of it but answers to its approvals."""
-        return self.terminal is not None or self.is_deleted
+    def end(self) -> events.Terminal | None:
+        """Its end, also one that is certain and not yet recorded."""
+        return self.state.end if isinstance(self.state, Ended | Cancelling) else None
 
     @property
-    def certain_end(self) -> events.Terminal | None:
-        """Its end; for a run that was cancelled while it waited, the end that it gets in its turn."""
-        if self.terminal is not None or self.cancelled is None or self.claim is not None:
-            return self.terminal
-        return unanswered(self.run_id, self.cancelled.at, cancellation(self.cancelled.reason))
+    def end_position(self) -> int:
+        """The position at which it was over, 0 before: answers to its approvals may stand after."""
+        return self.state.position if isinstance(self.state, Over) else 0
 
     @property
     def streamed_through(self) -> int:
         """The position up to which its stream goes: that of its end, or of its newest event while it has none."""
-        return self.end or self.last
+        return self.end_position or self.last
 
     @property
     def used(self) -> Used:
         """Its usage so far, or in all once it has ended."""
-        return self.usage.in_all(self.terminal).used
+        return self.usage.in_all(self.end).used
 
     @property
     def requested_approvals(self) -> tuple[PendingApproval, ...]:
         """The approvals that it requested, decided or not; nothing for a run that has not completed."""
-        return self.terminal.approvals if isinstance(self.terminal, events.Completed) else ()
+        return self.end.approvals if isinstance(self.end, events.Completed) else ()
 
     @property
     def undecided(self) -> tuple[PendingApproval, ...]:
@@ -111,8 +136,8 @@ class Run:
 
     def after(self, position: int, event: events.Event) -> Run:
         """Return the run after another event of the thread; an event of another run changes nothing."""
-        if isinstance(event, events.Deleting):
-            return self if self.is_over else replace(self, last=position, is_deleted=True, end=position)
+        if isinstance(event, events.Deleting) and not isinstance(self.state, Over):
+            return replace(self, last=position, state=Gone(position))
         if not isinstance(event, events.RunEvent) or event.run_id != self.accepted.run_id:
             return self
         changes: dict[str, Any] = {"last": position}
@@ -120,7 +145,7 @@ class Run:
             case events.Delta():
                 changes["text"] = with_delta(self.text, event.offset, event.text)
             case events.Claimed():
-                is_ending = self.cancelled is not None  # an interrupted run, claimed to be ended with its text
+                is_ending = isinstance(self.state, Cancelling)  # interrupted, and claimed to be ended with its text
                 changes |= {"claim": event, "text": self.text if is_ending else self.text[: self.stable]}
                 changes["failures"] = self.failures + (event.failed is not None)
                 if event.unrecorded:
@@ -135,10 +160,11 @@ class Run:
                 changes |= {"checkpoint": event, "yielded": yielded, "values": values, "stable": len(self.text)}
             case events.ToolStarted() | events.ToolResult():
                 changes["steps"] = (*self.steps, event)
-            case events.CancelRequested():
-                changes["cancelled"] = self.cancelled or event
+            case events.CancelRequested(at=at, reason=reason) if isinstance(self.state, Open):
+                end = None if self.claim else unanswered(self.run_id, at, cancellation(reason))
+                changes["state"] = Cancelling(reason, end)
             case events.Completed() | events.Failed() | events.TimedOut() | events.Cancelled():
-                changes |= {"terminal": event, "end": position}
+                changes["state"] = Ended(position, event)
             case events.ApprovalAnswered():
                 changes["answers"] = (*self.answers, event)
         return replace(self, **changes)
@@ -265,7 +291,7 @@ def keeps_words(terminal: events.Terminal) -> bool:
 def under_way(run: Run, superstep: Superstep | None) -> Superstep | None:
     """Return the current superstep of a run, if the run's newest checkpoint is of an earlier one."""
     ended = 0 if run.checkpoint is None else run.checkpoint.superstep
-    return superstep if superstep is not None and superstep.number > ended and run.terminal is None else None
+    return superstep if superstep is not None and superstep.number > ended and run.end is None else None
 
 
 def unanswered(run_id: str, at: float, error: errors.HostingError) -> events.NoAnswer:

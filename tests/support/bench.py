@@ -27,7 +27,7 @@ from hosting.stores.choice import Stores
 from hosting.stores.memory import MemoryObjects, MemoryThreadStore
 from hosting.thread.commands import AcceptRun, Change, ResetThread
 from hosting.thread.events import Accepted, Event, RunEvent, Terminal
-from hosting.thread.run import Run
+from hosting.thread.run import Ended, Run
 from tests.support.thread_stores import ArmedStore
 
 HUB = "hub"
@@ -216,9 +216,9 @@ class Bench:
 
     async def terminal(self, run_id: str) -> Terminal:
         """Return the end of a run that has ended."""
-        terminal = (await self.find_run(run_id)).terminal
-        assert terminal is not None
-        return terminal
+        state = (await self.find_run(run_id)).state
+        assert isinstance(state, Ended)
+        return state.end
 
     async def run_events(self, run_id: str) -> list[Event]:
         """Return a run's events, oldest first."""

@@ -123,7 +123,7 @@ class TaskFold:
 
     def expire(self, now: float) -> list[Payload]:
         """Have a task with late approvals fail, and return the messages."""
-        end = self.run.terminal
+        end = self.run.end
         if self.waits and isinstance(end, Completed) and end.expires_at is not None and now >= end.expires_at:
             return self._give_up(end.expires_at, "The tool calls were not approved in time.")
         return []
@@ -138,13 +138,13 @@ class TaskFold:
             return self.expire(event.at) or self._give_up(event.at, "The conversation was reset.")
         if not isinstance(event, RunEvent) or event.run_id != self.run_id:
             return []
-        had_ended = self.run.certain_end is not None
+        had_ended = self.run.end is not None
         self._transcript.next(update)
-        end = self.run.certain_end
+        end = self.run.end
         if end is not None:
             if not had_ended:
                 return self._end(position, end)
-            return self._ask(position) if self.waits and self.undecided else []
+            return self._ask(position, end) if self.waits and self.undecided else []
         if isinstance(event, Accepted):
             return [self.snapshot()]
         if isinstance(event, Claimed):
@@ -190,7 +190,7 @@ class TaskFold:
                 self._more[self.run_id] = more
                 sent.append(self._update(more, appends=bool(self._sent)))
             if end.approvals:
-                return [*sent, *self._ask(position)]
+                return [*sent, *self._ask(position, end)]
             note = incomplete_note(end)
             shown = (
                 status_message(self.run, position, self.id, [{"text": note}], {"code": INCOMPLETE}) if note else None
@@ -201,14 +201,12 @@ class TaskFold:
         message = status_message(self.run, position, self.id, [{"text": end.detail}], {"code": end.code})
         return [*sent, *self._turn(FAILED, end.at, message)]
 
-    def _ask(self, position: int) -> list[Payload]:
-        assert self.run.terminal is not None
-        message = approvals_message(self.run, position, self.id)
-        return self._turn(INPUT_REQUIRED, self.run.terminal.at, message)
+    def _ask(self, position: int, end: Terminal) -> list[Payload]:
+        return self._turn(INPUT_REQUIRED, end.at, approvals_message(self.run, position, self.id))
 
     def _give_up(self, at: float, detail: str) -> list[Payload]:
-        message = status_message(self.run, self.run.end, self.id, [{"text": detail}], {"code": "approval_expired"})
-        return self._turn(FAILED, at, message)
+        position, code = self.run.end_position, {"code": "approval_expired"}
+        return self._turn(FAILED, at, status_message(self.run, position, self.id, [{"text": detail}], code))
 
     def _turn(self, state: str, at: float, message: dict[str, Any] | None = None) -> list[Payload]:
         self.state, self.since, self._message = state, at, message
@@ -219,7 +217,7 @@ class TaskFold:
 
     def _named(self, name: str) -> dict[str, Any]:
         """Return the ids, the task's by this name, and why the model ended the answer, once there is one."""
-        end = self.run.certain_end if self.state in (COMPLETED, INPUT_REQUIRED) else None
+        end = self.run.end if self.state in (COMPLETED, INPUT_REQUIRED) else None
         return {name: self.id, "contextId": self.context_id, **finish_metadata(end)}
 
     def _status(self) -> dict[str, Any]:

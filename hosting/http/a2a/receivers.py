@@ -23,6 +23,7 @@ from hosting.service.delivery import WebhookOrder
 from hosting.service.push_configs import MOST_CONFIGS, PushConfig
 from hosting.service.services import Services
 from hosting.service.webhooks import Webhooks
+from hosting.thread.run import Ended
 from hosting.webhooks import begun_by
 
 
@@ -56,7 +57,7 @@ class Receivers:
             raise InvalidFieldError(f"The task has {MOST_CONFIGS} receivers. Delete one first.")
         await self._configs.put(fold.address, epoch, begun, config)
         fold = await self._tasks.find(request, agent, fold.id)
-        if fold.run.terminal is not None:
+        if isinstance(fold.run.state, Ended):
             await WebhookOrder(fold.address, fold.run.run_id, "request").signal(request.client)
         return config
 

@@ -42,8 +42,7 @@ class Tasks:
     async def of_run(self, run: Run) -> TaskFold:
         """Return the task that the run began, as the log has it."""
         fold = TaskFold(run)
-        is_alone = run.is_over and not run.requested_approvals
-        through = run.end if is_alone else MOST_POSITION
+        through = MOST_POSITION if run.requested_approvals else run.end_position or MOST_POSITION
         events = await self._services.log.events(run.address, run.first - 1, through=through)
         if not events or events[0][0] != run.first:
             raise UnknownRunError("The task no longer exists.")

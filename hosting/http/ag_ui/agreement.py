@@ -22,7 +22,7 @@ from hosting.http.ag_ui.requests import RunInput, own_prefix
 from hosting.names import Address
 from hosting.service.broadcast import LoggedEvent
 from hosting.thread.events import Accepted, Completed, Deleted, Event, Imported, Reset, Rewound, RunEvent
-from hosting.thread.run import Run, keeps_words
+from hosting.thread.run import Ended, Over, Run, keeps_words
 
 MOST_TURNS = 200
 """So many of the newest turns a client gets."""
@@ -52,15 +52,15 @@ class Turn:
     page: str | None = None
 
     @property
-    def is_over(self) -> bool:
-        """Whether nothing more will come of it."""
-        return self.run.is_over
+    def left_nothing(self) -> bool:
+        """Whether it is over, and the model sees nothing of it."""
+        return isinstance(self.run.state, Over) and not self.is_kept
 
     @property
     def is_kept(self) -> bool:
         """Whether the model sees it from then on."""
-        end = self.run.terminal
-        return end is not None and (isinstance(end, Completed) or keeps_words(end))
+        state = self.run.state
+        return isinstance(state, Ended) and (isinstance(state.end, Completed) or keeps_words(state.end))
 
     @property
     def is_of_wire(self) -> bool:
@@ -146,7 +146,7 @@ class LoggedThread:
 
         What it has of runs that left nothing, because they failed, is its own matter.
         """
-        left = [turn for turn in self.turns if turn.is_over and not turn.is_kept]
+        left = [turn for turn in self.turns if turn.left_nothing]
         kept = {turn.prefix for turn in self.turns if turn.is_kept}
         prefixes = tuple(turn.prefix for turn in left if turn.prefix not in kept)
         names = {message["id"] for turn in left for message in turn.asked}
@@ -187,11 +187,11 @@ class LoggedThread:
         names = [message["id"] for message in wanted.past if message["role"] == "assistant"]
         seen = [turn.run.first for turn in self.turns if any(name.startswith(turn.prefix) for name in names)]
         last = max(seen, default=0)
-        return [turn for turn in self.turns if turn.run.first > last and (turn.is_kept or not turn.is_over)]
+        return [turn for turn in self.turns if turn.run.first > last and not turn.left_nothing]
 
     def _named(self, later: Sequence[Turn], wanted: RunInput) -> dict[str, tuple[Turn, str]]:
         """Return which of a user's new messages were asked in which of these turns, with their marks there."""
-        turns = [turn for turn in self.turns if turn.is_kept or not turn.is_over]
+        turns = [turn for turn in self.turns if not turn.left_nothing]
         counts = Counter(message["id"] for turn in turns for message in turn.asked)
         names = {message["id"] for message in wanted.fresh if message["role"] == "user"}
         return {
@@ -204,7 +204,7 @@ class LoggedThread:
 
 def waited_calls(run: Run) -> dict[str, str]:
     """Return the approvals' ids of the tool calls for which a run waits, by the model's ids of the calls."""
-    messages = run.terminal.entry.get("messages", ()) if run.terminal is not None else ()
+    messages = () if run.end is None else run.end.entry.get("messages", ())
     contents = [content for message in messages for content in message.get("contents", ())]
     waiting, found = list(run.requested_approvals), dict[str, str]()
     for call in (content for content in contents if content.get("$type") == "functionCall"):

@@ -151,7 +151,7 @@ class ConversationVerbs:
                     folds[event.run_id].next(LoggedEvent(position, event))
         items: list[dict[str, Any]] = []
         for fold in folds.values():
-            if fold.run.certain_end is None or isinstance(fold.run.certain_end, Completed):
+            if fold.run.end is None or isinstance(fold.run.end, Completed):
                 items += [*input_items(fold.run), *fold.output()]
         return items
 

@@ -192,7 +192,7 @@ class ResponseFold:
         return item
 
     def _end_message(self, message: transcript.AgentMessage) -> None:
-        item, end, text = self._messages[message], self.run.terminal, message.text
+        item, end, text = self._messages[message], self.run.end, message.text
         item.value["content"] = [_text_part(text)]
         self._send("response.output_text.done", **_part(item), text=text, logprobs=[])
         self._send("response.content_part.done", **_part(item), part=_text_part(text))

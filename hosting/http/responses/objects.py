@@ -21,7 +21,7 @@ _INCOMPLETE = {"length": "max_output_tokens"} | {word: word for word in ("conten
 
 def response_object(agent: str, run: Run, output: list[dict[str, Any]]) -> dict[str, Any]:
     """Return the response of a run with that output, and with the caller's fields besides the request."""
-    accepted, end = run.accepted, run.certain_end
+    accepted, end = run.accepted, run.end
     wire = accepted.wire or {}
     named = {"id": conversation_id(accepted.agent, accepted.thread_id)}
     return {

@@ -168,7 +168,7 @@ class ResponsesWire:
             raise NotServedError(f"The answer on {', '.join(missing)} is missing. Send all answers together.", "input")
         requested = {} if waiting is None else {one.id: one for one in waiting.requested_approvals}
         approved = [requested[name].model_dump() for name, one in decided.items() if one.approved and name in requested]
-        calls = {} if waiting is None else _calls(waiting.terminal)
+        calls = {} if waiting is None else _calls(waiting.end)
         wire = {**(wanted.start.wire or {}), "approved": approved, "calls": calls}
         waits = self._runs.wait_seconds(wanted.start.wait, wanted.start.form) > SHORT_WAIT_SECONDS
         resumed = None
@@ -223,7 +223,7 @@ class ResponsesWire:
     async def _shown(self, run: Run, client: EntityClient) -> Reply:
         """Return the response from its log; an ended response that is not stored is deleted with that."""
         fold = self._fold(run)
-        through = run.end or MOST_POSITION
+        through = run.end_position or MOST_POSITION
         events = await self._services.log.events(run.address, run.first - 1, through=through)
         if not events or events[0][0] != run.first:
             raise UnknownRunError("The response no longer exists.")
@@ -259,7 +259,7 @@ class ResponsesWire:
 
         Whoever has the answer waits for no more. The thread's entity does the same where this fails or never comes.
         """
-        if run.accepted.temporary and run.certain_end is not None:
+        if run.accepted.temporary and run.end is not None:
             with suppress(HostingError):
                 await self._services.threads.delete(run.address, client, 0.0)
 

@@ -43,7 +43,7 @@ from hosting.settings import read_settings
 from hosting.stores.choice import Stores
 from hosting.stores.memory import MemoryObjects, MemoryThreadStore, SharedMemory
 from hosting.thread.events import Accepted, Terminal
-from hosting.thread.run import Run
+from hosting.thread.run import Ended, Run
 from state.codec import write
 from tests.support.archives import memory_archive
 from tests.support.thread_stores import ArmedStore
@@ -295,7 +295,7 @@ class Process:
         """Return how a run that the thread has ended, None while it has not."""
         run = await self.operations.find_run(ADDRESS, run_id)
         assert run is not None
-        return run.terminal
+        return run.state.end if isinstance(run.state, Ended) else None
 
     async def deliver_delete(self) -> None:
         """Have the thread's entity delete it here, and commit what comes of it."""

@@ -30,8 +30,8 @@ async def paused(process: Process, *calls: str) -> list[str]:
     process.agent.asks = list(calls)
     run = await process.start(call())
     ended = await process.runs.wait(run, process.engine, 5.0)
-    assert isinstance(ended.terminal, Completed)
-    return [approval.id for approval in ended.terminal.approvals]
+    assert isinstance(ended.end, Completed)
+    return [approval.id for approval in ended.end.approvals]
 
 
 async def answer(process: Process, approval_id: str, *, approved: bool = True, waits: bool = True) -> Answered:
@@ -52,7 +52,7 @@ async def test_the_last_answer_begins_the_run_that_goes_on(processes: Processes)
     ended = await other.runs.wait(last.resumed, other.engine, 5.0)
 
     assert earlier.resumed is None
-    assert isinstance(ended.terminal, Completed)
+    assert isinstance(ended.end, Completed)
     assert [decision.id for decision in ended.accepted.request.decisions] == [first, second]
     assert len(other.agent.turns) == 1
 
@@ -141,7 +141,7 @@ async def test_an_answer_whose_signal_was_not_taken_is_repeated_and_goes_on(proc
     assert again.resumed is not None
     ended = await process.runs.wait(again.resumed, process.engine, 5.0)
 
-    assert isinstance(ended.terminal, Completed)
+    assert isinstance(ended.end, Completed)
     assert process.engine.signals[-1] == ("run", {"run_id": ended.run_id, "logged": True})
 
 

@@ -48,8 +48,8 @@ async def ended(process: Process, run: Run) -> Run:
 
 def code_of(run: Run) -> str:
     """Return the code with which a run ended."""
-    assert isinstance(run.terminal, Cancelled)
-    return run.terminal.code
+    assert isinstance(run.end, Cancelled)
+    return run.end.code
 
 
 async def taken_over(one: Process, other: Process, busy: Busy) -> tuple[Run, Run]:
@@ -80,7 +80,7 @@ async def test_an_interrupted_run_ends_and_the_next_begins_with_what_it_said(
         first, second = await taken_over(one, other, "interrupt")
 
     assert code_of(first) == "run_superseded"
-    assert isinstance(second.terminal, Completed)
+    assert isinstance(second.end, Completed)
     assert other.agent.turns[-1] == ["first", "echo: first", "second"]
     await other.deliver(second.run_id)
     document = read(other.engine.documents["t1"])
@@ -156,7 +156,7 @@ async def test_a_late_answer_that_asks_for_approvals_leaves_its_text_and_does_no
     first, second = await ended(one, first), await ended(other, second)
 
     assert code_of(first) == "run_superseded"
-    assert isinstance(second.terminal, Completed)
+    assert isinstance(second.end, Completed)
     assert other.agent.turns == [["first", "May I?", "second"]]
     assert (await one.log.head(ADDRESS)).used.tokens == 40
     for process in (one, other):

@@ -90,7 +90,7 @@ async def test_an_answer_that_is_kept_says_nothing_of_it(bench: Bench) -> None:
     form: Form = "json"
     record = await bench.find_run(await bench.run("hi"))
 
-    assert isinstance(record.terminal, Completed)
+    assert isinstance(record.end, Completed)
     assert "kept" not in json.loads(run_reply(record, form, "").body)
 
 

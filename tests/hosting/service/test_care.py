@@ -13,6 +13,7 @@ from hosting.service.thread_operations import GoOn, OperationOutcome, Store, Thr
 from hosting.settings import read_settings
 from hosting.thread.commands import AcceptRun, RecordSteps
 from hosting.thread.events import Delta
+from hosting.thread.run import Cancelling, Open
 from tests.hosting.service.process import ADDRESS, AGENT, MINUTE, Process, call
 from tests.support.threads import accepted, terms
 
@@ -115,7 +116,7 @@ async def test_a_process_that_is_told_to_stop_ends_the_pauses_of_those_who_watch
     waited = await asyncio.wait_for(waiting, GUARD_SECONDS)
     outcome = await asyncio.wait_for(operation, GUARD_SECONDS)
     assert isinstance(outcome, GoOn)
-    assert (waited.is_over, outcome.is_spent) == (False, True)
+    assert (waited.state, outcome.is_spent) == (Open(), True)
     await one.holders.drain(0.0)
 
 
@@ -133,4 +134,4 @@ async def test_whoever_waits_misses_nothing_that_another_process_appended_before
     await other.runs.cancel(ADDRESS, "r1", other.engine)
 
     waited = await waiting
-    assert (waited.text, waited.cancelled is not None) == ("so far", True)
+    assert (waited.text, type(waited.state)) == ("so far", Cancelling)

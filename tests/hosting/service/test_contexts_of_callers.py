@@ -115,7 +115,7 @@ async def test_a_run_that_is_claimed_with_the_end_before_it_has_the_context_of_i
     ended = await asyncio.gather(*waiting)
 
     assert (await process.kinds()).count("claimed") == 3
-    assert [run.terminal.kind for run in ended if run.terminal] == ["completed"] * 3
+    assert [run.end.kind for run in ended if run.end] == ["completed"] * 3
     assert agent.seen == {
         f"run {number}": Seen(f"invocation {number}", f"invocation {number}", number) for number in (1, 2, 3)
     }

@@ -75,7 +75,7 @@ async def test_a_document_that_was_stored_behind_a_runs_claim_is_not_ahead_of_it
     ended = await one.runs.wait(mine, one.engine, 1.0)
     await one.runs.wait(theirs, one.engine, 1.0)
 
-    assert isinstance(ended.terminal, Completed)
+    assert isinstance(ended.end, Completed)
     assert one.agent.turns[-1] == ["before", "echo: before", "mine", "echo: mine", "theirs"]
 
 
@@ -120,6 +120,6 @@ async def test_a_long_conversation_is_remembered_within_its_bytes_and_cut_seldom
 
     assert max(map(len, process.agent.turns)) <= max(cuts) < 60
     assert len(cuts) < 8
-    assert isinstance(run.terminal, Completed)
-    assert run.terminal.message_count == 120
+    assert isinstance(run.end, Completed)
+    assert run.end.message_count == 120
     process.loop.close()

@@ -83,7 +83,7 @@ async def test_a_request_without_room_in_its_conversation_ends_before_its_agent(
 
     process = process_with(admits=admits)
     run = await process.start(call("large"))
-    ended = (await process.runs.wait(run, process.engine, 5.0)).terminal
+    ended = (await process.runs.wait(run, process.engine, 5.0)).end
 
     assert isinstance(ended, Failed)
     assert (ended.code, ended.detail, process.agent.turns) == ("thread_full", "No room.", [])

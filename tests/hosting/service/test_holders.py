@@ -48,7 +48,7 @@ async def test_a_request_cancelled_while_its_run_is_appended_leaves_a_run_that_e
 
     found = await other.start(call(key="k"))
 
-    assert (await other.runs.wait(found, other.engine, 1.0)).terminal is not None
+    assert (await other.runs.wait(found, other.engine, 1.0)).end is not None
     assert len(one.agent.turns) == 1
 
 
@@ -62,7 +62,7 @@ async def test_a_waiter_cancelled_while_it_claims_its_run_leaves_a_run_that_ends
     await asyncio.sleep(0.02)
     waiting.cancel()
 
-    assert (await one.runs.wait(run, one.engine, 1.0)).terminal is not None
+    assert (await one.runs.wait(run, one.engine, 1.0)).end is not None
     assert len(other.agent.turns) == 1
 
 
@@ -158,7 +158,7 @@ async def test_a_thread_that_a_newer_version_works_on_keeps_no_other_run_from_be
     ended = await one.runs.wait(run, one.engine, 1.0)
     one.agent.gate.set()
 
-    assert ended.terminal is not None
+    assert ended.end is not None
 
 
 @pytest.mark.slow
@@ -210,8 +210,8 @@ async def test_a_run_whose_document_cannot_be_read_fails_by_that_name(process: P
 
     ended = await process.runs.wait(run, process.engine, 1.0)
 
-    assert isinstance(ended.terminal, Failed)
-    assert ended.terminal.code == "unreadable_state"
+    assert isinstance(ended.end, Failed)
+    assert ended.end.code == "unreadable_state"
 
 
 @pytest.mark.behaviour("service.leave")
@@ -260,7 +260,7 @@ async def test_an_answer_longer_than_a_follower_may_fall_behind_ends_its_callers
     """It has the end from the log."""
     run = await process.start(call("x" * 1_000_001, streams=True))
 
-    assert (await process.runs.wait(run, process.engine, 2.0)).terminal is not None
+    assert (await process.runs.wait(run, process.engine, 2.0)).end is not None
 
 
 class Heard:

@@ -75,8 +75,8 @@ def late(processes: Processes, meanwhile: Callable[[], Awaitable[object]] | None
 
 def answer_of(run: Run) -> str:
     """Return what a run that has completed says."""
-    assert isinstance(run.terminal, Completed)
-    return str(run.terminal.entry["messages"][0]["contents"][0]["text"])
+    assert isinstance(run.end, Completed)
+    return str(run.end.entry["messages"][0]["contents"][0]["text"])
 
 
 @pytest.mark.parametrize("waits", [False, True])
@@ -110,7 +110,7 @@ async def test_a_run_that_its_entity_works_on_is_answered_as_it_stands(processes
     ended = await stopped.runs.wait(run, stopped.engine, GUARD_SECONDS)
     await working[0]
 
-    assert (run.terminal, answer_of(ended)) == (None, "echo: hi")
+    assert (run.end, answer_of(ended)) == (None, "echo: hi")
 
 
 @pytest.mark.parametrize("waits", [False, True])
@@ -128,7 +128,7 @@ async def test_the_last_approval_is_answered_with_the_run_that_went_on(processes
     answered = await stopped.approvals.answer(ADDRESS, Answering(decision, waits=waits), stopped.engine)
 
     assert answered.resumed is not None
-    assert isinstance(answered.resumed.terminal, Completed)
+    assert isinstance(answered.resumed.end, Completed)
 
 
 @pytest.mark.parametrize("what", ["find", "cancel", "key"])
@@ -144,7 +144,7 @@ async def test_whoever_asks_for_a_run_that_ended_meanwhile_gets_its_end(processe
         found = await getattr(stopped.runs, what)(ADDRESS, run.run_id, stopped.engine)
 
     assert found.run_id == run.run_id
-    assert isinstance(found.terminal, Cancelled if what == "cancel" else Completed)
+    assert isinstance(found.end, Cancelled if what == "cancel" else Completed)
 
 
 async def test_a_run_that_somebody_cancelled_meanwhile_is_answered_as_cancelled(processes: Processes) -> None:
@@ -157,7 +157,7 @@ async def test_a_run_that_somebody_cancelled_meanwhile_is_answered_as_cancelled(
 
     late(processes, cancelled)
 
-    assert isinstance((await stopped.start(call(waits=False))).terminal, Cancelled)
+    assert isinstance((await stopped.start(call(waits=False))).end, Cancelled)
 
 
 async def test_a_run_whose_thread_was_deleted_meanwhile_is_gone(processes: Processes) -> None:

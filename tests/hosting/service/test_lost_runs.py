@@ -17,6 +17,7 @@ from hosting.service.following import Following
 from hosting.service.thread_operations import GoOn, ThreadOperations
 from hosting.thread.commands import AcceptRun, RecordSteps
 from hosting.thread.events import CancelRequested, Failed
+from hosting.thread.run import Cancelling, Open
 from tests.hosting.service.process import ADDRESS, AGENT, Process, call
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.threads import accepted, terms
@@ -37,7 +38,7 @@ class FastClock:
 async def end_of(process: Process, run_id: str) -> tuple[str, str]:
     """Return the kind and the code of a run's end."""
     run = await process.runs.find(Address.of(AGENT, "t1"), run_id, process.engine)
-    terminal = run.terminal
+    terminal = run.end
     assert isinstance(terminal, Failed)
     return terminal.kind, terminal.code
 
@@ -61,7 +62,7 @@ async def test_a_run_whose_holder_is_gone_for_as_long_as_it_could_run_is_lost_to
 
     ended = await process.runs.wait(run, process.engine, 5.0)
 
-    assert ended.terminal is not None
+    assert ended.end is not None
     assert await end_of(process, "r1") == ("failed", "run_lost")
 
 
@@ -77,7 +78,7 @@ async def test_a_holder_that_lives_loses_nothing_to_a_clock_that_is_off(process:
         await process.log.execute(ADDRESS, RecordSteps("elsewhere"))
         await asyncio.wait((waiting,), timeout=0.05)
 
-    assert not waiting.result().is_over
+    assert waiting.result().state == Open()
 
 
 @pytest.mark.behaviour("service.lost-runs")
@@ -118,7 +119,7 @@ async def test_the_entity_counts_a_runs_waiting_over_its_operations(processes: P
 
     cancelled = await operations.find_run(ADDRESS, run.run_id)
     assert cancelled is not None
-    assert cancelled.cancelled
+    assert isinstance(cancelled.state, Cancelling)
 
 
 @pytest.mark.behaviour("service.lost-runs")

@@ -99,7 +99,7 @@ async def test_a_run_that_outlives_the_wait_is_marked_before_that_is_said(proces
     run = await process.runs.wait_as(wanted, run, process.engine)
     process.agent.gate.set()
 
-    assert run.terminal is None
+    assert run.end is None
     assert await marked(process) == [(ADDRESS, run.run_id)]
 
 
@@ -229,7 +229,7 @@ async def test_a_run_whose_mark_cannot_be_kept_is_answered_all_the_same(process:
 
     await until(lambda: len(process.engine.signals) >= 2)
 
-    assert run.terminal is None
+    assert run.end is None
 
 
 async def test_operations_counts_a_run_of_which_the_engine_knows_nothing_and_calls_it_stuck_within_a_minute(

@@ -146,8 +146,8 @@ async def test_a_run_goes_only_when_its_end_is_too_old(process: Process) -> None
     process.agent.gate.set()
     ended = await process.runs.wait(run, process.engine, 5.0)
     await process.deliver(run.run_id)
-    assert ended.terminal is not None
-    between = (began + ended.terminal.at) / 2 + DAYS * DAY_SECONDS
+    assert ended.end is not None
+    between = (began + ended.end.at) / 2 + DAYS * DAY_SECONDS
 
     await Retention(process.log_at(lambda: between), DAYS).trim(ADDRESS, mark(process))
 

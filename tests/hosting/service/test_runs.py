@@ -29,8 +29,8 @@ GUARD_SECONDS = 5.0
 
 def text_of(run: Run) -> str:
     """Return the text that a run answered."""
-    assert isinstance(run.terminal, Completed)
-    text: str = run.terminal.entry["messages"][-1]["contents"][0]["text"]
+    assert isinstance(run.end, Completed)
+    text: str = run.end.entry["messages"][-1]["contents"][0]["text"]
     return text
 
 
@@ -236,7 +236,7 @@ async def test_a_wait_counts_from_when_the_request_was_read(process: Process) ->
 
     waited = await asyncio.wait_for(process.runs.wait_as(asked.wait, run, process.engine), GUARD_SECONDS)
 
-    assert (waited.run_id, waited.certain_end) == (run.run_id, None)
+    assert (waited.run_id, waited.end) == (run.run_id, None)
     process.agent.gate.set()
 
 
@@ -346,8 +346,8 @@ async def test_a_run_that_another_process_holds_is_cancelled_within_a_look(proce
     await other.runs.cancel(Address.of(AGENT, "t1"), run.run_id, other.engine)
     ended = await one.runs.wait(run, one.engine, 5.0)
 
-    assert ended.terminal is not None
-    assert ended.terminal.kind == "cancelled"
+    assert ended.end is not None
+    assert ended.end.kind == "cancelled"
 
 
 @pytest.mark.behaviour("service.stale")
@@ -401,7 +401,7 @@ async def test_a_process_that_is_told_to_stop_lets_go_of_who_waits_there(process
     with pytest.raises(ShuttingDownError):
         await asyncio.wait_for(following, 5.0)
 
-    assert (waited.run_id, waited.terminal) == (run.run_id, None)
+    assert (waited.run_id, waited.end) == (run.run_id, None)
     assert len(heard) >= 2
     await holder.holders.drain(0.0)
 
@@ -475,7 +475,7 @@ async def test_an_end_that_cannot_be_logged_is_left_to_the_entity(process: Proce
     waited = await asyncio.wait_for(process.runs.wait(run, process.engine, 60.0), GUARD_SECONDS)
 
     process.store.is_away = False
-    assert waited.terminal is None
+    assert waited.end is None
     assert await process.kinds() == ["accepted", "claimed"]
 
 

@@ -76,7 +76,7 @@ async def test_a_reset_holds_in_every_process_once_it_is_answered(processes: Pro
     assert other.agent.turns[-1] == ["after"]
     assert await output(one) == ["after", "echo: after"]
     assert one.engine.signals[1] == ("reset", {"position": 4})
-    assert run.terminal is not None
+    assert run.end is not None
 
 
 @pytest.mark.behaviour("service.delete")

@@ -28,7 +28,7 @@ async def test_a_tool_whose_result_nests_too_deep_ends_its_run_by_that_name() ->
     agent = Agent(planned_client(lambda text: None, (("look",), "done")), name=AGENT, tools=[look])
     process = Process(SharedMemory(), MemoryObjects(), Engine(), run=agent)
     run = await process.start(call())
-    ended = (await process.runs.wait(run, process.engine, 5.0)).terminal
+    ended = (await process.runs.wait(run, process.engine, 5.0)).end
 
     assert isinstance(ended, Failed)
     assert (ended.code, run.run_id in ended.detail) == ("unstorable_answer", True)
@@ -47,7 +47,7 @@ async def test_a_tool_that_gives_half_of_a_character_is_told_with_its_replacemen
     run = await process.start(call())
     run = await process.runs.wait(run, process.engine, 5.0)
 
-    assert isinstance(run.terminal, Completed)
+    assert isinstance(run.end, Completed)
     results = [step for step in run.steps if isinstance(step, ToolResult)]
     assert [content["text"] for step in results for content in step.contents or ()] == ["half \ufffd"]
     process.loop.close()
@@ -60,7 +60,7 @@ async def test_a_request_that_this_version_does_not_take_ends_its_run_and_spoils
     """An older version accepted it."""
     request = RunRequest(contents=({"$type": "of-another-version"},))
     run = await process.start(replace(call(), request=request))
-    ended = (await process.runs.wait(run, process.engine, 5.0)).terminal
+    ended = (await process.runs.wait(run, process.engine, 5.0)).end
     after = await process.start(call("after"))
     await process.runs.wait(after, process.engine, 5.0)
 

@@ -32,7 +32,7 @@ from hosting.thread.conversation import Snapshot, resume
 from hosting.thread.events import CancelRequested, Completed, Delta, ModelResult, NoAnswer
 from hosting.thread.head import fold
 from hosting.thread.rows import KeyRow
-from hosting.thread.run import LONGEST_KEPT, Run, fold_run, superseded, text_so_far
+from hosting.thread.run import LONGEST_KEPT, Ended, Run, fold_run, superseded, text_so_far
 from state.codec import read, write
 from state.conversation import exchanges
 from state.extension import Pause, host_of
@@ -131,7 +131,7 @@ def run_of(thread: Thread, run_id: str = "r1") -> Run:
 
 def code_of(thread: Thread, run_id: str = "r1") -> str | None:
     """Return the code with which a run ended, None for one that has not."""
-    end_of = run_of(thread, run_id).terminal
+    end_of = run_of(thread, run_id).end
     return end_of.code if isinstance(end_of, NoAnswer) else None
 
 
@@ -184,7 +184,7 @@ def test_runs_that_wait_behind_the_one_that_works_end_in_their_turn(policy: Busy
     thread.do(accept("queued"))
 
     thread.do(busy(policy))
-    certain = run_of(thread, "queued").certain_end
+    certain = run_of(thread, "queued").end
     thread.do(answered("r1", "Done", callers={"r2": terms("token-r2")}))
 
     assert isinstance(certain, NoAnswer)
@@ -236,7 +236,7 @@ def test_what_an_interrupted_run_said_stays_for_the_model() -> None:
     assert texts(thread) == ["Hello from r0", "Hi", "Hello from r1", "Once upon", "Hello from r2", "Yes"]
     statuses = [each.status for each in exchanges(conversation_of(thread)) if isinstance(each, ResponseEntry)]
     assert statuses == [None, "interrupted", None]
-    assert (code_of(thread), run_of(thread).terminal.kind) == ("run_superseded", "cancelled")  # type: ignore[union-attr]
+    assert (code_of(thread), run_of(thread).end.kind) == ("run_superseded", "cancelled")  # type: ignore[union-attr]
 
 
 @pytest.mark.behaviour("thread.busy-interrupts")
@@ -259,7 +259,7 @@ def test_an_answer_that_comes_before_the_holder_knows_is_the_runs_end() -> None:
 
     thread.do(answered("r1", "Done"))
 
-    assert isinstance(run_of(thread).terminal, Completed)
+    assert isinstance(run_of(thread).end, Completed)
     assert texts(thread)[-1] == "Done"
 
 
@@ -376,7 +376,7 @@ def test_nothing_of_a_run_that_was_rolled_back_stays_in_the_conversation() -> No
 
     assert [entry.correlation_id for entry in exchanges(conversation)] == ["r0", "r0", "r2", "r2"]
     assert "r1" not in write(conversation)
-    assert run_of(thread).is_over
+    assert isinstance(run_of(thread).state, Ended)
 
 
 @pytest.mark.behaviour("thread.busy-rolls-back")

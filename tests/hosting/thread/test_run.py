@@ -5,8 +5,8 @@ import pytest
 from hosting.names import Address
 from hosting.request.run_request import Decision
 from hosting.thread.commands import CancelRun, ClaimRun, DeleteThread, RecordSteps
-from hosting.thread.events import ApprovalAnswered, Checkpointed, Delta
-from hosting.thread.run import Run, fold_run
+from hosting.thread.events import ApprovalAnswered, CancelRequested, Checkpointed, Delta
+from hosting.thread.run import Cancelling, Ended, Gone, Open, Run, fold_run
 from tests.support.threads import NOW, Thread, accept, accepted, completed, end, model_result, terms, tool_started
 
 ADDRESS = Address.of("Helper", "t1")
@@ -75,7 +75,7 @@ def test_a_run_is_told_by_its_steps_its_claim_and_its_answers() -> None:
     thread.do(accept("r2", decisions=(yes,)))
 
     assert begun == Run(ADDRESS, accepted("r1"), 1, 2, claim=thread.events[1])  # type: ignore[arg-type]
-    assert (begun.cancelled is not None, begun.is_over, begun.stable) == (False, False, 0)
+    assert (begun.state, begun.stable) == (Open(), 0)
     assert run_of(thread) == Run(
         ADDRESS,
         accepted=accepted("r1"),
@@ -83,9 +83,8 @@ def test_a_run_is_told_by_its_steps_its_claim_and_its_answers() -> None:
         last=6,
         claim=thread.events[1],
         steps=steps,  # type: ignore[arg-type]
-        terminal=completed("r1", "a1"),
+        state=Ended(5, completed("r1", "a1")),
         answers=(ApprovalAnswered(at=NOW, run_id="r1", decision=yes),),
-        end=5,
     )
 
 
@@ -98,8 +97,8 @@ def test_a_run_is_told_up_to_its_end_whatever_stands_behind() -> None:
     thread.do(end("r1", "a1"))
     thread.do(accept("r2", decisions=(Decision(id="a1", approved=True),)))
 
-    assert (begun.end, begun.streamed_through) == (0, 2)
-    assert (run_of(thread).last, run_of(thread).end, run_of(thread).streamed_through) == (4, 3, 3)
+    assert (begun.end_position, begun.streamed_through) == (0, 2)
+    assert (run_of(thread).last, run_of(thread).end_position, run_of(thread).streamed_through) == (4, 3, 3)
 
 
 @pytest.mark.behaviour("thread.run")
@@ -128,9 +127,25 @@ def test_a_run_is_told_from_its_first_event_to_its_last() -> None:
 
     run = run_of(thread)
 
-    assert (run.first, run.last, run.cancelled is not None, run.is_over) == (1, 5, True, True)
-    assert run.terminal == completed("r1")
+    assert (run.first, run.last, run.state) == (1, 5, Ended(5, completed("r1")))
     assert fold_run(ADDRESS, "r9", enumerate(thread.events, start=1)) is None
+
+
+@pytest.mark.behaviour("thread.run")
+@pytest.mark.parametrize("is_claimed", [True, False])
+def test_the_end_of_a_cancelled_run_is_certain_unless_a_holder_has_yet_to_end_it(is_claimed: bool) -> None:
+    """A later request changes neither the reason nor the end."""
+    thread = Thread()
+    thread.do(accept("r0", claimed=True))
+    thread.do(end("r0") if is_claimed else RecordSteps("token-r0", (tool_started(),)))
+    thread.do(accept("r1", claimed=is_claimed))
+    thread.do(CancelRun(NOW, "r1"))
+    run = run_of(thread)
+    again = run.after(9, CancelRequested(at=NOW + 9, run_id="r1", reason="queue_time"))
+
+    codes = [getattr(run.end, "code", None), getattr(again.end, "code", None)]
+    assert (codes, again.state) == ([None if is_claimed else "run_cancelled"] * 2, run.state)
+    assert (run.state == Cancelling("asked", None), run.end_position) == (is_claimed, 0)
 
 
 @pytest.mark.behaviour("thread.delete")
@@ -142,7 +157,7 @@ def test_a_run_whose_thread_is_deleted_is_over() -> None:
 
     run = run_of(thread)
 
-    assert (run.is_deleted, run.is_over, run.terminal, run.last) == (True, True, None, 3)
+    assert (run.state, run.end, run.last) == (Gone(3), None, 3)
 
 
 @pytest.mark.behaviour("thread.delete")
@@ -155,4 +170,4 @@ def test_a_run_that_had_ended_before_its_thread_was_deleted_has_its_end() -> Non
 
     run = run_of(thread)
 
-    assert (run.is_deleted, run.terminal, run.last) == (False, completed("r1"), 3)
+    assert (run.state, run.last) == (Ended(3, completed("r1")), 3)
