@@ -15,54 +15,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, get_args
 
-from typing_extensions import NotRequired, TypedDict
-
+from hosting.amounts import MOST_TOKENS, BudgetState, Per, Used, cost_text, counted_tokens, token_count
 from hosting.errors import BudgetExceededError, ConfigurationError
 
-Per = Literal["run", "thread", "owner/day"]
 _PERS: tuple[Per, ...] = get_args(Per)
 _WHO: dict[Per, str] = {"run": "The run", "thread": "The thread", "owner/day": "Today the owner"}
 _ADVICE: dict[Per, str] = {"run": "Ask for less in one run.", "thread": "Start a new thread."}
-MOST_TOKENS = 2**53
-"""More than one run can use, and as good as none where an entry has it; sums of it stay small in a head."""
 Amount = Decimal | int | float | str
 _DECIMALS = 6
 _MOST_AMOUNT = 10**9
-_UNIT = 10**12
-"""A price has millionths of a unit for a million tokens, so a token's cost is whole trillionths."""
-
-
-class BudgetState(TypedDict):
-    """The state of a budget: its limit in tokens or money for each `per`, the amounts used and left.
-
-    The amounts used and left are missing if the answer is not about one run or thread. Money is a decimal number as
-    text, in the unit of the app's own prices. The budget of an owner's day renews at `renews_at` (RFC 3339, UTC).
-    """
-
-    per: Per
-    tokens: NotRequired[int]
-    used_tokens: NotRequired[int]
-    left_tokens: NotRequired[int]
-    cost: NotRequired[str]
-    used_cost: NotRequired[str]
-    left_cost: NotRequired[str]
-    renews_at: NotRequired[str]
-
-
-class Used(NamedTuple):
-    """Tokens, and their cost in trillionths of a unit of money; 0 without a price."""
-
-    tokens: int = 0
-    cost: int = 0
-
-    def plus(self, more: Used) -> Used:
-        """Return both together."""
-        return Used(self.tokens + more.tokens, self.cost + more.cost)
-
-
-UNUSED = Used()
 
 
 @dataclass(frozen=True)
@@ -87,8 +50,8 @@ class Price:
 
         Of tokens that are counted only in the total it is not known which they are: they cost as written ones.
         """
-        read, written = _count(usage, "input_token_count"), _count(usage, "output_token_count")
-        cached = min(read, _count(usage, "cache_read_input_token_count"))
+        read, written = token_count(usage, "input_token_count"), token_count(usage, "output_token_count")
+        cached = min(read, token_count(usage, "cache_read_input_token_count"))
         written = max(written, counted_tokens(usage) - read)
         from_cache = self.input if self.cached is None else self.cached
         parts = ((read - cached, self.input), (cached, from_cache), (written, self.output))
@@ -192,24 +155,6 @@ def _check_prices(prices: object) -> None:
         if not isinstance(price, Price):
             shown, kind = model[:80], type(price).__name__
             raise ConfigurationError(f"The price of model {shown!r} is a {kind}. Give Price(input=..., output=...).")
-
-
-def counted_tokens(usage: Mapping[str, Any] | None) -> int:
-    """Return all tokens that a model counted in one answer, by the framework's names."""
-    both = _count(usage, "input_token_count") + _count(usage, "output_token_count")
-    return max(_count(usage, "total_token_count"), both)
-
-
-def _count(usage: Mapping[str, Any] | None, name: str) -> int:
-    """Return one count; 0 for a value that cannot be a number of tokens, as in a head."""
-    value = (usage or {}).get(name)
-    return value if type(value) is int and 0 <= value <= MOST_TOKENS else 0
-
-
-def cost_text(trillionths: int) -> str:
-    """Return an amount of money as a decimal number, exact and as short as it is."""
-    whole, part = divmod(trillionths, _UNIT)
-    return f"{whole}.{part:012d}".rstrip("0").rstrip(".")
 
 
 def _millionths(name: str, value: Amount | None) -> int:

@@ -7,33 +7,12 @@ for all processes (`hosting.runner.owner_minutes`), runs in each process for its
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
 
-from typing_extensions import TypedDict
-
+from hosting.amounts import LimitState
 from hosting.errors import ConfigurationError, LimitExceededError
 
 WINDOW_SECONDS = 60
 _MOST = {"requests_per_minute": 1_000_000, "tokens_per_minute": 1_000_000_000, "runs_at_once": 1_000_000}
-
-
-class LimitState(TypedDict):
-    """A limit: the amount that it allows, `most`, and the amount `left`.
-
-    It counts a caller's `requests` or `tokens` in a minute, or the agent's `runs` at once.
-    """
-
-    of: Literal["requests", "tokens", "runs"]
-    per: Literal["owner/minute", "process"]
-    most: int
-    left: int
-
-
-class Standing(NamedTuple):
-    """How a limit stands, and in how many `seconds` there is more of it, where that is known."""
-
-    state: LimitState
-    seconds: int | None = None
 
 
 @dataclass(frozen=True)

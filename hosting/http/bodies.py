@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from typing_extensions import NotRequired, TypedDict
 
-from hosting.budgets import BudgetState
+from hosting.amounts import BudgetState
 from hosting.service.outcome import Approval, OpenStatus, RunIds, RunStatus, ThreadIds, Usage
 from hosting.workflows import WorkflowGraph
 

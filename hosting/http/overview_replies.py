@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterable, Mapping, Sequence
 from urllib.parse import quote
 
-from hosting.budgets import cost_text
+from hosting.amounts import cost_text
 from hosting.http.bodies import (
     AgentList,
     HealthyAgent,

@@ -10,8 +10,9 @@ import math
 from collections.abc import Sequence
 from typing import cast
 
+from hosting.amounts import LimitState, Standing
 from hosting.errors import HostingError
-from hosting.limits import WINDOW_SECONDS, LimitState, Standing
+from hosting.limits import WINDOW_SECONDS
 
 RETRY_AFTER_SECONDS = 1
 TRY_AGAIN = (409, 429, 503)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 from urllib.parse import quote
 
-from hosting.budgets import BudgetState, cost_text
+from hosting.amounts import BudgetState, cost_text
 from hosting.errors import HostingError
 from hosting.http.bodies import (
     AnsweredApproval,

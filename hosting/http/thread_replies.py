@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
-from hosting.budgets import BudgetState, cost_text
+from hosting.amounts import BudgetState, cost_text
 from hosting.http.bodies import (
     DeletionUnderWay,
     Erasure,
@@ -37,6 +37,7 @@ from hosting.thread.finish import is_cut, word_of
 from hosting.thread.open_runs import Grant
 from hosting.thread.run import Ended
 from hosting.thread.sources import fork_source
+from hosting.thread.usage import RECORDED_COUNTS
 from state.codec import entry_value
 from state.conversation import exchanges, message_count
 from state.extension import host_of
@@ -61,11 +62,7 @@ def thread_reply(
     accepted_at = iso(view.runs[-1].accepted.at) if view.runs else None
     created_at = older.since or (entries[0].created_at if entries else accepted_at)
     counted = view.head.counted
-    usage: Usage = {
-        "input_token_count": counted.input_tokens,
-        "output_token_count": counted.output_tokens,
-        "total_token_count": counted.total_tokens,
-    }
+    usage = cast(Usage, {name: getattr(counted, own) for own, name in RECORDED_COUNTS.items()})
     if counted.estimated_tokens:
         usage["estimated_token_count"] = counted.estimated_tokens
     body: Thread = {

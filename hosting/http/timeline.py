@@ -12,15 +12,15 @@ from typing import Any, Literal
 
 from typing_extensions import NotRequired, TypedDict
 
-from hosting.budgets import cost_text
+from hosting.amounts import cost_text
 from hosting.ports import iso
 from hosting.request.run_request import ExecutorCall, Superstep
-from hosting.service.outcome import USAGE_NAMES, RunIds, RunStatus, Usage, shown_usage, status_of, usage_of
+from hosting.service.outcome import RunIds, RunStatus, Usage, shown_usage, status_of, usage_of
 from hosting.service.transcript import CalledTool, CalledTools
 from hosting.thread import events
 from hosting.thread.finish import finish_reason, is_incomplete
 from hosting.thread.run import Run, common_length, under_way
-from hosting.thread.usage import NOTHING, RECORDED_COUNTS, TokenTotals, entry_counts
+from hosting.thread.usage import NOTHING, RECORDED_COUNTS, SHOWN_COUNTS, TokenTotals, entry_counts
 from hosting.webhooks import is_of_task
 
 
@@ -300,7 +300,7 @@ class _Timeline:
 def _counts(usage: object) -> dict[str, int]:
     """Return the token counts among these values, by the names that callers see."""
     found = usage if isinstance(usage, Mapping) else {}
-    return {name: found[name] for name in USAGE_NAMES.values() if type(found.get(name)) is int}
+    return {name: found[name] for name in SHOWN_COUNTS.values() if type(found.get(name)) is int}
 
 
 def _totals(usage: Usage | Mapping[str, int], cost: int) -> TokenTotals:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from hosting.budgets import Used
+from hosting.amounts import Used
 from hosting.errors import (
     BudgetExceededError,
     ConfigurationError,

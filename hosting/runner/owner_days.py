@@ -17,7 +17,7 @@ from datetime import datetime, timedelta
 
 from pydantic import Field
 
-from hosting.budgets import UNUSED, Used
+from hosting.amounts import UNUSED, Used
 from hosting.ports import iso
 from hosting.runner.cells import Cell, CellKind, Cells, Counted
 from hosting.runner.thread_log import ThreadLog

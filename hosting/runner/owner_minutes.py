@@ -25,7 +25,8 @@ from typing import Literal
 
 from pydantic import Field
 
-from hosting.limits import WINDOW_SECONDS, Limit, LimitState, Standing, too_many_requests, too_many_tokens
+from hosting.amounts import LimitState, Standing
+from hosting.limits import WINDOW_SECONDS, Limit, too_many_requests, too_many_tokens
 from hosting.runner.cells import Cell, CellKind, Cells, Counted
 from hosting.runner.thread_log import ThreadLog
 from hosting.stores.contract import ThreadStore

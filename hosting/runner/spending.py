@@ -16,7 +16,8 @@ from typing import Any, TypeVar
 
 from agent_framework import ChatContext, ChatResponse, ChatResponseUpdate, Content
 
-from hosting.budgets import UNUSED, Budget, Used, counted_tokens
+from hosting.amounts import UNUSED, Used, counted_tokens
+from hosting.budgets import Budget
 from hosting.errors import ConfigurationError, LogUnavailableError, UnpricedModelError
 from hosting.principal import owner_of
 from hosting.runner.framework import agents_within

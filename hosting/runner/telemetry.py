@@ -29,7 +29,7 @@ from opentelemetry.metrics import CallbackOptions, Observation
 from opentelemetry.trace import Span, SpanKind, Status, StatusCode
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from hosting.budgets import cost_text
+from hosting.amounts import cost_text
 from hosting.names import Address
 from hosting.ports import Clocks
 from hosting.thread.events import TERMINALS, Accepted, Completed, Terminal

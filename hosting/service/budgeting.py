@@ -6,7 +6,7 @@ what is left here is what the next model call finds, but for what is in flight. 
 
 from __future__ import annotations
 
-from hosting.budgets import BudgetState
+from hosting.amounts import BudgetState
 from hosting.errors import LogUnavailableError, NewerVersionError
 from hosting.plan import AgentPlan
 from hosting.runner.owner_days import OwnerDays

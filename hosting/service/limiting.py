@@ -9,8 +9,9 @@ from contextlib import asynccontextmanager
 from contextvars import ContextVar
 from typing import cast
 
+from hosting.amounts import LimitState, Standing
 from hosting.errors import LimitExceededError
-from hosting.limits import Limit, LimitState, Standing, too_many_runs
+from hosting.limits import Limit, too_many_runs
 from hosting.names import Address
 from hosting.runner.held_run import HeldRun
 from hosting.runner.owner_minutes import OwnerMinutes

@@ -11,15 +11,14 @@ from typing import Any, Literal, cast
 
 from typing_extensions import NotRequired, TypedDict
 
-from hosting.budgets import BudgetState, cost_text
+from hosting.amounts import BudgetState, LimitState, cost_text
 from hosting.errors import RUN_ERROR_BY_CODE, HostingError, RunFailedError
-from hosting.limits import LimitState
 from hosting.ports import iso
 from hosting.request.run_request import PendingApproval
 from hosting.thread.events import Accepted, Completed, NoAnswer, Terminal
 from hosting.thread.finish import finish_reason, is_incomplete
 from hosting.thread.run import Cancelling, Run
-from hosting.thread.usage import entry_counts
+from hosting.thread.usage import SHOWN_COUNTS, entry_counts
 from hosting.visible import visible, visible_json, visible_line
 from state.contents import FunctionCallContent
 from state.conversation import response_text, response_value
@@ -120,15 +119,6 @@ class EndedRun(RunIds):
     budget: NotRequired[BudgetState]
 
 
-UsageName = Literal["input_token_count", "output_token_count", "total_token_count", "estimated_token_count"]
-USAGE_NAMES: dict[str, UsageName] = {
-    "inputTokenCount": "input_token_count",
-    "outputTokenCount": "output_token_count",
-    "totalTokenCount": "total_token_count",
-    "estimatedTokenCount": "estimated_token_count",
-}
-
-
 def problem(error: HostingError, known: ThreadIds | None) -> Problem:
     """Return the problem object; `error` repeats `detail` for clients of the older shape."""
     body: Problem = {
@@ -200,11 +190,7 @@ def usage_of(end: Terminal | None) -> Usage:
 
 def shown_usage(stored: Mapping[str, Any]) -> Usage:
     """Return the tokens of an entry as they are shown."""
-    usage: Usage = {}
-    for name, shown in USAGE_NAMES.items():
-        if name in stored:
-            usage[shown] = stored[name]
-    return usage
+    return cast(Usage, {shown: stored[name] for name, shown in SHOWN_COUNTS.items() if name in stored})
 
 
 def approval_fields(run: Run, approvals: Sequence[PendingApproval]) -> list[Approval]:

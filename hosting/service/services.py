@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import KW_ONLY, dataclass, field
 from functools import partial
 
-from hosting.budgets import Used
+from hosting.amounts import Used
 from hosting.errors import ConfigurationError
 from hosting.plan import AgentPlan
 from hosting.ports import SYSTEM_CLOCKS, Clocks

@@ -17,7 +17,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from hosting.budgets import BudgetState
+from hosting.amounts import BudgetState
 from hosting.names import model_call_key
 from hosting.principal import Principal
 from hosting.request.run_request import Decision, ExecutorCall, GrantedAccess, PendingApproval, RunRequest, Superstep

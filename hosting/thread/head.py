@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import Field
 
-from hosting.budgets import Used
+from hosting.amounts import Used
 from hosting.thread import events
 from hosting.thread.open_runs import Claim, Grant, HeadPart, OpenRun, PendingApprovals
 from hosting.thread.usage import NOTHING, RunUsage, TokenTotals

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, cast
 
 from hosting import errors
-from hosting.budgets import BudgetState, Used
+from hosting.amounts import BudgetState, Used
 from hosting.names import Address, thread_key
 from hosting.ports import iso
 from hosting.request.run_request import PendingApproval, Superstep

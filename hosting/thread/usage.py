@@ -13,23 +13,23 @@ from typing import Any, NamedTuple
 
 from pydantic import Field
 
-from hosting.budgets import MOST_TOKENS, Used
+from hosting.amounts import MOST_TOKENS, Used
 from hosting.thread import events
 from hosting.thread.open_runs import HeadPart
+from state.contents import TOKEN_COUNTS
 
-_ENTRY_COUNTS = {
-    "input_tokens": "inputTokenCount",
-    "output_tokens": "outputTokenCount",
-    "total_tokens": "totalTokenCount",
-    "estimated_tokens": "estimatedTokenCount",
-}
-RECORDED_COUNTS = {
-    "input_tokens": "input_token_count",
-    "output_tokens": "output_token_count",
-    "total_tokens": "total_token_count",
-}
-_OWN_NAMES = {name: name for name in _ENTRY_COUNTS}
+
+def _own_name(shown: str) -> str:
+    """Return the name of a count among `TokenTotals`, by that of a model and of answers."""
+    return shown.replace("_token_count", "_tokens")
+
+
 _ESTIMATED = "estimatedTokenCount"
+SHOWN_COUNTS = {**TOKEN_COUNTS, _ESTIMATED: "estimated_token_count"}
+"""The counts of an entry: stored name -> shown name."""
+_ENTRY_COUNTS = {_own_name(shown): stored for stored, shown in SHOWN_COUNTS.items()}
+RECORDED_COUNTS = {_own_name(recorded): recorded for recorded in TOKEN_COUNTS.values()}
+_OWN_NAMES = {name: name for name in _ENTRY_COUNTS}
 _BESIDE = "extensionData"
 
 

@@ -24,6 +24,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         "bearer",
         "visible",
         "exchange",
+        "amounts",
         "budgets",
         "limits",
         "embeddings",

@@ -27,6 +27,7 @@ from hosting.thread.events import Accepted, Cancelled, Claimed, Completed, Faile
 from hosting.thread.finish import finish_reason, is_incomplete
 from hosting.thread.run import Run
 from hosting.visible import visible_line
+from state.contents import TOKEN_COUNTS
 
 VERSION = "1.0"
 ANSWER_SCHEMA = {
@@ -37,11 +38,7 @@ ANSWER_SCHEMA = {
 """The schema of an answer to an interrupt. Without `editedArgs`, so clients offer no edit."""
 
 _DENIED = "The call was not approved, so it was not made."
-_USAGE = {
-    "input_token_count": "inputTokens",
-    "output_token_count": "outputTokens",
-    "total_token_count": "totalTokens",
-}
+_USAGE = {name: stored.replace("TokenCount", "Tokens") for stored, name in TOKEN_COUNTS.items()}
 
 WireEvent = dict[str, Any]
 

@@ -13,6 +13,7 @@ from hosting.service.transcript import arguments_text
 from hosting.thread.events import Cancelled, Completed, Terminal
 from hosting.thread.finish import finish_reason, is_incomplete
 from hosting.thread.run import Run
+from state.contents import TOKEN_COUNTS
 
 MOST_ITEMS = 100
 _DEFAULT_ITEMS = 20
@@ -85,7 +86,7 @@ def _usage(end: Terminal | None) -> dict[str, Any] | None:
     stored = (end.usage or end.entry.get("usage")) if end is not None else None
     if not stored:
         return None
-    counts = [int(stored.get(name) or 0) for name in ("inputTokenCount", "outputTokenCount", "totalTokenCount")]
+    counts = [int(stored.get(name) or 0) for name in TOKEN_COUNTS]
     return {
         "input_tokens": counts[0],
         "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},

@@ -28,7 +28,7 @@ from agent_framework import (
 
 import hosting.app
 import hosting.runner.owner_minutes
-from hosting.budgets import Per
+from hosting.amounts import Per
 
 CALLS = Path(os.environ["CALLS"])
 GOES_ON = Path(os.environ["GOES_ON"])

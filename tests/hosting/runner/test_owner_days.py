@@ -7,7 +7,7 @@ import json
 
 import pytest
 
-from hosting.budgets import UNUSED, Used
+from hosting.amounts import UNUSED, Used
 from hosting.errors import LogUnavailableError
 from hosting.limits import Limit
 from hosting.names import Address, new_id

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hosting.budgets import Used
+from hosting.amounts import Used
 from hosting.limits import Limit
 from hosting.memory import Fact
 from hosting.names import APP, Address
