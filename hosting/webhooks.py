@@ -22,9 +22,6 @@ from hosting.settings import HOST, Settings
 SECRET = "AGENT_WEBHOOK_SECRET"
 HOSTS = "AGENT_WEBHOOK_HOSTS"
 LONGEST_URL = 2048
-OF_TASK = "task:"
-"""Stands for the address if the run's task has its own receivers (`service.push_configs`); the id of the run that
-began the task follows, unless it is the run itself."""
 
 _PREFIX = "whsec_"
 _SECRET_BYTES = range(24, 65)
@@ -130,21 +127,3 @@ def webhook_schema(rules: WebhookRules | None) -> dict[str, Any]:
     if rules is None:
         return {"type": "null"}
     return {"type": "string", "format": "uri", "maxLength": LONGEST_URL, "pattern": rules.pattern}
-
-
-def is_of_task(webhook: str) -> bool:
-    """Whether a webhook stands for the receivers of a task, and is no address."""
-    return webhook.startswith(OF_TASK)
-
-
-def begun_by(webhook: str | None, run_id: str) -> str | None:
-    """Return the run that began the task whose receivers this webhook stands for; None for an address."""
-    if webhook is None or not is_of_task(webhook):
-        return None
-    return webhook[len(OF_TASK) :] or run_id
-
-
-def carried_on(webhook: str | None, run_id: str) -> str | None:
-    """Return the webhook of a run that goes on with this one."""
-    begun = begun_by(webhook, run_id)
-    return webhook if begun is None else OF_TASK + begun

@@ -21,7 +21,6 @@ from hosting.thread import events
 from hosting.thread.finish import finish_reason, is_incomplete
 from hosting.thread.run import Run, common_length, under_way
 from hosting.thread.usage import NOTHING, RECORDED_COUNTS, SHOWN_COUNTS, TokenTotals, entry_counts
-from hosting.webhooks import is_of_task
 
 
 class StepAuthor(TypedDict):
@@ -110,8 +109,8 @@ def timeline_fields(
             timeline.add(position, event)
     if (superstep := under_way(run, superstep)) is not None:
         timeline.add_calls(superstep.number, superstep.calls, None)
-    end, webhook = run.end, run.accepted.request.webhook
-    has_receiver = end.notifies if end is not None else webhook is not None and not is_of_task(webhook)
+    end = run.end
+    has_receiver = end.notifies if end is not None else run.accepted.request.notifies == "address"
     shown: RunTimeline = {
         "thread_id": run.accepted.thread_id,
         "session_id": run.accepted.thread_id,

@@ -18,6 +18,10 @@ from hosting.errors import InvalidFieldError, InvalidOutputError, RunFailedError
 from hosting.principal import NOBODY, Caller
 
 GrantedAccess = Literal["read", "run"]
+Notified = Literal["", "address", "receivers"]
+OF_TASK = "task:"
+"""Stands for the address if the run's task has its own receivers (`hosting.service.push_configs`); the id of the run
+that began the task follows, unless it is the run itself."""
 LONGEST_NAME = 128
 """Bytes of an issuer or an id that a request names: they stand in the head of a thread."""
 
@@ -157,7 +161,7 @@ class RunRequest(UserMessage):
 
     The message that is to be answered, and the `earlier` ones sent with it. Or, without any, the `decisions` on every
     tool call for whose approval the thread waits. With `is_json` the message is the JSON text of a workflow's input.
-    `webhook` is the address that is notified of the run's end.
+    `webhook` is the address that is notified of the run's end, or stands for the receivers of the run's task.
     """
 
     earlier: tuple[UserMessage, ...] = ()
@@ -176,6 +180,24 @@ class RunRequest(UserMessage):
         """
         identity = [agent, thread_id, self.model_dump(mode="json", exclude_defaults=True)]
         return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def notifies(self) -> Notified:
+        """Who is notified of the run's end: nobody, its `webhook`, or the receivers of its task."""
+        if self.webhook is None:
+            return ""
+        return "receivers" if self.webhook.startswith(OF_TASK) else "address"
+
+    def task_run(self, run_id: str) -> str | None:
+        """Return the run that began the task whose receivers are notified, if any. `run_id` is this run's."""
+        if self.webhook is None or not self.webhook.startswith(OF_TASK):
+            return None
+        return self.webhook.removeprefix(OF_TASK) or run_id
+
+    def webhook_after(self, run_id: str) -> str | None:
+        """Return the webhook of a run that goes on with this one, whose id is `run_id`."""
+        begun = self.task_run(run_id)
+        return self.webhook if begun is None else OF_TASK + begun
 
 
 class PendingApproval(_Value):

@@ -28,7 +28,6 @@ from hosting.thread.events import Accepted
 from hosting.thread.head import Head
 from hosting.thread.rows import ApprovalRow
 from hosting.thread.run import Run
-from hosting.webhooks import carried_on
 
 
 @dataclass
@@ -156,7 +155,7 @@ def _resumed(recording: _Recording, at: float) -> Accepted:
         enable_tool_calls=before.enable_tool_calls,
         orchestration_id=before.orchestration_id,
         retry=before.retry,
-        webhook=None if requested is None else carried_on(before.webhook, requested.run_id),
+        webhook=None if requested is None else before.webhook_after(requested.run_id),
         decisions=(*made, answering.decision),
     )
     agent = address.agent if requested is None else requested.accepted.agent

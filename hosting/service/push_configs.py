@@ -1,8 +1,8 @@
 """A task's receivers, which its caller names by the task, before or while it works.
 
 Theory. A task is made of runs, and whose receivers are to be notified of a run's end is not known when the run begins.
-So its request has, instead of an address, which run began the task (`webhooks.OF_TASK`), and each delivery looks here.
-What is kept lies beside the thread's attachments and goes with the thread, as records of deliveries do.
+So its request has, instead of an address, which run began the task (`RunRequest.task_run`), and each delivery looks
+here. What is kept lies beside the thread's attachments and goes with the thread, as records of deliveries do.
 """
 
 from __future__ import annotations

@@ -53,7 +53,7 @@ from hosting.thread.events import Accepted, Completed, Terminal
 from hosting.thread.finish import finish_reason, is_incomplete
 from hosting.thread.head import Head
 from hosting.thread.run import Ended, Run
-from hosting.webhooks import WebhookRules, begun_by
+from hosting.webhooks import WebhookRules
 
 logger = logging.getLogger(__name__)
 
@@ -166,7 +166,7 @@ class Webhooks:
         """Return where to, for each target to which the order leads."""
         webhook, planned = run.accepted.request.webhook, self._agents.get(order.address.agent)
         url = None if planned is None else planned.webhook
-        begun = begun_by(webhook, run.run_id)
+        begun = run.accepted.request.task_run(run.run_id)
         if order.target != "agent" and begun is not None:
             configs = await self.pushes.of_task(order.address, epoch, begun)
             targets = [PUSH + id_ for id_ in configs] if order.target == "request" else [order.target]

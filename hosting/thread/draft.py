@@ -32,7 +32,6 @@ from hosting.thread.open_runs import OpenRun, PendingApprovals
 from hosting.thread.rows import ApprovalRow, KeyRow, RowChange, RunRow
 from hosting.thread.run import cancellation, unanswered
 from hosting.thread.usage import UNUSED, counted_in_all
-from hosting.webhooks import is_of_task
 
 ROWS_OF_A_RUN = 2
 """The most that `Draft.accept` writes."""
@@ -147,7 +146,7 @@ def _versioned(event: Event) -> Event:
 
     An older code would take an answer with a value for an approval, and end a run without its webhook.
     """
-    if isinstance(event, Accepted) and event.request.webhook is not None and not is_of_task(event.request.webhook):
+    if isinstance(event, Accepted) and event.request.notifies == "address":
         return event.model_copy(update={"v": 7})
     match event:
         case Accepted():

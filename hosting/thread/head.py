@@ -19,7 +19,6 @@ from hosting.thread import events
 from hosting.thread.open_runs import Claim, Grant, HeadPart, OpenRun, PendingApprovals
 from hosting.thread.usage import NOTHING, RunUsage, TokenTotals
 from hosting.thread.versions import VERSION, read_versioned
-from hosting.webhooks import is_of_task
 
 TITLE_CHARACTERS = 80
 
@@ -135,7 +134,6 @@ def decode(text: bytes) -> Head:
 
 def _accepted(head: Head, event: events.Accepted) -> Head:
     """Accept a run: with the decisions on waiting approvals, or if no approval waits."""
-    webhook = event.request.webhook
     run = OpenRun(
         id=event.run_id,
         first=head.position,
@@ -143,7 +141,7 @@ def _accepted(head: Head, event: events.Accepted) -> Head:
         streamed=event.streamed,
         decides=bool(event.request.decisions),
         since=head.waiting.first if event.request.decisions and head.waiting is not None else 0,
-        notifies="" if webhook is None else "receivers" if is_of_task(webhook) else "address",
+        notifies=event.request.notifies,
     )
     begun = _with(head, state="open", epoch=head.epoch + 1) if head.state == "deleted" else head
     is_temporary = head.temporary or event.temporary

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from operator import not_
-from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from hosting.principal import Principal
-from hosting.request.run_request import GrantedAccess
+from hosting.request.run_request import GrantedAccess, Notified
 from hosting.thread import events
 
 
@@ -46,7 +45,7 @@ class OpenRun(HeadPart):
     failures: int = Field(default=0, exclude_if=not_)
     settled: int = 0
     since: int = Field(default=0, exclude_if=not_)
-    notifies: Literal["", "address", "receivers"] = Field(default="", exclude_if=not_)
+    notifies: Notified = Field(default="", exclude_if=not_)
 
 
 class Claim(HeadPart):

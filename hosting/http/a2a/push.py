@@ -22,7 +22,6 @@ from hosting.request.fields import read_text
 from hosting.service.push_configs import PushConfig
 from hosting.thread.events import Cancelled, Completed, Terminal
 from hosting.thread.run import Run
-from hosting.webhooks import begun_by
 
 _LONGEST = 1024
 """How many characters a receiver's token has, and its credentials."""
@@ -72,7 +71,7 @@ def no_push() -> HostingError:
 def task_update(run: Run, terminal: Terminal) -> dict[str, Any]:
     """Return the task's status after a run's end, as one message of a stream."""
     thread_id = run.accepted.thread_id
-    begun = begun_by(run.accepted.request.webhook, run.run_id) or run.run_id
+    begun = run.accepted.request.task_run(run.run_id) or run.run_id
     state = FAILED
     if isinstance(terminal, Cancelled) or (run.accepted.wire or {}).get(names.PATH, {}).get(CANCELS):
         state = CANCELED

@@ -24,7 +24,6 @@ from hosting.service.push_configs import MOST_CONFIGS, PushConfig
 from hosting.service.services import Services
 from hosting.service.webhooks import Webhooks
 from hosting.thread.run import Ended
-from hosting.webhooks import begun_by
 
 
 class Receivers:
@@ -91,7 +90,7 @@ class Receivers:
 
     async def _task(self, fold: TaskFold) -> tuple[str, int]:
         """Return the run that began the task, and the life of its thread."""
-        begun = begun_by(fold.run.accepted.request.webhook, fold.run.run_id)
+        begun = fold.run.accepted.request.task_run(fold.run.run_id)
         if begun is None:
             raise UnsupportedOperationError(
                 "This task sends no notifications: it did not start over A2A, or started before the app sent "

@@ -24,11 +24,10 @@ from hosting.names import Address, check_thread_id, keyed_thread_id
 from hosting.plan import AgentPlan, Plan
 from hosting.request.contents import limits_of
 from hosting.request.run_call import StartRun, Wait
-from hosting.request.run_request import Answering, Decision, ResponseFormat, RunRequest
+from hosting.request.run_request import OF_TASK, Answering, Decision, ResponseFormat, RunRequest
 from hosting.service.runs import PROTOCOL_WAIT_SECONDS, SHORT_WAIT_SECONDS
 from hosting.service.services import Services
 from hosting.thread.run import Run
-from hosting.webhooks import OF_TASK
 
 CANCEL_SECONDS = 4.0
 """How long a cancel waits for the task's end: httpx, which the official client for Python uses, gives up after 5 s."""
