@@ -21,8 +21,7 @@ from hosting.plan import Plan
 from hosting.ports import EntityEnd, EntityPage, Purge
 from hosting.request.fork_call import ForkCall, ForkPoint
 from hosting.request.parameters import Window
-from hosting.request.run_call import StartRun, Wait
-from hosting.request.run_request import RunRequest
+from hosting.request.run_request import RunRequest, StartRun, Wait
 from hosting.runner.agent_loop import AgentLoop
 from hosting.runner.callbacks import CallbackCalls, Listeners
 from hosting.runner.thread_log import epoch_store_key
@@ -136,7 +135,7 @@ class LongThread:
 
     async def turn(self) -> TurnTaken:
         """Take one turn on the thread as a caller that waits, and have its document stored."""
-        call = StartRun(RunRequest(message=MESSAGE), THREAD, Wait(), "json", None)
+        call = StartRun(RunRequest(message=MESSAGE), THREAD, Wait())
         calls, read_bytes, began = self._archive.calls, len(self.state), time.perf_counter()
         started = await self._services.runs.start(AGENT, call, self._engine)
         run = await self._services.runs.wait_as(call.wait, started.run, self._engine)

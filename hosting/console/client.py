@@ -24,7 +24,8 @@ from hosting.names import check_agent_name, new_id
 from hosting.principal import Caller, Principal
 from hosting.request.contents import limits_of
 from hosting.request.fields import carried_request
-from hosting.request.run_call import BUSY, StartRun, Wait, read_busy
+from hosting.request.run_call import BUSY, read_busy
+from hosting.request.run_request import StartRun, Wait
 from hosting.runner.agent_loop import AgentLoop
 from hosting.runner.callbacks import CallbackCalls, Listeners
 from hosting.service.services import Services
@@ -152,7 +153,7 @@ class _Caller(Generic[T]):
     async def _response(self, call: AgentCall, fields: Mapping[str, Any]) -> AgentResponse[Any]:
         """Return the response; raises `AgentRunError` for a run that ends otherwise, or not within the wait."""
         request, busy = carried_request(fields, self._limits), read_busy({BUSY: "queue", **fields}, {})
-        start = StartRun(request, call.thread_id, Wait(), form="json", idempotency_key=None, busy=busy)
+        start = StartRun(request, call.thread_id, Wait(), busy=busy)
         runs, seconds = self._services.runs, self._settings.wait_seconds
         started = await runs.start(call.agent, start, self._engine, Caller.of(call.owner))
         run = await runs.wait(started.run, self._engine, seconds)

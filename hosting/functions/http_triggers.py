@@ -93,19 +93,17 @@ class Starting:
 
     async def reply(self, request: HttpRequest, agent: AgentPlan, limits: Limits) -> Reply | Streamed:
         """Start the run, on the thread that is shared if there is one, and answer as its caller wants it."""
-        wanted = await request.parsed(lambda raw: parse_run(raw, agent.name, limits, request.caller.owner, agent.busy))
+        call = await request.parsed(lambda raw: parse_run(raw, agent.name, limits, request.caller.owner, agent.busy))
+        start, wanted = call.start, call.wanted
         if request.shared is not None:
-            named = one_thread_id([request.thread_id, wanted.thread_id or ""])
-            wanted = replace(wanted, thread_id=named)
-        thread_id = wanted.thread_id
+            start = replace(start, thread_id=one_thread_id([request.thread_id, start.thread_id or ""]))
+        thread_id = start.thread_id
         try:
-            started = await self._runs.start(agent.name, wanted, request.client, request.caller)
+            started = await self._runs.start(agent.name, start, request.client, request.caller)
             run, thread_id = started.run, started.run.address.thread_id
-            headers = {"Idempotency-Replayed": "true"} if started.replayed else {}
-            if wanted.wait.applied:
-                headers["Preference-Applied"] = wanted.wait.applied
+            headers = {**({"Idempotency-Replayed": "true"} if started.replayed else {}), **wanted.headers}
             url = request.thread_url(agent.name, thread_id)
-            if wanted.wait.answer and wanted.form == "events":
+            if wanted.form == "events":
                 streamed = self._streams.reply(run, request.client, url)
                 return replace(streamed, headers={**streamed.headers, **headers})
             run = await self._runs.wait_as(wanted.wait, run, request.client)
@@ -314,17 +312,16 @@ def register_approvals(served: Served, services: Services, settings: Settings) -
     async def decide(request: HttpRequest) -> Reply | Streamed:
         body = DECISION if request.agent.workflow is None else WORKFLOW_ANSWER
         most_bytes = settings.max_body_bytes
-        wanted = await request.parsed(lambda raw: parse_decision(raw, request.approval_id, most_bytes, body))
+        call = await request.parsed(lambda raw: parse_decision(raw, request.approval_id, most_bytes, body))
         url = request.thread_url(request.agent.name, request.thread_id)
-        streams_it = wanted.wait.answer and wanted.form == "events"
-        waits = runs.wait_seconds(wanted.wait, wanted.form) > SHORT_WAIT_SECONDS
-        answer = Answering(wanted.decision, request.caller, waits=waits, streamed=streams_it)
+        wanted = call.wanted
+        waits = runs.wait_seconds(wanted.wait) > SHORT_WAIT_SECONDS
+        answer = Answering(call.decision, request.caller, waits=waits, streamed=wanted.form == "events")
         recorded = await approvals.answer(request.address, answer, request.client)
         if recorded.resumed is None:
-            return answered_reply(recorded.requested, wanted.decision, wanted.form, url)
-        if streams_it:
+            return answered_reply(recorded.requested, call.decision, wanted.form, url)
+        if wanted.form == "events":
             return streams.reply(recorded.resumed, request.client, url)
         run = await runs.wait_as(wanted.wait, recorded.resumed, request.client)
-        headers = {"Preference-Applied": wanted.wait.applied} if wanted.wait.applied else {}
         budget = await services.budgets.of_answer(request.agent, run, own_day_of(request))
-        return run_reply(run, wanted.form, url, headers, budget)
+        return run_reply(run, wanted.form, url, wanted.headers, budget)

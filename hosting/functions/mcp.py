@@ -19,8 +19,8 @@ from hosting.ports import EntityClient
 from hosting.principal import Caller, PrincipalRequest, PrincipalResolver, owner_of, resolve
 from hosting.request.fields import check_message
 from hosting.request.response_format import agents_own_format
-from hosting.request.run_call import StartRun, Wait, one_thread_id
-from hosting.request.run_request import RunRequest
+from hosting.request.run_call import one_thread_id
+from hosting.request.run_request import RunRequest, StartRun, Wait
 from hosting.request.slow_reads import read_aside
 from hosting.request.strict_json import parse_text
 from hosting.service.outcome import (
@@ -166,8 +166,6 @@ def parse_call(arguments: dict[str, Any], agent: str, owner: str = APP) -> Start
         request=RunRequest(message=check_message(query)),
         thread_id=None if thread_id is None else check_thread_id(thread_id, agent, owner, is_stored=True),
         wait=Wait(PROTOCOL_WAIT_SECONDS),
-        form="text",
-        idempotency_key=None,
     )
 
 

@@ -21,13 +21,11 @@ from hosting.request.run_call import (
     RUN_PARAMETERS,
     WAIT_HEADER,
     RawRequest,
-    StartRun,
-    Wait,
     body_form,
     read_idempotency_key,
     workflow_request,
 )
-from hosting.request.run_request import Decision, PendingApproval
+from hosting.request.run_request import Decision, PendingApproval, StartRun, Wait
 from hosting.request.strict_json import decode_utf8, parse_json
 from hosting.workflows import WorkflowInput, json_text
 
@@ -65,7 +63,7 @@ def parse_instance(call: RawRequest, workflow: str, limits: Limits, owner: str =
     if run_id is not None:
         run_id = check_thread_id(run_id, workflow, owner)
     key = read_idempotency_key(call.headers)
-    return StartRun(request, run_id, _wait(call), "json", key or run_id, call.headers.get("traceparent"))
+    return StartRun(request, run_id, _wait(call), key or run_id, call.headers.get("traceparent"))
 
 
 def _given(call: RawRequest, limits: Limits, takes: WorkflowInput) -> Mapping[str, Any]:

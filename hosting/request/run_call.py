@@ -8,8 +8,8 @@ the answer gets, the thread, and whether the caller waits. What they refuse rais
 from __future__ import annotations
 
 import difflib
+import math
 import re
-import time
 from collections.abc import Iterable, Mapping, Set
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
@@ -44,7 +44,7 @@ from hosting.request.fields import (
     read_truth,
 )
 from hosting.request.parameters import Parameter, Schema
-from hosting.request.run_request import Decision, RunRequest
+from hosting.request.run_request import Decision, RunRequest, StartRun, Wait
 from hosting.request.strict_json import decode_utf8, json_type, parse_json, refuse_lone_surrogates
 from hosting.workflows import WorkflowInput, json_text
 
@@ -108,52 +108,34 @@ class RawRequest:
 
 
 @dataclass(frozen=True)
-class Wait:
-    """Whether and how long the caller waits; `applied` is the `Preference-Applied` header, if a preference decided.
+class Wanted:
+    """The answer that a caller wants: its form, the wait for it, and the headers that name the applied preferences.
 
-    A wait counts `since` the request was read (by `time.monotonic`), as the caller's own does: what it takes to begin
-    the run is part of it.
+    The form is `events` only for a caller that waits: the others are answered at once.
     """
 
-    seconds: float | None = None
-    answer: bool = True
-    applied: str | None = None
-    since: float = field(default_factory=time.monotonic, compare=False, repr=False)
-
-
-@dataclass(frozen=True)
-class StartRun:
-    """A caller's request to run an agent, and how the caller wants the answer.
-
-    `streams`: the run's deltas go to the log as they come, whoever reads them there. `wire` is what a caller on a wire
-    sent besides. `follows` is the position of the `accepted` of the run that is to be the thread's newest. `busy` is
-    what becomes of the request while another run of the thread has not ended. The thread of a `temporary` one goes once
-    it is answered.
-    """
-
-    request: RunRequest
-    thread_id: str | None
-    wait: Wait
     form: Form
-    idempotency_key: str | None
-    traceparent: str | None = None
-    streams: bool = False
-    wire: Mapping[str, Any] | None = None
-    follows: int | None = None
-    busy: Busy = "queue"
-    temporary: bool = False
+    wait: Wait
+    headers: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
-class AnswerRequest:
-    """A caller's decision, and how the caller wants the answer of the run that may continue."""
+class RunCall:
+    """A caller's request to run an agent, and the answer that the caller wants."""
+
+    start: StartRun
+    wanted: Wanted
+
+
+@dataclass(frozen=True)
+class AnswerCall:
+    """A caller's decision, and the wanted answer of the run that may continue."""
 
     decision: Decision
-    wait: Wait
-    form: Form
+    wanted: Wanted
 
 
-def parse_run(call: RawRequest, agent: str, limits: Limits, owner: str = APP, busy: Busy = "queue") -> StartRun:
+def parse_run(call: RawRequest, agent: str, limits: Limits, owner: str = APP, busy: Busy = "queue") -> RunCall:
     """Return the run of `agent` that a request starts; raise a `HostingError` of `errors.REQUEST_ERRORS` otherwise.
 
     How long a thread id may be depends on the owner. One that only a thread of another package can have is returned.
@@ -178,13 +160,13 @@ def parse_run(call: RawRequest, agent: str, limits: Limits, owner: str = APP, bu
         request = workflow_request(fields, limits, limits.workflow)
     if thread_id is not None:
         thread_id = check_thread_id(thread_id, agent, owner, is_stored=True)
-    wait = read_wait(fields, call)
+    wanted = read_wanted(fields, call, answer)
     key = read_idempotency_key(call.headers)
     traceparent = call.headers.get("traceparent")
     if BUSY in call.query or fields.get(BUSY) is not None:
         busy = read_busy(fields, call.query)
     streams = streams or answer == "events"
-    return StartRun(request, thread_id, wait, answer, key, traceparent, streams=streams, busy=busy)
+    return RunCall(StartRun(request, thread_id, wanted.wait, key, traceparent, streams=streams, busy=busy), wanted)
 
 
 def read_busy(fields: Mapping[str, Any], query: Mapping[str, str]) -> Busy:
@@ -242,17 +224,14 @@ DECISION = JsonBody({**DECISION_FIELDS, **WAIT_MEMBERS}, ("approved",), '{"appro
 WORKFLOW_ANSWER = JsonBody({**ANSWER_FIELDS, **WAIT_MEMBERS}, (), '{"approved": true}', ("approved", VALUE), STANDING)
 
 
-def parse_decision(call: RawRequest, approval_id: str, most_bytes: int, body: JsonBody) -> AnswerRequest:
+def parse_decision(call: RawRequest, approval_id: str, most_bytes: int, body: JsonBody) -> AnswerCall:
     """Return the decision that a request holds; raise a `HostingError` of `errors.REQUEST_ERRORS` otherwise.
 
     `body` is `DECISION`, or `WORKFLOW_ANSWER` where an executor may ask.
     """
     fields = body.read(call, most_bytes)
-    return AnswerRequest(
-        decision=read_decision({**fields, "id": approval_id}),
-        wait=read_wait(fields, call),
-        form=answer_form(call.headers.get("accept", ""), "json"),
-    )
+    decision = read_decision({**fields, "id": approval_id})
+    return AnswerCall(decision, read_wanted(fields, call, answer_form(call.headers.get("accept", ""), "json")))
 
 
 def body_form(call: RawRequest, most_bytes: int) -> Form:
@@ -367,7 +346,7 @@ def one_thread_id(names: Iterable[str]) -> str | None:
     return next(iter(named), None)
 
 
-def read_wait(fields: Mapping[str, Any], call: RawRequest) -> Wait:
+def read_wanted(fields: Mapping[str, Any], call: RawRequest, form: Form) -> Wanted:
     """Return whether the caller waits, by the header, else the query, else the body, else `Prefer`.
 
     Raises `InvalidWaitError` when any of them cannot be understood, also one that does not decide.
@@ -391,10 +370,14 @@ def read_wait(fields: Mapping[str, Any], call: RawRequest) -> Wait:
                     f"The preference wait={value[:80]!r} is not a number of seconds. Send Prefer: wait=30."
                 )
             preferences[name] = f"wait={value[:9]}"
+    longest, waits = math.inf if form == "events" else None, True
+    headers = {}
     if answers:
-        return Wait(answer=answers[0])
-    applied = ", ".join(preferences.values()) or None
-    # `wait` decides next to `respond-async`: so long, and not longer (RFC 7240, 4.3).
-    if "wait" in preferences:
-        return Wait(float(preferences["wait"].partition("=")[2]), applied=applied)
-    return Wait(answer="respond-async" not in preferences, applied=applied)
+        waits = answers[0]
+    elif preferences:
+        # `wait` decides next to `respond-async`: so long, and not longer (RFC 7240, 4.3).
+        waits = "wait" in preferences
+        if waits and longest is None:
+            longest = float(preferences["wait"].partition("=")[2])
+        headers = {"Preference-Applied": ", ".join(preferences.values())}
+    return Wanted(form if waits or form == "text" else "json", Wait(longest, answer=waits), headers)

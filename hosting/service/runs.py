@@ -23,7 +23,7 @@ from hosting.errors import EngineUnavailableError, LogUnavailableError, ThreadDe
 from hosting.names import Address, check_thread_id, is_id, keyed_thread_id, max_thread_id_length, new_id
 from hosting.ports import EntityClient
 from hosting.principal import NOBODY, Caller, owner_of
-from hosting.request.run_call import Form, StartRun, Wait
+from hosting.request.run_request import StartRun, Wait
 from hosting.runner.held_run import read_run
 from hosting.runner.telemetry import carried_traceparent
 from hosting.runner.thread_log import Decided, ThreadLog
@@ -175,7 +175,7 @@ class Runs:
             wire=None if call.wire is None else dict(call.wire),
         )
 
-        seconds, limit, epoch = self.wait_seconds(call.wait, call.form), self._settings.queue_limit, caller.epoch
+        seconds, limit, epoch = self.wait_seconds(call.wait), self._settings.queue_limit, caller.epoch
         with self._holders.reserve(address.agent, wanted=seconds > SHORT_WAIT_SECONDS) as terms:
             command = AcceptRun(
                 accepted, limit, terms, epoch=epoch, follows=call.follows, continues=continues, busy=call.busy
@@ -256,14 +256,15 @@ class Runs:
             await self._promises.keep(run.address, run.run_id, client)
         return run
 
-    def wait_seconds(self, wanted: Wait, form: Form = "json") -> float:
+    def wait_seconds(self, wanted: Wait) -> float:
         """Return the longest wait of the caller (s); infinity for a reader of events.
 
         The process of a caller that waits for more than `SHORT_WAIT_SECONDS` claims the run.
         """
-        longest = self._settings.wait_seconds if wanted.seconds is None else wanted.seconds
-        longest = math.inf if form == "events" else min(longest, self._settings.wait_seconds)
-        return longest if wanted.answer else 0.0
+        if not wanted.answer or wanted.seconds == math.inf:
+            return math.inf if wanted.answer else 0.0
+        longest = self._settings.wait_seconds
+        return longest if wanted.seconds is None else min(wanted.seconds, longest)
 
     async def wait(self, run: Run, client: EntityClient, seconds: float, *, takes: bool = True) -> Run:
         """Return the run once its end is certain, or as it stands: after so many seconds, when the log stays away, or

@@ -31,7 +31,7 @@ from hosting.names import keyed_thread_id, new_id
 from hosting.plan import AgentPlan
 from hosting.ports import ClockClient, Clocks, utc
 from hosting.principal import Caller
-from hosting.request.run_call import StartRun, Wait
+from hosting.request.run_request import StartRun, Wait
 from hosting.request.schedule_call import NewSchedule
 from hosting.runner.cells import Cells
 from hosting.schedules import LONGEST_AHEAD_SECONDS
@@ -270,7 +270,6 @@ class Schedules:
             schedule.run_request,
             schedule.thread_id,
             Wait(answer=False),
-            "json",
             f"schedule/{name.id}/{tick:.0f}",
             busy=schedule.busy or planned.busy,
         )

@@ -5,6 +5,7 @@ A context is a thread, a task a run of it with the runs that go on with it after
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
@@ -23,8 +24,7 @@ from hosting.http.wire import WireRequest
 from hosting.names import Address, check_thread_id, keyed_thread_id
 from hosting.plan import AgentPlan, Plan
 from hosting.request.contents import limits_of
-from hosting.request.run_call import StartRun, Wait
-from hosting.request.run_request import OF_TASK, Answering, Decision, ResponseFormat, RunRequest
+from hosting.request.run_request import OF_TASK, Answering, Decision, ResponseFormat, RunRequest, StartRun, Wait
 from hosting.service.runs import PROTOCOL_WAIT_SECONDS, SHORT_WAIT_SECONDS
 from hosting.service.services import Services
 from hosting.thread.run import Run
@@ -88,7 +88,7 @@ class A2AWire:
 
     async def _send(self, request: WireRequest, agent: AgentPlan, call: Call, wanted: Send) -> _Answer:
         streams, client = call.method == "SendStreamingMessage", request.client
-        wait = Wait(PROTOCOL_WAIT_SECONDS, answer=streams or wanted.waits)
+        wait = Wait(math.inf if streams else PROTOCOL_WAIT_SECONDS, answer=streams or wanted.waits)
         if wanted.task_id is None:
             run = await self._start(request, agent, wanted, wait, streams=streams)
             if wanted.push is not None and self._receivers is not None:
@@ -129,7 +129,6 @@ class A2AWire:
             ),
             wanted.context_id or keyed_thread_id(agent.name, owner, wanted.text_of_both),
             wait,
-            "events" if streams else "json",
             wanted.message_id,
             wanted.traceparent,
             streams=streams or not wanted.waits,
@@ -162,7 +161,7 @@ class A2AWire:
         missing = [one.tool for one, decision in zip(fold.undecided, decisions, strict=True) if decision is None]
         if missing:
             raise InvalidFieldError(f"The answer on {', '.join(missing)} is missing. Send all answers together.")
-        waits = self._runs.wait_seconds(wait, "events" if streams else "json") > SHORT_WAIT_SECONDS
+        waits = self._runs.wait_seconds(wait) > SHORT_WAIT_SECONDS
         given = [decision for decision in decisions if decision is not None]
         await self._answer(request, fold.address, given, wanted.kept, waits=waits, streamed=streams or not wanted.waits)
 

@@ -10,6 +10,7 @@ that may have something else gets it then.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -23,8 +24,7 @@ from hosting.http.wire import WireRequest
 from hosting.names import Address
 from hosting.plan import AgentPlan
 from hosting.ports import EntityClient
-from hosting.request.run_call import StartRun, Wait
-from hosting.request.run_request import RunRequest
+from hosting.request.run_request import RunRequest, StartRun, Wait
 from hosting.service.services import Services
 from hosting.thread.commands import Continuation
 from hosting.thread.events import Accepted, Event
@@ -110,8 +110,7 @@ class Beginning:
         start = StartRun(
             RunRequest(**last.model_dump(), earlier=tuple(earlier)),
             wanted.thread_id,
-            Wait(),
-            "events",
+            Wait(math.inf),
             wanted.run_id,
             wanted.traceparent,
             streams=True,

@@ -5,6 +5,7 @@ Every field that the protocol has is in one of three tables: served, without eff
 
 from __future__ import annotations
 
+import math
 import mimetypes
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -34,13 +35,11 @@ from hosting.request.fields import check_message, message_of_contents, read_deci
 from hosting.request.response_format import read_response_format
 from hosting.request.run_call import (
     RawRequest,
-    StartRun,
-    Wait,
     body_form,
     json_fields,
     read_idempotency_key,
 )
-from hosting.request.run_request import Decision, ResponseFormat, RunRequest, UserMessage
+from hosting.request.run_request import Decision, ResponseFormat, RunRequest, StartRun, UserMessage, Wait
 from hosting.request.strict_json import json_type, refuse_lone_surrogates
 
 SERVED = frozenset(
@@ -127,8 +126,7 @@ def parse_create(call: RawRequest, find_agent: FindAgent, most_bytes: int) -> Cr
     start = StartRun(
         request,
         None if place is None else place.thread_id,
-        Wait(answer=streams or not background),
-        "events" if streams else "json",
+        Wait(math.inf if streams else None, answer=streams or not background),
         read_idempotency_key(call.headers),
         call.headers.get("traceparent"),
         streams=streams or background,

@@ -36,8 +36,7 @@ from hosting.ports import EntityClient
 from hosting.request.contents import Limits, limits_of
 from hosting.request.fields import read_truth
 from hosting.request.fork_call import ForkCall, ForkPoint
-from hosting.request.run_call import StartRun
-from hosting.request.run_request import Answering
+from hosting.request.run_request import Answering, StartRun
 from hosting.service.broadcast import LoggedEvent
 from hosting.service.forking import keyed_fork
 from hosting.service.runs import SHORT_WAIT_SECONDS
@@ -170,7 +169,7 @@ class ResponsesWire:
         approved = [requested[name].model_dump() for name, one in decided.items() if one.approved and name in requested]
         calls = {} if waiting is None else _calls(waiting.end)
         wire = {**(wanted.start.wire or {}), "approved": approved, "calls": calls}
-        waits = self._runs.wait_seconds(wanted.start.wait, wanted.start.form) > SHORT_WAIT_SECONDS
+        waits = self._runs.wait_seconds(wanted.start.wait) > SHORT_WAIT_SECONDS
         resumed = None
         for decision in decided.values():
             answer = Answering(decision, request.caller, waits=waits, streamed=wanted.start.streams, wire=wire)

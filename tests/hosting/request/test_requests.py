@@ -1,20 +1,27 @@
 """How long a caller waits, and what makes two requests the same."""
 
 import json
+import math
 from typing import Any
 
 import pytest
 
 from hosting.request.contents import limits_of
-from hosting.request.run_call import RawRequest, StartRun, parse_run
+from hosting.request.run_call import RawRequest, RunCall, Wanted, parse_run
+from hosting.request.run_request import StartRun, Wait
 from hosting.settings import read_settings
 
 
-def call(headers: dict[str, str] | None = None, query: dict[str, str] | None = None, **fields: Any) -> StartRun:
+def parsed(headers: dict[str, str] | None = None, query: dict[str, str] | None = None, **fields: Any) -> RunCall:
     """Parse a JSON request of these fields."""
     body = json.dumps({"message": "hi", **fields}).encode()
     request = RawRequest({"content-type": "application/json", **(headers or {})}, query or {}, body)
     return parse_run(request, "Joker", limits_of(object(), read_settings({})))
+
+
+def call(headers: dict[str, str] | None = None, query: dict[str, str] | None = None, **fields: Any) -> StartRun:
+    """Return the run that such a request starts."""
+    return parsed(headers, query, **fields).start
 
 
 @pytest.mark.parametrize(
@@ -59,9 +66,9 @@ def test_a_message_may_be_any_value_by_setting(message: Any, text: str) -> None:
     limits = limits_of(object(), read_settings({"AGENT_MESSAGE_TYPES": "any"}))
     body = json.dumps({"message": message}).encode()
 
-    assert (
-        parse_run(RawRequest({"content-type": "application/json"}, {}, body), "Joker", limits).request.message == text
-    )
+    read = parse_run(RawRequest({"content-type": "application/json"}, {}, body), "Joker", limits)
+
+    assert read.start.request.message == text
 
 
 @pytest.mark.behaviour("http.busy")
@@ -71,7 +78,7 @@ def test_the_query_says_what_becomes_of_a_request_before_the_body_and_the_agent_
     assert call(query={"busy": "queue"}, busy="reject").busy == "queue"
     assert call(busy="reject").request == call().request
     agents = parse_run(RawRequest({}, {}, b"hi"), "Joker", limits_of(object(), read_settings({})), busy="reject")
-    assert agents.busy == "reject"
+    assert agents.start.busy == "reject"
 
 
 @pytest.mark.parametrize(
@@ -89,9 +96,22 @@ def test_the_query_says_what_becomes_of_a_request_before_the_body_and_the_agent_
 )
 def test_prefer_is_read_as_rfc_7240_says(prefer: str, seconds: float | None, answer: bool, applied: str | None) -> None:
     """Unknown preferences are left alone, parameters too."""
-    wait = call({"prefer": prefer}).wait
+    wanted, headers = parsed({"prefer": prefer}).wanted, {} if applied is None else {"Preference-Applied": applied}
 
-    assert (wait.seconds, wait.answer, wait.applied) == (seconds, answer, applied)
+    assert wanted == Wanted("json", Wait(seconds, answer), headers)
+
+
+@pytest.mark.parametrize("prefer", ["wait=1", "respond-async, wait=0", "handling=strict"])
+def test_a_reader_of_events_waits_until_the_end(prefer: str) -> None:
+    """Whatever it prefers: the stream is the answer, and goes on until then."""
+    assert call({"accept": "text/event-stream", "prefer": prefer}).wait == Wait(math.inf)
+
+
+def test_a_reader_of_events_that_does_not_wait_is_answered_at_once() -> None:
+    """With the run's addresses, where it finds the events that are written all the same."""
+    read = parsed({"accept": "text/event-stream"}, wait_for_response=False)
+
+    assert (read.wanted.form, read.wanted.wait.answer, read.start.streams) == ("json", False, True)
 
 
 @pytest.mark.behaviour("http.json-without-its-type")
@@ -102,7 +122,7 @@ def test_a_text_that_is_no_request_of_ours_is_the_message(text: str) -> None:
     """JSON may be what the agent is to read: only an object with our fields is taken for a slip."""
     read = parse_run(RawRequest({}, {}, text.encode()), "Joker", limits_of(object(), read_settings({})))
 
-    assert read.request.message == text
+    assert read.start.request.message == text
 
 
 def fingerprint(start: StartRun, agent: str = "Joker") -> str:

@@ -15,8 +15,7 @@ from agent_framework import AgentResponse, AgentResponseUpdate, Content, Message
 from hosting.errors import EngineUnavailableError
 from hosting.names import Address, StoreKey
 from hosting.ports import Clocks, EntityEnd, EntityPage, Purge, read_utc
-from hosting.request.run_call import StartRun, Wait
-from hosting.request.run_request import RunRequest
+from hosting.request.run_request import RunRequest, StartRun, Wait
 from hosting.runner.agent_loop import AgentLoop
 from hosting.runner.agent_runner import AgentRunner
 from hosting.runner.callbacks import Listener
@@ -328,7 +327,6 @@ def call(message: str = "hi", thread_id: str | None = "t1", *, waits: bool = Tru
         request=RunRequest(message=message),
         thread_id=thread_id,
         wait=Wait(answer=waits),
-        form="json",
         idempotency_key=members.pop("key", None),
         **members,
     )

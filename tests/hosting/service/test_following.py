@@ -10,8 +10,7 @@ import pytest
 
 from hosting.errors import LogUnavailableError, RunFailedError, ThreadDeletedError
 from hosting.names import Address
-from hosting.request.run_call import StartRun
-from hosting.request.run_request import Retry
+from hosting.request.run_request import Retry, StartRun
 from hosting.service.broadcast import DeltaText, Follower, LoggedEvent, Update
 from hosting.service.care import Care
 from hosting.service.following import Following

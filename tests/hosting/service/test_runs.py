@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from dataclasses import replace
 
@@ -10,8 +11,7 @@ import pytest
 
 from hosting.errors import EngineUnavailableError, IdempotencyKeyReusedError, ShuttingDownError, UnknownRunError
 from hosting.names import Address
-from hosting.request.run_call import Form, Wait
-from hosting.request.run_request import Retry, RunRequest
+from hosting.request.run_request import Retry, RunRequest, Wait
 from hosting.service.care import Care
 from hosting.service.runs import Runs
 from hosting.service.starts import STARTS_AT_ONCE, Starts
@@ -205,15 +205,12 @@ async def test_a_caller_that_leaves_ends_nothing(process: Process) -> None:
 
 @pytest.mark.behaviour("service.short-waits")
 @pytest.mark.parametrize(
-    ("seconds", "form", "holder"),
-    [(0.0, "json", "entity"), (1.0, "json", "entity"), (30.0, "json", "caller"), (1.0, "events", "caller")],
+    ("seconds", "holder"), [(0.0, "entity"), (1.0, "entity"), (30.0, "caller"), (math.inf, "caller")]
 )
-async def test_a_run_is_claimed_for_a_caller_who_stays(
-    processes: Processes, seconds: float, form: Form, holder: str
-) -> None:
+async def test_a_run_is_claimed_for_a_caller_who_stays(processes: Processes, seconds: float, holder: str) -> None:
     """Who waits for a second or less is answered 202 before most agents are done; who reads the events stays."""
     one, other = processes
-    asked = replace(call(), wait=Wait(seconds), form=form)
+    asked = replace(call(), wait=Wait(seconds))
     run = await one.start(asked)
     accepted_by_it = await one.kinds()
     waiting = asyncio.ensure_future(one.runs.wait_as(asked.wait, run, one.engine))
