@@ -16,12 +16,10 @@ from benchmarks.app.timed_model import TimedClient
 from benchmarks.turns import WrongAnswerError
 from hosting.entity.thread_entity import ThreadEntity
 from hosting.errors import ArchiveUnavailableError
+from hosting.listing import Window
 from hosting.names import Address, StoreKey
 from hosting.plan import Plan
-from hosting.ports import EntityEnd, EntityPage, Purge
-from hosting.request.fork_call import ForkCall, ForkPoint
-from hosting.request.parameters import Window
-from hosting.request.run_request import RunRequest, StartRun, Wait
+from hosting.ports import EntityEnd, EntityPage, Purge, Wait
 from hosting.runner.agent_loop import AgentLoop
 from hosting.runner.callbacks import CallbackCalls, Listeners
 from hosting.runner.thread_log import epoch_store_key
@@ -34,6 +32,8 @@ from hosting.stores.memory import MemoryObjects
 from hosting.stores.sqlite import SqliteThreadStore
 from hosting.stores.sqlite_objects import ARCHIVE, SqliteObjects
 from hosting.stores.sqlite_writer import StoreFile
+from hosting.thread.run_request import RunRequest, StartRun
+from hosting.thread.sources import ForkCall, ForkPoint
 from state.codec import parse_entry, read
 from state.conversation import message_count, sums_before, without_oldest
 from state.models import Conversation, Entries

@@ -57,7 +57,6 @@ from hosting.memory import OwnerMemory
 from hosting.names import Busy, entity_function, entity_name, http_function
 from hosting.plan import AgentPlan, Plan, introduction_of
 from hosting.principal import Principal, PrincipalRequest, PrincipalResolver, checked_resolver
-from hosting.request.run_request import Retry
 from hosting.runner.agent_loop import AgentLoop
 from hosting.runner.callbacks import AgentCallbackContext, AgentResponseCallbackProtocol
 from hosting.runner.hitl_context import WorkflowHitlContext
@@ -71,6 +70,7 @@ from hosting.service.sweeps import Sweep
 from hosting.settings import is_developers, is_production, read_settings, report_unknown, with_longest_wait
 from hosting.start_up import report_import, reported, warn
 from hosting.stores.choice import choose_stores
+from hosting.thread.run_request import Retry
 from hosting.workflows import WorkflowSource, hosted_workflows
 
 __all__ = [

@@ -6,10 +6,39 @@ means by that, such a list cannot be read, and is an error.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterable, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
 
 from hosting.errors import EngineUnavailableError
 from hosting.ports import EntityClient, EntityPage
+
+MOST_DAYS = 400
+"""The days that an agent's figures are listed of, and kept for."""
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Window:
+    """Entries by their position, counted from 1: those between `after` and `before`, `limit` of them from one end."""
+
+    limit: int
+    after: int | None
+    before: int | None
+    is_newest_first: bool
+
+    def span(self, total: int) -> tuple[int, int]:
+        """Return the first and the last position of the window in a list of so many entries; first > last is none."""
+        return (self.after or 0) + 1, total if self.before is None else min(total, self.before - 1)
+
+    def first_of(self, low: int, high: int, count: int) -> tuple[int, int]:
+        """Return the positions of the window's first `count` entries, of those from `low` to `high`."""
+        return (max(low, high - count + 1), high) if self.is_newest_first else (low, min(high, low + count - 1))
+
+    def ordered(self, items: Sequence[T]) -> Iterable[T]:
+        """Return items, the oldest first, in the window's direction."""
+        return reversed(items) if self.is_newest_first else items
 
 
 class Cursors:

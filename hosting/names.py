@@ -26,6 +26,7 @@ _MOST_NAME_CHARACTERS = MAX_ENTITY_ID_LENGTH - len("@dafx-@")
 APP = "app"
 """The owner of every thread of an app without owners, and of requests without a sign-in."""
 
+BUSY = "busy"
 Busy = Literal["queue", "reject", "interrupt", "rollback"]
 BUSY_POLICIES: tuple[Busy, ...] = get_args(Busy)
 """What becomes of a request whose thread has a run that has not ended: it is queued behind that, or refused, or it ends

@@ -7,7 +7,7 @@ import math
 import re
 import time
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any, Literal, Protocol
 
@@ -18,6 +18,19 @@ Clock = Callable[[], float]
 
 MOST_ROWS = 50
 """The most rows of one append to a thread's log: decisions keep to it, and every store takes as many."""
+
+
+@dataclass(frozen=True)
+class Wait:
+    """Whether and how long the caller waits: `seconds` or as long as the app lets callers wait, whichever is less.
+
+    They are infinite for a caller that reads the events of the run until its end. A wait counts `since` the request was
+    read (by `time.monotonic`), as the caller's own does: what it takes to begin the run is part of it.
+    """
+
+    seconds: float | None = None
+    answer: bool = True
+    since: float = field(default_factory=time.monotonic, compare=False, repr=False)
 
 
 class ObjectStore(Protocol):

@@ -20,7 +20,6 @@ from hosting.entity.thread_entity import ThreadEntity
 from hosting.names import entity_name
 from hosting.plan import Plan
 from hosting.principal import Principal
-from hosting.request.run_request import Retry
 from hosting.runner.agent_loop import AgentLoop
 from hosting.runner.callbacks import CallbackCalls, Listeners
 from hosting.runner.hosted_agent import TimeLimit
@@ -29,6 +28,7 @@ from hosting.service.services import Services
 from hosting.service.sweeps import Sweep, Swept
 from hosting.settings import read_settings
 from hosting.stores.choice import choose_stores
+from hosting.thread.run_request import Retry
 
 
 class AgentWorker:

@@ -16,10 +16,9 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from hosting.entity.called_run import AgentCall, MessageInput, message_fields, result_format
 from hosting.errors import InvalidFieldError
-from hosting.names import Busy, check_thread_id
+from hosting.names import BUSY, Busy, check_thread_id
 from hosting.principal import Principal, owner_of
-from hosting.request.run_call import BUSY
-from hosting.request.run_request import Retry
+from hosting.thread.run_request import Retry
 
 
 @dataclass(frozen=True)

@@ -68,7 +68,6 @@ from hosting.request.parameters import (
     read_window,
 )
 from hosting.request.run_call import DECISION, WORKFLOW_ANSWER, one_thread_id, parse_decision, parse_run
-from hosting.request.run_request import Answering
 from hosting.service.budgeting import budget_of_run
 from hosting.service.overview import OverviewQuery
 from hosting.service.runs import SHORT_WAIT_SECONDS
@@ -76,6 +75,7 @@ from hosting.service.services import Services
 from hosting.service.threads import ThreadExport
 from hosting.settings import Settings
 from hosting.thread.run import Ended
+from hosting.thread.run_request import Answering
 
 
 def _streams(services: Services) -> Streams:

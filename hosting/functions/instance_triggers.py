@@ -11,9 +11,9 @@ from hosting.http.replies import Reply
 from hosting.request.contents import limits_of
 from hosting.request.instance_call import decision_of, parse_answer, parse_instance
 from hosting.request.parameters import MOST
-from hosting.request.run_request import Answering
 from hosting.service.services import Services
 from hosting.settings import Settings
+from hosting.thread.run_request import Answering
 
 
 def register_instances(served: Served, services: Services, settings: Settings) -> None:

@@ -15,12 +15,11 @@ from hosting.errors import BodyTooLargeError, HostingError, InternalError, Inval
 from hosting.functions.durable import enter_invocation
 from hosting.names import APP, check_thread_id, mcp_function
 from hosting.plan import AgentPlan, ToolPlan
-from hosting.ports import EntityClient
+from hosting.ports import EntityClient, Wait
 from hosting.principal import Caller, PrincipalRequest, PrincipalResolver, owner_of, resolve
 from hosting.request.fields import check_message
 from hosting.request.response_format import agents_own_format
 from hosting.request.run_call import one_thread_id
-from hosting.request.run_request import RunRequest, StartRun, Wait
 from hosting.request.slow_reads import read_aside
 from hosting.request.strict_json import parse_text
 from hosting.service.outcome import (
@@ -36,6 +35,7 @@ from hosting.settings import Settings
 from hosting.thread.events import Completed
 from hosting.thread.finish import finish_reason, is_incomplete
 from hosting.thread.run import Run
+from hosting.thread.run_request import RunRequest, StartRun
 from hosting.visible import visible_line
 
 logger = logging.getLogger(__name__)

@@ -9,11 +9,10 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hosting.names import id_pattern, max_thread_id_length
+from hosting.names import BUSY, id_pattern, max_thread_id_length
 from hosting.request.contents import NOT_BLANK, Limits
 from hosting.request.fields import REQUEST_FIELDS
 from hosting.request.run_call import (
-    BUSY,
     BUSY_MEMBER,
     CONTENTS,
     INPUT,

@@ -26,7 +26,6 @@ from hosting.http.refusals import RETRY_AFTER_SECONDS
 from hosting.http.timeline import timeline_fields
 from hosting.ports import iso
 from hosting.request.run_call import Form
-from hosting.request.run_request import Decision, Superstep
 from hosting.service.archiving import PAGE_BYTES
 from hosting.service.outcome import (
     ThreadIds,
@@ -44,6 +43,7 @@ from hosting.service.outcome import (
 from hosting.thread.events import Completed, Event
 from hosting.thread.finish import finish_reason, is_incomplete
 from hosting.thread.run import Run
+from hosting.thread.run_request import Decision, Superstep
 
 T = TypeVar("T")
 EVENT_STREAM = "text/event-stream"

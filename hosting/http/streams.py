@@ -28,13 +28,13 @@ from hosting.http.replies import Reply, Streamed, run_headers, run_url
 from hosting.http.timeline import executor_fields
 from hosting.ports import Clock, EntityClient, iso
 from hosting.request.parameters import StreamQuery, offset_of
-from hosting.request.run_request import Superstep
 from hosting.service.broadcast import DeltaText, News, UnderWay
 from hosting.service.following import Following
 from hosting.service.outcome import approval_fields, completed_fields, ids, problem, run_error
 from hosting.service.transcript import CalledTools
 from hosting.thread import events
 from hosting.thread.run import Ended, Run
+from hosting.thread.run_request import Superstep
 
 logger = logging.getLogger(__name__)
 

@@ -15,8 +15,8 @@ from hosting.principal import Principal
 from hosting.request.contents import NOT_BLANK, Limits, contents_schema, read_contents
 from hosting.request.parameters import Schema
 from hosting.request.response_format import FORMAT_SCHEMA, read_response_format
-from hosting.request.run_request import ALWAYS, LONGEST_NAME, Always, Decision, RunRequest, UserMessage, read_retry
 from hosting.request.strict_json import has_lone_surrogate, json_type, refuse_lone_surrogates
+from hosting.thread.run_request import ALWAYS, LONGEST_NAME, Always, Decision, RunRequest, UserMessage, read_retry
 from hosting.webhooks import read_webhook, webhook_schema
 from hosting.workflows import json_text
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
 from hosting.errors import InvalidFieldError
 from hosting.names import check_thread_id, id_pattern, is_id
@@ -11,6 +10,7 @@ from hosting.request.fields import read_flag, read_text
 from hosting.request.parameters import Schema
 from hosting.request.run_call import JsonBody, RawRequest, read_idempotency_key
 from hosting.request.strict_json import json_type
+from hosting.thread.sources import ForkCall, ForkPoint
 
 _MOST_POSITION = 2**53 - 1
 _AT: Schema = {
@@ -36,29 +36,6 @@ _BEFORE_WHAT: Schema = {
 }
 """Not by `oneOf`: of that, generated clients would make several types."""
 FORK = JsonBody(_FIELDS, (), '{"at": 7, "before": true}', together=_BEFORE_WHAT)
-
-
-@dataclass(frozen=True)
-class ForkPoint:
-    """Where a fork ends: with entry `at`, or the run of that id, or right `before` it; without one at the end."""
-
-    at: int | str | None = None
-    before: bool = False
-
-    @property
-    def text(self) -> str:
-        """The point as one text, without `/`, for the log."""
-        kind = "end" if self.at is None else "entry" if isinstance(self.at, int) else "run"
-        return kind if self.at is None else f"{'before' if self.before else 'at'}-{kind}-{self.at}"
-
-
-@dataclass(frozen=True)
-class ForkCall:
-    """A request for a fork: its end, its id or None for a new one, and its key, if any."""
-
-    point: ForkPoint
-    thread_id: str | None = None
-    idempotency_key: str | None = None
 
 
 def parse_fork(call: RawRequest, agent: str, owner: str, most_bytes: int) -> ForkCall:

@@ -12,6 +12,7 @@ from typing import Any
 
 from hosting.errors import BodyTooLargeError, InvalidWaitError
 from hosting.names import APP, check_thread_id, id_pattern
+from hosting.ports import Wait
 from hosting.request.contents import Limits
 from hosting.request.fields import TRUTH_WORD, read_decision, read_truth
 from hosting.request.parameters import Parameter
@@ -25,8 +26,8 @@ from hosting.request.run_call import (
     read_idempotency_key,
     workflow_request,
 )
-from hosting.request.run_request import Decision, PendingApproval, StartRun, Wait
 from hosting.request.strict_json import decode_utf8, parse_json
+from hosting.thread.run_request import Decision, PendingApproval, StartRun
 from hosting.workflows import WorkflowInput, json_text
 
 MOST_SECONDS = 200

@@ -11,7 +11,7 @@ from hosting.principal import Principal
 from hosting.request.fields import OWNER_FIELDS, read_principal, read_text
 from hosting.request.parameters import Schema
 from hosting.request.run_call import JsonBody, RawRequest
-from hosting.request.run_request import GrantedAccess
+from hosting.thread.run_request import GrantedAccess
 
 GRANT_FIELDS: Mapping[str, Schema] = {
     **OWNER_FIELDS,

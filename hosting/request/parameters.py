@@ -9,11 +9,12 @@ leading zeros, so that offsets sort as text (durable-streams PROTOCOL.md 1.0, se
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, cast, get_args
 
 from hosting.errors import HostingError, InvalidFieldError
+from hosting.listing import MOST_DAYS, Window
 from hosting.names import APP, OWNER_LENGTH, id_pattern
 
 Schema = Mapping[str, Any]
@@ -57,7 +58,6 @@ class Parameter:
 
 DEFAULT_LIMIT = 50
 MOST = 200
-MOST_DAYS = 400
 DEFAULT_DAYS = 30
 MOST_HOURS = 720
 BEGINNING = "-1"
@@ -185,28 +185,6 @@ STREAM_CURSOR = Parameter(
     _CURSOR,
     "Stream-Cursor of the last answer.",
 )
-
-
-@dataclass(frozen=True)
-class Window:
-    """Entries by their position, counted from 1: those between `after` and `before`, `limit` of them from one end."""
-
-    limit: int
-    after: int | None
-    before: int | None
-    is_newest_first: bool
-
-    def span(self, total: int) -> tuple[int, int]:
-        """Return the first and the last position of the window in a list of so many entries; first > last is none."""
-        return (self.after or 0) + 1, total if self.before is None else min(total, self.before - 1)
-
-    def first_of(self, low: int, high: int, count: int) -> tuple[int, int]:
-        """Return the positions of the window's first `count` entries, of those from `low` to `high`."""
-        return (max(low, high - count + 1), high) if self.is_newest_first else (low, min(high, low + count - 1))
-
-    def ordered(self, items: Sequence[T]) -> Iterable[T]:
-        """Return items, the oldest first, in the window's direction."""
-        return reversed(items) if self.is_newest_first else items
 
 
 def read_window(query: Mapping[str, str]) -> Window:

@@ -14,9 +14,9 @@ from typing import Any
 
 from hosting.errors import HostingError, InvalidFieldError, InvalidOutputError
 from hosting.request.parameters import Schema
-from hosting.request.run_request import ResponseFormat
 from hosting.request.slow_reads import takes_long
 from hosting.request.strict_json import json_type, parse_text, refuse_lone_surrogates
+from hosting.thread.run_request import ResponseFormat
 from state.json_values import portable_value
 
 logger = logging.getLogger(__name__)

@@ -26,7 +26,8 @@ from hosting.errors import (
     UnknownFieldError,
     UnsupportedMediaTypeError,
 )
-from hosting.names import APP, BUSY_POLICIES, Busy, check_thread_id
+from hosting.names import APP, BUSY, BUSY_POLICIES, Busy, check_thread_id
+from hosting.ports import Wait
 from hosting.request.contents import Limits
 from hosting.request.fields import (
     ANSWER_FIELDS,
@@ -44,8 +45,8 @@ from hosting.request.fields import (
     read_truth,
 )
 from hosting.request.parameters import Parameter, Schema
-from hosting.request.run_request import Decision, RunRequest, StartRun, Wait
 from hosting.request.strict_json import decode_utf8, json_type, parse_json, refuse_lone_surrogates
+from hosting.thread.run_request import Decision, RunRequest, StartRun
 from hosting.workflows import WorkflowInput, json_text
 
 Form = Literal["json", "text", "events"]
@@ -57,7 +58,6 @@ PREFER = "prefer"
 STREAM = "stream"
 INPUT = "input"
 CONTENTS = "contents"
-BUSY = "busy"
 FIELDS = frozenset({*REQUEST_FIELDS, *THREAD_ID_FIELDS, *WAIT_FIELDS, STREAM, BUSY})
 WORKFLOW_FIELDS = (FIELDS - REQUEST_FIELDS.keys()) | {"message", CONTENTS, "role", INPUT, WEBHOOK}
 """The fields of an agent's run, and those of a workflow's."""

@@ -9,12 +9,11 @@ import json
 from dataclasses import dataclass
 
 from hosting.errors import BodyTooLargeError, InvalidFieldError, UnsupportedMediaTypeError
-from hosting.names import APP, Busy, check_thread_id
+from hosting.names import APP, BUSY, Busy, check_thread_id
 from hosting.request.contents import Limits
 from hosting.request.fields import read_members, read_text
 from hosting.request.parameters import Parameter, Schema
 from hosting.request.run_call import (
-    BUSY,
     BUSY_MEMBER,
     FIELDS,
     RUN_PARAMETERS,
@@ -30,8 +29,8 @@ from hosting.request.run_call import (
     read_idempotency_key,
     workflow_request,
 )
-from hosting.request.run_request import RunRequest
 from hosting.schedules import MISSED_POLICIES, MOST_CHARACTERS, UTC, Missed, Times, read_times
+from hosting.thread.run_request import RunRequest
 
 MOST_BYTES = 32 * 1024
 """The largest body of a schedule, which is read each time that schedules are listed."""

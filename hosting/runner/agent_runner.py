@@ -36,7 +36,6 @@ from hosting.errors import (
 )
 from hosting.names import Address, thread_key
 from hosting.request.response_format import agents_own_format, structured_value
-from hosting.request.run_request import Decision, PendingApproval, RunRequest
 from hosting.runner.agent_loop import RUN, AgentLoop, Stop
 from hosting.runner.callbacks import Listener
 from hosting.runner.calls_not_made import RefusedCalls, ToolsOff
@@ -56,6 +55,7 @@ from hosting.runner.steps import middleware as steps_middleware
 from hosting.thread.finish import is_cut
 from hosting.thread.messages import approval_requests
 from hosting.thread.run import Run
+from hosting.thread.run_request import Decision, PendingApproval, RunRequest
 from hosting.visible import visible_line
 from state.json_values import portable_value
 

@@ -25,7 +25,7 @@ from agent_framework import (
 )
 
 from hosting.request.response_format import agents_own_format
-from hosting.request.run_request import ResponseFormat
+from hosting.thread.run_request import ResponseFormat
 
 logger = logging.getLogger(__name__)
 

@@ -15,7 +15,6 @@ from typing import Any, TypeVar
 
 from hosting.errors import BudgetExceededError, HostingError, RunSupersededError, UnstorableAnswerError
 from hosting.names import Address
-from hosting.request.run_request import Superstep
 from hosting.runner.agent_loop import Stop
 from hosting.runner.thread_log import Decided, ThreadLog
 from hosting.stores.contract import MOST_POSITION
@@ -49,6 +48,7 @@ from hosting.thread.run import (
     unanswered,
     under_way,
 )
+from hosting.thread.run_request import Superstep
 from hosting.thread.usage import NOTHING, TokenTotals
 from state.conversation import response_text
 from state.models import ResponseEntry

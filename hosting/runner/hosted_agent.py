@@ -31,7 +31,6 @@ from hosting.errors import (
 from hosting.host_settings import host_value
 from hosting.names import new_id
 from hosting.ports import iso
-from hosting.request.run_request import RETRIED, Retry
 from hosting.runner.agent_runner import STOPPING_SECONDS, AgentFailure, AgentRunner, Attempt, AttemptOutcome
 from hosting.runner.callbacks import Listener
 from hosting.runner.deltas import BatchPace, DeltaWriter, OnDelta
@@ -46,6 +45,7 @@ from hosting.thread.events import Completed, Delta, Terminal
 from hosting.thread.events import encode as encode_event
 from hosting.thread.messages import pending_approvals, refusals, run_messages
 from hosting.thread.run import Run, unanswered
+from hosting.thread.run_request import RETRIED, Retry
 from state.attachments import external_bytes
 from state.conversation import message_count, response_text, session_state
 from state.convert import stored_response

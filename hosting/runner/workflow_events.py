@@ -13,7 +13,7 @@ from typing import Any
 from agent_framework import WorkflowEvent
 
 from hosting.ports import Clock
-from hosting.request.run_request import ExecutorCall, Superstep
+from hosting.thread.run_request import ExecutorCall, Superstep
 
 
 class ExecutorCalls:

@@ -18,9 +18,9 @@ from pydantic import Field as Member
 from pydantic import PydanticSchemaGenerationError, PydanticUserError, TypeAdapter, ValidationError, create_model
 
 from hosting.errors import InvalidInputError, RunCancelledError, RunFailedError
-from hosting.request.run_request import Decision, PendingApproval
 from hosting.runner.workflow_answer import plain_value
 from hosting.thread.messages import approval_id, approval_response, pending_approval
+from hosting.thread.run_request import Decision, PendingApproval
 from hosting.workflows import faults_of
 
 logger = logging.getLogger(__name__)

@@ -34,7 +34,6 @@ from hosting.errors import (
     WorkflowChangedError,
 )
 from hosting.names import Address, thread_key
-from hosting.request.run_request import Decision, RunRequest
 from hosting.runner.agent_loop import AgentLoop
 from hosting.runner.agent_runner import AgentAnswer, AgentFailure, AgentRunner, Attempt, AttemptOutcome
 from hosting.runner.connections import tool_servers
@@ -62,6 +61,7 @@ from hosting.runner.workflow_requests import Requests, check_response, pending_r
 from hosting.thread.events import Checkpointed
 from hosting.thread.messages import request_messages
 from hosting.thread.run import Run
+from hosting.thread.run_request import Decision, RunRequest
 from hosting.workflows import HostedWorkflow
 from state.json_values import to_json_value
 

@@ -17,7 +17,6 @@ from hosting.errors import InvalidInputError
 from hosting.names import Address, new_id
 from hosting.ports import EntityClient
 from hosting.request.response_format import CHECK_SECONDS
-from hosting.request.run_request import Answering, Decision, RunRequest
 from hosting.runner.held_run import read_run
 from hosting.runner.hosted_agent import HostedAgent
 from hosting.runner.thread_log import ThreadLog
@@ -28,6 +27,7 @@ from hosting.thread.events import Accepted
 from hosting.thread.head import Head
 from hosting.thread.rows import ApprovalRow
 from hosting.thread.run import Run
+from hosting.thread.run_request import Answering, Decision, RunRequest
 
 
 @dataclass

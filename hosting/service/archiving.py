@@ -23,8 +23,8 @@ from functools import partial
 from itertools import accumulate
 
 from hosting.errors import ArchiveIncompleteError, ThreadFullError
+from hosting.listing import Window
 from hosting.names import Address, StoreKey
-from hosting.request.parameters import Window
 from hosting.stores.archive import Archive, EndLoans, Lent, Volume, no_loans
 from hosting.thread.conversation import request_of
 from hosting.thread.events import Accepted

@@ -16,9 +16,9 @@ from typing import Any
 
 from hosting.errors import LogUnavailableError
 from hosting.names import Address
-from hosting.request.run_request import Superstep
 from hosting.thread.events import Delta, Event
 from hosting.thread.run import Run
+from hosting.thread.run_request import Superstep
 
 MOST_WAITING_CHARACTERS = 1_000_000
 

@@ -32,7 +32,6 @@ from hosting.errors import (
 )
 from hosting.names import Address, keyed_thread_id, new_id
 from hosting.ports import EntityClient
-from hosting.request.fork_call import ForkCall, ForkPoint
 from hosting.runner.thread_log import Decided, ThreadLog, epoch_store_key
 from hosting.service.archiving import Archiver, ConversationReader, lent_to
 from hosting.service.copies import Copy, blocks, drawn_generation
@@ -47,7 +46,7 @@ from hosting.thread.conversation import as_left
 from hosting.thread.events import Completed
 from hosting.thread.head import Head
 from hosting.thread.run import Run
-from hosting.thread.sources import ForkSource, fork_source
+from hosting.thread.sources import ForkCall, ForkPoint, ForkSource, fork_source
 from state.codec import parse_entry, write
 from state.conversation import forked, session_state, up_to, with_lenders, with_older, without_newest
 from state.extension import Lender, host_of

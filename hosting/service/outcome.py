@@ -14,10 +14,10 @@ from typing_extensions import NotRequired, TypedDict
 from hosting.amounts import BudgetState, LimitState, cost_text
 from hosting.errors import RUN_ERROR_BY_CODE, HostingError, RunFailedError
 from hosting.ports import iso
-from hosting.request.run_request import PendingApproval
 from hosting.thread.events import Accepted, Completed, NoAnswer, Terminal
 from hosting.thread.finish import finish_reason, is_incomplete
 from hosting.thread.run import Cancelling, Run
+from hosting.thread.run_request import PendingApproval
 from hosting.thread.usage import SHOWN_COUNTS, entry_counts
 from hosting.visible import visible, visible_json, visible_line
 from state.contents import FunctionCallContent

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 
 from pydantic import BaseModel, ConfigDict
 
+from hosting.listing import MOST_DAYS
 from hosting.names import new_id
-from hosting.request.parameters import MOST_DAYS
 from hosting.runner.cells import Cell, CellKind, Cells
 from hosting.runner.recent import Recent
 from hosting.service.figures import Day

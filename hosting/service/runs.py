@@ -21,9 +21,8 @@ from types import MappingProxyType
 
 from hosting.errors import EngineUnavailableError, LogUnavailableError, ThreadDeletedError, UnknownRunError
 from hosting.names import Address, check_thread_id, is_id, keyed_thread_id, max_thread_id_length, new_id
-from hosting.ports import EntityClient
+from hosting.ports import EntityClient, Wait
 from hosting.principal import NOBODY, Caller, owner_of
-from hosting.request.run_request import StartRun, Wait
 from hosting.runner.held_run import read_run
 from hosting.runner.telemetry import carried_traceparent
 from hosting.runner.thread_log import Decided, ThreadLog
@@ -49,6 +48,7 @@ from hosting.thread.events import Accepted
 from hosting.thread.head import Head
 from hosting.thread.rows import DeletedRow, KeyRow
 from hosting.thread.run import Ended, Gone, Run, fold_run
+from hosting.thread.run_request import StartRun
 from hosting.thread.versions import NEWEST_VERSION, VERSION
 
 logger = logging.getLogger(__name__)

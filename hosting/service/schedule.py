@@ -21,10 +21,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from hosting.errors import NewerVersionError
 from hosting.names import APP, Busy
 from hosting.principal import Principal
-from hosting.request.run_request import RunRequest
 from hosting.request.schedule_call import NewSchedule
 from hosting.runner.cells import Cell, CellKind
 from hosting.schedules import Missed, Times, due
+from hosting.thread.run_request import RunRequest
 
 VERSION = 1
 

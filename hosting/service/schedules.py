@@ -29,9 +29,8 @@ from hosting.errors import (
 )
 from hosting.names import keyed_thread_id, new_id
 from hosting.plan import AgentPlan
-from hosting.ports import ClockClient, Clocks, utc
+from hosting.ports import ClockClient, Clocks, Wait, utc
 from hosting.principal import Caller
-from hosting.request.run_request import StartRun, Wait
 from hosting.request.schedule_call import NewSchedule
 from hosting.runner.cells import Cells
 from hosting.schedules import LONGEST_AHEAD_SECONDS
@@ -41,6 +40,7 @@ from hosting.service.runs import Runs
 from hosting.service.schedule import LastRun, Schedule, ScheduleClock, ScheduleName, decode, encode
 from hosting.service.schedule_places import NEW_SECONDS, SchedulePlaces
 from hosting.stores.contract import MOST_HEAD_BYTES
+from hosting.thread.run_request import StartRun
 
 logger = logging.getLogger(__name__)
 

@@ -14,7 +14,6 @@ from hosting.amounts import Used
 from hosting.errors import ConfigurationError
 from hosting.plan import AgentPlan
 from hosting.ports import SYSTEM_CLOCKS, Clocks
-from hosting.request.run_request import Retry
 from hosting.runner.agent_loop import AgentLoop
 from hosting.runner.agent_runner import AgentRunner
 from hosting.runner.callbacks import Listeners
@@ -63,6 +62,7 @@ from hosting.settings import Settings
 from hosting.stores.choice import Stores
 from hosting.stores.contract import ThreadStore
 from hosting.thread.run import Run
+from hosting.thread.run_request import Retry
 from hosting.webhooks import check_webhook, webhook_rules
 
 logger = logging.getLogger(__name__)

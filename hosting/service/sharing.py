@@ -15,10 +15,10 @@ from dataclasses import dataclass
 from hosting.errors import UnknownGrantError, UnknownThreadError
 from hosting.names import APP, Address, agent_in_key, agent_of_key
 from hosting.principal import Caller, Principal
-from hosting.request.run_request import GrantedAccess
 from hosting.runner.thread_log import ThreadLog
 from hosting.thread.commands import Refused, ShareThread, WithdrawGrant
 from hosting.thread.open_runs import Grant
+from hosting.thread.run_request import GrantedAccess
 
 _ID = re.compile(rf"([A-Za-z0-9_!-]{{1,64}})~([a-z0-9]{{16}}|{APP})~([0-9a-f]{{16}})~([A-Za-z0-9._~-]{{1,64}})")
 

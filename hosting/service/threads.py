@@ -20,9 +20,9 @@ from hosting.errors import (
     ThreadDeletingError,
     UnknownThreadError,
 )
+from hosting.listing import Window
 from hosting.names import APP, Address, StoreKey, entity_name
 from hosting.ports import EntityClient, EntityPage, ObjectStore, iso
-from hosting.request.parameters import Window
 from hosting.runner.thread_log import Decided, ThreadLog, epoch_store_key
 from hosting.service.absent_agents import AbsentAgents
 from hosting.service.archiving import ConversationReader, lent_to, size_bytes

@@ -13,7 +13,6 @@ from typing import Any
 from hosting.errors import HostingError
 from hosting.names import Busy
 from hosting.principal import Principal
-from hosting.request.run_request import Decision, GrantedAccess
 from hosting.thread.events import (
     Accepted,
     CancelReason,
@@ -28,6 +27,7 @@ from hosting.thread.events import (
 )
 from hosting.thread.head import Head
 from hosting.thread.rows import ApprovalRow, DeletedRow, KeyRow, RowChange, RunRow
+from hosting.thread.run_request import Decision, GrantedAccess
 from hosting.thread.sources import AssignedSource, ForkSource
 
 

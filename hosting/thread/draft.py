@@ -13,7 +13,6 @@ from hosting.errors import ApprovalsPendingError, HostingError, ThreadDeletingEr
 from hosting.names import Busy
 from hosting.ports import MOST_ROWS
 from hosting.principal import Principal
-from hosting.request.run_request import Decision
 from hosting.thread.commands import AttachToRun, Change, ClaimTerms, Outcome, Refused, SignalFailed, Unchanged
 from hosting.thread.events import (
     Accepted,
@@ -31,6 +30,7 @@ from hosting.thread.head import Head, fold
 from hosting.thread.open_runs import OpenRun, PendingApprovals
 from hosting.thread.rows import ApprovalRow, KeyRow, RowChange, RunRow
 from hosting.thread.run import cancellation, unanswered
+from hosting.thread.run_request import Decision
 from hosting.thread.usage import UNUSED, counted_in_all
 
 ROWS_OF_A_RUN = 2

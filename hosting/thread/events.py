@@ -20,7 +20,7 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 from hosting.amounts import BudgetState
 from hosting.names import model_call_key
 from hosting.principal import Principal
-from hosting.request.run_request import Decision, ExecutorCall, GrantedAccess, PendingApproval, RunRequest, Superstep
+from hosting.thread.run_request import Decision, ExecutorCall, GrantedAccess, PendingApproval, RunRequest, Superstep
 from hosting.thread.versions import VERSION, read_versioned
 from state.codec import read_entry
 from state.models import Entry, RememberingModel

@@ -20,7 +20,7 @@ from agent_framework import (
     create_always_approve_tool_with_arguments_response,
 )
 
-from hosting.request.run_request import Decision, PendingApproval, RunRequest
+from hosting.thread.run_request import Decision, PendingApproval, RunRequest
 from state.conversation import response_of
 from state.convert import agent_response, content_values_to_framework
 from state.extension import Pause, host_of

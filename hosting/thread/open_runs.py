@@ -7,8 +7,8 @@ from operator import not_
 from pydantic import BaseModel, ConfigDict, Field
 
 from hosting.principal import Principal
-from hosting.request.run_request import GrantedAccess, Notified
 from hosting.thread import events
+from hosting.thread.run_request import GrantedAccess, Notified
 
 
 class HeadPart(BaseModel):

@@ -13,8 +13,8 @@ from typing import ClassVar, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-from hosting.request.run_request import Decision
 from hosting.thread.head import Head
+from hosting.thread.run_request import Decision
 from hosting.thread.versions import VERSION, read_versioned
 
 _DIGEST_LENGTH = 40

@@ -13,8 +13,8 @@ from hosting import errors
 from hosting.amounts import BudgetState, Used
 from hosting.names import Address, thread_key
 from hosting.ports import iso
-from hosting.request.run_request import PendingApproval, Superstep
 from hosting.thread import events
+from hosting.thread.run_request import PendingApproval, Superstep
 from hosting.thread.usage import UNUSED, RunUsage, entry_usage
 from state.codec import read_entry
 from state.convert import stored_failure, stored_words

@@ -15,6 +15,29 @@ _FORK_MARK = "fork"
 
 
 @dataclass(frozen=True)
+class ForkPoint:
+    """Where a fork ends: with entry `at`, or the run of that id, or right `before` it; without one at the end."""
+
+    at: int | str | None = None
+    before: bool = False
+
+    @property
+    def text(self) -> str:
+        """The point as one text, without `/`, for the log."""
+        kind = "end" if self.at is None else "entry" if isinstance(self.at, int) else "run"
+        return kind if self.at is None else f"{'before' if self.before else 'at'}-{kind}-{self.at}"
+
+
+@dataclass(frozen=True)
+class ForkCall:
+    """A request for a fork: its end, its id or None for a new one, and its key, if any."""
+
+    point: ForkPoint
+    thread_id: str | None = None
+    idempotency_key: str | None = None
+
+
+@dataclass(frozen=True)
 class ForkSource:
     """A thread of the same agent and owner; the fork has its first `entries`, because of the request for `point`.
 

@@ -24,11 +24,11 @@ if TYPE_CHECKING:
     from hosting.principal import PrincipalRequest as PrincipalRequest
     from hosting.principal import PrincipalResolver as PrincipalResolver
     from hosting.principal import easy_auth as easy_auth
-    from hosting.request.run_request import Retry as Retry
     from hosting.runner.callbacks import AgentCallbackContext as AgentCallbackContext
     from hosting.runner.callbacks import AgentResponseCallbackProtocol as AgentResponseCallbackProtocol
     from hosting.runner.hitl_context import WorkflowHitlContext as WorkflowHitlContext
     from hosting.settings import report_misspelt as report_misspelt
+    from hosting.thread.run_request import Retry as Retry
     from hosting.tools import current as current
     from hosting.tools import idempotent as idempotent
 
@@ -48,7 +48,7 @@ _MODULES = {
     "Principal": "hosting.principal",
     "PrincipalRequest": "hosting.principal",
     "PrincipalResolver": "hosting.principal",
-    "Retry": "hosting.request.run_request",
+    "Retry": "hosting.thread.run_request",
     "WorkflowHitlContext": "hosting.runner.hitl_context",
     "bearer_token": "hosting.bearer",
     "current": "hosting.tools",

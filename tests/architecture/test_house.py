@@ -8,7 +8,7 @@ from graphlib import TopologicalSorter
 
 import pytest
 
-from tests.architecture.house import FILES, FLOORS, ROOMS, Arrow, arrows
+from tests.architecture.house import ABOVE_THE_CORE, CORE, FILES, FLOORS, ROOMS, STILL_KNOWN, Arrow, arrows, room_of
 from tests.architecture.imports import ROOT, import_graph, imports_of, module_name, product_files
 from tests.support.pages import page
 
@@ -106,6 +106,24 @@ def test_an_arrow_up_or_sideways_is_seen() -> None:
     assert not up.is_down
     assert not beside.is_down
     assert str(up).startswith("hosting/stores/redis.py:7: from hosting.http.routes import RUN")
+
+
+@pytest.mark.behaviour("hosting.core-alone")
+def test_the_core_knows_no_feature_and_no_parser_of_requests() -> None:
+    """Values that both need stand below. What still knows one is listed, and goes from the list with its import."""
+    graph = {name: imported for name, imported in import_graph().items() if name.startswith("hosting.")}
+    above = {name for name in graph if room_of(name) in ABOVE_THE_CORE}
+
+    assert {
+        name: imported & above for name, imported in graph.items() if room_of(name) in CORE and imported & above
+    } == STILL_KNOWN
+
+
+def test_the_log_of_a_thread_knows_no_time_and_waits_for_nothing() -> None:
+    """Its events have their times from whoever appends them, so that what they fold to is the same everywhere."""
+    imported = {name for path in (ROOT / "hosting" / "thread").glob("*.py") for name in imports_of(path)}
+
+    assert imported & {"asyncio", "datetime", "os", "random", "threading", "time"} == set()
 
 
 def test_the_time_of_day_is_read_by_a_clock_that_was_given() -> None:

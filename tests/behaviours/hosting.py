@@ -6,6 +6,8 @@ BEHAVIOURS = {
     "streamed, waited for and killed, but for a short list of differences with reasons.",
     "hosting.one-name": "A public class or function of hosting/ and state/ has its name alone, or its meaning.",
     "hosting.import-levels": "A module of hosting/ imports only what stands before it in the levels.",
+    "hosting.core-alone": "The core imports neither a feature nor the parsers of requests, but for a list that only "
+    "becomes shorter.",
     "hosting.azure-at-the-edge": "Azure is imported by the triggers and the app alone, agent-framework where agents "
     "and messages are touched.",
     "hosting.devhost-apart": "The local host imports nothing of the product, nor the product of it.",

@@ -22,11 +22,11 @@ from starlette.routing import Route
 
 from hosting.names import Address, new_id
 from hosting.request.parameters import BEGINNING, offset_of
-from hosting.request.run_request import RunRequest
 from hosting.runner.thread_log import ThreadLog
 from hosting.thread.commands import AcceptRun, AttachToRun, Change, ClaimTerms, Command, EndRun, RecordSteps
 from hosting.thread.events import Accepted, Completed, Delta
 from hosting.thread.head import Head
+from hosting.thread.run_request import RunRequest
 
 FAR_SECONDS = 3600.0
 EVENTS = "/api/agents/Joker/threads/{thread_id}/runs/{run_id}/events"

@@ -47,10 +47,10 @@ from hosting.request.parameters import (
 )
 from hosting.request.response_format import read_response_format, structured_value
 from hosting.request.run_call import WORKFLOW_ANSWER, RawRequest, parse_decision, parse_run
-from hosting.request.run_request import ResponseFormat
 from hosting.runner.telemetry import carried_traceparent
 from hosting.schedules import read_times
 from hosting.service.sharing import grant_parts
+from hosting.thread.run_request import ResponseFormat
 from hosting.visible import visible
 from hosting.webhooks import WebhookRules, read_webhook
 from hosting.workflows import WorkflowInput

@@ -15,7 +15,6 @@ from hosting.entity.thread_entity import ThreadEntity
 from hosting.errors import ArchiveUnavailableError, AttachmentsUnavailableError
 from hosting.names import Address, StoreKey, new_id
 from hosting.plan import AgentPlan
-from hosting.request.run_request import Retry, RunRequest
 from hosting.runner.agent_loop import AgentLoop
 from hosting.runner.callbacks import CallbackCalls, Listeners
 from hosting.runner.held_run import read_run
@@ -28,6 +27,7 @@ from hosting.stores.memory import MemoryObjects, MemoryThreadStore
 from hosting.thread.commands import AcceptRun, Change, ResetThread
 from hosting.thread.events import Accepted, Event, RunEvent, Terminal
 from hosting.thread.run import Ended, Run
+from hosting.thread.run_request import Retry, RunRequest
 from tests.support.thread_stores import ArmedStore
 
 HUB = "hub"

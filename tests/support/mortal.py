@@ -11,12 +11,10 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from hosting.entity.thread_entity import ThreadEntity
+from hosting.listing import Window
 from hosting.names import Address, new_id
 from hosting.plan import AgentPlan
 from hosting.ports import Clocks, EntityEnd, EntityPage, ObjectStore
-from hosting.request.fork_call import ForkCall, ForkPoint
-from hosting.request.parameters import Window
-from hosting.request.run_request import RunRequest
 from hosting.runner.agent_loop import AgentLoop
 from hosting.runner.callbacks import CallbackCalls, Listeners
 from hosting.runner.thread_log import epoch_store_key, store_key
@@ -30,6 +28,8 @@ from hosting.stores.contract import ThreadStore
 from hosting.stores.memory import MemoryObjects, MemoryThreadStore, SharedMemory
 from hosting.thread.commands import AcceptRun, Change
 from hosting.thread.events import Accepted
+from hosting.thread.run_request import RunRequest
+from hosting.thread.sources import ForkCall, ForkPoint
 from state.attachments import Exchange
 from tests.support.bench import CountingAgent
 from tests.support.clock import Clock

@@ -11,7 +11,7 @@ from agent_framework import Content, Message
 from hosting.app import AgentFunctionApp
 from hosting.entity.called_run import AgentRunError
 from hosting.functions import agent_calls
-from hosting.request.run_request import Retry
+from hosting.thread.run_request import Retry
 
 Steps = Generator[Any, Any, Any]
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from hosting.errors import RunSupersededError
 from hosting.names import Address
-from hosting.request.run_request import PendingApproval, RunRequest
 from hosting.service.broadcast import DeltaText, LoggedEvent, Update
 from hosting.thread.events import (
     Accepted,
@@ -23,6 +22,7 @@ from hosting.thread.events import (
     ToolStarted,
 )
 from hosting.thread.run import Run, common_length, unanswered
+from hosting.thread.run_request import PendingApproval, RunRequest
 
 AT = 1_700_000_000.0
 R: dict[str, Any] = {"at": AT, "run_id": "r"}

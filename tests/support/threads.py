@@ -8,7 +8,6 @@ from agent_framework import AgentResponse, Message
 
 from hosting.errors import HostingError
 from hosting.names import Address
-from hosting.request.run_request import Decision, PendingApproval, RunRequest
 from hosting.runner.held_run import HeldRun
 from hosting.runner.thread_log import ThreadLog
 from hosting.thread.commands import AcceptRun, Change, ClaimTerms, Command, EndRun, Outcome, Refused
@@ -16,6 +15,7 @@ from hosting.thread.decide import decide
 from hosting.thread.events import Accepted, Completed, Event, Holder, ModelResult, ToolStarted
 from hosting.thread.head import NEW, Head
 from hosting.thread.run import fold_run
+from hosting.thread.run_request import Decision, PendingApproval, RunRequest
 from state.convert import stored_response
 
 NOW = 1_800_000_000.0

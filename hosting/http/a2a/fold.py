@@ -22,12 +22,12 @@ from hosting.http.a2a.objects import (
     user_messages,
 )
 from hosting.names import Address
-from hosting.request.run_request import PendingApproval
 from hosting.service.broadcast import DeltaText, LoggedEvent, Update
 from hosting.service.outcome import incomplete_note
 from hosting.service.transcript import Transcript
 from hosting.thread.events import Accepted, Cancelled, Claimed, Completed, Event, Reset, RunEvent, Terminal
 from hosting.thread.run import Run
+from hosting.thread.run_request import PendingApproval
 
 SUBMITTED, WORKING = "TASK_STATE_SUBMITTED", "TASK_STATE_WORKING"
 INPUT_REQUIRED = "TASK_STATE_INPUT_REQUIRED"

@@ -15,12 +15,12 @@ from hosting.http.a2a.names import PATH, VERSION
 from hosting.http.replies import Reply
 from hosting.plan import AgentPlan, Plan
 from hosting.request.contents import ModelInputs
-from hosting.request.run_request import UserMessage
 from hosting.request.strict_json import parse_json
 from hosting.service.outcome import approval_fields, completed_value
 from hosting.thread.events import Accepted, Completed, Terminal
 from hosting.thread.finish import finish_reason, is_incomplete
 from hosting.thread.run import Run
+from hosting.thread.run_request import UserMessage
 from hosting.visible import visible_json, visible_line
 
 JSON = "application/json"

@@ -29,9 +29,9 @@ from hosting.ports import read_utc
 from hosting.request.contents import Limits, checked_media_type
 from hosting.request.fields import LONGEST_REASON, message_of_contents, read_decision, read_flag, read_text
 from hosting.request.run_call import IDEMPOTENCY_KEY, RawRequest, body_form, read_idempotency_key
-from hosting.request.run_request import Decision, UserMessage
 from hosting.request.strict_json import json_type, parse_json
 from hosting.service.push_configs import PushConfig
+from hosting.thread.run_request import Decision, UserMessage
 
 MOST_TASKS = 100
 _DEFAULT_TASKS = 50

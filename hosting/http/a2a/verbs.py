@@ -23,11 +23,12 @@ from hosting.http.route import Route
 from hosting.http.wire import WireRequest
 from hosting.names import Address, check_thread_id, keyed_thread_id
 from hosting.plan import AgentPlan, Plan
+from hosting.ports import Wait
 from hosting.request.contents import limits_of
-from hosting.request.run_request import OF_TASK, Answering, Decision, ResponseFormat, RunRequest, StartRun, Wait
 from hosting.service.runs import PROTOCOL_WAIT_SECONDS, SHORT_WAIT_SECONDS
 from hosting.service.services import Services
 from hosting.thread.run import Run
+from hosting.thread.run_request import OF_TASK, Answering, Decision, ResponseFormat, RunRequest, StartRun
 
 CANCEL_SECONDS = 4.0
 """How long a cancel waits for the task's end: httpx, which the official client for Python uses, gives up after 5 s."""

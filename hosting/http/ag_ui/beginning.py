@@ -23,13 +23,13 @@ from hosting.http.ag_ui.requests import RunInput
 from hosting.http.wire import WireRequest
 from hosting.names import Address
 from hosting.plan import AgentPlan
-from hosting.ports import EntityClient
-from hosting.request.run_request import RunRequest, StartRun, Wait
+from hosting.ports import EntityClient, Wait
 from hosting.service.services import Services
 from hosting.thread.commands import Continuation
 from hosting.thread.events import Accepted, Event
 from hosting.thread.head import NEW, Head
 from hosting.thread.run import Run
+from hosting.thread.run_request import RunRequest, StartRun
 from state.extension import host_of
 
 _TRIES = 3

@@ -19,13 +19,13 @@ from hosting.errors import HostingError
 from hosting.http.ag_ui.names import error_event
 from hosting.http.ag_ui.requests import RunInput, own_prefix
 from hosting.ports import iso
-from hosting.request.run_request import PendingApproval
 from hosting.service import transcript
 from hosting.service.broadcast import DeltaText, Update
 from hosting.service.outcome import run_error, usage_of
 from hosting.thread.events import Accepted, Cancelled, Claimed, Completed, Failed, ModelResult, Terminal, TimedOut
 from hosting.thread.finish import finish_reason, is_incomplete
 from hosting.thread.run import Run
+from hosting.thread.run_request import PendingApproval
 from hosting.visible import visible_line
 from state.contents import TOKEN_COUNTS
 

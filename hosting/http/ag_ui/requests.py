@@ -23,8 +23,8 @@ from hosting.names import APP, check_thread_id, id_pattern, is_id
 from hosting.request.contents import NOT_BLANK, Limits, checked_media_type
 from hosting.request.fields import message_of_contents, read_decision, read_text
 from hosting.request.run_call import RawRequest, body_form, json_fields
-from hosting.request.run_request import Decision, UserMessage
 from hosting.request.strict_json import json_type, refuse_lone_surrogates
+from hosting.thread.run_request import Decision, UserMessage
 
 SERVED = frozenset(("threadId", "runId", "messages", "resume", "protocolVersion"))
 WITHOUT_EFFECT = frozenset(("forwardedProps", "availableInterrupts"))

@@ -20,11 +20,11 @@ from hosting.names import Address
 from hosting.plan import AgentPlan, Plan
 from hosting.ports import EntityClient
 from hosting.request.contents import limits_of
-from hosting.request.run_request import Answering
 from hosting.service.broadcast import LoggedEvent
 from hosting.service.services import Services
 from hosting.thread.events import Claimed
 from hosting.thread.run import Run
+from hosting.thread.run_request import Answering
 
 logger = logging.getLogger(__name__)
 

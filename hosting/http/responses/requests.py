@@ -30,6 +30,7 @@ from hosting.http.responses.names import (
 from hosting.http.routes import COUNTED
 from hosting.http.wire import WireDocument, WireOperation
 from hosting.http.wire_document import Schema, object_schema
+from hosting.ports import Wait
 from hosting.request.contents import NOT_BLANK, Limits
 from hosting.request.fields import check_message, message_of_contents, read_decision, read_flag, read_text
 from hosting.request.response_format import read_response_format
@@ -39,8 +40,8 @@ from hosting.request.run_call import (
     json_fields,
     read_idempotency_key,
 )
-from hosting.request.run_request import Decision, ResponseFormat, RunRequest, StartRun, UserMessage, Wait
 from hosting.request.strict_json import json_type, refuse_lone_surrogates
+from hosting.thread.run_request import Decision, ResponseFormat, RunRequest, StartRun, UserMessage
 
 SERVED = frozenset(
     {

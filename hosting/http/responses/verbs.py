@@ -35,8 +35,6 @@ from hosting.plan import Plan
 from hosting.ports import EntityClient
 from hosting.request.contents import Limits, limits_of
 from hosting.request.fields import read_truth
-from hosting.request.fork_call import ForkCall, ForkPoint
-from hosting.request.run_request import Answering, StartRun
 from hosting.service.broadcast import LoggedEvent
 from hosting.service.forking import keyed_fork
 from hosting.service.runs import SHORT_WAIT_SECONDS
@@ -44,6 +42,8 @@ from hosting.service.services import Services
 from hosting.stores.contract import MOST_POSITION
 from hosting.thread.events import RunEvent, Terminal
 from hosting.thread.run import Run
+from hosting.thread.run_request import Answering, StartRun
+from hosting.thread.sources import ForkCall, ForkPoint
 
 logger = logging.getLogger(__name__)
 

@@ -12,9 +12,9 @@ from hosting.entity.proxy import DurableAgentSession
 from hosting.errors import HostingError
 from hosting.request.contents import limits_of
 from hosting.request.fields import carried_request
-from hosting.request.run_request import Retry
 from hosting.settings import read_settings
 from hosting.thread.messages import request_messages
+from hosting.thread.run_request import Retry
 from tests.support.app.scripted import scripted_agent
 from tests.support.noted import noting_agent
 
@@ -119,7 +119,7 @@ def test_ids_come_from_the_orchestration_in_the_order_of_the_calls() -> None:
         ({"response_format": {"minimum": float("nan")}}, "response_format cannot be sent as JSON"),
         ({"response_format": {"type": "nothing"}}, "The schema in 'response_format'"),
         ({"response_format": City, "options": {"response_format": int}}, "response_format stands in options too"),
-        ({"retry": 3}, "retry is a int. Give a hosting.request.run_request.Retry."),
+        ({"retry": 3}, "retry is a int. Give a hosting.thread.run_request.Retry."),
         ({"busy": "interrupt"}, "busy is 'interrupt'. In an orchestration calls always wait"),
         ({"options": {"temperature": 0}}, "The option 'temperature' is not served."),
         ({"options": {"wait_for_response": False}}, "wait_for_response must be true"),

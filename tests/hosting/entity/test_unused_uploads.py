@@ -10,10 +10,10 @@ from collections.abc import Iterator
 import pytest
 
 from hosting.names import Address
-from hosting.request.run_request import RunRequest
 from hosting.runner.thread_log import epoch_store_key
 from hosting.service.deletion import UNUSED_SECONDS
 from hosting.thread.commands import DeleteThread, ImportThread
+from hosting.thread.run_request import RunRequest
 from hosting.thread.sources import AssignedSource
 from state.codec import read
 from state.extension import host_of

@@ -23,7 +23,7 @@ from agent_framework import (
 
 from hosting.app import Budget, Price, Principal
 from hosting.errors import ConfigurationError
-from hosting.request.run_request import Retry
+from hosting.thread.run_request import Retry
 from tests.support.app.scripted import scripted_agent
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.made_app import app_of, ask, served

@@ -10,7 +10,6 @@ from hosting.errors import HostingError, InternalError, LogUnavailableError, Thr
 from hosting.http.streams import Frame, Frames, broken
 from hosting.names import Address
 from hosting.ports import iso
-from hosting.request.run_request import ExecutorCall, Superstep
 from hosting.service.broadcast import DeltaText, LoggedEvent, News, UnderWay
 from hosting.thread.events import (
     Checkpointed,
@@ -24,6 +23,7 @@ from hosting.thread.events import (
     ToolResult,
 )
 from hosting.thread.run import Run
+from hosting.thread.run_request import ExecutorCall, Superstep
 from tests.support.threads import NOW, accepted, completed, tool_started
 
 ADDRESS = Address.of("Helper", "t1")

@@ -11,10 +11,10 @@ from hosting.errors import LogUnavailableError
 from hosting.http.replies import Reply, Streamed
 from hosting.http.streams import Streams
 from hosting.request.parameters import StreamQuery
-from hosting.request.run_request import Decision
 from hosting.service.broadcast import LoggedEvent, Update
 from hosting.thread.events import ApprovalAnswered
 from hosting.thread.run import Run
+from hosting.thread.run_request import Decision
 from tests.hosting.http.scripted_following import BEGUN, END, ENDED, LOGGED, NO_CLIENT, ScriptedFollowing, run_after
 from tests.support.threads import NOW
 

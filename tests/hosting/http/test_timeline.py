@@ -9,7 +9,6 @@ import pytest
 from hosting.http.timeline import timeline_fields
 from hosting.names import Address
 from hosting.ports import iso
-from hosting.request.run_request import RunRequest
 from hosting.thread.events import (
     Accepted,
     CancelRequested,
@@ -25,6 +24,7 @@ from hosting.thread.events import (
     ToolStarted,
 )
 from hosting.thread.run import fold_run
+from hosting.thread.run_request import RunRequest
 
 ANSWER = {"usage": {"inputTokenCount": 30, "outputTokenCount": 7, "totalTokenCount": 37}}
 CALL = {"type": "function_call", "call_id": "a", "name": "find", "arguments": '{"number": 1}'}

@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
+from hosting.ports import Wait
 from hosting.request.contents import limits_of
 from hosting.request.run_call import RawRequest, RunCall, Wanted, parse_run
-from hosting.request.run_request import StartRun, Wait
 from hosting.settings import read_settings
+from hosting.thread.run_request import StartRun
 
 
 def parsed(headers: dict[str, str] | None = None, query: dict[str, str] | None = None, **fields: Any) -> RunCall:

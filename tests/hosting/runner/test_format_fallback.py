@@ -30,11 +30,11 @@ from typing_extensions import Never
 
 from hosting.errors import InvalidOutputError
 from hosting.names import new_id
-from hosting.request.run_request import ResponseFormat, RunRequest
 from hosting.runner.agent_loop import AgentLoop
 from hosting.runner.agent_runner import AgentAnswer, AgentFailure, AgentRunner, Attempt
 from hosting.runner.format_fallback import refusal_of_schemas
 from hosting.thread.messages import request_messages
+from hosting.thread.run_request import ResponseFormat, RunRequest
 from tests.support.halted_runs import AFTER_A_TOOL, counting, killed_and_finished
 from tests.support.made_app import app_of, ask, served
 

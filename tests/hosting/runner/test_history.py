@@ -23,10 +23,10 @@ from agent_framework import (
 )
 
 from hosting.errors import ConfigurationError
-from hosting.request.run_request import RunRequest
 from hosting.runner.agent_loop import AgentLoop
 from hosting.runner.agent_runner import AgentAnswer, AgentRunner, Attempt
 from hosting.thread.messages import request_messages
+from hosting.thread.run_request import RunRequest
 from tests.support.bench import Bench, CountingAgent
 
 GUARD_SECONDS = 5.0

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from agent_framework import Agent, AgentSession, ContextProvider, MCPStreamableHTTPTool, Message
 
-from hosting.request.run_request import ResponseFormat, RunRequest
+from hosting.thread.run_request import ResponseFormat, RunRequest
 from hosting.tools import idempotent
 from tests.support.halted_runs import AFTER_A_BEGIN, counting, killed_and_finished
 from tests.support.planned import Note, planned_agent, planned_client

@@ -11,7 +11,6 @@ from agent_framework import Agent, FunctionInvocationLayer
 
 from hosting.names import Address
 from hosting.ports import Clocks
-from hosting.request.run_request import RunRequest
 from hosting.runner.agent_loop import AgentLoop
 from hosting.runner.agent_runner import AgentAnswer, AgentRunner, Attempt, AttemptOutcome
 from hosting.runner.held_run import StaleTokenError
@@ -22,6 +21,7 @@ from hosting.stores.memory import MemoryObjects, MemoryThreadStore
 from hosting.thread.commands import ClaimRun, RecordSteps
 from hosting.thread.events import Step, ToolStarted
 from hosting.thread.messages import request_messages
+from hosting.thread.run_request import RunRequest
 from tests.support.clock import Clock
 from tests.support.planned import PlannedModel, planned_agent
 from tests.support.thread_stores import ArmedStore

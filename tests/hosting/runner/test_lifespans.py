@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from agent_framework import Agent, MCPStreamableHTTPTool
 
-from hosting.request.run_request import RunRequest
 from hosting.runner.agent_loop import RUN, AgentLoop
 from hosting.runner.agent_runner import AgentAnswer, AgentFailure, AgentRunner, Attempt, AttemptOutcome
 from hosting.thread.messages import request_messages
+from hosting.thread.run_request import RunRequest
 from tests.support.app.scripted import ScriptedClient
 from tests.support.bench import CountingAgent
 from tests.support.planned import planned_client

@@ -14,12 +14,12 @@ from agent_framework import AgentResponse, ChatResponse, Message
 from hosting.errors import InvalidFieldError
 from hosting.request.contents import limits_of
 from hosting.request.fields import carried_request
-from hosting.request.run_request import Retry
 from hosting.runner.held_run import read_run
 from hosting.settings import read_settings
 from hosting.thread.commands import CancelRun
 from hosting.thread.events import Claimed, Failed
 from hosting.thread.run import Run
+from hosting.thread.run_request import Retry
 from tests.support.bench import ADDRESS, Bench, answer
 from tests.support.planned import PlannedClient, planned_agent
 

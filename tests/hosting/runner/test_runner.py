@@ -18,10 +18,10 @@ from agent_framework import Agent, AgentResponse, AgentSession, ContextProvider,
 from agent_framework.exceptions import ChatClientException
 
 from hosting import __name__ as HOSTING
-from hosting.request.run_request import ResponseFormat, RunRequest
 from hosting.runner.agent_loop import AgentLoop
 from hosting.runner.agent_runner import AgentAnswer, AgentFailure, AgentRunner, Attempt
 from hosting.thread.messages import request_messages
+from hosting.thread.run_request import ResponseFormat, RunRequest
 from tests.support.app.scripted import ScriptedClient, scripted_agent, thread_name
 from tests.support.bench import Bench, CountingAgent
 

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 from agent_framework import Agent, AgentResponse
 
-from hosting.request.run_request import RunRequest
 from hosting.runner.agent_loop import AgentLoop, Stop
 from hosting.runner.agent_runner import AgentAnswer, AgentFailure, AgentRunner, Attempt
 from hosting.thread.messages import request_messages
+from hosting.thread.run_request import RunRequest
 from tests.support.app.scripted import ScriptedClient
 from tests.support.bench import CountingAgent, answer
 

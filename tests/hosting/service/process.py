@@ -14,8 +14,7 @@ from agent_framework import AgentResponse, AgentResponseUpdate, Content, Message
 
 from hosting.errors import EngineUnavailableError
 from hosting.names import Address, StoreKey
-from hosting.ports import Clocks, EntityEnd, EntityPage, Purge, read_utc
-from hosting.request.run_request import RunRequest, StartRun, Wait
+from hosting.ports import Clocks, EntityEnd, EntityPage, Purge, Wait, read_utc
 from hosting.runner.agent_loop import AgentLoop
 from hosting.runner.agent_runner import AgentRunner
 from hosting.runner.callbacks import Listener
@@ -43,6 +42,7 @@ from hosting.stores.choice import Stores
 from hosting.stores.memory import MemoryObjects, MemoryThreadStore, SharedMemory
 from hosting.thread.events import Accepted, Terminal
 from hosting.thread.run import Ended, Run
+from hosting.thread.run_request import RunRequest, StartRun
 from state.codec import write
 from tests.support.archives import memory_archive
 from tests.support.thread_stores import ArmedStore

@@ -15,10 +15,10 @@ from hosting.errors import (
     UnknownApprovalError,
 )
 from hosting.names import Address
-from hosting.request.run_request import Answering, Decision
 from hosting.service.approvals import Answered
 from hosting.thread.commands import AcceptRun, ResetThread
 from hosting.thread.events import Completed
+from hosting.thread.run_request import Answering, Decision
 from tests.hosting.service.process import ADDRESS, AGENT, Process, call
 from tests.support.threads import accepted, end, terms
 

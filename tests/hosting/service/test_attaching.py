@@ -11,7 +11,7 @@ import pytest
 from agent_framework import AgentResponse, Content, Message
 
 from hosting.errors import AttachmentsUnavailableError, StoreUnavailableError
-from hosting.request.run_request import RunRequest
+from hosting.thread.run_request import RunRequest
 from tests.support.bench import ADDRESS, PLACE, Bench
 
 BODY = bytes(range(256)) * 80

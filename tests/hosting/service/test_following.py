@@ -10,7 +10,6 @@ import pytest
 
 from hosting.errors import LogUnavailableError, RunFailedError, ThreadDeletedError
 from hosting.names import Address
-from hosting.request.run_request import Retry, StartRun
 from hosting.service.broadcast import DeltaText, Follower, LoggedEvent, Update
 from hosting.service.care import Care
 from hosting.service.following import Following
@@ -18,6 +17,7 @@ from hosting.stores.memory import MemoryObjects, SharedMemory
 from hosting.thread.commands import ClaimRun, DeleteThread, EndRun, FinishDelete, RecordSteps
 from hosting.thread.events import Delta
 from hosting.thread.run import Run, unanswered
+from hosting.thread.run_request import Retry, StartRun
 from tests.hosting.service.process import ADDRESS, AGENT, MINUTE, Engine, Process, call
 from tests.support.threads import end, terms
 

@@ -12,7 +12,6 @@ import pytest
 from hosting.errors import EngineUnavailableError, NewerVersionError, ThreadDeletingError
 from hosting.names import Address
 from hosting.ports import Clocks
-from hosting.request.run_request import Retry
 from hosting.runner.callbacks import CallbackCalls, Listener, Listeners
 from hosting.runner.held_run import HeldRun
 from hosting.service.broadcast import Follower
@@ -21,6 +20,7 @@ from hosting.stores.memory import MemoryObjects, SharedMemory
 from hosting.thread.commands import DeleteThread
 from hosting.thread.events import Failed
 from hosting.thread.run import Run
+from hosting.thread.run_request import Retry
 from tests.hosting.service.process import ADDRESS, AGENT, LEASE_SECONDS, Engine, Process, call
 
 Processes = tuple[Process, Process]

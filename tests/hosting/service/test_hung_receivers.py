@@ -14,7 +14,6 @@ import pytest
 
 from hosting.errors import AttachmentsUnavailableError, EngineUnavailableError
 from hosting.invocation import TASK_MARK, begin_invocation
-from hosting.request.run_request import OF_TASK
 from hosting.service import send_slots as bounds
 from hosting.service.delivery import HELD_SECONDS, KEYS, WAITING_SECONDS
 from hosting.service.push_configs import PushConfig
@@ -22,6 +21,7 @@ from hosting.service.send_slots import SendSlots, Slot
 from hosting.service.webhook_client import Posted, post
 from hosting.service.webhooks import logger as webhook_logger
 from hosting.thread.commands import DeleteThread
+from hosting.thread.run_request import OF_TASK
 from tests.hosting.service.process import ADDRESS, AGENT
 from tests.hosting.service.webhook_yard import HANGS, Yard
 from tests.support.app.scripted import scripted_agent

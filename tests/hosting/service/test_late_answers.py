@@ -11,12 +11,12 @@ from collections.abc import Awaitable, Callable, Iterator
 import pytest
 
 from hosting.errors import EngineUnavailableError, ThreadDeletedError
-from hosting.request.run_request import Answering, Decision
 from hosting.service.thread_operations import Store
 from hosting.stores.memory import MemoryObjects, SharedMemory
 from hosting.thread.commands import CancelRun
 from hosting.thread.events import Cancelled, Completed
 from hosting.thread.run import Run
+from hosting.thread.run_request import Answering, Decision
 from state.codec import read, write
 from state.extension import host_of
 from tests.hosting.service.process import ADDRESS, AGENT, Engine, Process, call

@@ -11,10 +11,9 @@ from typing import Any
 import pytest
 
 from hosting.errors import LogUnavailableError
+from hosting.listing import MOST_DAYS
 from hosting.names import APP, Address
 from hosting.ports import iso
-from hosting.request.parameters import MOST_DAYS
-from hosting.request.run_request import Answering, Decision
 from hosting.runner.cells import Cells
 from hosting.runner.thread_log import ThreadLog
 from hosting.service.figures import Day
@@ -29,6 +28,7 @@ from hosting.service.overview_log import (
 )
 from hosting.stores.memory import MemoryObjects, MemoryThreadStore, SharedMemory
 from hosting.thread.commands import DeleteThread, FinishDelete
+from hosting.thread.run_request import Answering, Decision
 from tests.hosting.service.process import AGENT, ListedEngine, Process, call
 from tests.support.thread_stores import ArmedStore, Failure
 

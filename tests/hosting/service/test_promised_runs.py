@@ -11,12 +11,12 @@ import pytest
 from hosting.errors import AttachmentsUnavailableError
 from hosting.names import Address
 from hosting.ports import Clocks
-from hosting.request.run_request import Answering, Decision
 from hosting.service.operators_view import OperatorsView
 from hosting.service.overview import Overview
 from hosting.service.promised_runs import DEPLOYING_SECONDS, SWEPT_SECONDS, PromiseSweep
 from hosting.stores.memory import MemoryObjects, SharedMemory
 from hosting.thread.events import Completed
+from hosting.thread.run_request import Answering, Decision
 from tests.hosting.service.process import ADDRESS, AGENT, Engine, Process, call
 
 pytestmark = pytest.mark.behaviour("service.promised")

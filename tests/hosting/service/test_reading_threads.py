@@ -8,14 +8,14 @@ import json
 import pytest
 
 from hosting.errors import ThreadDeletedError, UnknownThreadError
+from hosting.listing import Window
 from hosting.names import Address
-from hosting.request.parameters import Window
-from hosting.request.run_request import Answering, Decision
 from hosting.runner.references import MOST_INLINE_BYTES
 from hosting.service.archiving import PAGE_BYTES
 from hosting.service.threads import MessagesPage, ThreadView
 from hosting.stores.archive import Volume
 from hosting.tail import tail
+from hosting.thread.run_request import Answering, Decision
 from state.codec import read, write
 from state.conversation import without_oldest
 from state.models import entry_text

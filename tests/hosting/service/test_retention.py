@@ -9,11 +9,11 @@ import pytest
 
 from hosting.errors import UnknownApprovalError
 from hosting.names import Address
-from hosting.request.run_request import Answering, Decision
 from hosting.runner.held_run import read_run
 from hosting.service.retention import DAY_SECONDS, EVENTS_BETWEEN_TRIMS, Retention
 from hosting.thread.commands import FinishDelete, TrimThread
 from hosting.thread.run import Run
+from hosting.thread.run_request import Answering, Decision
 from state.codec import read
 from state.extension import LogMark, host_of
 from tests.hosting.service.process import ADDRESS, AGENT, Process, call

@@ -7,9 +7,9 @@ from collections.abc import Iterator
 import pytest
 
 from hosting.errors import RunNotNewestError
-from hosting.request.run_request import RunRequest
 from hosting.thread.commands import AcceptRun, Change, Continuation
 from hosting.thread.events import Accepted, Rewound
+from hosting.thread.run_request import RunRequest
 from state.codec import read
 from state.extension import host_of
 from tests.support.mortal import AGENT, ORIGIN, MortalProcess, World

@@ -11,7 +11,7 @@ import pytest
 
 from hosting.errors import EngineUnavailableError, IdempotencyKeyReusedError, ShuttingDownError, UnknownRunError
 from hosting.names import Address
-from hosting.request.run_request import Retry, RunRequest, Wait
+from hosting.ports import Wait
 from hosting.service.care import Care
 from hosting.service.runs import Runs
 from hosting.service.starts import STARTS_AT_ONCE, Starts
@@ -19,6 +19,7 @@ from hosting.settings import read_settings
 from hosting.thread.commands import AcceptRun, CancelRun, ClaimRun, DeleteThread, FinishDelete
 from hosting.thread.events import Accepted, Claimed, Completed
 from hosting.thread.run import Run
+from hosting.thread.run_request import Retry, RunRequest
 from tests.hosting.service.process import ADDRESS, AGENT, MINUTE, Process, call
 from tests.support.threads import NOW, terms
 

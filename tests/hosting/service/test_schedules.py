@@ -25,7 +25,6 @@ from hosting.names import APP, new_id
 from hosting.plan import AgentPlan
 from hosting.ports import Clocks, OrchestrationStatus, Purge, iso
 from hosting.principal import NOBODY, Caller, Principal
-from hosting.request.run_request import RunRequest
 from hosting.request.schedule_call import NewSchedule
 from hosting.runner.cells import Cells
 from hosting.runner.held_run import read_run
@@ -38,6 +37,7 @@ from hosting.service.schedule_places import NEW_SECONDS
 from hosting.service.schedules import Schedules
 from hosting.stores.contract import Append, StoredHead
 from hosting.thread.run import Run
+from hosting.thread.run_request import RunRequest
 from tests.hosting.service.process import ADDRESS, AGENT, Engine, Process, call
 
 NOW = 1_800_000_000.0

@@ -9,10 +9,10 @@ from dataclasses import replace
 import pytest
 
 from hosting.names import Address
-from hosting.request.run_request import RunRequest
 from hosting.service.deletion import Instance, Receipt
 from hosting.stores.archive import Volume
 from hosting.thread.commands import TrimThread
+from hosting.thread.run_request import RunRequest
 from state.codec import read, write
 from state.conversation import without_oldest
 from state.models import entry_text

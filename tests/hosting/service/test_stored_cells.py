@@ -13,7 +13,6 @@ from hosting.memory import Fact
 from hosting.names import APP, Address
 from hosting.ports import Clocks
 from hosting.principal import NOBODY, Caller, Principal
-from hosting.request.run_request import RunRequest
 from hosting.request.schedule_call import NewSchedule
 from hosting.runner.cells import Cells
 from hosting.runner.owner_days import OwnerDays
@@ -26,6 +25,7 @@ from hosting.service.schedules import Schedules
 from hosting.service.shared_store import SharedStore
 from hosting.stores.contract import Append, AppendOutcome, StoredHead
 from hosting.stores.memory import MemoryObjects, MemoryThreadStore, SharedMemory
+from hosting.thread.run_request import RunRequest
 from tests.hosting.service.process import ListedEngine, Process
 from tests.support.thread_stores import ArmedStore
 

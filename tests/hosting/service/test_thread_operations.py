@@ -8,12 +8,12 @@ import math
 import pytest
 
 from hosting.names import Address
-from hosting.request.run_request import RunRequest
 from hosting.service.thread_operations import Forget, GoOn, Keep, OutdatedDocumentError, Store, ThreadOperations
 from hosting.stores.contract import Processes as StoreProcesses
 from hosting.stores.memory import MemoryObjects, SharedMemory
 from hosting.thread.commands import Change, DeleteThread, FinishDelete, ResetThread, TrimThread, Unchanged
 from hosting.thread.events import Accepted, Completed, Failed
+from hosting.thread.run_request import RunRequest
 from state.codec import read, write
 from state.conversation import reset, with_log_mark
 from state.extension import LogMark, host_of

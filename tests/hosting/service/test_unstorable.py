@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from agent_framework import Agent, Content
 
-from hosting.request.run_request import RunRequest
 from hosting.stores.memory import MemoryObjects, SharedMemory
 from hosting.thread.events import Completed, Failed, ToolResult
+from hosting.thread.run_request import RunRequest
 from tests.hosting.service.process import AGENT, Engine, Process, call
 from tests.support.planned import planned_client
 

@@ -11,11 +11,11 @@ from hosting.errors import AttachmentsUnavailableError, EngineUnavailableError
 from hosting.names import StoreKey
 from hosting.plan import AgentPlan
 from hosting.ports import Clock, OrchestrationStatus, Purge
-from hosting.request.run_request import RunRequest
 from hosting.service.delivery import HELD_SECONDS, WAITING_SECONDS, WEBHOOK_CLOCK, Delivery, WebhookOrder
 from hosting.service.webhook_client import Posted
 from hosting.service.webhooks import Webhooks
 from hosting.stores.memory import MemoryObjects, SharedMemory
+from hosting.thread.run_request import RunRequest
 from hosting.webhooks import WebhookRules
 from tests.hosting.service.process import ADDRESS, AGENT, Engine, Process, call
 from tests.support.receiver import GUARD_SECONDS

@@ -9,13 +9,13 @@ import pytest
 
 from hosting.errors import ApprovalsPendingError, LogUnavailableError
 from hosting.names import Address
-from hosting.request.run_request import Decision
 from hosting.runner.thread_log import ThreadLog
 from hosting.stores.memory import MemoryObjects, MemoryThreadStore
 from hosting.thread.commands import AnswerApproval, Change, Command, RecordSteps, Refused
 from hosting.thread.events import Delta
 from hosting.thread.head import Head
 from hosting.thread.rows import ApprovalRow, RunRow
+from hosting.thread.run_request import Decision
 from tests.support.bench import ArmedAttachments
 from tests.support.thread_stores import ArmedStore
 from tests.support.threads import NOW, accept, accepted, answered, end

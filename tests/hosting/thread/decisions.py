@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 from hosting.errors import RunCancelledError, RunRolledBackError
 from hosting.names import Busy
-from hosting.request.run_request import Decision
 from hosting.thread import commands, rows
 from hosting.thread.commands import Change, ClaimTerms, Command, Outcome, Refused, Unchanged
 from hosting.thread.decide import decide
@@ -19,6 +18,7 @@ from hosting.thread.events import Claimed, Event, ToolResult
 from hosting.thread.head import NEW, Head
 from hosting.thread.rows import ApprovalRow, KeyRow, RowChange, RunRow
 from hosting.thread.run import unanswered
+from hosting.thread.run_request import Decision
 from tests.support.threads import DEADLINE, NOW, accepted, completed, terms, tool_started
 
 Decide = Callable[[Head, Command], Outcome]

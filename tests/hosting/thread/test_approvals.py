@@ -11,7 +11,6 @@ from hosting.errors import (
     UnstorableAnswerError,
 )
 from hosting.ports import MOST_ROWS
-from hosting.request.run_request import Decision, PendingApproval
 from hosting.thread.commands import (
     AnswerApproval,
     Change,
@@ -26,6 +25,7 @@ from hosting.thread.commands import (
 )
 from hosting.thread.decide import MOST_APPROVALS
 from hosting.thread.rows import ApprovalRow, DeletedRow, RowChange, RunRow
+from hosting.thread.run_request import Decision, PendingApproval
 from tests.support.threads import NOW, Thread, accept, accepted, completed, end, refusal, terms
 
 ASKED = ApprovalRow(epoch=0, asked_by="r1")

@@ -14,7 +14,6 @@ from hosting.errors import (
 )
 from hosting.names import Address, Busy
 from hosting.ports import MOST_ROWS
-from hosting.request.run_request import Decision
 from hosting.thread import events, head, versions
 from hosting.thread.commands import (
     AcceptRun,
@@ -33,6 +32,7 @@ from hosting.thread.events import CancelRequested, Completed, Delta, ModelResult
 from hosting.thread.head import fold
 from hosting.thread.rows import KeyRow
 from hosting.thread.run import LONGEST_KEPT, Ended, Run, fold_run, superseded, text_so_far
+from hosting.thread.run_request import Decision
 from state.codec import read, write
 from state.conversation import exchanges
 from state.extension import Pause, host_of

@@ -2,7 +2,6 @@
 
 import pytest
 
-from hosting.request.run_request import Decision
 from hosting.thread.commands import (
     AttachToRun,
     CancelRun,
@@ -16,6 +15,7 @@ from hosting.thread.commands import (
 )
 from hosting.thread.draft import SIGNAL_SECONDS
 from hosting.thread.rows import KeyRow, RowChange
+from hosting.thread.run_request import Decision
 from tests.support.threads import DEADLINE, NOW, Thread, accept, end, model_result, terms
 
 

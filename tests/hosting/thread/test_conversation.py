@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from hosting.principal import Principal
-from hosting.request.run_request import Decision, ResponseFormat, RunRequest
 from hosting.thread.commands import (
     AcceptRun,
     AnswerApproval,
@@ -26,6 +25,7 @@ from hosting.thread.commands import (
 from hosting.thread.conversation import DocumentAhead, DocumentBehind, Snapshot, resume, with_run
 from hosting.thread.events import Event
 from hosting.thread.rows import ApprovalRow
+from hosting.thread.run_request import Decision, ResponseFormat, RunRequest
 from state.codec import read, write
 from state.conversation import exchanges, session_state, with_log_mark
 from state.extension import LogMark, Pause, host_of

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from hosting.errors import NewerVersionError, RunFailedError
 from hosting.names import BUSY_POLICIES
 from hosting.principal import Principal
-from hosting.request.run_request import LONGEST_NAME, Decision, RunRequest
 from hosting.stores.contract import MOST_HEAD_BYTES
 from hosting.thread import events, head, rows, versions
 from hosting.thread.commands import (
@@ -40,6 +39,7 @@ from hosting.thread.decide import MOST_APPROVALS, MOST_OPEN_RUNS, decide
 from hosting.thread.draft import Draft
 from hosting.thread.head import NEW, Head, fold
 from hosting.thread.run import unanswered
+from hosting.thread.run_request import LONGEST_NAME, Decision, RunRequest
 from hosting.thread.thread_rules import MOST_GRANTS
 from hosting.thread.usage import NOTHING, TokenTotals
 from tests.support.seeds import repeated

@@ -7,7 +7,6 @@ from dataclasses import replace
 import pytest
 
 from hosting.errors import RunFailedError
-from hosting.request.run_request import OF_TASK
 from hosting.thread import events
 from hosting.thread.commands import (
     AcceptRun,
@@ -20,6 +19,7 @@ from hosting.thread.commands import (
     Unchanged,
 )
 from hosting.thread.run import unanswered
+from hosting.thread.run_request import OF_TASK
 from tests.support.threads import NOW, Thread, accept, end, refusal
 
 pytestmark = pytest.mark.behaviour("thread.fold")

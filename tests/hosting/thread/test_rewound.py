@@ -10,7 +10,6 @@ import pytest
 from agent_framework import AgentResponse, Content, Message
 
 from hosting.errors import ApprovalExpiredError, ApprovalsPendingError, RunNotNewestError
-from hosting.request.run_request import Decision
 from hosting.thread.commands import (
     AcceptRun,
     AnswerApproval,
@@ -24,6 +23,7 @@ from hosting.thread.conversation import Snapshot, resume
 from hosting.thread.events import Event, Rewound
 from hosting.thread.messages import approval_id
 from hosting.thread.rows import ApprovalRow, KeyRow
+from hosting.thread.run_request import Decision
 from state.codec import read, write
 from state.conversation import exchanges, session_state
 from state.convert import stored_response

@@ -3,10 +3,10 @@
 import pytest
 
 from hosting.names import Address
-from hosting.request.run_request import Decision
 from hosting.thread.commands import CancelRun, ClaimRun, DeleteThread, RecordSteps
 from hosting.thread.events import ApprovalAnswered, CancelRequested, Checkpointed, Delta
 from hosting.thread.run import Cancelling, Ended, Gone, Open, Run, fold_run
+from hosting.thread.run_request import Decision
 from tests.support.threads import NOW, Thread, accept, accepted, completed, end, model_result, terms, tool_started
 
 ADDRESS = Address.of("Helper", "t1")

@@ -10,7 +10,6 @@ import pytest
 from hosting.errors import RunCancelledError, RunFailedError
 from hosting.http.a2a.fold import TaskFold, fold_tasks
 from hosting.names import Address
-from hosting.request.run_request import Decision, PendingApproval, RunRequest
 from hosting.service.broadcast import DeltaText, LoggedEvent, Update
 from hosting.thread.events import (
     Accepted,
@@ -25,6 +24,7 @@ from hosting.thread.events import (
     Reset,
 )
 from hosting.thread.run import Run, unanswered
+from hosting.thread.run_request import Decision, PendingApproval, RunRequest
 from tests.support.a2a import taken
 
 ADDRESS = Address.of("Joker", "t")

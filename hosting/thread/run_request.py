@@ -8,15 +8,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, fields
 from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from hosting.errors import InvalidFieldError, InvalidOutputError, RunFailedError
 from hosting.names import Busy
+from hosting.ports import Wait
 from hosting.principal import NOBODY, Caller
 
 GrantedAccess = Literal["read", "run"]
@@ -76,7 +76,7 @@ def read_retry(value: object) -> Retry | None:
     """Return the `retry` of a request, or None; raises `InvalidFieldError`."""
     if value is None:
         return None
-    known = [member.name for member in fields(Retry)]
+    known = [field.name for field in fields(Retry)]
     if not isinstance(value, Mapping) or not set(value) <= set(known):
         raise InvalidFieldError(f"The field 'retry' is {value!r:.80}. Send an object of {', '.join(known)}.")
     return Retry(**value)
@@ -200,19 +200,6 @@ class RunRequest(UserMessage):
         """Return the webhook of a run that goes on with this one, whose id is `run_id`."""
         begun = self.task_run(run_id)
         return self.webhook if begun is None else OF_TASK + begun
-
-
-@dataclass(frozen=True)
-class Wait:
-    """Whether and how long the caller waits: `seconds` or as long as the app lets callers wait, whichever is less.
-
-    They are infinite for a caller that reads the events of the run until its end. A wait counts `since` the request was
-    read (by `time.monotonic`), as the caller's own does: what it takes to begin the run is part of it.
-    """
-
-    seconds: float | None = None
-    answer: bool = True
-    since: float = field(default_factory=time.monotonic, compare=False, repr=False)
 
 
 @dataclass(frozen=True)
