@@ -41,7 +41,7 @@ from hosting.thread.usage import RECORDED_COUNTS
 from state.codec import entry_value
 from state.conversation import exchanges, message_count
 from state.extension import host_of
-from state.models import unsent_messages
+from state.models import OURS, unsent_messages
 
 _ShownName = Literal["messages", "status", "response_type", "response_schema", "usage"]
 _SHOWN: Mapping[str, _ShownName] = {
@@ -111,7 +111,7 @@ def messages_reply(thread_id: str, page: MessagesPage) -> Reply:
         for stored_name, name in _SHOWN.items():
             if stored_name in stored:
                 shown[name] = stored[stored_name]
-        if (reason := word_of(stored)) is not None:
+        if (reason := word_of(stored.get(OURS))) is not None:
             shown["finish_reason"] = reason
         if is_cut(reason):
             shown["incomplete"] = True

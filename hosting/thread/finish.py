@@ -8,8 +8,7 @@ in its place (`hosting.runner.finish_reasons`).
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from hosting.thread.events import Completed, ModelResult, Terminal
 from state.models import OURS
@@ -33,13 +32,14 @@ _WHOLE: Final = frozenset(
 def finish_reason(event: Terminal | ModelResult | None) -> str | None:
     """Return why the model ended a run's answer, or the answer of one model call; None if no reason is known."""
     if isinstance(event, ModelResult):
-        return _word(event.response)
-    return word_of(event.entry) if isinstance(event, Completed) else None
+        return word_of(event.response)
+    return word_of(event.entry.get(OURS)) if isinstance(event, Completed) else None
 
 
-def word_of(entry: Mapping[str, Any]) -> str | None:
-    """Return the same of a response entry in stored form."""
-    return _word(entry.get(OURS))
+def word_of(fields: object) -> str | None:
+    """Return the same of our own fields in a response entry in stored form, or of a recorded model call's response."""
+    reason = fields.get(_FIELD) if isinstance(fields, dict) else None
+    return reason if isinstance(reason, str) and reason else None
 
 
 def is_cut(reason: object) -> bool:
@@ -50,8 +50,3 @@ def is_cut(reason: object) -> bool:
 def is_incomplete(event: Terminal | ModelResult | None) -> bool:
     """Return whether the answer is no whole one."""
     return is_cut(finish_reason(event))
-
-
-def _word(fields: object) -> str | None:
-    reason = fields.get(_FIELD) if isinstance(fields, dict) else None
-    return reason if isinstance(reason, str) and reason else None
