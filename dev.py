@@ -66,8 +66,7 @@ TARGET_OPTIONS = {
     "kill": ("AGENTS_TEST_KILL", "with --url: a command that kills the app's worker, to time the takeover of its run"),
 }
 
-# Two test processes for each core: most tests wait for processes that they start, or for a time that is promised. More
-# than four would each start emulators and hosts of their own; six took longer than four.
+# Two test processes for each core, for most tests wait. Six took longer than four: each starts hosts of its own.
 ON_ALL_CORES = [f"--numprocesses={min(4, 2 * (os.cpu_count() or 1))}", "--dist=worksteal"]
 
 # With --room beside the room's own tests: the house, and the endpoints, called in this process.
@@ -141,14 +140,14 @@ def command_line() -> argparse.ArgumentParser:
     exec_command.add_argument("arguments", nargs=argparse.REMAINDER, help="arguments for the program")
     test_command = commands.add_parser("test", help="run the tests; other arguments go to pytest", allow_abbrev=False)
     test_command.add_argument("--model", action="store_true", help="only the tests with a real model")
-    test_command.add_argument("--room", metavar="NAME", help="only the tests of this folder of hosting/")
+    test_command.add_argument("--room", metavar="NAME", help="only the tests of this folder of hosting/, as core/agent")
     test_command.add_argument("--wheel", action="store_true", help="with the library installed as a wheel")
     explored = "only the randomized tests, with new seeds and more examples, for MINUTES; one round by default"
     test_command.add_argument("--explore", metavar="MINUTES", nargs="?", type=float, const=0.0, help=explored)
     for option, (_, meaning) in TARGET_OPTIONS.items():
         test_command.add_argument(f"--{option}", help=meaning)
     commands.add_parser("docs", help="build a site from the pages; a broken link is an error")
-    # Their options are those of hosting/owners.py, hosting/operations.py, tests/model/server.py and packages/build.py.
+    # Their options are those of hosting/commands/, tests/model/server.py and packages/build.py.
     commands.add_parser("model", help="serve a small real model on this machine", add_help=False, allow_abbrev=False)
     commands.add_parser("owners", help="assign an app's threads to an owner", add_help=False, allow_abbrev=False)
     commands.add_parser("operations", help="list queued, running and stuck runs", add_help=False, allow_abbrev=False)
@@ -187,7 +186,7 @@ def host(options: argparse.Namespace, rest: list[str]) -> NoReturn:
 
 def ask(options: argparse.Namespace, rest: list[str]) -> NoReturn:
     """Become a command that asks a running app; it needs nothing but Python, so nothing is installed for it."""
-    become([sys.executable, "-m", f"hosting.{options.command}", *rest], ROOT)
+    become([sys.executable, "-m", f"hosting.commands.{options.command}", *rest], ROOT)
 
 
 def execute(options: argparse.Namespace, rest: list[str]) -> NoReturn:
@@ -237,7 +236,8 @@ def chosen_tests(options: argparse.Namespace, arguments: list[str]) -> list[str]
     if options.model:
         return ["-m", "model", "tests/model"]
     if options.room is not None:
-        rooms = sorted(path.parent.name for path in (ROOT / "hosting").glob("*/__init__.py"))
+        hosting = ROOT / "hosting"
+        rooms = sorted(path.parent.relative_to(hosting).as_posix() for path in hosting.glob("*/**/__init__.py"))
         if options.room not in rooms:
             raise SetupError(f"--room is {options.room}: hosting/ has {', '.join(rooms)}.")
         return [*ON_ALL_CORES, "-m", "not slow", *dict.fromkeys([f"tests/hosting/{options.room}", *BESIDE_A_ROOM])]

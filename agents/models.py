@@ -7,7 +7,7 @@ from typing import Any, TypeAlias
 
 from agent_framework import FunctionInvocationConfiguration, Message, SupportsChatGetResponse
 
-from hosting.offline_model import OfflineChatClient
+from hosting.offline.model import OfflineChatClient
 from hosting.settings import report_misspelt
 
 ChatClient: TypeAlias = SupportsChatGetResponse[Any]

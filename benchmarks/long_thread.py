@@ -14,26 +14,26 @@ from agent_framework import Agent
 
 from benchmarks.app.timed_model import TimedClient
 from benchmarks.turns import WrongAnswerError
-from hosting.entity.thread_entity import ThreadEntity
+from hosting.core.agent.agent_loop import AgentLoop
+from hosting.core.agent.callbacks import CallbackCalls, Listeners
+from hosting.core.archiving import Archiver, ConversationReader, document_of
+from hosting.core.entity.thread_entity import ThreadEntity
+from hosting.core.services import Services
+from hosting.core.stores.archive import Archive, SumsOf, Volume
+from hosting.core.stores.choice import Stores
+from hosting.core.stores.memory import MemoryObjects
+from hosting.core.stores.sqlite import SqliteThreadStore
+from hosting.core.stores.sqlite_objects import ARCHIVE, SqliteObjects
+from hosting.core.stores.sqlite_writer import StoreFile
+from hosting.core.thread.run_request import RunRequest, StartRun
+from hosting.core.thread.sources import ForkCall, ForkPoint
+from hosting.core.thread_log import epoch_store_key
 from hosting.errors import ArchiveUnavailableError
 from hosting.listing import Window
 from hosting.names import Address, StoreKey
 from hosting.plan import Plan
 from hosting.ports import EntityEnd, EntityPage, Purge, Wait
-from hosting.runner.agent_loop import AgentLoop
-from hosting.runner.callbacks import CallbackCalls, Listeners
-from hosting.runner.thread_log import epoch_store_key
-from hosting.service.archiving import Archiver, ConversationReader, document_of
-from hosting.service.services import Services
 from hosting.settings import Settings, read_settings
-from hosting.stores.archive import Archive, SumsOf, Volume
-from hosting.stores.choice import Stores
-from hosting.stores.memory import MemoryObjects
-from hosting.stores.sqlite import SqliteThreadStore
-from hosting.stores.sqlite_objects import ARCHIVE, SqliteObjects
-from hosting.stores.sqlite_writer import StoreFile
-from hosting.thread.run_request import RunRequest, StartRun
-from hosting.thread.sources import ForkCall, ForkPoint
 from state.codec import parse_entry, read
 from state.conversation import message_count, sums_before, without_oldest
 from state.models import Conversation, Entries

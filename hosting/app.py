@@ -13,8 +13,20 @@ from agent_framework import SupportsAgentRun
 
 from hosting.azure_log import quiet_libraries
 from hosting.budgets import Budget, Price
-from hosting.entity.proxy import DurableAgent
-from hosting.entity.thread_entity import ThreadEntity
+from hosting.core.agent.agent_loop import AgentLoop
+from hosting.core.agent.callbacks import AgentCallbackContext, AgentResponseCallbackProtocol
+from hosting.core.agent.hitl_context import WorkflowHitlContext
+from hosting.core.agent.hosted_agent import TimeLimit, function_timeout_seconds
+from hosting.core.delivery import ENTITY
+from hosting.core.entity.proxy import DurableAgent
+from hosting.core.entity.thread_entity import ThreadEntity
+from hosting.core.overview import OverviewSweep
+from hosting.core.retention import DAY_SECONDS, checked_ttl
+from hosting.core.services import Services
+from hosting.core.shared_store import ENTITY as STORE_ENTITY
+from hosting.core.stores.choice import choose_stores
+from hosting.core.sweeps import Sweep
+from hosting.core.thread.run_request import Retry
 from hosting.errors import ConfigurationError
 from hosting.functions.access import Access
 from hosting.functions.agent_calls import WAIT_FUNCTION, AgentTask, register_wait
@@ -57,20 +69,8 @@ from hosting.memory import OwnerMemory
 from hosting.names import Busy, entity_function, entity_name, http_function
 from hosting.plan import AgentPlan, Plan, introduction_of
 from hosting.principal import Principal, PrincipalRequest, PrincipalResolver, checked_resolver
-from hosting.runner.agent_loop import AgentLoop
-from hosting.runner.callbacks import AgentCallbackContext, AgentResponseCallbackProtocol
-from hosting.runner.hitl_context import WorkflowHitlContext
-from hosting.runner.hosted_agent import TimeLimit, function_timeout_seconds
-from hosting.service.delivery import ENTITY
-from hosting.service.overview import OverviewSweep
-from hosting.service.retention import DAY_SECONDS, checked_ttl
-from hosting.service.services import Services
-from hosting.service.shared_store import ENTITY as STORE_ENTITY
-from hosting.service.sweeps import Sweep
 from hosting.settings import is_developers, is_production, read_settings, report_unknown, with_longest_wait
 from hosting.start_up import report_import, reported, warn
-from hosting.stores.choice import choose_stores
-from hosting.thread.run_request import Retry
 from hosting.workflows import WorkflowSource, hosted_workflows
 
 __all__ = [

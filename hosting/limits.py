@@ -1,7 +1,7 @@
 """Limits of an agent: the requests and tokens of a caller in a minute, and the runs of a process at once.
 
 What is refused by a limit was not started, and nothing of it is stored. Requests and tokens are counted at one place
-for all processes (`hosting.runner.owner_minutes`), runs in each process for itself (`hosting.service.limiting`).
+for all processes (`hosting.core.owner_minutes`), runs in each process for itself (`hosting.core.limiting`).
 """
 
 from __future__ import annotations

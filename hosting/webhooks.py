@@ -2,7 +2,7 @@
 
 Theory. A caller may name the address, so it must lead nowhere inside the network. Its text is checked here, at the
 border and once more before each sending: https, a host with a name and a dot. What the name means is only known when it
-is resolved; `service.webhook_client` checks that, and connects to nothing else. AGENT_WEBHOOK_HOSTS names the hosts to
+is resolved; `core.webhook_client` checks that, and connects to nothing else. AGENT_WEBHOOK_HOSTS names the hosts to
 which none of this applies. Signatures are those of Standard Webhooks (standardwebhooks.com), one for each secret.
 """
 

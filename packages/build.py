@@ -35,7 +35,7 @@ NAMES = {
     "conformance": "durable_agents_conformance",
 }
 COMMANDS = {
-    "python -m hosting.tail": "durable-agent-host tail",
+    "python -m hosting.commands.tail": "durable-agent-host tail",
     "python dev.py operations": "durable-agent-host operations",
     "dev.py operations": "durable-agent-host operations",
     "python dev.py owners": "durable-agent-host owners",

@@ -11,7 +11,7 @@ from benchmarks.app.counting_workflow import counting_workflow
 from benchmarks.app.stepping_model import stepping_agents
 from benchmarks.app.timed_model import timed_agent
 from hosting.app import AgentFunctionApp
-from hosting.offline_model import OfflineChatClient
+from hosting.offline.model import OfflineChatClient
 
 
 async def empty(req: Request) -> Response:

@@ -15,13 +15,13 @@ from benchmarks.figures import Figure, Result, milliseconds
 from benchmarks.samples import median
 from benchmarks.sizes import Sizes
 from benchmarks.turns import WrongAnswerError
+from hosting.core.stores.contract import Append, Appended, Row, StoredHead, ThreadStore
+from hosting.core.stores.memory import MemoryThreadStore
+from hosting.core.stores.redis import RedisThreadStore
+from hosting.core.stores.sqlite import SqliteThreadStore
+from hosting.core.stores.storage_account import table_account
+from hosting.core.stores.tables import TablesThreadStore
 from hosting.names import Address
-from hosting.stores.contract import Append, Appended, Row, StoredHead, ThreadStore
-from hosting.stores.memory import MemoryThreadStore
-from hosting.stores.redis import RedisThreadStore
-from hosting.stores.sqlite import SqliteThreadStore
-from hosting.stores.storage_account import table_account
-from hosting.stores.tables import TablesThreadStore
 from tests.support.azurite import LOCK, Azurite
 from tests.support.node_packages import RegistryUnreachableError, install
 from tests.support.redis_server import RedisServer, find_server

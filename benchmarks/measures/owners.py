@@ -16,13 +16,13 @@ from benchmarks.samples import median
 from benchmarks.sizes import Sizes
 from benchmarks.turns import WrongAnswerError
 from hosting.bearer import bearer_token
+from hosting.core.sharing import Sharing
+from hosting.core.stores.memory import MemoryObjects, MemoryThreadStore
+from hosting.core.thread_log import ThreadLog
 from hosting.functions.access import Access
 from hosting.http.routes import run_route
 from hosting.names import Address
 from hosting.principal import Principal, PrincipalRequest, PrincipalResolver, easy_auth
-from hosting.runner.thread_log import ThreadLog
-from hosting.service.sharing import Sharing
-from hosting.stores.memory import MemoryObjects, MemoryThreadStore
 
 ISSUER, AUDIENCE, WHO, KEY_ID = "https://login.example", "app", "ada", "one"
 ROUNDS = 9

@@ -17,21 +17,21 @@ from durabletask.client import AsyncTaskHubGrpcClient, TaskHubGrpcClient
 from typing_extensions import Self
 
 from hosting.console.durable import TaskHubClient
-from hosting.entity.called_run import AgentCall, AgentRunError, answer_text, read_answer
-from hosting.entity.proxy import DurableAgent
+from hosting.core.agent.agent_loop import AgentLoop
+from hosting.core.agent.callbacks import CallbackCalls, Listeners
+from hosting.core.entity.called_run import AgentCall, AgentRunError, answer_text, read_answer
+from hosting.core.entity.proxy import DurableAgent
+from hosting.core.request.contents import limits_of
+from hosting.core.request.fields import carried_request
+from hosting.core.services import Services
+from hosting.core.stores.choice import choose_stores
+from hosting.core.thread.run_request import StartRun
 from hosting.errors import ConfigurationError
+from hosting.http.run_call import read_busy
 from hosting.names import BUSY, check_agent_name, new_id
 from hosting.ports import Wait
 from hosting.principal import Caller, Principal
-from hosting.request.contents import limits_of
-from hosting.request.fields import carried_request
-from hosting.request.run_call import read_busy
-from hosting.runner.agent_loop import AgentLoop
-from hosting.runner.callbacks import CallbackCalls, Listeners
-from hosting.service.services import Services
 from hosting.settings import read_settings
-from hosting.stores.choice import choose_stores
-from hosting.thread.run_request import StartRun
 
 CONSOLE_HUB = "console"
 """The default prefix of console hosts' stores."""

@@ -31,14 +31,14 @@ from durabletask.client import (
 from durabletask.entities import EntityContext, EntityInstanceId, EntityMetadata
 from durabletask.task import CompletableTask, CompositeTask, OrchestrationContext, Task
 
-from hosting.entity.batch import Batch, Done, Operation, RefusedOperation, decoded
-from hosting.entity.called_run import AgentCall, AgentRunError, read_answer
-from hosting.entity.thread_entity import ThreadEntity, UnfinishedError
+from hosting.core.agent.agent_loop import AgentLoop
+from hosting.core.entity.batch import Batch, Done, Operation, RefusedOperation, decoded
+from hosting.core.entity.called_run import AgentCall, AgentRunError, read_answer
+from hosting.core.entity.thread_entity import ThreadEntity, UnfinishedError
+from hosting.core.thread_operations import OutdatedDocumentError
 from hosting.errors import EngineUnavailableError, NewerVersionError, StoreUnavailableError
 from hosting.ports import EntityEnd, EntityPage, Purge
 from hosting.ports import OrchestrationStatus as Status
-from hosting.runner.agent_loop import AgentLoop
-from hosting.service.thread_operations import OutdatedDocumentError
 from hosting.tools import ENGINE, Engine
 
 logger = logging.getLogger(__name__)

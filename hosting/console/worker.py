@@ -15,20 +15,20 @@ from typing_extensions import Self
 
 from hosting.console.client import CONSOLE_HUB
 from hosting.console.durable import AgentTask, CallingOrchestration, ServedEntity, TaskHubClient
-from hosting.entity.proxy import DurableAgent
-from hosting.entity.thread_entity import ThreadEntity
+from hosting.core.agent.agent_loop import AgentLoop
+from hosting.core.agent.callbacks import CallbackCalls, Listeners
+from hosting.core.agent.hosted_agent import TimeLimit
+from hosting.core.entity.proxy import DurableAgent
+from hosting.core.entity.thread_entity import ThreadEntity
+from hosting.core.retention import DAY_SECONDS, checked_ttl
+from hosting.core.services import Services
+from hosting.core.stores.choice import choose_stores
+from hosting.core.sweeps import Sweep, Swept
+from hosting.core.thread.run_request import Retry
 from hosting.names import entity_name
 from hosting.plan import Plan
 from hosting.principal import Principal
-from hosting.runner.agent_loop import AgentLoop
-from hosting.runner.callbacks import CallbackCalls, Listeners
-from hosting.runner.hosted_agent import TimeLimit
-from hosting.service.retention import DAY_SECONDS, checked_ttl
-from hosting.service.services import Services
-from hosting.service.sweeps import Sweep, Swept
 from hosting.settings import read_settings
-from hosting.stores.choice import choose_stores
-from hosting.thread.run_request import Retry
 
 
 class AgentWorker:

@@ -11,13 +11,13 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from hosting.core.sharing import SharedThread, Sharing
 from hosting.errors import CrossSiteError, ForbiddenError, InvalidFieldError
 from hosting.http.owner_routes import takes_owner
+from hosting.http.parameters import OWNER
 from hosting.http.route import Route
 from hosting.names import APP
 from hosting.principal import NOBODY, Caller, Principal, PrincipalRequest, PrincipalResolver, resolve
-from hosting.request.parameters import OWNER
-from hosting.service.sharing import SharedThread, Sharing
 
 logger = logging.getLogger(__name__)
 

@@ -20,7 +20,7 @@ import azure.durable_functions as df
 from azure.durable_functions import EntityId
 from azure.durable_functions.models.Task import CompoundTask, TaskBase
 
-from hosting.entity.called_run import AgentCall, AgentRunError, read_answer
+from hosting.core.entity.called_run import AgentCall, AgentRunError, read_answer
 
 logger = logging.getLogger(__name__)
 

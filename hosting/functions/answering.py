@@ -17,6 +17,10 @@ import azure.functions as func
 from azurefunctions.extensions.http.fastapi import Request, Response, StreamingResponse
 from starlette.requests import ClientDisconnect
 
+from hosting.core.limiting import ADMITTED
+from hosting.core.outcome import RunIds
+from hosting.core.request.slow_reads import read_aside
+from hosting.core.sharing import SharedThread
 from hosting.errors import (
     HostingError,
     InternalError,
@@ -41,17 +45,13 @@ from hosting.http.replies import (
     thread_ids,
 )
 from hosting.http.route import Route
+from hosting.http.run_call import Form, RawRequest
 from hosting.http.wire import Wire
 from hosting.http.workflow_routes import of_only_workflow, of_workflow
 from hosting.invocation import Invocation, current_invocation, mark_task
 from hosting.names import Address, is_id, may_be_stored
 from hosting.plan import AgentPlan, Plan
 from hosting.principal import NOBODY, Caller
-from hosting.request.run_call import Form, RawRequest
-from hosting.request.slow_reads import read_aside
-from hosting.service.limiting import ADMITTED
-from hosting.service.outcome import RunIds
-from hosting.service.sharing import SharedThread
 
 logger = logging.getLogger(__name__)
 

@@ -8,7 +8,10 @@ from collections.abc import Callable, Sequence
 import azure.functions as func
 from azurefunctions.extensions.http.fastapi import Request, Response
 
-from hosting.entity.store_entity import StoreEntity
+from hosting.core.entity.store_entity import StoreEntity
+from hosting.core.request.contents import limits_of
+from hosting.core.services import Services
+from hosting.core.shared_store import ENTITY
 from hosting.errors import HostingError, MethodNotAllowedError, UnknownRouteError
 from hosting.functions.answering import HttpRequest, Served, joined, respond, serves
 from hosting.functions.durable import register_entity
@@ -21,9 +24,6 @@ from hosting.http.page import ROUTE as PAGE_ROUTE
 from hosting.http.page import Page
 from hosting.http.replies import Reply, json_reply
 from hosting.plan import Kind
-from hosting.request.contents import limits_of
-from hosting.service.services import Services
-from hosting.service.shared_store import ENTITY
 from hosting.settings import Settings
 
 UNKNOWN_FUNCTIONS: dict[Kind, str] = {"agent": "z_unknown_agent", "workflow": "z_unknown_workflow"}

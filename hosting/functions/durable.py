@@ -20,14 +20,14 @@ import azure.durable_functions as df
 import azure.functions as func
 from azure.durable_functions import DurableOrchestrationClient, EntityId, OrchestrationRuntimeStatus
 
-from hosting.entity.called_run import AgentCall
+from hosting.core.entity.called_run import AgentCall
+from hosting.core.overview import OverviewSweep
+from hosting.core.promised_runs import PromiseSweep
+from hosting.core.sweeps import InstanceSweep, Sweep, TombstoneSweep, UploadSweep
 from hosting.errors import EngineUnavailableError
 from hosting.functions.agent_calls import AgentTask
 from hosting.invocation import begin_invocation
 from hosting.ports import ClockClient, EntityEnd, EntityPage, OrchestrationStatus, Purge, utc
-from hosting.service.overview import OverviewSweep
-from hosting.service.promised_runs import PromiseSweep
-from hosting.service.sweeps import InstanceSweep, Sweep, TombstoneSweep, UploadSweep
 from hosting.tools import ENGINE, Engine
 
 _SAFE = "@:"

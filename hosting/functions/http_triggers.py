@@ -10,11 +10,20 @@ import asyncio
 from dataclasses import replace
 from functools import partial
 
+from hosting.core.budgeting import budget_of_run
+from hosting.core.overview import OverviewQuery
+from hosting.core.request.contents import Limits, limits_of
+from hosting.core.runs import SHORT_WAIT_SECONDS
+from hosting.core.services import Services
+from hosting.core.thread.run import Ended
+from hosting.core.thread.run_request import Answering
+from hosting.core.threads import ThreadExport
 from hosting.errors import ForkRefusedError, HostingError
 from hosting.functions.answering import HttpRequest, Served, serves
 from hosting.http import routes, workflow_routes
 from hosting.http.bodies import AgentBudget, Export
 from hosting.http.exports import Exports
+from hosting.http.fork_call import parse_fork
 from hosting.http.operations import OPERATIONS, operations_reply
 from hosting.http.overview_replies import (
     agents_reply,
@@ -23,6 +32,19 @@ from hosting.http.overview_replies import (
     threads_reply,
     waiting_reply,
     workflows_reply,
+)
+from hosting.http.parameters import (
+    IF_NONE_MATCH,
+    OWNER,
+    SEARCH,
+    SORT,
+    read_cursor,
+    read_days,
+    read_hours,
+    read_limit,
+    read_resume_position,
+    read_stream_query,
+    read_window,
 )
 from hosting.http.replies import (
     Reply,
@@ -39,6 +61,7 @@ from hosting.http.replies import (
     thread_headers,
     timeline_reply,
 )
+from hosting.http.run_call import DECISION, WORKFLOW_ANSWER, one_thread_id, parse_decision, parse_run
 from hosting.http.streams import Streams
 from hosting.http.thread_replies import (
     deleting_reply,
@@ -52,30 +75,7 @@ from hosting.http.thread_replies import (
 from hosting.names import Address
 from hosting.plan import AgentPlan
 from hosting.principal import Caller
-from hosting.request.contents import Limits, limits_of
-from hosting.request.fork_call import parse_fork
-from hosting.request.parameters import (
-    IF_NONE_MATCH,
-    OWNER,
-    SEARCH,
-    SORT,
-    read_cursor,
-    read_days,
-    read_hours,
-    read_limit,
-    read_resume_position,
-    read_stream_query,
-    read_window,
-)
-from hosting.request.run_call import DECISION, WORKFLOW_ANSWER, one_thread_id, parse_decision, parse_run
-from hosting.service.budgeting import budget_of_run
-from hosting.service.overview import OverviewQuery
-from hosting.service.runs import SHORT_WAIT_SECONDS
-from hosting.service.services import Services
-from hosting.service.threads import ThreadExport
 from hosting.settings import Settings
-from hosting.thread.run import Ended
-from hosting.thread.run_request import Answering
 
 
 def _streams(services: Services) -> Streams:

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from hosting.core.request.contents import limits_of
+from hosting.core.services import Services
+from hosting.core.thread.run_request import Answering
 from hosting.errors import HostingError, UnknownThreadError
 from hosting.functions.answering import HttpRequest, Served, serves
 from hosting.http import instances
+from hosting.http.instance_call import decision_of, parse_answer, parse_instance
+from hosting.http.parameters import MOST
 from hosting.http.replies import Reply
-from hosting.request.contents import limits_of
-from hosting.request.instance_call import decision_of, parse_answer, parse_instance
-from hosting.request.parameters import MOST
-from hosting.service.services import Services
 from hosting.settings import Settings
-from hosting.thread.run_request import Answering
 
 
 def register_instances(served: Served, services: Services, settings: Settings) -> None:

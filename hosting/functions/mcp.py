@@ -11,18 +11,7 @@ from urllib.parse import quote
 import azure.durable_functions as df
 import azure.functions as func
 
-from hosting.errors import BodyTooLargeError, HostingError, InternalError, InvalidFieldError, MissingMessageError
-from hosting.functions.durable import enter_invocation
-from hosting.names import APP, check_thread_id, mcp_function
-from hosting.plan import AgentPlan, ToolPlan
-from hosting.ports import EntityClient, Wait
-from hosting.principal import Caller, PrincipalRequest, PrincipalResolver, owner_of, resolve
-from hosting.request.fields import check_message
-from hosting.request.response_format import agents_own_format
-from hosting.request.run_call import one_thread_id
-from hosting.request.slow_reads import read_aside
-from hosting.request.strict_json import parse_text
-from hosting.service.outcome import (
+from hosting.core.outcome import (
     approval_fields,
     completed_value,
     incomplete_note,
@@ -30,12 +19,23 @@ from hosting.service.outcome import (
     text_with_approvals,
     text_with_decisions,
 )
-from hosting.service.runs import PROTOCOL_WAIT_SECONDS, Runs
+from hosting.core.request.fields import check_message
+from hosting.core.request.response_format import agents_own_format
+from hosting.core.request.slow_reads import read_aside
+from hosting.core.request.strict_json import parse_text
+from hosting.core.runs import PROTOCOL_WAIT_SECONDS, Runs
+from hosting.core.thread.events import Completed
+from hosting.core.thread.finish import finish_reason, is_incomplete
+from hosting.core.thread.run import Run
+from hosting.core.thread.run_request import RunRequest, StartRun
+from hosting.errors import BodyTooLargeError, HostingError, InternalError, InvalidFieldError, MissingMessageError
+from hosting.functions.durable import enter_invocation
+from hosting.http.run_call import one_thread_id
+from hosting.names import APP, check_thread_id, mcp_function
+from hosting.plan import AgentPlan, ToolPlan
+from hosting.ports import EntityClient, Wait
+from hosting.principal import Caller, PrincipalRequest, PrincipalResolver, owner_of, resolve
 from hosting.settings import Settings
-from hosting.thread.events import Completed
-from hosting.thread.finish import finish_reason, is_incomplete
-from hosting.thread.run import Run
-from hosting.thread.run_request import RunRequest, StartRun
 from hosting.visible import visible_line
 
 logger = logging.getLogger(__name__)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from urllib.parse import quote
 
+from hosting.core.services import Services
 from hosting.errors import UnknownFactError
 from hosting.functions.answering import HttpRequest, Served, serves
 from hosting.http import memory_routes
 from hosting.http.memory_routes import fact_reply, facts_reply
+from hosting.http.owner_call import parse_fact
 from hosting.http.replies import Reply
 from hosting.memory import Fact
 from hosting.names import new_id
-from hosting.request.owner_call import parse_fact
-from hosting.service.services import Services
 from hosting.settings import Settings
 
 

@@ -2,9 +2,9 @@
 
 The routes of deliveries are here too, which an app has that sends webhooks.
 
-Theory. Both are signalled to one entity (`entity.callback_entity`), which an app without them does not have. Any caller
-may name a webhook where there is a secret, so the secret alone has the entity registered, and the orchestration that is
-the clock of a webhook that waits; a callback has it by being given.
+Theory. Both are signalled to one entity (`core.entity.callback_entity`), which an app without them does not have. Any
+caller may name a webhook where there is a secret, so the secret alone has the entity registered, and the orchestration
+that is the clock of a webhook that waits; a callback has it by being given.
 
 The clock is replayed by whichever version of the app runs then, so it decides nothing: it sleeps for the seconds in its
 input, has the entity send, and begins anew with the answer. Its last step is a signal that has its instance removed.
@@ -19,17 +19,17 @@ from typing import Any
 
 import azure.durable_functions as df
 
-from hosting.entity.callback_entity import CallbackEntity
+from hosting.core.agent.callbacks import CallbackCalls, Listeners
+from hosting.core.delivery import ENTITY, FORGET, POST, WEBHOOK_CLOCK, WebhookOrder, is_target
+from hosting.core.entity.callback_entity import CallbackEntity
+from hosting.core.services import Services
+from hosting.core.webhooks import Webhooks
 from hosting.errors import UnknownDeliveryError
 from hosting.functions.answering import HttpRequest, Served, serves
 from hosting.functions.durable import register_entity
 from hosting.http.deliveries import AGAIN, NOT_TAKEN, OF_THREAD, again_reply, deliveries_reply
+from hosting.http.parameters import OF_RUN, OWNER, read_cursor, read_limit
 from hosting.http.replies import Reply, thread_headers
-from hosting.request.parameters import OF_RUN, OWNER, read_cursor, read_limit
-from hosting.runner.callbacks import CallbackCalls, Listeners
-from hosting.service.delivery import ENTITY, FORGET, POST, WEBHOOK_CLOCK, WebhookOrder, is_target
-from hosting.service.services import Services
-from hosting.service.webhooks import Webhooks
 
 AGAIN_SECONDS = 30.0
 """After this a clock asks again where its entity could not answer."""

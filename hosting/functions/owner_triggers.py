@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from dataclasses import asdict, replace
 
+from hosting.core.request.contents import limits_of
+from hosting.core.services import Services
 from hosting.functions.answering import HttpRequest, Served, serves
 from hosting.functions.http_triggers import Starting
 from hosting.http import owner_routes
 from hosting.http.exports import Exports
 from hosting.http.memory_routes import fact_fields
 from hosting.http.owner_bodies import ShownFact
+from hosting.http.owner_call import parse_grant, parse_owner
+from hosting.http.parameters import read_cursor, read_limit
 from hosting.http.replies import Reply, Streamed, json_reply, thread_headers
 from hosting.http.schedule_routes import schedule_fields
 from hosting.http.thread_replies import done_reply, grant_fields, grants_reply, owner_erasure_reply
-from hosting.request.contents import limits_of
-from hosting.request.owner_call import parse_grant, parse_owner
-from hosting.request.parameters import read_cursor, read_limit
-from hosting.service.services import Services
 from hosting.settings import Settings
 
 

@@ -16,17 +16,17 @@ from urllib.parse import quote
 import azure.durable_functions as df
 import azure.functions as func
 
+from hosting.core.request.contents import limits_of
+from hosting.core.schedule import ScheduleClock, ScheduleName
+from hosting.core.schedules import AGAIN_SECONDS, CLOCK
+from hosting.core.services import Services
 from hosting.functions.answering import HttpRequest, Served, serves
 from hosting.functions.durable import enter_invocation
 from hosting.http import schedule_routes
 from hosting.http.replies import Reply
+from hosting.http.schedule_call import parse_schedule
 from hosting.http.schedule_routes import schedule_reply, schedules_reply
 from hosting.ports import read_utc, utc
-from hosting.request.contents import limits_of
-from hosting.request.schedule_call import parse_schedule
-from hosting.service.schedule import ScheduleClock, ScheduleName
-from hosting.service.schedules import AGAIN_SECONDS, CLOCK
-from hosting.service.services import Services
 from hosting.settings import Settings
 
 TICK = "agents_schedule_tick"

@@ -22,14 +22,14 @@ from typing import Any, get_type_hints
 import azure.functions as func
 from azurefunctions.extensions.http.fastapi import Request, Response
 
+from hosting.core.delivery import WEBHOOK_CLOCK
+from hosting.core.schedules import CLOCK
 from hosting.errors import ConfigurationError
 from hosting.functions.answering import Served, joined
 from hosting.functions.app_triggers import UNKNOWN_FUNCTIONS
 from hosting.functions.schedule_triggers import TICK
 from hosting.http.page import FUNCTION as PAGE_FUNCTION
 from hosting.invocation import begin_invocation, carried
-from hosting.service.delivery import WEBHOOK_CLOCK
-from hosting.service.schedules import CLOCK
 from hosting.settings import Settings
 
 

@@ -10,13 +10,13 @@ from urllib.parse import quote
 import azure.functions as func
 from azurefunctions.extensions.http.fastapi import Request, Response
 
+from hosting.core.services import Services
 from hosting.errors import ConfigurationError
 from hosting.functions.answering import Served, admitted, respond
 from hosting.functions.durable import DurableClient, enter_invocation
 from hosting.http.replies import Reply, Streamed
 from hosting.http.wire import Wire
 from hosting.plan import Plan
-from hosting.service.services import Services
 
 
 def _responses(plan: Plan, services: Services) -> Wire:

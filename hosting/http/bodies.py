@@ -2,7 +2,7 @@
 
 A member that may be missing is `NotRequired`; one that is always there and may be null says so. Clients must take
 members that they do not know. The first line of a body describes it in the document. What a run ended in is in
-`service.outcome`, for it is not HTTP's alone.
+`core.outcome`, for it is not HTTP's alone.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Literal
 from typing_extensions import NotRequired, TypedDict
 
 from hosting.amounts import BudgetState
-from hosting.service.outcome import Approval, OpenStatus, RunIds, RunStatus, ThreadIds, Usage
+from hosting.core.outcome import Approval, OpenStatus, RunIds, RunStatus, ThreadIds, Usage
 from hosting.workflows import WorkflowGraph
 
 

@@ -9,10 +9,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from hosting.names import BUSY, id_pattern, max_thread_id_length
-from hosting.request.contents import NOT_BLANK, Limits
-from hosting.request.fields import REQUEST_FIELDS
-from hosting.request.run_call import (
+from hosting.core.request.contents import NOT_BLANK, Limits
+from hosting.core.request.fields import REQUEST_FIELDS
+from hosting.http.run_call import (
     BUSY_MEMBER,
     CONTENTS,
     INPUT,
@@ -22,7 +21,8 @@ from hosting.request.run_call import (
     WAIT_MEMBERS,
     WORKFLOW_FIELDS,
 )
-from hosting.request.schedule_call import MOST_BYTES, SCHEDULE_MEMBERS
+from hosting.http.schedule_call import MOST_BYTES, SCHEDULE_MEMBERS
+from hosting.names import BUSY, id_pattern, max_thread_id_length
 from hosting.workflows import WorkflowInput
 
 Schema = dict[str, Any]

@@ -11,15 +11,15 @@ from urllib.parse import urlsplit
 from typing_extensions import TypedDict
 
 from hosting import errors
+from hosting.core.deliveries import DeliveryPage
+from hosting.core.delivery import Delivery
 from hosting.http.bodies import ShownDelivery
+from hosting.http.parameters import CURSOR, LIMIT, OF_RUN, in_path
 from hosting.http.replies import Reply, json_reply, thread_headers, thread_ids
 from hosting.http.route import LOG, ResponseSpec, Route, ok
 from hosting.http.routes import RUN_ID, THREAD_ID, THREAD_PATH, read_of_thread
 from hosting.names import Address, id_pattern
 from hosting.ports import iso
-from hosting.request.parameters import CURSOR, LIMIT, OF_RUN, in_path
-from hosting.service.deliveries import DeliveryPage
-from hosting.service.delivery import Delivery
 
 
 class ShownDeliveries(TypedDict):

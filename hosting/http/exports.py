@@ -17,16 +17,16 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import aclosing
 from typing import Any
 
+from hosting.core.archiving import PAGE_BYTES
+from hosting.core.owners import Owners
+from hosting.core.threads import ThreadExport, Threads
+from hosting.core.turns import LargeReads
 from hosting.errors import HostingError, ThreadDeletingError, UnknownThreadError
 from hosting.http.bodies import Export
 from hosting.http.replies import Streamed
 from hosting.names import Address
 from hosting.ports import EntityClient
 from hosting.principal import Caller
-from hosting.runner.turns import LargeReads
-from hosting.service.archiving import PAGE_BYTES
-from hosting.service.owners import Owners
-from hosting.service.threads import ThreadExport, Threads
 from state.codec import write
 
 _PIECE_BYTES = 256 * 1024

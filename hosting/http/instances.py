@@ -12,15 +12,15 @@ from typing import Any, Literal
 from typing_extensions import NotRequired, TypedDict
 
 from hosting import errors
+from hosting.core.outcome import completed_text
+from hosting.core.thread.events import Cancelled, Completed, Terminal
+from hosting.core.thread.run import Run
+from hosting.http.instance_call import INSTANCE_PARAMETERS
 from hosting.http.refusals import RETRY_AFTER_SECONDS
 from hosting.http.replies import Reply, json_reply, run_headers
 from hosting.http.route import RUN_HEADERS, STORES, Header, ResponseSpec, Route
 from hosting.http.routes import ANSWER_APPROVAL, APPROVAL_ID, PENDING_HEADERS, RUN, THREAD_ID
 from hosting.ports import iso
-from hosting.request.instance_call import INSTANCE_PARAMETERS
-from hosting.service.outcome import completed_text
-from hosting.thread.events import Cancelled, Completed, Terminal
-from hosting.thread.run import Run
 
 RuntimeStatus = Literal["Pending", "Running", "Completed", "Failed", "Terminated"]
 

@@ -6,12 +6,12 @@ from collections.abc import Iterable
 
 from hosting import errors
 from hosting.http.owner_bodies import FactList, ShownFact
+from hosting.http.owner_call import FACT
+from hosting.http.parameters import in_path
 from hosting.http.replies import Reply, json_reply
 from hosting.http.route import LOG, Header, ResponseSpec, Route, ok
 from hosting.memory import Fact
 from hosting.ports import iso
-from hosting.request.owner_call import FACT
-from hosting.request.parameters import in_path
 
 _PATH = "agents/{name}/memory"
 _ONE = f"{_PATH}/{{fact_id}}"

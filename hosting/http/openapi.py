@@ -16,6 +16,9 @@ from urllib.parse import quote
 from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
+from hosting.core.outcome import Problem
+from hosting.core.request.contents import Limits
+from hosting.core.request.response_format import FORMAT_COMPONENTS
 from hosting.errors import (
     RUN_ERRORS,
     CrossSiteError,
@@ -29,20 +32,17 @@ from hosting.errors import (
 )
 from hosting.http.body_document import THREAD_TEXT, input_body, json_object, run_body, schedule_body, thread_id_schema
 from hosting.http.owner_routes import takes_owner
+from hosting.http.parameters import OWNER, Parameter
 from hosting.http.refusals import TRY_AGAIN
 from hosting.http.route import RUN_HEADERS, THREAD_HEADERS, Header, Refusals, ResponseSpec, Route
 from hosting.http.routes import COUNTED, IN_THE_WAY, NOT_STORED, OF_LIMIT, RETRY_AFTER
-from hosting.http.wire import Wire
-from hosting.http.wire_document import wire_paths
-from hosting.names import APP, OWNER_LENGTH
-from hosting.request.contents import Limits
-from hosting.request.parameters import OWNER, Parameter
-from hosting.request.response_format import FORMAT_COMPONENTS
-from hosting.request.run_call import (
+from hosting.http.run_call import (
     THREAD_ID_FIELDS,
     THREAD_ID_HEADERS,
 )
-from hosting.service.outcome import Problem
+from hosting.http.wire import Wire
+from hosting.http.wire_document import wire_paths
+from hosting.names import APP, OWNER_LENGTH
 
 Schema = dict[str, Any]
 

@@ -11,14 +11,14 @@ from collections.abc import Mapping, Sequence
 
 from typing_extensions import TypedDict
 
+from hosting.core.figures import DayFigures
+from hosting.core.operators_view import Look, StuckCode
 from hosting.http.overview_replies import day_fields
+from hosting.http.parameters import HOURS
 from hosting.http.replies import Reply, json_reply
 from hosting.http.route import STORES, Route, ok
 from hosting.plan import AgentPlan, Kind
 from hosting.ports import iso
-from hosting.request.parameters import HOURS
-from hosting.service.figures import DayFigures
-from hosting.service.operators_view import Look, StuckCode
 
 
 class AgentOperations(TypedDict):

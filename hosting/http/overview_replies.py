@@ -6,6 +6,11 @@ from collections.abc import Container, Iterable, Mapping, Sequence
 from urllib.parse import quote
 
 from hosting.amounts import cost_text
+from hosting.core.figures import Day, DayFigures, Figures
+from hosting.core.outcome import approval_fields
+from hosting.core.overview import AgentFigures, OverviewPage
+from hosting.core.thread.head import Head
+from hosting.core.thread.run import Run
 from hosting.http.bodies import (
     AgentList,
     HealthyAgent,
@@ -23,11 +28,6 @@ from hosting.http.route import Route
 from hosting.http.schedule_routes import LIST as SCHEDULES
 from hosting.plan import AgentPlan
 from hosting.ports import EntityPage, iso
-from hosting.service.figures import Day, DayFigures, Figures
-from hosting.service.outcome import approval_fields
-from hosting.service.overview import AgentFigures, OverviewPage
-from hosting.thread.head import Head
-from hosting.thread.run import Run
 
 
 def agents_reply(

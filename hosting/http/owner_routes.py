@@ -10,10 +10,10 @@ from dataclasses import replace
 
 from hosting import errors
 from hosting.http import bodies, owner_bodies, routes
+from hosting.http.owner_call import GRANT, OWNER
+from hosting.http.parameters import CURSOR, LIMIT, in_path
 from hosting.http.route import LOG, STORES, ResponseSpec, Route, ok
 from hosting.http.routes import THREAD_ID, THREAD_PATH, read_of_thread
-from hosting.request.owner_call import GRANT, OWNER
-from hosting.request.parameters import CURSOR, LIMIT, in_path
 
 _OF_GRANTS = (errors.UnknownAgentError, errors.UnknownThreadError, errors.UnknownGrantError, errors.ForbiddenError)
 _GRANT = in_path("grant", "The grant that its owner gave you: `grant` of the answer.", *_OF_GRANTS, pattern=None)

@@ -13,21 +13,8 @@ from typing import TypeVar
 from urllib.parse import quote
 
 from hosting.amounts import BudgetState, cost_text
-from hosting.errors import HostingError
-from hosting.http.bodies import (
-    AnsweredApproval,
-    ApprovalList,
-    ListedRun,
-    PendingRun,
-    RunList,
-    RunState,
-)
-from hosting.http.refusals import RETRY_AFTER_SECONDS
-from hosting.http.timeline import timeline_fields
-from hosting.ports import iso
-from hosting.request.run_call import Form
-from hosting.service.archiving import PAGE_BYTES
-from hosting.service.outcome import (
+from hosting.core.archiving import PAGE_BYTES
+from hosting.core.outcome import (
     ThreadIds,
     approval_fields,
     completed_fields,
@@ -40,10 +27,23 @@ from hosting.service.outcome import (
     text_with_decisions,
     usage_of,
 )
-from hosting.thread.events import Completed, Event
-from hosting.thread.finish import finish_reason, is_incomplete
-from hosting.thread.run import Run
-from hosting.thread.run_request import Decision, Superstep
+from hosting.core.thread.events import Completed, Event
+from hosting.core.thread.finish import finish_reason, is_incomplete
+from hosting.core.thread.run import Run
+from hosting.core.thread.run_request import Decision, Superstep
+from hosting.errors import HostingError
+from hosting.http.bodies import (
+    AnsweredApproval,
+    ApprovalList,
+    ListedRun,
+    PendingRun,
+    RunList,
+    RunState,
+)
+from hosting.http.refusals import RETRY_AFTER_SECONDS
+from hosting.http.run_call import Form
+from hosting.http.timeline import timeline_fields
+from hosting.ports import iso
 
 T = TypeVar("T")
 EVENT_STREAM = "text/event-stream"

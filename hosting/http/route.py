@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from hosting import errors
+from hosting.http.parameters import Parameter
+from hosting.http.run_call import JsonBody
 from hosting.plan import Kind
-from hosting.request.parameters import Parameter
-from hosting.request.run_call import JsonBody
 
 
 @dataclass(frozen=True)

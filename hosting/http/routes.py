@@ -10,12 +10,11 @@ from dataclasses import replace
 from typing import Any
 
 from hosting import errors
+from hosting.core.figures import Figures
+from hosting.core.outcome import CompletedRun, EndedRun
 from hosting.http import bodies
-from hosting.http.route import FINISH_HEADERS, LOG, RUN_HEADERS, STORES, Header, Refusals, ResponseSpec, Route, ok
-from hosting.http.timeline import RunTimeline
-from hosting.names import MAX_STORED_ID_LENGTH, http_function
-from hosting.request.fork_call import FORK as FORK_BODY
-from hosting.request.parameters import (
+from hosting.http.fork_call import FORK as FORK_BODY
+from hosting.http.parameters import (
     AFTER,
     BEFORE,
     CURSOR,
@@ -33,9 +32,10 @@ from hosting.request.parameters import (
     Parameter,
     in_path,
 )
-from hosting.request.run_call import DECISION, KEY_PARAMETER, RUN_PARAMETERS, WAIT_PARAMETERS
-from hosting.service.figures import Figures
-from hosting.service.outcome import CompletedRun, EndedRun
+from hosting.http.route import FINISH_HEADERS, LOG, RUN_HEADERS, STORES, Header, Refusals, ResponseSpec, Route, ok
+from hosting.http.run_call import DECISION, KEY_PARAMETER, RUN_PARAMETERS, WAIT_PARAMETERS
+from hosting.http.timeline import RunTimeline
+from hosting.names import MAX_STORED_ID_LENGTH, http_function
 
 NOT_STORED = Header("Cache-Control", "no-store: no cache keeps the response.")
 RETRY_AFTER = Header("Retry-After", "Seconds to wait before the next request.", "integer")

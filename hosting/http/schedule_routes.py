@@ -8,15 +8,15 @@ from typing import Any, Literal
 from typing_extensions import TypedDict
 
 from hosting import errors
+from hosting.core.schedule import Schedule, ScheduleName
+from hosting.http.parameters import in_path
 from hosting.http.replies import Reply, json_reply
 from hosting.http.route import STORES, Header, ResponseSpec, Route, ok
 from hosting.http.routes import RUN
+from hosting.http.schedule_call import SCHEDULE_PARAMETERS
 from hosting.names import Busy
 from hosting.ports import iso
-from hosting.request.parameters import in_path
-from hosting.request.schedule_call import SCHEDULE_PARAMETERS
 from hosting.schedules import Missed
-from hosting.service.schedule import Schedule, ScheduleName
 
 
 class ScheduledRun(TypedDict):

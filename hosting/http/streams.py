@@ -23,18 +23,18 @@ from contextlib import aclosing
 from dataclasses import dataclass
 from typing import Any
 
+from hosting.core.broadcast import DeltaText, News, UnderWay
+from hosting.core.following import Following
+from hosting.core.outcome import approval_fields, completed_fields, ids, problem, run_error
+from hosting.core.thread import events
+from hosting.core.thread.run import Ended, Run
+from hosting.core.thread.run_request import Superstep
+from hosting.core.transcript import CalledTools
 from hosting.errors import HostingError, InternalError, ThreadDeletedError
+from hosting.http.parameters import StreamQuery, offset_of
 from hosting.http.replies import Reply, Streamed, run_headers, run_url
 from hosting.http.timeline import executor_fields
 from hosting.ports import Clock, EntityClient, iso
-from hosting.request.parameters import StreamQuery, offset_of
-from hosting.service.broadcast import DeltaText, News, UnderWay
-from hosting.service.following import Following
-from hosting.service.outcome import approval_fields, completed_fields, ids, problem, run_error
-from hosting.service.transcript import CalledTools
-from hosting.thread import events
-from hosting.thread.run import Ended, Run
-from hosting.thread.run_request import Superstep
 
 logger = logging.getLogger(__name__)
 

@@ -7,6 +7,18 @@ from dataclasses import replace
 from typing import Any, Literal, cast
 
 from hosting.amounts import BudgetState, cost_text
+from hosting.core.deletion import Receipt
+from hosting.core.forking import Forked
+from hosting.core.outcome import Usage
+from hosting.core.owners import ErasedOwner
+from hosting.core.sharing import grant_id
+from hosting.core.thread.events import Accepted
+from hosting.core.thread.finish import is_cut, word_of
+from hosting.core.thread.open_runs import Grant
+from hosting.core.thread.run import Ended
+from hosting.core.thread.sources import fork_source
+from hosting.core.thread.usage import RECORDED_COUNTS
+from hosting.core.threads import MessagesPage, ThreadExport, ThreadView
 from hosting.http.bodies import (
     DeletionUnderWay,
     Erasure,
@@ -26,18 +38,6 @@ from hosting.names import Address
 from hosting.plan import AgentPlan
 from hosting.ports import iso
 from hosting.principal import Caller
-from hosting.service.deletion import Receipt
-from hosting.service.forking import Forked
-from hosting.service.outcome import Usage
-from hosting.service.owners import ErasedOwner
-from hosting.service.sharing import grant_id
-from hosting.service.threads import MessagesPage, ThreadExport, ThreadView
-from hosting.thread.events import Accepted
-from hosting.thread.finish import is_cut, word_of
-from hosting.thread.open_runs import Grant
-from hosting.thread.run import Ended
-from hosting.thread.sources import fork_source
-from hosting.thread.usage import RECORDED_COUNTS
 from state.codec import entry_value
 from state.conversation import exchanges, message_count
 from state.extension import host_of

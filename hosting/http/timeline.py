@@ -13,14 +13,14 @@ from typing import Any, Literal
 from typing_extensions import NotRequired, TypedDict
 
 from hosting.amounts import cost_text
+from hosting.core.outcome import RunIds, RunStatus, Usage, shown_usage, status_of, usage_of
+from hosting.core.thread import events
+from hosting.core.thread.finish import finish_reason, is_incomplete
+from hosting.core.thread.run import Run, common_length, under_way
+from hosting.core.thread.run_request import ExecutorCall, Superstep
+from hosting.core.thread.usage import NOTHING, RECORDED_COUNTS, SHOWN_COUNTS, TokenTotals, entry_counts
+from hosting.core.transcript import CalledTool, CalledTools
 from hosting.ports import iso
-from hosting.service.outcome import RunIds, RunStatus, Usage, shown_usage, status_of, usage_of
-from hosting.service.transcript import CalledTool, CalledTools
-from hosting.thread import events
-from hosting.thread.finish import finish_reason, is_incomplete
-from hosting.thread.run import Run, common_length, under_way
-from hosting.thread.run_request import ExecutorCall, Superstep
-from hosting.thread.usage import NOTHING, RECORDED_COUNTS, SHOWN_COUNTS, TokenTotals, entry_counts
 
 
 class StepAuthor(TypedDict):

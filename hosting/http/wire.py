@@ -13,12 +13,12 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from hosting.errors import HostingError
+from hosting.http.parameters import in_path
 from hosting.http.replies import Reply, Streamed
 from hosting.http.route import Route
+from hosting.http.run_call import RawRequest
 from hosting.ports import EntityClient
 from hosting.principal import Caller
-from hosting.request.parameters import in_path
-from hosting.request.run_call import RawRequest
 
 T = TypeVar("T")
 AGENT_ID = in_path("id", "The agent.", pattern=None)

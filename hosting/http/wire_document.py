@@ -13,10 +13,10 @@ from dataclasses import replace
 from typing import Any
 
 from hosting.errors import REQUEST_ERRORS, HostingError, InternalError, MethodNotAllowedError
+from hosting.http.parameters import Parameter
 from hosting.http.route import Route
 from hosting.http.routes import OF_LIMIT
 from hosting.http.wire import AGENT_ID, Wire, WireOperation
-from hosting.request.parameters import Parameter
 
 Schema = dict[str, Any]
 

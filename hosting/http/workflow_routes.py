@@ -8,8 +8,8 @@ from hosting import errors
 from hosting.http import bodies
 from hosting.http.route import Route, ok
 from hosting.http.routes import FORK, RUN
+from hosting.http.run_call import DECISION, WORKFLOW_ANSWER
 from hosting.names import http_function
-from hosting.request.run_call import DECISION, WORKFLOW_ANSWER
 
 WORKFLOWS = Route("http_workflows", "GET", "workflows", "List the workflows", ok(bodies.WorkflowList))
 _OF_AGENT = "agents/{name}/"

@@ -16,40 +16,40 @@ if TYPE_CHECKING:
     from hosting.budgets import Price as Price
     from hosting.console.client import AgentClient as AgentClient
     from hosting.console.worker import AgentWorker as AgentWorker
-    from hosting.entity.called_run import AgentRunError as AgentRunError
+    from hosting.core.agent.callbacks import AgentCallbackContext as AgentCallbackContext
+    from hosting.core.agent.callbacks import AgentResponseCallbackProtocol as AgentResponseCallbackProtocol
+    from hosting.core.agent.hitl_context import WorkflowHitlContext as WorkflowHitlContext
+    from hosting.core.entity.called_run import AgentRunError as AgentRunError
+    from hosting.core.thread.run_request import Retry as Retry
     from hosting.limits import Limit as Limit
     from hosting.memory import OwnerMemory as OwnerMemory
-    from hosting.offline_model import OfflineChatClient as OfflineChatClient
+    from hosting.offline.model import OfflineChatClient as OfflineChatClient
     from hosting.principal import Principal as Principal
     from hosting.principal import PrincipalRequest as PrincipalRequest
     from hosting.principal import PrincipalResolver as PrincipalResolver
     from hosting.principal import easy_auth as easy_auth
-    from hosting.runner.callbacks import AgentCallbackContext as AgentCallbackContext
-    from hosting.runner.callbacks import AgentResponseCallbackProtocol as AgentResponseCallbackProtocol
-    from hosting.runner.hitl_context import WorkflowHitlContext as WorkflowHitlContext
     from hosting.settings import report_misspelt as report_misspelt
-    from hosting.thread.run_request import Retry as Retry
     from hosting.tools import current as current
     from hosting.tools import idempotent as idempotent
 
 # Imported at the first use: a tool needs no app, a console worker no Functions SDK, and a command neither.
 _MODULES = {
-    "AgentCallbackContext": "hosting.runner.callbacks",
+    "AgentCallbackContext": "hosting.core.agent.callbacks",
     "AgentClient": "hosting.console.client",
     "AgentFunctionApp": "hosting.app",
-    "AgentResponseCallbackProtocol": "hosting.runner.callbacks",
-    "AgentRunError": "hosting.entity.called_run",
+    "AgentResponseCallbackProtocol": "hosting.core.agent.callbacks",
+    "AgentRunError": "hosting.core.entity.called_run",
     "AgentWorker": "hosting.console.worker",
     "Budget": "hosting.budgets",
     "Limit": "hosting.limits",
-    "OfflineChatClient": "hosting.offline_model",
+    "OfflineChatClient": "hosting.offline.model",
     "OwnerMemory": "hosting.memory",
     "Price": "hosting.budgets",
     "Principal": "hosting.principal",
     "PrincipalRequest": "hosting.principal",
     "PrincipalResolver": "hosting.principal",
-    "Retry": "hosting.thread.run_request",
-    "WorkflowHitlContext": "hosting.runner.hitl_context",
+    "Retry": "hosting.core.thread.run_request",
+    "WorkflowHitlContext": "hosting.core.agent.hitl_context",
     "bearer_token": "hosting.bearer",
     "current": "hosting.tools",
     "easy_auth": "hosting.principal",

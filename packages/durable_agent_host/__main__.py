@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from importlib import import_module
 from importlib.metadata import version
 
-from hosting.commands import exit_code
+from hosting.commands.running_app import exit_code
 
 COMMANDS = {
     "check": (f"{__package__}.check", "find outdated, unsafe or undeployable parts of an app"),
     "lock": (f"{__package__}.lock", "lock the packages of a deployment, with hashes, for each Python"),
     "new": (f"{__package__}.new", "create an app"),
-    "operations": ("hosting.operations", "show the queued, running and stuck runs of a running app"),
-    "owners": ("hosting.owners", "assign threads of a running app to an owner"),
+    "operations": ("hosting.commands.operations", "show the queued, running and stuck runs of a running app"),
+    "owners": ("hosting.commands.owners", "assign threads of a running app to an owner"),
     "state": ("state.__main__", "print a stored conversation"),
-    "tail": ("hosting.tail", "print a run's events from its log"),
+    "tail": ("hosting.commands.tail", "print a run's events from its log"),
     "upgrade": (f"{__package__}.upgrade", "bring an app to this version, and show what changed in its files"),
 }
 

@@ -4,7 +4,7 @@ import pytest
 from agent_framework import AgentResponse, AgentSession, Content, Message
 
 from agents.assistant import create_assistant
-from hosting.offline_model import OfflineChatClient
+from hosting.offline.model import OfflineChatClient
 
 
 @pytest.mark.behaviour("template.offline-uses-the-tool")

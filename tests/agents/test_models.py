@@ -7,7 +7,7 @@ from agent_framework import Message
 from agent_framework.openai import OpenAIChatCompletionClient
 
 from agents.models import SETTINGS, ModelSettingsError, create_chat_client, with_content
-from hosting.offline_model import OfflineChatClient
+from hosting.offline.model import OfflineChatClient
 
 
 @pytest.mark.behaviour("template.no-settings-no-network")

@@ -1,85 +1,61 @@
-"""The house: which rooms `hosting/` has, on which floor each stands, and the arrows between them."""
+"""The house: the rooms of `hosting/` and of its core, the floor of each, and the arrows between them."""
 
 import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from tests.architecture.imports import ROOT, names_of, statements
 
-FLOORS: tuple[tuple[str, ...], ...] = (
-    (
-        "errors",
-        "names",
-        "ports",
-        "listing",
-        "settings",
-        "host_settings",
-        "invocation",
-        "azure_log",
-        "start_up",
-        "tools",
-        "plan",
-        "principal",
-        "bearer",
-        "visible",
-        "exchange",
-        "amounts",
-        "budgets",
-        "limits",
-        "embeddings",
-        "memory",
-        "offline_answers",
-        "offline_model",
-        "offline_tools",
-        "offline_values",
-        "schedules",
-        "webhooks",
-        "workflow_copies",
-        "workflows",
-    ),
-    ("thread", "stores"),
-    ("request",),
-    ("runner",),
-    ("service",),
-    ("entity", "http"),
-    ("functions", "console"),
-    ("app", "tail", "owners", "operations", "commands"),
-)
-"""From the ground up. A name is that of a room, or of a file beside the rooms; those files may know each other."""
 
-FLOOR = {name: number for number, names in enumerate(FLOORS) for name in names}
-CORE = ("thread", "stores", "runner", "service", "entity")
-"""One durable thread, and its runs: all that every feature stands on."""
+@dataclass(frozen=True)
+class House:
+    """A package whose parts stand on floors, from the ground up; a name is that of a folder, or of a file beside them.
 
-ABOVE_THE_CORE = {"request", "bearer", "budgets", "embeddings", "limits", "memory", "schedules", "webhooks"}
-"""The room that parses requests, and the files in which features are described, although they stand below the core."""
+    The files of one floor may know each other.
+    """
 
-STILL_KNOWN = {
-    "hosting.entity.called_run": {"hosting.request.fields", "hosting.request.response_format"},
-    "hosting.entity.thread_entity": {"hosting.request.contents", "hosting.request.fields"},
-    "hosting.runner.agent_runner": {"hosting.request.response_format"},
-    "hosting.runner.format_fallback": {"hosting.request.response_format"},
-    "hosting.runner.owner_minutes": {"hosting.limits"},
-    "hosting.runner.spending": {"hosting.budgets"},
-    "hosting.service.approvals": {"hosting.request.json_schema", "hosting.request.response_format"},
-    "hosting.service.limiting": {"hosting.limits"},
-    "hosting.service.memories": {"hosting.memory"},
-    "hosting.service.schedule": {"hosting.request.schedule_call", "hosting.schedules"},
-    "hosting.service.schedules": {"hosting.request.schedule_call", "hosting.schedules"},
-    "hosting.service.services": {"hosting.webhooks"},
-    "hosting.service.webhooks": {"hosting.webhooks"},
-}
-"""The modules of the core that import some of that still: a list that only becomes shorter."""
+    package: str
+    floors: tuple[tuple[str, ...], ...]
 
-FILES = {name for name in FLOOR if (ROOT / "hosting" / f"{name}.py").exists()}
-ROOMS = set(FLOOR) - FILES
+    @property
+    def folder(self) -> Path:
+        """The package's folder."""
+        return ROOT / self.package.replace(".", "/")
+
+    @cached_property
+    def floor(self) -> dict[str, int]:
+        """The floor of each part."""
+        return {name: number for number, names in enumerate(self.floors) for name in names}
+
+    @cached_property
+    def files(self) -> set[str]:
+        """The parts that are files."""
+        return {name for name in self.floor if (self.folder / f"{name}.py").exists()}
+
+    @property
+    def rooms(self) -> set[str]:
+        """The parts that are folders."""
+        return set(self.floor) - self.files
+
+    def arrows(self) -> Iterator["Arrow"]:
+        """Iterate over the imports that leave a part, also those inside functions and for type checking only."""
+        depth = self.package.count(".") + 1
+        for path in sorted(self.folder.rglob("*.py")):
+            start = path.relative_to(self.folder).parts[0].removesuffix(".py")
+            for node in statements(path):
+                if isinstance(node, ast.Import | ast.ImportFrom):
+                    names = (name for name in names_of(node) if name.startswith(f"{self.package}."))
+                    for end in {name.split(".")[depth] for name in names} - {start}:
+                        yield Arrow(self, path, node.lineno, ast.unparse(node), start, end)
 
 
 @dataclass(frozen=True)
 class Arrow:
-    """One import between rooms, or between a room and a file beside them."""
+    """One import between two parts of a house."""
 
+    house: House
     path: Path
     line: int
     text: str
@@ -88,27 +64,63 @@ class Arrow:
 
     @property
     def is_down(self) -> bool:
-        """Whether it leads to a floor below; the files beside the rooms are one place to each other."""
-        return FLOOR[self.end] < FLOOR[self.start] or {self.start, self.end} <= FILES
+        """Whether it leads to a floor below, or from a file to another one of its floor."""
+        start, end = self.house.floor[self.start], self.house.floor[self.end]
+        return end < start or (end == start and {self.start, self.end} <= self.house.files)
 
     def __str__(self) -> str:
         """The line to mend, and why."""
-        where = f"{self.path.relative_to(ROOT)}:{self.line}"
-        return (
-            f"{where}: {self.text}  ({self.start}, floor {FLOOR[self.start]}, to {self.end}, floor {FLOOR[self.end]})"
-        )
+        line = f"{self.path.relative_to(ROOT)}:{self.line}: {self.text}"
+        floor = self.house.floor
+        return f"{line}  ({self.start}, floor {floor[self.start]}, to {self.end}, floor {floor[self.end]})"
 
 
-def room_of(module: str) -> str:
-    """Return the room of a module of `hosting`, or the name of the file."""
-    return module.split(".")[1]
+HOSTING = House(
+    "hosting",
+    (
+        (
+            *("errors", "names", "ports", "listing", "settings", "host_settings", "invocation", "azure_log"),
+            *("start_up", "tools", "plan", "principal", "bearer", "visible", "exchange", "amounts", "budgets"),
+            *("limits", "embeddings", "memory", "schedules", "webhooks", "workflow_copies", "workflows", "offline"),
+        ),
+        ("core",),
+        ("http",),
+        ("functions", "console"),
+        ("app", "commands"),
+    ),
+)
 
+CORE = House(
+    "hosting.core",
+    (
+        ("thread", "stores"),
+        ("request",),
+        ("telemetry", "recent", "references", "turns", "thread_log", "cells"),
+        ("agent", "owner_days", "owner_minutes"),
+        tuple(
+            sorted(
+                {path.stem for path in (ROOT / "hosting" / "core").glob("[a-z]*.py")}
+                - {"telemetry", "recent", "references", "turns", "thread_log", "cells", "owner_days", "owner_minutes"}
+            )
+        ),
+        ("entity",),
+    ),
+)
+"""One durable thread, and its runs: all that every feature stands on. The verbs are files of one floor."""
 
-def arrows() -> Iterator[Arrow]:
-    """Iterate over the imports that leave a room, also those inside functions and for type checking only."""
-    for path in sorted((ROOT / "hosting").rglob("*.py")):
-        start = path.relative_to(ROOT / "hosting").parts[0].removesuffix(".py")
-        for node in statements(path):
-            if isinstance(node, ast.Import | ast.ImportFrom):
-                for end in {room_of(name) for name in names_of(node) if name.startswith("hosting.")} - {start}:
-                    yield Arrow(path, node.lineno, ast.unparse(node), start, end)
+FEATURES_BELOW = {"bearer", "budgets", "embeddings", "limits", "memory", "schedules", "webhooks"}
+"""The files in which features are described, although they stand below the core."""
+
+STILL_KNOWN = {
+    "hosting.core.agent.spending": {"hosting.budgets"},
+    "hosting.core.limiting": {"hosting.limits"},
+    "hosting.core.memories": {"hosting.memory"},
+    "hosting.core.owner_minutes": {"hosting.limits"},
+    "hosting.core.request.contents": {"hosting.webhooks"},
+    "hosting.core.request.fields": {"hosting.webhooks"},
+    "hosting.core.schedule": {"hosting.http.schedule_call", "hosting.schedules"},
+    "hosting.core.schedules": {"hosting.http.schedule_call", "hosting.schedules"},
+    "hosting.core.services": {"hosting.webhooks"},
+    "hosting.core.webhooks": {"hosting.webhooks"},
+}
+"""The modules of the core that import some of that or of a room above still: a list that only becomes shorter."""

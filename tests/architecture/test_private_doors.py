@@ -25,7 +25,7 @@ from azure.durable_functions.models.Task import LongTimerTask
 from azure.durable_functions.models.utils import http_utils
 from durabletask.task import CompositeTask, WhenAllTask
 
-from hosting.runner.framework import agent_of_tool
+from hosting.core.agent.framework import agent_of_tool
 from tests.architecture.imports import ROOT
 from tests.support.app.scripted import scripted_agent
 from tests.support.flows import asking_flow
@@ -36,11 +36,11 @@ DOORS = {
     "_add_to_actions": "hosting/functions/agent_calls.py",
     "_set_is_scheduled": "hosting/functions/agent_calls.py",
     "_func": "hosting/functions/user_routes.py",  # the handler of an indexed function
-    "_client": "hosting/stores/table_entities.py",  # a call with a body of one's own
-    "_propagate_request": "hosting/runner/framework.py",  # where requests of a workflow within another go
-    "_runner_context": "hosting/runner/framework.py",  # the requests of an executor
-    "_session": "hosting/runner/framework.py",  # that of an executor's agent
-    "_current_frames": "hosting/runner/agent_loop.py",  # CPython's: where another thread is
+    "_client": "hosting/core/stores/table_entities.py",  # a call with a body of one's own
+    "_propagate_request": "hosting/core/agent/framework.py",  # where requests of a workflow within another go
+    "_runner_context": "hosting/core/agent/framework.py",  # the requests of an executor
+    "_session": "hosting/core/agent/framework.py",  # that of an executor's agent
+    "_current_frames": "hosting/core/agent/agent_loop.py",  # CPython's: where another thread is
 }
 _IMPORTED = "_initializing"
 """Of a module's spec: True while it is imported. hosting/start_up.py has it set, which no name in its code shows."""
@@ -189,7 +189,7 @@ def test_a_composite_task_has_what_ours_sets() -> None:
 
 @pytest.mark.behaviour("hosting.private-doors")
 def test_the_function_of_an_agent_as_tool_holds_the_agent() -> None:
-    """agent-framework: a closure (hosting/runner/framework.py)."""
+    """agent-framework: a closure (hosting/core/agent/framework.py)."""
     agent: Any = Agent(scripted_agent("Inner").client, name="Inner")
 
     assert agent_of_tool(agent.as_tool()) is agent

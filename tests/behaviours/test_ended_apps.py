@@ -10,8 +10,8 @@ from typing import Any
 
 import pytest
 
+from hosting.core.agent.agent_loop import AgentLoop
 from hosting.functions.shutdown import Shutdown
-from hosting.runner.agent_loop import AgentLoop
 from tests.support.ended_apps import pytest_fixture_setup, pytest_runtest_protocol
 
 GUARD_SECONDS = 5.0

@@ -5,7 +5,7 @@ import pytest
 from benchmarks.app.stepping_model import stepping_agents
 from benchmarks.measures.steps import paired_medians
 from benchmarks.turns import WrongAnswerError
-from hosting.runner.framework import keeps_journal
+from hosting.core.agent.framework import keeps_journal
 from tests.benchmarks.stand_in import answering, turn
 
 

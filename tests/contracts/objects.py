@@ -10,15 +10,15 @@ from pathlib import Path
 import pytest
 from azure.cosmos import PartitionKey
 
+from hosting.core.stores.blobs import BlobObjects, blob_account
+from hosting.core.stores.cosmos import CONTAINER, PARTITION_KEY, CosmosObjects, cosmos_account
+from hosting.core.stores.memory import MemoryObjects
+from hosting.core.stores.sqlite_objects import ATTACHMENTS, SqliteObjects
+from hosting.core.stores.sqlite_writer import StoreFile
+from hosting.core.thread_log import epoch_store_key
 from hosting.errors import AttachmentsUnavailableError
 from hosting.names import Address, StoreKey
 from hosting.ports import ObjectStore
-from hosting.runner.thread_log import epoch_store_key
-from hosting.stores.blobs import BlobObjects, blob_account
-from hosting.stores.cosmos import CONTAINER, PARTITION_KEY, CosmosObjects, cosmos_account
-from hosting.stores.memory import MemoryObjects
-from hosting.stores.sqlite_objects import ATTACHMENTS, SqliteObjects
-from hosting.stores.sqlite_writer import StoreFile
 from tests.support.azurite import Azurite
 from tests.support.cosmos_server import CosmosServer
 

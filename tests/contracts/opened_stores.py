@@ -9,12 +9,12 @@ from collections import defaultdict
 from collections.abc import Callable
 from pathlib import Path
 
-from hosting.stores.contract import ThreadStore
-from hosting.stores.memory import MemoryThreadStore, SharedMemory
-from hosting.stores.redis import RedisThreadStore
-from hosting.stores.sqlite import SqliteThreadStore
-from hosting.stores.storage_account import table_account
-from hosting.stores.tables import TablesThreadStore
+from hosting.core.stores.contract import ThreadStore
+from hosting.core.stores.memory import MemoryThreadStore, SharedMemory
+from hosting.core.stores.redis import RedisThreadStore
+from hosting.core.stores.sqlite import SqliteThreadStore
+from hosting.core.stores.storage_account import table_account
+from hosting.core.stores.tables import TablesThreadStore
 
 _MEMORIES: defaultdict[str, SharedMemory] = defaultdict(SharedMemory)
 

@@ -9,8 +9,8 @@ import resource
 import sys
 from pathlib import Path
 
-from hosting.stores.contract import Appended
-from hosting.stores.sqlite import SqliteThreadStore
+from hosting.core.stores.contract import Appended
+from hosting.core.stores.sqlite import SqliteThreadStore
 from tests.contracts.thread_appends import ADDRESS, behind, texts, write
 
 _PAGE = 4096

@@ -1,4 +1,4 @@
-"""What the archive does over a store of objects (`test_object_store.py`): `hosting.stores.archive.Archive`."""
+"""What the archive does over a store of objects (`test_object_store.py`): `hosting.core.stores.archive.Archive`."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
+from hosting.core.stores.archive import MOST_ENTRIES, Archive, Lent, Loan, Volume
+from hosting.core.stores.memory import MemoryObjects
 from hosting.errors import ArchiveIncompleteError
 from hosting.names import Address, StoreKey
-from hosting.stores.archive import MOST_ENTRIES, Archive, Lent, Loan, Volume
-from hosting.stores.memory import MemoryObjects
 from tests.contracts.objects import FACTORIES
 
 OpenArchive = Callable[[], Archive]

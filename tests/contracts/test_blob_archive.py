@@ -8,10 +8,10 @@ from collections.abc import AsyncIterator, Iterator
 
 import pytest
 
+from hosting.core.stores.archive import Archive, Volume
+from hosting.core.stores.blobs import BlobObjects
 from hosting.errors import ArchiveUnavailableError
 from hosting.names import StoreKey
-from hosting.stores.archive import Archive, Volume
-from hosting.stores.blobs import BlobObjects
 from tests.support.azurite import Azurite
 from tests.support.fault_proxy import FaultProxy, connect_quickly
 

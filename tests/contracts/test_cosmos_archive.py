@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from hosting.core.stores.archive import Archive, Volume
+from hosting.core.stores.cosmos import CosmosObjects, cosmos_account
 from hosting.errors import ArchiveUnavailableError, AttachmentsUnavailableError
 from hosting.names import StoreKey
-from hosting.stores.archive import Archive, Volume
-from hosting.stores.cosmos import CosmosObjects, cosmos_account
 from tests.contracts.objects import cosmos_objects
 from tests.support.cosmos_server import CosmosServer
 

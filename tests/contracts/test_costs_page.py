@@ -25,7 +25,7 @@ from agent_framework import (
 
 from agents.assistant import create_assistant
 from hosting.app import AgentFunctionApp
-from hosting.offline_model import OfflineChatClient
+from hosting.offline.model import OfflineChatClient
 from tests.support.azurite import Azurite
 from tests.support.direct import DirectHost, Entities
 from tests.support.fault_proxy import FaultProxy

@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from hosting.core.stores.contract import ThreadStore
 from hosting.names import Address
 from hosting.ports import ObjectStore
-from hosting.stores.contract import ThreadStore
 from state.attachments import Exchange, references
 from state.codec import read
 from state.extension import host_of

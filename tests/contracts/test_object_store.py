@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from hosting.core.stores.blobs import BlobObjects, blob_account
+from hosting.core.stores.sqlite_objects import ATTACHMENTS, SqliteObjects
+from hosting.core.stores.sqlite_writer import StoreFile
+from hosting.core.thread_log import epoch_store_key, store_key
 from hosting.errors import AttachmentsUnavailableError
 from hosting.names import Address, StoreKey
 from hosting.ports import ObjectStore
-from hosting.runner.thread_log import epoch_store_key, store_key
-from hosting.stores.blobs import BlobObjects, blob_account
-from hosting.stores.sqlite_objects import ATTACHMENTS, SqliteObjects
-from hosting.stores.sqlite_writer import StoreFile
 from tests.contracts.objects import BEGIN_ALIKE, EPOCHS, FACTORIES, STORES, UNAVAILABLE, OpenObjects
 
 PLACE = StoreKey("joker", "thread")

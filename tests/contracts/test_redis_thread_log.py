@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from redis.asyncio import Redis
 
+from hosting.core.stores.contract import MOST_EVENTS, MOST_PAYLOAD_BYTES, Appended, Conflict, Row, Unknown
+from hosting.core.stores.redis import RedisThreadStore
 from hosting.errors import LogUnavailableError
-from hosting.stores.contract import MOST_EVENTS, MOST_PAYLOAD_BYTES, Appended, Conflict, Row, Unknown
-from hosting.stores.redis import RedisThreadStore
 from tests.contracts.thread_appends import ADDRESS, ELSEWHERE, behind, texts, whole, write
 from tests.support.redis_faults import RedisFaultProxy
 from tests.support.redis_server import RedisServer, find_server, free_port

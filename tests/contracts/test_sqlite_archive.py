@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
+from hosting.core.stores.archive import Volume
+from hosting.core.stores.sqlite_file import FileKind
+from hosting.core.stores.sqlite_objects import ARCHIVE
 from hosting.errors import ArchiveUnavailableError
 from hosting.names import StoreKey
-from hosting.stores.archive import Volume
-from hosting.stores.sqlite_file import FileKind
-from hosting.stores.sqlite_objects import ARCHIVE
 from tests.support.archives import sqlite_archive
 from tests.support.canary import holds
 

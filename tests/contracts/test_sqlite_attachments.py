@@ -13,12 +13,12 @@ from typing import Any
 
 import pytest
 
+from hosting.core.stores.sqlite_file import FileKind
+from hosting.core.stores.sqlite_objects import ATTACHMENTS, SqliteObjects
+from hosting.core.stores.sqlite_writer import StoreFile
 from hosting.errors import AttachmentsUnavailableError
 from hosting.names import StoreKey
 from hosting.ports import Clock
-from hosting.stores.sqlite_file import FileKind
-from hosting.stores.sqlite_objects import ATTACHMENTS, SqliteObjects
-from hosting.stores.sqlite_writer import StoreFile
 from tests.support.canary import holds
 
 PLACE = StoreKey("joker", "thread")

@@ -14,11 +14,11 @@ from pathlib import Path
 
 import pytest
 
+from hosting.core.stores.contract import Appended, Row, StoredHead, Unknown
+from hosting.core.stores.sqlite import THREADS, SqliteThreadStore
+from hosting.core.stores.sqlite_file import BEGIN_RECLAIM, reclaim
 from hosting.errors import LogUnavailableError
 from hosting.names import Address
-from hosting.stores.contract import Appended, Row, StoredHead, Unknown
-from hosting.stores.sqlite import THREADS, SqliteThreadStore
-from hosting.stores.sqlite_file import BEGIN_RECLAIM, reclaim
 from tests.contracts.thread_appends import ADDRESS, ELSEWHERE, behind, texts, whole, write
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -13,11 +13,11 @@ import pytest
 from agent_framework import Agent
 from azure.data.tables.aio import TableClient
 
-from hosting.stores.contract import ThreadStore
-from hosting.stores.sqlite import SqliteThreadStore
-from hosting.stores.storage_account import table_account
-from hosting.stores.tables import TablesThreadStore, table_name
-from hosting.thread.commands import DeleteThread
+from hosting.core.stores.contract import ThreadStore
+from hosting.core.stores.sqlite import SqliteThreadStore
+from hosting.core.stores.storage_account import table_account
+from hosting.core.stores.tables import TablesThreadStore, table_name
+from hosting.core.thread.commands import DeleteThread
 from tests.support.azurite import Azurite
 from tests.support.bench import ADDRESS, HUB, Bench
 from tests.support.canary import gone, holds

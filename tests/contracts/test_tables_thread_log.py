@@ -13,10 +13,7 @@ from typing import Any
 import pytest
 from azure.data.tables import TableClient
 
-from hosting.errors import LogUnavailableError
-from hosting.names import Address
-from hosting.ports import MOST_ROWS
-from hosting.stores.contract import (
+from hosting.core.stores.contract import (
     MOST_APPEND_BYTES,
     MOST_EVENTS,
     MOST_HEAD_BYTES,
@@ -28,8 +25,11 @@ from hosting.stores.contract import (
     StoredHead,
     Unknown,
 )
-from hosting.stores.storage_account import table_account
-from hosting.stores.tables import TablesThreadStore, table_name
+from hosting.core.stores.storage_account import table_account
+from hosting.core.stores.tables import TablesThreadStore, table_name
+from hosting.errors import LogUnavailableError
+from hosting.names import Address
+from hosting.ports import MOST_ROWS
 from tests.contracts.thread_appends import ADDRESS, behind, texts, whole, write
 from tests.support.azurite import KEY, Azurite
 from tests.support.fault_proxy import FaultProxy

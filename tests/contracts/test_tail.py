@@ -1,4 +1,4 @@
-"""`python -m hosting.tail`: a run read from its log by a process that is no app, over every log that is shared."""
+"""`python -m hosting.commands.tail`: a run read from every shared log by a process that is no app."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from pathlib import Path
 
 import pytest
 
+from hosting.core.broadcast import LoggedEvent
+from hosting.core.references import MOST_INLINE_BYTES
+from hosting.core.stores.choice import choose_attachments, choose_thread_store
+from hosting.core.thread.commands import Change, DeleteThread, FinishDelete, RecordSteps
+from hosting.core.thread.events import Delta
+from hosting.core.thread.run import Run
+from hosting.core.thread_log import ThreadLog
 from hosting.host_settings import task_hub
 from hosting.http.streams import Frames
 from hosting.names import Address
-from hosting.runner.references import MOST_INLINE_BYTES
-from hosting.runner.thread_log import ThreadLog
-from hosting.service.broadcast import LoggedEvent
 from hosting.settings import read_settings
-from hosting.stores.choice import choose_attachments, choose_thread_store
-from hosting.thread.commands import Change, DeleteThread, FinishDelete, RecordSteps
-from hosting.thread.events import Delta
-from hosting.thread.run import Run
 from tests.support.threads import NOW, accept, accepted, end
 from tests.support.warm_python import ROOT, Begins, start_python
 
@@ -44,7 +44,7 @@ class Reader:
     ) -> None:
         environ = {**os.environ, **settings, "PYTHONPATH": str(ROOT)}
         self._process = start_python(
-            "hosting.tail", *arguments, folder=folder, environ=environ, has_errors=True, begins=begins
+            "hosting.commands.tail", *arguments, folder=folder, environ=environ, has_errors=True, begins=begins
         )
 
     async def until(self, text: str) -> str:

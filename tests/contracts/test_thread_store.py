@@ -1,4 +1,4 @@
-"""What every store of threads' logs must do: `hosting.stores.contract.ThreadStore`, in the order of its sentences."""
+"""The contract of every store of threads' logs, `hosting.core.stores.contract`, in the order of its sentences."""
 
 import asyncio
 import re
@@ -6,10 +6,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from hosting.errors import LogUnavailableError
-from hosting.names import Address
-from hosting.ports import MOST_ROWS
-from hosting.stores.contract import (
+from hosting.core.stores.contract import (
     MOST_APPEND_BYTES,
     MOST_EVENTS,
     MOST_HEAD_BYTES,
@@ -24,6 +21,9 @@ from hosting.stores.contract import (
     ThreadStore,
     Unknown,
 )
+from hosting.errors import LogUnavailableError
+from hosting.names import Address
+from hosting.ports import MOST_ROWS
 from tests.contracts.thread_appends import ADDRESS, ELSEWHERE, behind, texts, whole, write
 from tests.contracts.thread_stores import CAN_BE_AWAY, Threads
 from tests.support.seeds import repeated

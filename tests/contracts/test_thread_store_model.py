@@ -6,8 +6,8 @@ import uuid
 import pytest
 from hypothesis import example, given, settings
 
+from hosting.core.stores.contract import Append, Appended, Conflict, Row, StoredHead, ThreadStore
 from hosting.names import Address
-from hosting.stores.contract import Append, Appended, Conflict, Row, StoredHead, ThreadStore
 from tests.contracts.thread_appends import behind, whole
 from tests.contracts.thread_model import NAMES, STEPS, Clear, ModelThread, Repeat, Step, Write
 from tests.contracts.thread_stores import Threads

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from hosting.stores.contract import ThreadStore
+from hosting.core.stores.contract import ThreadStore
 from tests.contracts.thread_appends import ADDRESS, texts
 from tests.contracts.thread_stores import SHARED, Threads
 from tests.support.warm_python import Process, start_python

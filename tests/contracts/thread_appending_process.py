@@ -8,7 +8,7 @@ has two events, a row, and a head that names it.
 import asyncio
 import sys
 
-from hosting.stores.contract import Append, Appended, Conflict, Row, StoredHead, ThreadStore
+from hosting.core.stores.contract import Append, Appended, Conflict, Row, StoredHead, ThreadStore
 from tests.contracts.opened_stores import OPEN
 from tests.contracts.thread_appends import ADDRESS, behind
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable
 
+from hosting.core.stores.contract import Append, Appended, Row, StoredHead, ThreadStore
 from hosting.names import Address
-from hosting.stores.contract import Append, Appended, Row, StoredHead, ThreadStore
 
 ADDRESS = Address("joker", "thread")
 ELSEWHERE = Address("joker", "another")

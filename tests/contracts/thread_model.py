@@ -7,7 +7,7 @@ from typing import Literal
 
 from hypothesis import strategies as st
 
-from hosting.stores.contract import Append, Appended, AppendOutcome, Row, StoredHead
+from hosting.core.stores.contract import Append, Appended, AppendOutcome, Row, StoredHead
 
 NAMES = ("run-1", "run-2", "key-1")
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from hosting.stores.contract import ThreadStore
+from hosting.core.stores.contract import ThreadStore
 from tests.contracts.opened_stores import OPEN
 from tests.support.fault_proxy import FaultProxy
 from tests.support.redis_server import RedisServer

@@ -10,7 +10,7 @@ import pytest
 
 from agents.assistant import create_assistant
 from hosting.app import AgentFunctionApp, Budget
-from hosting.offline_model import OfflineChatClient
+from hosting.offline.model import OfflineChatClient
 from tests.support.console_blocks import steps_in
 from tests.support.made_app import served
 from tests.support.pages import code, page

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from hosting.entity.callback_entity import ENTITY, KEYS
+from hosting.core.entity.callback_entity import ENTITY, KEYS
+from hosting.core.stores import cosmos
+from hosting.core.stores.choice import ARCHIVE_SETTING, ATTACHMENTS_SETTING, DEFAULT_PATH
+from hosting.core.stores.redis import KEYS as LOG_KEYS
+from hosting.core.stores.sqlite import THREADS
+from hosting.core.stores.tables import table_name
+from hosting.core.thread_log import store_key
 from hosting.names import Address, entity_name
-from hosting.runner.thread_log import store_key
-from hosting.stores import cosmos
-from hosting.stores.choice import ARCHIVE_SETTING, ATTACHMENTS_SETTING, DEFAULT_PATH
-from hosting.stores.redis import KEYS as LOG_KEYS
-from hosting.stores.sqlite import THREADS
-from hosting.stores.tables import table_name
 
 THREAD = Address("AGENT", "THREAD")
 ADDRESS = THREAD.key.replace("AGENT", "<agent>").replace("THREAD", "<thread>")

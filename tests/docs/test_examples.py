@@ -24,7 +24,7 @@ PAGES = (
 async def test_each_request_of_a_page_gets_what_the_page_shows(tmp_path: Path) -> None:
     """Ids and times differ; dots stand for what is left out."""
     copy_tree(tmp_path)
-    model = tmp_path / "hosting" / "offline_model.py"
+    model = tmp_path / "hosting" / "offline" / "model.py"
     slower = model.read_text(encoding="utf-8").replace("WORD_SECONDS = 0.05", "WORD_SECONDS = 0.25")
     model.write_text(slower, encoding="utf-8")  # so that no two words are one delta on a machine that is busy
     seen = list[str]()

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from hosting.request.fork_call import FORK
+from hosting.http.fork_call import FORK
 from tests.support.app.scripted import scripted_agent
 from tests.support.made_app import app_of, ask, served
 from tests.support.pages import code, page

@@ -9,7 +9,7 @@ from agent_framework import Agent, tool
 
 from hosting.app import AgentFunctionApp
 from hosting.names import entity_name
-from hosting.offline_model import OfflineChatClient
+from hosting.offline.model import OfflineChatClient
 from hosting.tools import current
 from tests.support.direct import DirectHost
 from tests.support.made_app import MEMORY, ask, served

@@ -12,9 +12,9 @@ from hosting.http import memory_routes, schedule_routes
 from hosting.http.operations import OPERATIONS, REASONS, AgentOperations, Operations, StuckThread
 from hosting.http.owner_bodies import ShownFact
 from hosting.http.routes import ORCHESTRATION
+from hosting.http.run_call import FIELDS, THREAD_ID_HEADERS, WAIT_HEADER
+from hosting.http.schedule_call import SCHEDULE_MEMBERS
 from hosting.http.schedule_routes import ShownSchedule
-from hosting.request.run_call import FIELDS, THREAD_ID_HEADERS, WAIT_HEADER
-from hosting.request.schedule_call import SCHEDULE_MEMBERS
 from tests.support.declared_routes import OWNED_ROUTES, ROUTES, routes_in
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "http-runs.md").read_text(encoding="utf-8")

@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 from agent_framework import Agent, CompactionProvider, SummarizationStrategy
 
+from hosting.core.agent.history import history_source
+from hosting.core.archiving import Archiver, Capacity
+from hosting.core.document_writer import Attachments, DocumentWriter
+from hosting.core.stores.memory import MemoryObjects
+from hosting.core.thread.conversation import Snapshot
+from hosting.core.thread.head import NEW
+from hosting.core.thread_operations import Store
 from hosting.names import Address
-from hosting.runner.history import history_source
-from hosting.service.archiving import Archiver, Capacity
-from hosting.service.document_writer import Attachments, DocumentWriter
-from hosting.service.thread_operations import Store
 from hosting.settings import Settings
-from hosting.stores.memory import MemoryObjects
-from hosting.thread.conversation import Snapshot
-from hosting.thread.head import NEW
 from state.codec import read
 from state.conversation import append_turn
 from tests.support.bench import ArmedArchive
@@ -52,7 +52,7 @@ async def test_the_page_shows_the_line_of_an_archive_that_is_away(caplog: pytest
 
     keeping = DocumentWriter("hub", Capacity(4096, 1024), Archiver(archive, 1), Attachments(MemoryObjects(), 1024))
 
-    with caplog.at_level(logging.WARNING, "hosting.service.document_writer"):
+    with caplog.at_level(logging.WARNING, "hosting.core.document_writer"):
         outcome = Store(Snapshot(conversation, 2, 2, {}), NEW)
         await keeping.store(Address.of("assistant", "5f0c"), None, outcome, ttl_seconds=None)
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from hosting.runner import telemetry
-from hosting.stores import connection
+from hosting.core import telemetry
+from hosting.core.stores import connection
 from tests.support.carriers import APP, socket_api
 from tests.support.running_host import RunningHost
 

@@ -17,17 +17,17 @@ MOST_FILES = 70
 GUARD_SECONDS = 120
 COSTS = {
     # The log: two appends, each a commit, and no read. The head that `write_append` compares is read by it.
-    "hosting/stores/sqlite.py:write_append": 2,
-    "hosting/stores/sqlite.py:read_head": 2,
-    "hosting/stores/sqlite_writer.py:_commit": 2,
+    "hosting/core/stores/sqlite.py:write_append": 2,
+    "hosting/core/stores/sqlite.py:read_head": 2,
+    "hosting/core/stores/sqlite_writer.py:_commit": 2,
     # Accepted, claimed and completed are made bytes once each, and the head with each append; none is read back.
-    "hosting/thread/events.py:_encoded": 3,
-    "hosting/thread/events.py:decode": 0,
-    "hosting/thread/head.py:encode": 2,
-    "hosting/thread/head.py:decode": 0,
+    "hosting/core/thread/events.py:_encoded": 3,
+    "hosting/core/thread/events.py:decode": 0,
+    "hosting/core/thread/head.py:encode": 2,
+    "hosting/core/thread/head.py:decode": 0,
     # The conversation is written once by the entity, and not parsed: the process remembers it.
-    "hosting/entity/batch.py:parse_batch": 1,
-    "hosting/entity/batch.py:write_answer": 1,
+    "hosting/core/entity/batch.py:parse_batch": 1,
+    "hosting/core/entity/batch.py:write_answer": 1,
     "state/codec.py:write": 1,
     "state/codec.py:read": 0,
     # The engine: a commit for the signal and one for the operation, which reads what waits for it once.

@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 import redis
 
+from hosting.core.stores.memory import MemoryObjects
+from hosting.core.stores.redis import RedisThreadStore
+from hosting.core.thread.events import encode
+from hosting.core.thread_log import ThreadLog
 from hosting.names import Address
-from hosting.runner.thread_log import ThreadLog
-from hosting.stores.memory import MemoryObjects
-from hosting.stores.redis import RedisThreadStore
-from hosting.thread.events import encode
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.redis_server import RedisServer
 from tests.support.threads import accept, end

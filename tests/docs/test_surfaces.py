@@ -8,7 +8,7 @@ import re
 import pytest
 
 from hosting.http.page import FOLDER
-from hosting.request.run_call import FIELDS
+from hosting.http.run_call import FIELDS
 from tests.support.app.scripted import scripted_agent
 from tests.support.flows import text_flow
 from tests.support.made_app import app_of, triggers

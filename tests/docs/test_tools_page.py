@@ -1,6 +1,6 @@
 """docs/guides/tools.md: its blocks are one module, whose tools do what the page says.
 
-Those of long-running tools are an app of their own, which tests/hosting/entity has.
+Those of long-running tools are an app of their own, which tests/hosting/core/entity has.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import pytest
 from agent_framework import Agent
 
 from hosting.app import AgentFunctionApp
-from hosting.offline_model import OfflineChatClient
-from hosting.runner.framework import is_idempotent
+from hosting.core.agent.framework import is_idempotent
+from hosting.offline.model import OfflineChatClient
 from tests.support.direct import DirectHost
 from tests.support.made_app import MEMORY, ask, served
 from tests.support.pages import code, page, part

@@ -15,11 +15,11 @@ from agent_framework import MCPStreamableHTTPTool
 from mcp import Client
 from mcp.shared._httpx_utils import create_mcp_http_client
 
+from hosting.core.following import QUIET_SECONDS
+from hosting.core.runs import PROTOCOL_WAIT_SECONDS
 from hosting.http.a2a import verbs as a2a_verbs
 from hosting.http.pings import PING_SECONDS
 from hosting.http.responses import verbs as responses_verbs
-from hosting.service.following import QUIET_SECONDS
-from hosting.service.runs import PROTOCOL_WAIT_SECONDS
 from hosting.settings import read_settings
 from tests.support.pages import page, part
 

@@ -8,8 +8,8 @@ from typing import Any, get_args
 
 import pytest
 
+from hosting.core.delivery import DeliveryState
 from hosting.http import deliveries
-from hosting.service.delivery import DeliveryState
 from tests.support.app.scripted import scripted_agent
 from tests.support.declared_routes import routes_in
 from tests.support.made_app import app_of, ask, served

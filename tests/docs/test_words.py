@@ -16,7 +16,7 @@ PAGES = sorted(
     [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("samples/README.md"), *ROOT.glob("samples/*/README.md")]
 )
 # The offline model speaks as a person does.
-CODE = [path for path in SOURCES if path.name != "offline_answers.py"]
+CODE = [path for path in SOURCES if path != ROOT / "hosting" / "offline" / "answers.py"]
 
 # Words of a private dialect, and what to say instead. Others of that dialect ("look", "ask", "place", "line", "call",
 # "whole") are plain English in other senses too, which only a reader can see: of them, what is never meant otherwise.
@@ -65,14 +65,14 @@ WRITTEN = sorted(
     [*(path for folder in ("devhost", "hosting", "state") for path in (ROOT / folder).rglob("*.py")), ROOT / "dev.py"]
 )
 EXCEPTIONS = {
-    "hosting/offline_answers.py": {"said", "tell", "telling", "told"},  # it speaks as a person does
+    "hosting/offline/answers.py": {"said", "tell", "telling", "told"},  # it speaks as a person does
     "hosting/settings.py": {"tell"},  # a value of AGENT_INTERRUPTED_TOOLS
-    "hosting/runner/hosted_agent.py": {"tell"},
-    "hosting/thread/events.py": {"settled"},  # stored: the name of an event, and a member of the head
-    "hosting/thread/head.py": {"settled"},
-    "hosting/thread/open_runs.py": {"settled"},
-    "hosting/thread/decide.py": {"settled"},
-    "hosting/thread/draft.py": {"settled"},
+    "hosting/core/agent/hosted_agent.py": {"tell"},
+    "hosting/core/thread/events.py": {"settled"},  # stored: the name of an event, and a member of the head
+    "hosting/core/thread/head.py": {"settled"},
+    "hosting/core/thread/open_runs.py": {"settled"},
+    "hosting/core/thread/decide.py": {"settled"},
+    "hosting/core/thread/draft.py": {"settled"},
     "devhost/durable/activities.py": {"settle"},  # what a promise does, in every language that has them
     "devhost/durable/promises.py": {"settle", "settled"},
     "devhost/durable/replay.py": {"settle", "settled"},

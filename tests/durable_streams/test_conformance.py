@@ -15,10 +15,10 @@ import httpx
 import pytest
 import uvicorn
 
+from hosting.core.stores.memory import MemoryObjects
+from hosting.core.stores.sqlite import SqliteThreadStore
+from hosting.core.thread_log import ThreadLog
 from hosting.host_settings import task_hub
-from hosting.runner.thread_log import ThreadLog
-from hosting.stores.memory import MemoryObjects
-from hosting.stores.sqlite import SqliteThreadStore
 from tests.durable_streams.written_streams import Writer
 from tests.support.node_packages import node
 from tests.support.running_host import RunningHost

@@ -20,13 +20,13 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
+from hosting.core.thread.commands import AcceptRun, AttachToRun, Change, ClaimTerms, Command, EndRun, RecordSteps
+from hosting.core.thread.events import Accepted, Completed, Delta
+from hosting.core.thread.head import Head
+from hosting.core.thread.run_request import RunRequest
+from hosting.core.thread_log import ThreadLog
+from hosting.http.parameters import BEGINNING, offset_of
 from hosting.names import Address, new_id
-from hosting.request.parameters import BEGINNING, offset_of
-from hosting.runner.thread_log import ThreadLog
-from hosting.thread.commands import AcceptRun, AttachToRun, Change, ClaimTerms, Command, EndRun, RecordSteps
-from hosting.thread.events import Accepted, Completed, Delta
-from hosting.thread.head import Head
-from hosting.thread.run_request import RunRequest
 
 FAR_SECONDS = 3600.0
 EVENTS = "/api/agents/Joker/threads/{thread_id}/runs/{run_id}/events"

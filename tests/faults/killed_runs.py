@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from hosting.thread.events import ModelResult, ToolResult, ToolStarted
-from hosting.thread.run import Run
+from hosting.core.thread.events import ModelResult, ToolResult, ToolStarted
+from hosting.core.thread.run import Run
 from tests.faults.planned_app import PlannedApp
 
 

@@ -13,9 +13,9 @@ from typing import Any
 import httpx
 import pytest
 
+from hosting.commands.operations import __name__ as COMMAND
+from hosting.core.thread.commands import AcceptRun
 from hosting.names import Address
-from hosting.operations import __name__ as COMMAND
-from hosting.thread.commands import AcceptRun
 from tests.faults.killing_app import SOURCE, ClerksApp
 from tests.support.known_callers import left_behind
 from tests.support.running_host import ROOT, START_GUARD_SECONDS, RunningHost
@@ -30,7 +30,7 @@ pytestmark = [
 IMPATIENT = (
     SOURCE
     + """
-hosting.service.operators_view.QUIET_SECONDS = 0.5
+hosting.core.operators_view.QUIET_SECONDS = 0.5
 """
 )
 """The same app, which lists what was quiet for half a second."""

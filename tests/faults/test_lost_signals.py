@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 
 import hosting.app
-import hosting.service.promised_runs as promised_runs
+import hosting.core.promised_runs as promised_runs
 from tests.support.clerk import clerk
 
 NOTES = Path(os.environ["NOTES"])

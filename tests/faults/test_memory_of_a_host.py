@@ -11,9 +11,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from hosting.runner import thread_log
-from hosting.service import conversations
-from hosting.service.archiving import PAGE_BYTES
+from hosting.core import conversations, thread_log
+from hosting.core.archiving import PAGE_BYTES
 from tests.faults.app_process import AppFolder
 from tests.support.running_host import RunningHost
 

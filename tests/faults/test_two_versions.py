@@ -22,14 +22,14 @@ from typing import Any
 import httpx
 import pytest
 
+from hosting.core.deliveries import RECORD
+from hosting.core.stores.choice import choose_attachments, choose_thread_store
+from hosting.core.stores.contract import StoredHead
+from hosting.core.thread import versions
+from hosting.core.thread_log import epoch_store_key
 from hosting.host_settings import task_hub
 from hosting.names import Address
-from hosting.runner.thread_log import epoch_store_key
-from hosting.service.deliveries import RECORD
 from hosting.settings import read_settings
-from hosting.stores.choice import choose_attachments, choose_thread_store
-from hosting.stores.contract import StoredHead
-from hosting.thread import versions
 from tests.support.archives import archived_epochs
 from tests.support.grouped_app import GroupedApp, GroupHost, grouped_app
 from tests.support.kept_in import KINDS, kept_in
@@ -49,10 +49,10 @@ THREAD = f"{THREADS}/t"
 AGAIN = "@dafx-storm@t failed and is tried again"
 MEMBER = '    mood: str = "good"\n'
 GROWN = {
-    "thread/head.py": "Head",
-    "runner/owner_days.py": "_Days",
-    "runner/owner_minutes.py": "_Minute",
-    "service/delivery.py": "Delivery",
+    "core/thread/head.py": "Head",
+    "core/owner_days.py": "_Days",
+    "core/owner_minutes.py": "_Minute",
+    "core/delivery.py": "Delivery",
 }
 """What a newer version has one more member in, and where its code is."""
 
@@ -125,7 +125,7 @@ def version_of_code(folder: Path, name: str, writes: int, reads: int) -> Path:
     copy = folder / name
     if not copy.exists():
         shutil.copytree(ROOT / "hosting", copy / "hosting")
-        file = copy / "hosting" / "thread" / "versions.py"
+        file = copy / "hosting" / "core" / "thread" / "versions.py"
         text = file.read_text(encoding="utf-8")
         for constant, value in (("VERSION", writes), ("NEWEST_VERSION", reads)):
             text, count = re.subn(rf"^{constant} = \d+$", f"{constant} = {value}", text, flags=re.M)

@@ -21,8 +21,8 @@ RUN, THREADS = "/api/agents/timed/run", "/api/agents/timed/threads"
 SOURCE = """
 import hosting.app
 from benchmarks.app.timed_model import timed_agent
-from hosting.service.care import Care, Pace
-from hosting.service.thread_operations import ThreadOperations
+from hosting.core.care import Care, Pace
+from hosting.core.thread_operations import ThreadOperations
 
 Care.__init__.__kwdefaults__["pace"] = ThreadOperations.__init__.__kwdefaults__["pace"] = Pace(0.05, 1200.0, 60.0)
 app = hosting.app.AgentFunctionApp(agents=[timed_agent()])

@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from hosting.thread.run import Run
+from hosting.core.thread.run import Run
 from tests.faults.killed_runs import cut_short
 from tests.faults.planned_app import PlannedApp, points
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from agent_framework import Agent, ChatMiddlewareLayer, FunctionInvocationLayer, tool
 
-from hosting.thread.finish import BROKEN_OFF
+from hosting.core.thread.finish import BROKEN_OFF
 from tests.fidelity.anthropic_messages import AnthropicMessages
 from tests.fidelity.chat_completions import ChatCompletions
 from tests.fidelity.features import agent_of

@@ -23,7 +23,7 @@ from agent_framework.openai import OpenAIChatClient
 from openai import AsyncOpenAI
 from typing_extensions import Never
 
-from hosting.entity.called_run import AgentCall, ResultFormat, read_answer
+from hosting.core.entity.called_run import AgentCall, ResultFormat, read_answer
 from tests.fidelity.features import agent_of
 from tests.fidelity.finishing import CUT, HALF, Finishing, Refusing, last_event
 from tests.fidelity.script import Answer, Call

@@ -20,22 +20,20 @@ from agent_framework import Message, tool
 from starlette.requests import Request
 
 from hosting.bearer import bearer_token
-from hosting.entity.batch import parse_batch
+from hosting.core.entity.batch import parse_batch
+from hosting.core.request.contents import Limits, ModelInputs, read_contents
+from hosting.core.request.fields import carried_request
+from hosting.core.request.json_schema import BadSchemaError, check_schema, compiled_pattern
+from hosting.core.request.response_format import read_response_format, structured_value
+from hosting.core.sharing import grant_parts
+from hosting.core.telemetry import carried_traceparent
+from hosting.core.thread.run_request import ResponseFormat
 from hosting.errors import HostingError
 from hosting.exchange import MOST_HEAD_BYTES, UnreadableAnswerError, _chunks, _head
 from hosting.functions.answering import HttpRequest
 from hosting.functions.mcp import parse_call
-from hosting.http.routes import RUN
-from hosting.names import Address
-from hosting.offline_model import answer_contents
-from hosting.plan import Plan
-from hosting.ports import read_utc
-from hosting.principal import PrincipalRequest, PrincipalResolver, easy_auth
-from hosting.request.contents import Limits, ModelInputs, read_contents
-from hosting.request.fields import carried_request
-from hosting.request.instance_call import parse_instance
-from hosting.request.json_schema import BadSchemaError, check_schema, compiled_pattern
-from hosting.request.parameters import (
+from hosting.http.instance_call import parse_instance
+from hosting.http.parameters import (
     OF_RUN,
     OWNER,
     SEARCH,
@@ -45,12 +43,14 @@ from hosting.request.parameters import (
     read_stream_query,
     read_window,
 )
-from hosting.request.response_format import read_response_format, structured_value
-from hosting.request.run_call import WORKFLOW_ANSWER, RawRequest, parse_decision, parse_run
-from hosting.runner.telemetry import carried_traceparent
+from hosting.http.routes import RUN
+from hosting.http.run_call import WORKFLOW_ANSWER, RawRequest, parse_decision, parse_run
+from hosting.names import Address
+from hosting.offline.model import answer_contents
+from hosting.plan import Plan
+from hosting.ports import read_utc
+from hosting.principal import PrincipalRequest, PrincipalResolver, easy_auth
 from hosting.schedules import read_times
-from hosting.service.sharing import grant_parts
-from hosting.thread.run_request import ResponseFormat
 from hosting.visible import visible
 from hosting.webhooks import WebhookRules, read_webhook
 from hosting.workflows import WorkflowInput
@@ -256,7 +256,7 @@ PARSERS: Mapping[str, Parser] = {
     "a run's body": Parser(
         lambda text: run(call(text.encode(), "application/json")),
         BODIES,
-        ("hosting.request.strict_json._LONE_SURROGATE",),
+        ("hosting.core.request.strict_json._LONE_SURROGATE",),
     ),
     "a message": Parser(lambda text: run(call(text.encode())), runs()),
     "the head of a receiver's answer": Parser(
@@ -284,13 +284,13 @@ PARSERS: Mapping[str, Parser] = {
         ("hosting.webhooks._URL",),
     ),
     "a media type": Parser(
-        content("hostedFile", "fileId"), runs("a/", "image/"), ("hosting.request.contents._MEDIA_TYPE",)
+        content("hostedFile", "fileId"), runs("a/", "image/"), ("hosting.core.request.contents._MEDIA_TYPE",)
     ),
     "an address": Parser(
         content("uri", "uri", mediaType="image/png"),
         {**runs("https://", "https://[", "a:", "https://a.b/", "https://a:1@b"), **repeated("a.", begin="https://")},
         (
-            "hosting.request.contents._VISIBLE",
+            "hosting.core.request.contents._VISIBLE",
             "state.portable._END_OF_AUTHORITY",
             "state.portable._LABEL",
             "state.portable._PORT",
@@ -304,7 +304,7 @@ PARSERS: Mapping[str, Parser] = {
     "a format's name": Parser(
         lambda name: read_response_format({"type": "json_schema", "json_schema": {"name": name, "schema": {}}}),
         runs("a"),
-        ("hosting.request.response_format._NAME",),
+        ("hosting.core.request.response_format._NAME",),
     ),
     "a schema": Parser(checked_anew, SCHEMAS, largest=LARGEST_SCHEMA),
     "a thread's id": Parser(header("x-ms-thread-id"), runs("a"), ("hosting.names._ID",)),
@@ -312,7 +312,7 @@ PARSERS: Mapping[str, Parser] = {
     "an entity's key": Parser(
         lambda key: Address.of_entity("Joker", key), runs("a", "abcdefghij234567!"), ("hosting.names._OWNED_KEY",)
     ),
-    "Idempotency-Key": Parser(header("idempotency-key"), runs("a"), ("hosting.request.run_call._KEY",)),
+    "Idempotency-Key": Parser(header("idempotency-key"), runs("a"), ("hosting.http.run_call._KEY",)),
     "Accept": Parser(header("accept"), {**runs("a/b;q="), **repeated("a/b;q=0.1,", "#/b,", ";q=1", "a/b;a=b;q=1,")}),
     "Prefer": Parser(
         header("prefer"), {**runs("wait=", 'wait="'), **repeated("wait=1,", "respond-async,", "a=b;c=d,")}
@@ -344,20 +344,18 @@ PARSERS: Mapping[str, Parser] = {
         lambda query: http_request(query).query, {**runs("a="), **repeated("a&", "a=b&", "#=&", "%41&", "a=%&")}
     ),
     "offset": Parser(
-        lambda text: read_stream_query({"offset": text}), runs("0", "-"), ("hosting.request.parameters._OFFSET",)
+        lambda text: read_stream_query({"offset": text}), runs("0", "-"), ("hosting.http.parameters._OFFSET",)
     ),
     "a stream's cursor": Parser(
         lambda text: read_stream_query({"offset": "-1", "cursor": text}),
         runs("1"),
-        ("hosting.request.parameters._CURSOR",),
+        ("hosting.http.parameters._CURSOR",),
     ),
     "a page's limit": Parser(
-        lambda text: read_window({"limit": text}), runs("1"), ("hosting.request.parameters._NUMBER",)
+        lambda text: read_window({"limit": text}), runs("1"), ("hosting.http.parameters._NUMBER",)
     ),
-    "an owner": Parser(
-        lambda text: OWNER.read({"owner": text}), runs("a", "app"), ("hosting.request.parameters._OWNER",)
-    ),
-    "a grant": Parser(grant_parts, runs("a", "a~app~", "~"), ("hosting.service.sharing._ID",)),
+    "an owner": Parser(lambda text: OWNER.read({"owner": text}), runs("a", "app"), ("hosting.http.parameters._OWNER",)),
+    "a grant": Parser(grant_parts, runs("a", "a~app~", "~"), ("hosting.core.sharing._ID",)),
     "a schedule's time": Parser(
         lambda text: read_times(None, "UTC", text),
         runs("2026-01-01T00:00:00", "2026-01-01T00:00:00."),
@@ -366,28 +364,28 @@ PARSERS: Mapping[str, Parser] = {
     "a cron expression": Parser(lambda text: read_times(text, "UTC", None), runs("1", "1,", "*/", "1-", "* * * * ")),
     "a time zone": Parser(lambda text: read_times("* * * * *", text, None), runs("Europe/", "../")),
     "a list's order": Parser(
-        lambda text: read_window({"order": text}), runs("asc"), ("hosting.request.parameters._ORDER",)
+        lambda text: read_window({"order": text}), runs("asc"), ("hosting.http.parameters._ORDER",)
     ),
     "a list's sort": Parser(
-        lambda text: SORT.read({"sort": text}), runs("changed"), ("hosting.request.parameters._SORT",)
+        lambda text: SORT.read({"sort": text}), runs("changed"), ("hosting.http.parameters._SORT",)
     ),
     "a search": Parser(
-        lambda text: SEARCH.read({"search": text}), runs("a", " "), ("hosting.request.parameters._SEARCH",)
+        lambda text: SEARCH.read({"search": text}), runs("a", " "), ("hosting.http.parameters._SEARCH",)
     ),
     "a run of deliveries": Parser(
-        lambda text: OF_RUN.read({"run_id": text}), runs("a-._~", " "), ("hosting.request.parameters._RUN_ID",)
+        lambda text: OF_RUN.read({"run_id": text}), runs("a-._~", " "), ("hosting.http.parameters._RUN_ID",)
     ),
     "a live read": Parser(
         lambda text: read_stream_query({"offset": "-1", "live": text}),
         runs("sse"),
-        ("hosting.request.parameters._LIVE",),
+        ("hosting.http.parameters._LIVE",),
     ),
-    "timeoutSeconds": Parser(waited_for, runs("9"), ("hosting.request.instance_call._SECONDS",)),
+    "timeoutSeconds": Parser(waited_for, runs("9"), ("hosting.http.instance_call._SECONDS",)),
     "a page's cursor": Parser(lambda text: read_cursor({"cursor": text}), runs("a")),
     "Last-Event-ID": Parser(
         lambda text: read_resume_position({}, {"last-event-id": text}),
         runs("1", "1."),
-        ("hosting.request.parameters._EVENT_ID",),
+        ("hosting.http.parameters._EVENT_ID",),
     ),
     "the entity's input": Parser(lambda text: parse_batch(batch_of(text)), {**BODIES, **runs('"')}),
     "a carried request": Parser(
@@ -428,54 +426,54 @@ PARSERS: Mapping[str, Parser] = {
             **repeated("weather ", "weather in ", " and ", "and a,", begin="what about "),
         },
         (
-            "hosting.offline_answers.CALL",
-            "hosting.offline_answers.FOLLOW_UP",
-            "hosting.offline_answers.MY_NAME",
-            "hosting.offline_answers.NAME",
-            "hosting.offline_answers.NO_CITY",
-            "hosting.offline_answers.SEPARATORS",
-            "hosting.offline_answers.SHORTEN",
-            "hosting.offline_answers.TIME_WORDS",
-            "hosting.offline_answers.WEATHER",
-            "hosting.offline_answers.WHAT_I_ASKED",
-            "hosting.offline_answers.WHICH_CITY",
-            "hosting.offline_answers.WRITE",
-            "hosting.offline_model.SPOKEN",
+            "hosting.offline.answers.CALL",
+            "hosting.offline.answers.FOLLOW_UP",
+            "hosting.offline.answers.MY_NAME",
+            "hosting.offline.answers.NAME",
+            "hosting.offline.answers.NO_CITY",
+            "hosting.offline.answers.SEPARATORS",
+            "hosting.offline.answers.SHORTEN",
+            "hosting.offline.answers.TIME_WORDS",
+            "hosting.offline.answers.WEATHER",
+            "hosting.offline.answers.WHAT_I_ASKED",
+            "hosting.offline.answers.WHICH_CITY",
+            "hosting.offline.answers.WRITE",
+            "hosting.offline.model.SPOKEN",
         ),
     ),
     "a message to the offline model, which has a tool": Parser(
         lambda text: answer_contents([Message("user", [text])], {"tools": [find_order]}),
         {**runs("order ", 'order "', "order A"), **repeated("order ", "a-", "A ", "1 ", "1.", '"', "order_", "#a ")},
-        ("hosting.offline_tools.NAME", "hosting.offline_tools.NUMBER", "hosting.offline_tools.WORD"),
+        ("hosting.offline.tools.NAME", "hosting.offline.tools.NUMBER", "hosting.offline.tools.WORD"),
     ),
 }
 UNREACHED: Mapping[str, str] = {
     "hosting.http.wire_document._BETWEEN_WORDS": "routes are described in our code",
     "hosting.http.route._IN_PATH": "routes are described in our code",
-    "hosting.runner.causes._OF_CONNECTION": "names of classes in code of this process",
+    "hosting.core.agent.causes._OF_CONNECTION": "names of classes in code of this process",
     "hosting.names._AGENT_NAME": "agents are named in the app's code",
     "hosting.names._KEY": "keys of stores are made of our addresses",
-    "hosting.tail._COMMENT": "a settings file of the app's own",
+    "hosting.commands.tail._COMMENT": "a settings file of the app's own",
     "hosting.workflows._RANDOM": "executors are named in the app's code, or by the framework",
     "hosting.plan._TOOL_NAME": "MCP tools are named in the app's code",
     "hosting.plan._TYPED_AS_IT_IS": "an agent's example is written in the app's code",
-    "hosting.commands._PRINTABLE": "what is typed behind a command",
-    "hosting.commands._TOKEN": "what is typed behind a command",
-    "hosting.commands._VALUE": "what is typed behind a command",
+    "hosting.commands.running_app._PRINTABLE": "what is typed behind a command",
+    "hosting.commands.running_app._TOKEN": "what is typed behind a command",
+    "hosting.commands.running_app._VALUE": "what is typed behind a command",
     "hosting.functions.agent_calls._LACKS_ENTITY": "the engine's words",
     "hosting.start_up.line 99": "errors of the app's own start",
     "hosting.host_settings._HUB": "hubName stands in host.json or in a setting",
     "hosting.host_settings._NOT_OF_A_HUB": "the app's name on Azure",
     "hosting.host_settings._VARIABLE": "hubName stands in host.json or in a setting",
-    "hosting.runner.hosted_agent._DURATION": "functionTimeout stands in host.json or in a setting",
+    "hosting.core.agent.hosted_agent._DURATION": "functionTimeout stands in host.json or in a setting",
     "state.portable._LEAP_SECOND": "entries have times of ours",
-    "hosting.request.contents._INPUT": "what a model takes is told by the app's code",
-    "hosting.stores.contract._ROW_NAME": "names of rows are digests of ours",
-    "hosting.stores.table_entities._ANSWER": "the storage account answers it",
-    "hosting.stores.table_entities._ERROR": "the storage account answers it",
-    "hosting.stores.table_entities._ETAG": "the storage account answers it",
-    "hosting.stores.tables._HUB": "the hub's name stands in host.json or in a setting",
-    "hosting.stores.cosmos._ADDRESS": "a setting",
-    "hosting.stores.cosmos._CONNECTION_STRING": "a setting",
-    "hosting.stores.sqlite_file._TABLE": "it reads our own schemas",
+    "hosting.core.request.contents._INPUT": "what a model takes is told by the app's code",
+    "hosting.core.stores.contract._ROW_NAME": "names of rows are digests of ours",
+    "hosting.core.stores.table_entities._ANSWER": "the storage account answers it",
+    "hosting.core.stores.table_entities._ERROR": "the storage account answers it",
+    "hosting.core.stores.table_entities._ETAG": "the storage account answers it",
+    "hosting.core.stores.tables._HUB": "the hub's name stands in host.json or in a setting",
+    "hosting.core.stores.cosmos._ADDRESS": "a setting",
+    "hosting.core.stores.cosmos._CONNECTION_STRING": "a setting",
+    "hosting.core.stores.sqlite_file._TABLE": "it reads our own schemas",
 }

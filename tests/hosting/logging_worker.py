@@ -23,7 +23,7 @@ from azure_functions_runtime.bindings.datumdef import Datum
 from devhost.durable.management.addresses import client_binding
 from hosting.invocation import TASK_MARK
 
-INTERESTING = ("shop", "hosting.runner.agent_runner", "agent_framework")
+INTERESTING = ("shop", "hosting.core.agent.agent_runner", "agent_framework")
 
 
 class Found(logging.Handler):

@@ -6,7 +6,7 @@ import pytest
 from agent_framework import Agent
 
 from agents.assistant import create_assistant
-from hosting.offline_model import OfflineChatClient
+from hosting.offline.model import OfflineChatClient
 from tests.support.flows import text_flow
 from tests.support.made_app import app_of, served
 

@@ -12,8 +12,8 @@ from types import SimpleNamespace
 import httpx
 import pytest
 
+from hosting.core.agent.agent_loop import AgentLoop
 from hosting.invocation import TASK_MARK, begin_invocation
-from hosting.runner.agent_loop import AgentLoop
 from tests.support.running_host import RunningHost
 
 GUARD_SECONDS = 5.0
@@ -67,7 +67,7 @@ def test_a_failed_run_leaves_its_traceback_and_a_raising_tool_its_warning(folder
     with RunningHost(folder) as host:
         ask(host, "tool fails")
         failed = ask(host, "fail")
-        runner = logged_by(host, "hosting.runner.agent_runner")
+        runner = logged_by(host, "hosting.core.agent.agent_runner")
         framework = [line for line in host.printed if " WARNING agent_framework: " in line]
         printed = "\n".join(host.printed)
 
@@ -178,11 +178,11 @@ async def test_code_that_blocks_the_loop_is_told_of_for_the_invocation_that_bloc
 
     logged = threading.Event()
     listening = Listening()
-    logging.getLogger("hosting.runner.agent_loop").addHandler(listening)
+    logging.getLogger("hosting.core.agent.agent_loop").addHandler(listening)
     try:
         await asyncio.create_task(deliver())
         assert await asyncio.to_thread(logged.wait, GUARD_SECONDS)
     finally:
-        logging.getLogger("hosting.runner.agent_loop").removeHandler(listening)
+        logging.getLogger("hosting.core.agent.agent_loop").removeHandler(listening)
 
     assert received == [("WARNING", "i-1")]

@@ -10,7 +10,7 @@ import pytest
 from agents.assistant import create_assistant
 from hosting.app import AgentFunctionApp
 from hosting.errors import ConfigurationError
-from hosting.offline_model import OfflineChatClient
+from hosting.offline.model import OfflineChatClient
 from hosting.settings import is_production
 from tests.support.app.scripted import scripted_agent
 

@@ -32,7 +32,7 @@ def test_a_tool_call_has_one_line_in_the_log(tmp_path: Path) -> None:
     lines = [line for line in printed_for_a_tool_call(tmp_path) if " agent_framework" in line or "thread_name" in line]
 
     assert len(lines) == 1, lines
-    assert " hosting.runner.steps: Run " in lines[0]
+    assert " hosting.core.agent.steps: Run " in lines[0]
     assert lines[0].endswith(" calls tool thread_name.")
 
 

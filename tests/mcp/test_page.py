@@ -9,7 +9,7 @@ import re
 import pytest
 
 from hosting.app import AgentFunctionApp
-from hosting.service.runs import PROTOCOL_WAIT_SECONDS
+from hosting.core.runs import PROTOCOL_WAIT_SECONDS
 from tests.mcp.node_packages import NodePackages
 from tests.support.app.scripted import scripted_agent
 from tests.support.direct import DirectHost

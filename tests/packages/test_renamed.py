@@ -11,8 +11,8 @@ import pytest
 from packages.build import NAMES, PACKAGES, ROOT, renamed
 
 ALONE = {
-    ("hosting/runner/telemetry.py", "hosting"): "the scope of spans, which dashboards name",
-    ("hosting/stores/connection.py", "hosting"): "the scope of metrics, which dashboards name",
+    ("hosting/core/telemetry.py", "hosting"): "the scope of spans, which dashboards name",
+    ("hosting/core/stores/connection.py", "hosting"): "the scope of metrics, which dashboards name",
     ("devhost/http/admin.py", "devhost"): "what the host says its name is",
 }
 """A package's name alone in a string, and why it is no module there."""
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.behaviour("packages.renamed")
         ('f"{state.errors} in hosting/app.py"\n', None),
         ("raise Lost from state\nyield_from = 'from hosting import x'\n", None),
         ('"hosting.app, state.other, x.state.codec"\n', '"durable_agent_host.app, state.other, x.state.codec"\n'),
-        ("x = 1  # see hosting.tail.main\n", "x = 1  # see durable_agent_host.tail.main\n"),
+        ("x = 1  # see hosting.commands.tail.main\n", "x = 1  # see durable_agent_host.commands.tail.main\n"),
         ('"`python -m devhost reset`"\n', '"`functions-local-host reset`"\n'),
         ('["-m", "devhost", "start"]\n', '["-m", "functions_local_host", "start"]\n'),
         ('("a", "devhost")\n', None),

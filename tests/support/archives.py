@@ -7,16 +7,16 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+from hosting.core.stores.archive import Archive
+from hosting.core.stores.choice import choose_archive
+from hosting.core.stores.memory import MemoryObjects
+from hosting.core.stores.sqlite_objects import ARCHIVE, SqliteObjects
+from hosting.core.stores.sqlite_writer import StoreFile
+from hosting.core.thread_log import store_key
 from hosting.errors import ArchiveUnavailableError
 from hosting.host_settings import task_hub
 from hosting.names import Address
-from hosting.runner.thread_log import store_key
 from hosting.settings import read_settings
-from hosting.stores.archive import Archive
-from hosting.stores.choice import choose_archive
-from hosting.stores.memory import MemoryObjects
-from hosting.stores.sqlite_objects import ARCHIVE, SqliteObjects
-from hosting.stores.sqlite_writer import StoreFile
 
 
 def memory_archive() -> Archive:

@@ -11,23 +11,23 @@ from typing import Any
 
 from agent_framework import AgentResponse, Content, Message
 
-from hosting.entity.thread_entity import ThreadEntity
+from hosting.core.agent.agent_loop import AgentLoop
+from hosting.core.agent.callbacks import CallbackCalls, Listeners
+from hosting.core.agent.held_run import read_run
+from hosting.core.entity.thread_entity import ThreadEntity
+from hosting.core.services import Services
+from hosting.core.stores.archive import Archive, EndLoans, Lent, SumsOf, Volume, no_loans
+from hosting.core.stores.choice import Stores
+from hosting.core.stores.memory import MemoryObjects, MemoryThreadStore
+from hosting.core.thread.commands import AcceptRun, Change, ResetThread
+from hosting.core.thread.events import Accepted, Event, RunEvent, Terminal
+from hosting.core.thread.run import Ended, Run
+from hosting.core.thread.run_request import Retry, RunRequest
+from hosting.core.thread_log import epoch_store_key
 from hosting.errors import ArchiveUnavailableError, AttachmentsUnavailableError
 from hosting.names import Address, StoreKey, new_id
 from hosting.plan import AgentPlan
-from hosting.runner.agent_loop import AgentLoop
-from hosting.runner.callbacks import CallbackCalls, Listeners
-from hosting.runner.held_run import read_run
-from hosting.runner.thread_log import epoch_store_key
-from hosting.service.services import Services
 from hosting.settings import read_settings
-from hosting.stores.archive import Archive, EndLoans, Lent, SumsOf, Volume, no_loans
-from hosting.stores.choice import Stores
-from hosting.stores.memory import MemoryObjects, MemoryThreadStore
-from hosting.thread.commands import AcceptRun, Change, ResetThread
-from hosting.thread.events import Accepted, Event, RunEvent, Terminal
-from hosting.thread.run import Ended, Run
-from hosting.thread.run_request import Retry, RunRequest
 from tests.support.thread_stores import ArmedStore
 
 HUB = "hub"

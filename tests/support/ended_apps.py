@@ -44,7 +44,7 @@ def pytest_fixture_setup(fixturedef: Any) -> Iterator[None]:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol() -> Iterator[None]:
     """End what a test began behind its last fixture."""
-    _wrap("hosting.runner.agent_loop", "AgentLoop", __init__=_noted)
+    _wrap("hosting.core.agent.agent_loop", "AgentLoop", __init__=_noted)
     _wrap("hosting.functions.shutdown", "Shutdown", _watch=_noted_where_it_watches, _end=_ended_without_a_signal)
     received = yield
     for loop in _begun:

@@ -6,7 +6,7 @@ import asyncio
 import json
 from typing import Any
 
-from hosting.entity.proxy import DurableAgent
+from hosting.core.entity.proxy import DurableAgent
 from hosting.names import new_id
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.direct import DirectHost

@@ -18,7 +18,7 @@ from typing import Any
 
 from azure.storage.blob.aio import BlobServiceClient, ExponentialRetry
 
-from hosting.stores.blobs import Connect, client_options
+from hosting.core.stores.blobs import Connect, client_options
 from tests.support.azurite import connection_string
 from tests.support.http_messages import Head
 from tests.support.relay import Exchange, Relay

@@ -10,13 +10,13 @@ from typing import Any
 
 from agent_framework import Agent
 
+from hosting.core.stores.contract import Append, Appended, AppendOutcome, StoredHead
+from hosting.core.stores.memory import MemoryThreadStore
+from hosting.core.thread.events import Event, ToolResult, ToolStarted, decode, encode
+from hosting.core.thread.head import NEW, fold
+from hosting.core.thread.head import encode as encode_head
+from hosting.core.thread.run_request import RunRequest
 from hosting.names import Address
-from hosting.stores.contract import Append, Appended, AppendOutcome, StoredHead
-from hosting.stores.memory import MemoryThreadStore
-from hosting.thread.events import Event, ToolResult, ToolStarted, decode, encode
-from hosting.thread.head import NEW, fold
-from hosting.thread.head import encode as encode_head
-from hosting.thread.run_request import RunRequest
 from tests.support.bench import ADDRESS, HUB, Bench
 from tests.support.planned import planned_agent
 from tests.support.thread_stores import ArmedStore

@@ -10,26 +10,26 @@ import json
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from hosting.entity.thread_entity import ThreadEntity
+from hosting.core.agent.agent_loop import AgentLoop
+from hosting.core.agent.callbacks import CallbackCalls, Listeners
+from hosting.core.entity.thread_entity import ThreadEntity
+from hosting.core.forking import Forked
+from hosting.core.services import Services
+from hosting.core.stores.archive import Archive
+from hosting.core.stores.choice import Stores
+from hosting.core.stores.contract import ThreadStore
+from hosting.core.stores.memory import MemoryObjects, MemoryThreadStore, SharedMemory
+from hosting.core.sweeps import UploadSweep
+from hosting.core.thread.commands import AcceptRun, Change
+from hosting.core.thread.events import Accepted
+from hosting.core.thread.run_request import RunRequest
+from hosting.core.thread.sources import ForkCall, ForkPoint
+from hosting.core.thread_log import epoch_store_key, store_key
 from hosting.listing import Window
 from hosting.names import Address, new_id
 from hosting.plan import AgentPlan
 from hosting.ports import Clocks, EntityEnd, EntityPage, ObjectStore
-from hosting.runner.agent_loop import AgentLoop
-from hosting.runner.callbacks import CallbackCalls, Listeners
-from hosting.runner.thread_log import epoch_store_key, store_key
-from hosting.service.forking import Forked
-from hosting.service.services import Services
-from hosting.service.sweeps import UploadSweep
 from hosting.settings import read_settings
-from hosting.stores.archive import Archive
-from hosting.stores.choice import Stores
-from hosting.stores.contract import ThreadStore
-from hosting.stores.memory import MemoryObjects, MemoryThreadStore, SharedMemory
-from hosting.thread.commands import AcceptRun, Change
-from hosting.thread.events import Accepted
-from hosting.thread.run_request import RunRequest
-from hosting.thread.sources import ForkCall, ForkPoint
 from state.attachments import Exchange
 from tests.support.bench import CountingAgent
 from tests.support.clock import Clock

@@ -10,8 +10,8 @@ from typing import Any
 
 from agent_framework import AgentResponse
 
-from hosting.entity.called_run import AgentCall, read_answer
-from hosting.entity.proxy import DurableAgent
+from hosting.core.entity.called_run import AgentCall, read_answer
+from hosting.core.entity.proxy import DurableAgent
 
 
 @dataclass(frozen=True)

@@ -9,9 +9,9 @@ import azure.durable_functions as df
 from agent_framework import Content, Message
 
 from hosting.app import AgentFunctionApp
-from hosting.entity.called_run import AgentRunError
+from hosting.core.entity.called_run import AgentRunError
+from hosting.core.thread.run_request import Retry
 from hosting.functions import agent_calls
-from hosting.thread.run_request import Retry
 
 Steps = Generator[Any, Any, Any]
 

@@ -20,7 +20,7 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture(autouse=True)
 def stored_documents_are_portable(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """Read each document as .NET does when an operation of an entity has made it."""
-    module: Any = sys.modules.get("hosting.entity.thread_entity")
+    module: Any = sys.modules.get("hosting.core.entity.thread_entity")
     if module is None or request.node.get_closest_marker("foreign_documents"):
         yield
         return

@@ -6,10 +6,8 @@ import random
 from collections.abc import Iterable
 from typing import Any
 
-from hosting.errors import RunSupersededError
-from hosting.names import Address
-from hosting.service.broadcast import DeltaText, LoggedEvent, Update
-from hosting.thread.events import (
+from hosting.core.broadcast import DeltaText, LoggedEvent, Update
+from hosting.core.thread.events import (
     Accepted,
     CancelRequested,
     Checkpointed,
@@ -21,8 +19,10 @@ from hosting.thread.events import (
     ToolResult,
     ToolStarted,
 )
-from hosting.thread.run import Run, common_length, unanswered
-from hosting.thread.run_request import PendingApproval, RunRequest
+from hosting.core.thread.run import Run, common_length, unanswered
+from hosting.core.thread.run_request import PendingApproval, RunRequest
+from hosting.errors import RunSupersededError
+from hosting.names import Address
 
 AT = 1_700_000_000.0
 R: dict[str, Any] = {"at": AT, "run_id": "r"}

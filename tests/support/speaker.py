@@ -8,7 +8,7 @@ from typing import Any
 
 from agent_framework import AgentResponseUpdate, Content, Message
 
-from hosting.thread.events import Event
+from hosting.core.thread.events import Event
 from tests.support.bench import Bench
 from tests.support.halted_runs import GUARD_SECONDS
 

@@ -8,9 +8,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Literal
 
-from hosting.errors import LogUnavailableError
-from hosting.names import Address
-from hosting.stores.contract import (
+from hosting.core.stores.contract import (
     MOST_POSITION,
     Append,
     AppendOutcome,
@@ -21,6 +19,8 @@ from hosting.stores.contract import (
     ThreadStore,
     Unknown,
 )
+from hosting.errors import LogUnavailableError
+from hosting.names import Address
 
 Failure = Literal["lost", "answer lost", "throttled"]
 

@@ -6,16 +6,16 @@ from typing import Any
 
 from agent_framework import AgentResponse, Message
 
+from hosting.core.agent.held_run import HeldRun
+from hosting.core.thread.commands import AcceptRun, Change, ClaimTerms, Command, EndRun, Outcome, Refused
+from hosting.core.thread.decide import decide
+from hosting.core.thread.events import Accepted, Completed, Event, Holder, ModelResult, ToolStarted
+from hosting.core.thread.head import NEW, Head
+from hosting.core.thread.run import fold_run
+from hosting.core.thread.run_request import Decision, PendingApproval, RunRequest
+from hosting.core.thread_log import ThreadLog
 from hosting.errors import HostingError
 from hosting.names import Address
-from hosting.runner.held_run import HeldRun
-from hosting.runner.thread_log import ThreadLog
-from hosting.thread.commands import AcceptRun, Change, ClaimTerms, Command, EndRun, Outcome, Refused
-from hosting.thread.decide import decide
-from hosting.thread.events import Accepted, Completed, Event, Holder, ModelResult, ToolStarted
-from hosting.thread.head import NEW, Head
-from hosting.thread.run import fold_run
-from hosting.thread.run_request import Decision, PendingApproval, RunRequest
 from state.convert import stored_response
 
 NOW = 1_800_000_000.0

@@ -21,7 +21,7 @@ from typing import Any
 
 OURS = ("hosting", "state")
 COUNTED = (*OURS, "devhost")
-MODEL = "hosting/offline_"  # stands for a model, which is no part of the app
+MODEL = "hosting/offline/"  # stands for a model, which is no part of the app
 SETTLED_SECONDS = 0.5
 ASKED_TIMES = 600
 

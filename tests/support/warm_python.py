@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 ROOT = Path(__file__).resolve().parents[2]
-_STORES = ("hosting.stores.redis", "hosting.stores.tables", "hosting.stores.blobs")
+_STORES = ("hosting.core.stores.redis", "hosting.core.stores.tables", "hosting.core.stores.blobs")
 _HOST = ("devhost.cli", "devhost.host", "devhost.durable.engine", "devhost.http.fastapi_mode")
 _SERVER = ("uvloop", "uvicorn.loops.auto", "uvicorn.lifespan.off")
 PACKAGES = ("hosting.app", *_HOST, *_SERVER, "fastapi", "aiohttp", "mcp.types", *_STORES)

@@ -26,9 +26,9 @@ pytestmark = [
 DOCUMENT = '{"schemaVersion": "1.1.0", "data": {"conversationHistory": []}}'
 COMMANDS = {
     "dev.py": [str(ROOT / "dev.py"), "--help"],
-    "operations": ["-m", f"{HOSTING}.operations", "--help"],
-    "owners": ["-m", f"{HOSTING}.owners", "--help"],
-    "tail": ["-m", f"{HOSTING}.tail", "--help"],
+    "operations": ["-m", f"{HOSTING}.commands.operations", "--help"],
+    "owners": ["-m", f"{HOSTING}.commands.owners", "--help"],
+    "tail": ["-m", f"{HOSTING}.commands.tail", "--help"],
     "state": ["-m", STATE, "DOCUMENT"],
     "functions": ["-m", DEVHOST, "functions"],
     "start": ["-m", DEVHOST, "start", "--port", "0"],

@@ -194,16 +194,16 @@ def test_pytest_and_what_it_starts_compile_modules_once(checkout: Checkout) -> N
 def test_a_room_has_its_tests_the_houses_and_those_of_endpoints(checkout: Checkout) -> None:
     """None that start processes; another name is answered by the rooms that there are."""
     write_pytest(checkout)
-    for path in ("hosting/runner/__init__.py", "hosting/thread/__init__.py", "tests/hosting/an_app/function_app.py"):
+    for path in ("hosting/core/__init__.py", "hosting/core/agent/__init__.py", "tests/hosting/an_app/function_app.py"):
         checkout.write(path, "")
 
-    finished, refused = (checkout.dev("test", "--room", name, "-x") for name in ("runner", "cellar"))
+    finished, refused = (checkout.dev("test", "--room", name, "-x") for name in ("core/agent", "cellar"))
 
     assert json.loads(finished.stdout.splitlines()[-1])["arguments"] == [
         *ON_ALL_CORES,
-        *("-m", "not slow", "tests/hosting/runner", "tests/architecture", "tests/hosting/functions", "-x"),
+        *("-m", "not slow", "tests/hosting/core/agent", "tests/architecture", "tests/hosting/functions", "-x"),
     ]
-    assert refused.stderr == "dev.py: --room is cellar: hosting/ has runner, thread.\n"
+    assert refused.stderr == "dev.py: --room is cellar: hosting/ has core, core/agent.\n"
 
 
 @pytest.mark.behaviour("packages.suite")

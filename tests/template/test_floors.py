@@ -19,7 +19,10 @@ FILES = [f"requirements{part}.txt" for part in ("-local", "-auth", "-redis", "-c
 """What runs an app, and each of the extras; `requirements-local.txt` brings `requirements.txt`."""
 LOWEST = ("--resolution", "lowest-direct")
 ALL = [part for name in FILES for part in ("-r", name)]
-EXTRAS = "hosting.bearer, hosting.stores.redis, hosting.stores.cosmos, hosting.console.worker, hosting.console.client"
+EXTRAS = ", ".join(
+    f"hosting.{name}"
+    for name in ("bearer", "core.stores.redis", "core.stores.cosmos", "console.worker", "console.client")
+)
 _LINE = re.compile(r"([\w.-]+)(?:\[\w+\])?>=([\w.]+)[^;]*(?:; python_version (<|>=) \"3\.(\d+)\")?")
 
 

@@ -6,9 +6,9 @@ import re
 
 import pytest
 
+from hosting.core.telemetry import log_end
+from hosting.core.thread.events import Cancelled, Failed
 from hosting.names import Address
-from hosting.runner.telemetry import log_end
-from hosting.thread.events import Cancelled, Failed
 from tests.support.page_tables import rows
 from tests.template.bicep import INFRA, ROOT, parsed
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.behaviour("template.infra-alerts")
 
 def line(code: str, *, is_cancelled: bool = False) -> str:
     """What the app logs of a run that ended with this code."""
-    logger = logging.getLogger("hosting.runner.telemetry")
+    logger = logging.getLogger("hosting.core.telemetry")
     records: list[logging.LogRecord] = []
     handler = logging.Handler()
     handler.emit = records.append  # type: ignore[method-assign]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agents.models import create_chat_client
-from hosting.offline_model import OfflineChatClient
+from hosting.offline.model import OfflineChatClient
 from tests.support.console_blocks import is_shown, steps_in, typed
 from tests.support.pages import ROOT, code, page, part
 from tests.support.running_host import RunningHost, run_command

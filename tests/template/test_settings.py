@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from agents.models import READ_BY_LIBRARIES, create_chat_client
-from hosting.offline_model import OfflineChatClient
+from hosting.offline.model import OfflineChatClient
 from hosting.settings import Settings, read_settings
 from tests.support.settings_template import commented_groups, set_values, template_values
 

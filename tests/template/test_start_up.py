@@ -68,7 +68,7 @@ async def test_a_start_names_another_model_and_a_misspelt_setting(tmp_path: Path
 
 WIRED = """
 from agents.assistant import create_assistant
-from hosting.offline_model import OfflineChatClient
+from hosting.offline.model import OfflineChatClient
 from hosting.app import AgentFunctionApp
 
 app = AgentFunctionApp(agents=[create_assistant(OfflineChatClient())], wires=["ag-ui", "responses", "a2a"])

@@ -11,6 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
+from hosting.core.broadcast import DeltaText, LoggedEvent, Update
+from hosting.core.outcome import incomplete_note
+from hosting.core.thread.events import Accepted, Cancelled, Claimed, Completed, Event, Reset, RunEvent, Terminal
+from hosting.core.thread.run import Run
+from hosting.core.thread.run_request import PendingApproval
+from hosting.core.transcript import Transcript
 from hosting.http.a2a import names
 from hosting.http.a2a.objects import (
     approvals_message,
@@ -22,12 +28,6 @@ from hosting.http.a2a.objects import (
     user_messages,
 )
 from hosting.names import Address
-from hosting.service.broadcast import DeltaText, LoggedEvent, Update
-from hosting.service.outcome import incomplete_note
-from hosting.service.transcript import Transcript
-from hosting.thread.events import Accepted, Cancelled, Claimed, Completed, Event, Reset, RunEvent, Terminal
-from hosting.thread.run import Run
-from hosting.thread.run_request import PendingApproval
 
 SUBMITTED, WORKING = "TASK_STATE_SUBMITTED", "TASK_STATE_WORKING"
 INPUT_REQUIRED = "TASK_STATE_INPUT_REQUIRED"

@@ -12,12 +12,12 @@ from typing import Any
 
 from hosting import errors
 from hosting.errors import HostingError, MethodNotAllowedError, UnknownRunError
+from hosting.http.parameters import Parameter
 from hosting.http.refusals import later_headers, retry_after
 from hosting.http.replies import Reply
 from hosting.http.route import Route
 from hosting.http.wire import UnknownPathError
 from hosting.names import is_id
-from hosting.request.parameters import Parameter
 
 FUNCTION = "http_a2a"
 PATH = "a2a"

@@ -10,17 +10,17 @@ from datetime import datetime, timezone
 from typing import Any
 from urllib.parse import quote
 
+from hosting.core.outcome import approval_fields, completed_value
+from hosting.core.request.contents import ModelInputs
+from hosting.core.request.strict_json import parse_json
+from hosting.core.thread.events import Accepted, Completed, Terminal
+from hosting.core.thread.finish import finish_reason, is_incomplete
+from hosting.core.thread.run import Run
+from hosting.core.thread.run_request import UserMessage
 from hosting.errors import HostingError
 from hosting.http.a2a.names import PATH, VERSION
 from hosting.http.replies import Reply
 from hosting.plan import AgentPlan, Plan
-from hosting.request.contents import ModelInputs
-from hosting.request.strict_json import parse_json
-from hosting.service.outcome import approval_fields, completed_value
-from hosting.thread.events import Accepted, Completed, Terminal
-from hosting.thread.finish import finish_reason, is_incomplete
-from hosting.thread.run import Run
-from hosting.thread.run_request import UserMessage
 from hosting.visible import visible_json, visible_line
 
 JSON = "application/json"

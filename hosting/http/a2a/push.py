@@ -1,6 +1,6 @@
 """Push notifications: the receivers that a caller names for a task, and their messages.
 
-Theory. A receiver is notified as a webhook is (`service.webhooks`): of each end of a run of the task, signed, again
+Theory. A receiver is notified as a webhook is (`core.webhooks`): of each end of a run of the task, signed, again
 until it takes it, and nowhere inside the network. It is sent the task's new status without the text of anybody, for
 whoever may read the task reads it.
 """
@@ -11,17 +11,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from hosting.core.push_configs import PushConfig
+from hosting.core.request.contents import Limits
+from hosting.core.request.fields import read_text
+from hosting.core.thread.events import Cancelled, Completed, Terminal
+from hosting.core.thread.run import Run
 from hosting.errors import HostingError, InvalidFieldError
 from hosting.http.a2a import names
 from hosting.http.a2a.fold import CANCELED, CANCELS, COMPLETED, FAILED, INPUT_REQUIRED
 from hosting.http.a2a.names import PushNotificationNotSupportedError
 from hosting.http.a2a.objects import timestamp
 from hosting.names import is_id
-from hosting.request.contents import Limits
-from hosting.request.fields import read_text
-from hosting.service.push_configs import PushConfig
-from hosting.thread.events import Cancelled, Completed, Terminal
-from hosting.thread.run import Run
 
 _LONGEST = 1024
 """How many characters a receiver's token has, and its credentials."""

@@ -10,6 +10,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from hosting.core.delivery import WebhookOrder
+from hosting.core.push_configs import MOST_CONFIGS, PushConfig
+from hosting.core.services import Services
+from hosting.core.thread.run import Ended
+from hosting.core.webhooks import Webhooks
 from hosting.errors import InvalidFieldError, UnknownRunError
 from hosting.http.a2a.fold import TaskFold
 from hosting.http.a2a.names import UnsupportedOperationError, result_reply
@@ -19,11 +24,6 @@ from hosting.http.a2a.tasks import Tasks
 from hosting.http.replies import Reply
 from hosting.http.wire import WireRequest
 from hosting.plan import AgentPlan
-from hosting.service.delivery import WebhookOrder
-from hosting.service.push_configs import MOST_CONFIGS, PushConfig
-from hosting.service.services import Services
-from hosting.service.webhooks import Webhooks
-from hosting.thread.run import Ended
 
 
 class Receivers:

@@ -12,6 +12,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from hosting.core.push_configs import PushConfig
+from hosting.core.request.contents import Limits, checked_media_type
+from hosting.core.request.fields import LONGEST_REASON, message_of_contents, read_decision, read_flag, read_text
+from hosting.core.request.strict_json import json_type, parse_json
+from hosting.core.thread.run_request import Decision, UserMessage
 from hosting.errors import HostingError, InvalidFieldError, UnsupportedMediaTypeError
 from hosting.http.a2a.names import (
     CARD,
@@ -23,15 +28,10 @@ from hosting.http.a2a.names import (
     VersionNotSupportedError,
 )
 from hosting.http.a2a.push import OfReceivers, no_push, read_config
+from hosting.http.run_call import IDEMPOTENCY_KEY, RawRequest, body_form, read_idempotency_key
 from hosting.http.wire import WireDocument, WireOperation
 from hosting.http.wire_document import Schema, object_schema
 from hosting.ports import read_utc
-from hosting.request.contents import Limits, checked_media_type
-from hosting.request.fields import LONGEST_REASON, message_of_contents, read_decision, read_flag, read_text
-from hosting.request.run_call import IDEMPOTENCY_KEY, RawRequest, body_form, read_idempotency_key
-from hosting.request.strict_json import json_type, parse_json
-from hosting.service.push_configs import PushConfig
-from hosting.thread.run_request import Decision, UserMessage
 
 MOST_TASKS = 100
 _DEFAULT_TASKS = 50

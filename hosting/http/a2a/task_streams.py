@@ -6,6 +6,10 @@ import logging
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
+from hosting.core.broadcast import LoggedEvent
+from hosting.core.services import Services
+from hosting.core.thread.events import Accepted, ApprovalAnswered, Deleting
+from hosting.core.thread.run import Run
 from hosting.errors import HostingError, InternalError, ShuttingDownError, UnknownRunError
 from hosting.http.a2a import names
 from hosting.http.a2a.fold import Payload, TaskFold
@@ -14,10 +18,6 @@ from hosting.http.a2a.tasks import Tasks
 from hosting.http.replies import Streamed
 from hosting.names import Address
 from hosting.ports import EntityClient
-from hosting.service.broadcast import LoggedEvent
-from hosting.service.services import Services
-from hosting.thread.events import Accepted, ApprovalAnswered, Deleting
-from hosting.thread.run import Run
 
 logger = logging.getLogger(__name__)
 

@@ -5,6 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from hosting.core.broadcast import LoggedEvent
+from hosting.core.overview import OverviewQuery
+from hosting.core.services import Services
+from hosting.core.stores.contract import MOST_POSITION
+from hosting.core.thread.run import Run
 from hosting.errors import InvalidFieldError, UnknownRunError
 from hosting.http.a2a import names
 from hosting.http.a2a.fold import TaskFold, fold_tasks
@@ -14,11 +19,6 @@ from hosting.http.wire import WireRequest
 from hosting.names import Address
 from hosting.plan import AgentPlan
 from hosting.ports import EntityClient
-from hosting.service.broadcast import LoggedEvent
-from hosting.service.overview import OverviewQuery
-from hosting.service.services import Services
-from hosting.stores.contract import MOST_POSITION
-from hosting.thread.run import Run
 
 MOST_CONTEXTS = 50
 """Of so many of the newest threads the tasks are listed where no context is named."""

@@ -9,6 +9,11 @@ import math
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+from hosting.core.request.contents import limits_of
+from hosting.core.runs import PROTOCOL_WAIT_SECONDS, SHORT_WAIT_SECONDS
+from hosting.core.services import Services
+from hosting.core.thread.run import Run
+from hosting.core.thread.run_request import OF_TASK, Answering, Decision, ResponseFormat, RunRequest, StartRun
 from hosting.errors import HostingError, IdempotencyKeyReusedError, InvalidFieldError
 from hosting.http.a2a import names
 from hosting.http.a2a.fold import CANCELS, TaskFold
@@ -24,11 +29,6 @@ from hosting.http.wire import WireRequest
 from hosting.names import Address, check_thread_id, keyed_thread_id
 from hosting.plan import AgentPlan, Plan
 from hosting.ports import Wait
-from hosting.request.contents import limits_of
-from hosting.service.runs import PROTOCOL_WAIT_SECONDS, SHORT_WAIT_SECONDS
-from hosting.service.services import Services
-from hosting.thread.run import Run
-from hosting.thread.run_request import OF_TASK, Answering, Decision, ResponseFormat, RunRequest, StartRun
 
 CANCEL_SECONDS = 4.0
 """How long a cancel waits for the task's end: httpx, which the official client for Python uses, gives up after 5 s."""

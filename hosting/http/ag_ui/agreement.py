@@ -16,13 +16,13 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from hosting.core.broadcast import LoggedEvent
+from hosting.core.thread.events import Accepted, Completed, Deleted, Event, Imported, Reset, Rewound, RunEvent
+from hosting.core.thread.run import Ended, Over, Run, keeps_words
 from hosting.http.ag_ui.fold import RunFold
 from hosting.http.ag_ui.messages import Message, asked_message, conversation_mark, mark
 from hosting.http.ag_ui.requests import RunInput, own_prefix
 from hosting.names import Address
-from hosting.service.broadcast import LoggedEvent
-from hosting.thread.events import Accepted, Completed, Deleted, Event, Imported, Reset, Rewound, RunEvent
-from hosting.thread.run import Ended, Over, Run, keeps_words
 
 MOST_TURNS = 200
 """So many of the newest turns a client gets."""

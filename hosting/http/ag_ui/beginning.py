@@ -16,6 +16,12 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
+from hosting.core.services import Services
+from hosting.core.thread.commands import Continuation
+from hosting.core.thread.events import Accepted, Event
+from hosting.core.thread.head import NEW, Head
+from hosting.core.thread.run import Run
+from hosting.core.thread.run_request import RunRequest, StartRun
 from hosting.errors import IdempotencyKeyReusedError, RunNotNewestError
 from hosting.http.ag_ui.agreement import LoggedThread, Turn, turns_of, wire_fields
 from hosting.http.ag_ui.messages import conversation_mark, mark, older_messages
@@ -24,12 +30,6 @@ from hosting.http.wire import WireRequest
 from hosting.names import Address
 from hosting.plan import AgentPlan
 from hosting.ports import EntityClient, Wait
-from hosting.service.services import Services
-from hosting.thread.commands import Continuation
-from hosting.thread.events import Accepted, Event
-from hosting.thread.head import NEW, Head
-from hosting.thread.run import Run
-from hosting.thread.run_request import RunRequest, StartRun
 from state.extension import host_of
 
 _TRIES = 3

@@ -15,17 +15,17 @@ from collections.abc import Mapping, Sequence
 from itertools import takewhile
 from typing import Any
 
+from hosting.core import transcript
+from hosting.core.broadcast import DeltaText, Update
+from hosting.core.outcome import run_error, usage_of
+from hosting.core.thread.events import Accepted, Cancelled, Claimed, Completed, Failed, ModelResult, Terminal, TimedOut
+from hosting.core.thread.finish import finish_reason, is_incomplete
+from hosting.core.thread.run import Run
+from hosting.core.thread.run_request import PendingApproval
 from hosting.errors import HostingError
 from hosting.http.ag_ui.names import error_event
 from hosting.http.ag_ui.requests import RunInput, own_prefix
 from hosting.ports import iso
-from hosting.service import transcript
-from hosting.service.broadcast import DeltaText, Update
-from hosting.service.outcome import run_error, usage_of
-from hosting.thread.events import Accepted, Cancelled, Claimed, Completed, Failed, ModelResult, Terminal, TimedOut
-from hosting.thread.finish import finish_reason, is_incomplete
-from hosting.thread.run import Run
-from hosting.thread.run_request import PendingApproval
 from hosting.visible import visible_line
 from state.contents import TOKEN_COUNTS
 

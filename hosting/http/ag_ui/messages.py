@@ -7,7 +7,7 @@ import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
-from hosting.thread.run_request import UserMessage
+from hosting.core.thread.run_request import UserMessage
 from state.conversation import exchanges, is_unanswered
 from state.json_values import parse
 from state.models import Conversation, ResponseEntry, entry_text

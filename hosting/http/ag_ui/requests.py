@@ -14,17 +14,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from hosting.core.request.contents import NOT_BLANK, Limits, checked_media_type
+from hosting.core.request.fields import message_of_contents, read_decision, read_text
+from hosting.core.request.strict_json import json_type, refuse_lone_surrogates
+from hosting.core.thread.run_request import Decision, UserMessage
 from hosting.errors import InvalidFieldError, MissingMessageError, UnsupportedMediaTypeError
 from hosting.http.ag_ui.names import RUN, UnservedInputError
 from hosting.http.routes import COUNTED
+from hosting.http.run_call import RawRequest, body_form, json_fields
 from hosting.http.wire import WireDocument, WireOperation
 from hosting.http.wire_document import Schema, object_schema
 from hosting.names import APP, check_thread_id, id_pattern, is_id
-from hosting.request.contents import NOT_BLANK, Limits, checked_media_type
-from hosting.request.fields import message_of_contents, read_decision, read_text
-from hosting.request.run_call import RawRequest, body_form, json_fields
-from hosting.request.strict_json import json_type, refuse_lone_surrogates
-from hosting.thread.run_request import Decision, UserMessage
 
 SERVED = frozenset(("threadId", "runId", "messages", "resume", "protocolVersion"))
 WITHOUT_EFFECT = frozenset(("forwardedProps", "availableInterrupts"))

@@ -6,6 +6,12 @@ import logging
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 
+from hosting.core.broadcast import LoggedEvent
+from hosting.core.request.contents import limits_of
+from hosting.core.services import Services
+from hosting.core.thread.events import Claimed
+from hosting.core.thread.run import Run
+from hosting.core.thread.run_request import Answering
 from hosting.errors import HostingError, InternalError
 from hosting.http.ag_ui import names
 from hosting.http.ag_ui.agreement import waited_calls
@@ -19,12 +25,6 @@ from hosting.http.wire import WireRequest
 from hosting.names import Address
 from hosting.plan import AgentPlan, Plan
 from hosting.ports import EntityClient
-from hosting.request.contents import limits_of
-from hosting.service.broadcast import LoggedEvent
-from hosting.service.services import Services
-from hosting.thread.events import Claimed
-from hosting.thread.run import Run
-from hosting.thread.run_request import Answering
 
 logger = logging.getLogger(__name__)
 

@@ -5,6 +5,12 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
+from hosting.core.broadcast import LoggedEvent
+from hosting.core.overview import OverviewQuery
+from hosting.core.services import Services
+from hosting.core.thread.events import Accepted, Completed, Event, Reset, Rewound, RunEvent
+from hosting.core.thread.head import Head
+from hosting.core.thread.run import Run
 from hosting.errors import InvalidFieldError, ThreadDeletingError, UnknownThreadError
 from hosting.http.replies import Reply, json_reply
 from hosting.http.responses import names
@@ -14,17 +20,11 @@ from hosting.http.responses.names import Named, NotServedError
 from hosting.http.responses.objects import conversation_object, input_items, page
 from hosting.http.responses.requests import body_fields, read_metadata
 from hosting.http.route import Route
+from hosting.http.run_call import RawRequest
 from hosting.http.wire import WireRequest
 from hosting.names import Address, new_id
 from hosting.plan import Plan
 from hosting.ports import EntityClient
-from hosting.request.run_call import RawRequest
-from hosting.service.broadcast import LoggedEvent
-from hosting.service.overview import OverviewQuery
-from hosting.service.services import Services
-from hosting.thread.events import Accepted, Completed, Event, Reset, Rewound, RunEvent
-from hosting.thread.head import Head
-from hosting.thread.run import Run
 
 MOST_CONVERSATIONS = 50
 """So many of the newest are listed: of each, the log is read for when it began."""

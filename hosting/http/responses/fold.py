@@ -17,12 +17,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
+from hosting.core import transcript
+from hosting.core.broadcast import DeltaText, Update
+from hosting.core.thread.events import Accepted, Cancelled, Claimed, Completed, Failed, ModelResult, TimedOut
+from hosting.core.thread.finish import is_incomplete
+from hosting.core.thread.run import Run
 from hosting.http.responses.objects import approval_item, response_object
-from hosting.service import transcript
-from hosting.service.broadcast import DeltaText, Update
-from hosting.thread.events import Accepted, Cancelled, Claimed, Completed, Failed, ModelResult, TimedOut
-from hosting.thread.finish import is_incomplete
-from hosting.thread.run import Run
 
 _ATTEMPT = 2**32
 _END = 2**20 * _ATTEMPT

@@ -9,15 +9,16 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
+from hosting.core.request.fields import TRUTH_WORD
+from hosting.core.request.strict_json import Schema
+from hosting.core.thread.run import Run
 from hosting.errors import HostingError, MethodNotAllowedError, ThreadDeletingError, UnknownRunError, UnknownThreadError
+from hosting.http.parameters import Parameter, in_path
 from hosting.http.refusals import TRY_AGAIN, later_headers
 from hosting.http.replies import Reply
 from hosting.http.route import Route
 from hosting.http.wire import AGENT_ID, UnknownPathError
 from hosting.names import Address, id_pattern, is_id
-from hosting.request.fields import TRUTH_WORD
-from hosting.request.parameters import Parameter, Schema, in_path
-from hosting.thread.run import Run
 
 FUNCTION = "http_responses"
 PATH = "openai"

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from hosting.core.thread.events import Cancelled, Completed, Terminal
+from hosting.core.thread.finish import finish_reason, is_incomplete
+from hosting.core.thread.run import Run
+from hosting.core.thread.run_request import PendingApproval, ResponseFormat, UserMessage
+from hosting.core.transcript import arguments_text
 from hosting.errors import InvalidFieldError
 from hosting.http.replies import first_page
 from hosting.http.responses.names import conversation_id, response_id
-from hosting.service.transcript import arguments_text
-from hosting.thread.events import Cancelled, Completed, Terminal
-from hosting.thread.finish import finish_reason, is_incomplete
-from hosting.thread.run import Run
-from hosting.thread.run_request import PendingApproval, ResponseFormat, UserMessage
 from state.contents import TOKEN_COUNTS
 
 MOST_ITEMS = 100

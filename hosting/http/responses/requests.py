@@ -11,6 +11,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from hosting.core.request.contents import NOT_BLANK, Limits
+from hosting.core.request.fields import check_message, message_of_contents, read_decision, read_flag, read_text
+from hosting.core.request.response_format import read_response_format
+from hosting.core.request.strict_json import json_type, refuse_lone_surrogates
+from hosting.core.thread.run_request import Decision, ResponseFormat, RunRequest, StartRun, UserMessage
 from hosting.errors import InvalidFieldError, UnsupportedMediaTypeError
 from hosting.http.responses.names import (
     BEGIN,
@@ -28,20 +33,15 @@ from hosting.http.responses.names import (
     read_response_id,
 )
 from hosting.http.routes import COUNTED
-from hosting.http.wire import WireDocument, WireOperation
-from hosting.http.wire_document import Schema, object_schema
-from hosting.ports import Wait
-from hosting.request.contents import NOT_BLANK, Limits
-from hosting.request.fields import check_message, message_of_contents, read_decision, read_flag, read_text
-from hosting.request.response_format import read_response_format
-from hosting.request.run_call import (
+from hosting.http.run_call import (
     RawRequest,
     body_form,
     json_fields,
     read_idempotency_key,
 )
-from hosting.request.strict_json import json_type, refuse_lone_surrogates
-from hosting.thread.run_request import Decision, ResponseFormat, RunRequest, StartRun, UserMessage
+from hosting.http.wire import WireDocument, WireOperation
+from hosting.http.wire_document import Schema, object_schema
+from hosting.ports import Wait
 
 SERVED = frozenset(
     {

@@ -11,6 +11,17 @@ from contextlib import aclosing, suppress
 from dataclasses import replace
 from typing import Any
 
+from hosting.core.broadcast import LoggedEvent
+from hosting.core.forking import keyed_fork
+from hosting.core.request.contents import Limits, limits_of
+from hosting.core.request.fields import read_truth
+from hosting.core.runs import SHORT_WAIT_SECONDS
+from hosting.core.services import Services
+from hosting.core.stores.contract import MOST_POSITION
+from hosting.core.thread.events import RunEvent, Terminal
+from hosting.core.thread.run import Run
+from hosting.core.thread.run_request import Answering, StartRun
+from hosting.core.thread.sources import ForkCall, ForkPoint
 from hosting.errors import (
     HostingError,
     InternalError,
@@ -33,17 +44,6 @@ from hosting.http.wire import WireRequest
 from hosting.names import Address, check_thread_id
 from hosting.plan import Plan
 from hosting.ports import EntityClient
-from hosting.request.contents import Limits, limits_of
-from hosting.request.fields import read_truth
-from hosting.service.broadcast import LoggedEvent
-from hosting.service.forking import keyed_fork
-from hosting.service.runs import SHORT_WAIT_SECONDS
-from hosting.service.services import Services
-from hosting.stores.contract import MOST_POSITION
-from hosting.thread.events import RunEvent, Terminal
-from hosting.thread.run import Run
-from hosting.thread.run_request import Answering, StartRun
-from hosting.thread.sources import ForkCall, ForkPoint
 
 logger = logging.getLogger(__name__)
 

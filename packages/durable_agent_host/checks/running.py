@@ -6,7 +6,7 @@ import time
 from argparse import Namespace
 from collections.abc import Iterator
 
-from hosting.commands import RefusedError, RunningApp
+from hosting.commands.running_app import RefusedError, RunningApp
 from packages.durable_agent_host.checks.app import Found
 
 _READY = "health/ready"

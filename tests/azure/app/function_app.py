@@ -3,7 +3,7 @@
 from agents.assistant import create_assistant
 from benchmarks.app.timed_model import timed_agent
 from hosting.app import AgentFunctionApp
-from hosting.offline_model import OfflineChatClient
+from hosting.offline.model import OfflineChatClient
 
 model = OfflineChatClient()
 model.WORD_SECONDS = 0  # the figures are the app's own time

@@ -11,8 +11,8 @@ from typing import Any
 from scripted import scripted_agent
 
 import hosting.app
-from hosting.stores import choice
-from hosting.stores.archive import SumsOf, Volume
+from hosting.core.stores import choice
+from hosting.core.stores.archive import SumsOf, Volume
 
 POINT, _, COUNT = os.environ.get("KILL_AT", "").partition(":")
 

@@ -23,7 +23,7 @@ from agent_framework import (
     ResponseStream,
 )
 
-from hosting.offline_model import RuleChatClient, complete, stream_updates
+from hosting.offline.model import RuleChatClient, complete, stream_updates
 
 NOTES = Path(os.environ["NOTES"])
 NAMES = ("Sequential", "Concurrent", "Handoff", "GroupChat", "Magentic")

@@ -19,10 +19,10 @@ from agent_framework import Agent, MCPStdioTool
 from planned import PLAN, planned_agent, planned_client
 
 import hosting.app
+from hosting.core.agent.agent_loop import RUN
+from hosting.core.stores.contract import Append, AppendOutcome, StoredHead, ThreadStore
+from hosting.core.thread.events import Accepted, decode
 from hosting.names import Address
-from hosting.runner.agent_loop import RUN
-from hosting.stores.contract import Append, AppendOutcome, StoredHead, ThreadStore
-from hosting.thread.events import Accepted, decode
 
 HERE = Path(__file__).resolve().parent
 SERVED_PLAN = (("city",), ("city",), "all done")
@@ -89,8 +89,8 @@ def asking_agent() -> Agent[Any]:
     return Agent(planned_client(note, (("helper",), "all done")), name="Asking", tools=tools)
 
 
-choose = hosting.stores.choice.choose_thread_store
-hosting.stores.choice.choose_thread_store = lambda *arguments: StandingStore(choose(*arguments))
+choose = hosting.core.stores.choice.choose_thread_store
+hosting.core.stores.choice.choose_thread_store = lambda *arguments: StandingStore(choose(*arguments))
 if lease := os.environ.get("LEASE_SECONDS"):
     hosting.app.Services = partial(hosting.app.Services, lease_seconds=float(lease), margin_seconds=float(lease) / 2)
 app = hosting.app.AgentFunctionApp(

@@ -38,7 +38,7 @@ from agent_framework import (
 )
 
 import hosting.app
-from hosting.entity.called_run import AgentRunError
+from hosting.core.entity.called_run import AgentRunError
 from hosting.principal import Principal, PrincipalRequest
 
 CHARGES = Path(os.environ["CHARGES"])

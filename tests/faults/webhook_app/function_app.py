@@ -13,9 +13,9 @@ from typing import Any
 
 from scripted import scripted_agent
 
-from hosting.entity import callback_entity
-from hosting.service import delivery, webhooks
-from hosting.service.deliveries import Deliveries
+from hosting.core import delivery, webhooks
+from hosting.core.deliveries import Deliveries
+from hosting.core.entity import callback_entity
 
 delivery.PAUSES = (0.0,) * len(delivery.PAUSES)
 webhooks.HELD_SECONDS = delivery.HELD_SECONDS = float(os.environ.get("HELD_SECONDS", "30"))

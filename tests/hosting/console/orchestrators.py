@@ -10,7 +10,7 @@ from durabletask.task import OrchestrationContext, when_all
 from durabletask.worker import TaskHubGrpcWorker
 
 from hosting.console.worker import AgentWorker
-from hosting.entity.called_run import AgentRunError
+from hosting.core.entity.called_run import AgentRunError
 from tests.support.app.scripted import scripted_agent
 
 Steps = Generator[Any, Any, Any]

@@ -17,9 +17,9 @@ from pydantic import BaseModel
 from hosting.console.client import AgentClient, AsyncAgentClient
 from hosting.console.durable import TaskHubClient
 from hosting.console.worker import AgentWorker
-from hosting.entity.called_run import AgentRunError
+from hosting.core.entity.called_run import AgentRunError
+from hosting.core.thread.events import Claimed
 from hosting.errors import ConfigurationError, EngineUnavailableError, HostingError
-from hosting.thread.events import Claimed
 from state.codec import read
 from tests.hosting.console.console import GUARD_SECONDS, Console, logged, stored
 from tests.hosting.console.task_hub import task_hub

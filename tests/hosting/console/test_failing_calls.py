@@ -21,7 +21,7 @@ from durabletask.worker import TaskHubGrpcWorker
 
 from hosting.console.client import AsyncAgentClient
 from hosting.console.worker import AgentWorker
-from hosting.thread.events import TERMINALS
+from hosting.core.thread.events import TERMINALS
 from tests.hosting.console.console import logged, stored
 from tests.hosting.console.task_hub import task_hub
 from tests.support.clerk import clerk

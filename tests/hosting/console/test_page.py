@@ -16,7 +16,7 @@ BEFORE = """\
 import sys
 
 from agents.assistant import create_assistant
-from hosting.offline_model import OfflineChatClient
+from hosting.offline.model import OfflineChatClient
 
 address, assistant = sys.argv[1], create_assistant(OfflineChatClient())
 """

@@ -16,11 +16,11 @@ from durabletask.worker import TaskHubGrpcWorker
 
 from hosting.console.durable import PlainJson, ServedEntity
 from hosting.console.worker import AgentWorker
-from hosting.entity.batch import Batch, Done, RefusedOperation
-from hosting.entity.thread_entity import ThreadEntity, UnfinishedError
+from hosting.core.entity.batch import Batch, Done, RefusedOperation
+from hosting.core.entity.thread_entity import ThreadEntity, UnfinishedError
+from hosting.core.thread_operations import OutdatedDocumentError
 from hosting.errors import ConfigurationError, LogUnavailableError
 from hosting.plan import Plan
-from hosting.service.thread_operations import OutdatedDocumentError
 from tests.support.app.scripted import scripted_agent
 from tests.support.bench import ArmedStore, Bench
 

@@ -15,20 +15,20 @@ import pytest
 from agent_framework import Agent
 
 from hosting.app import AgentFunctionApp
+from hosting.core.absent_agents import AbsentAgents
+from hosting.core.cells import Cells
+from hosting.core.deletion import ThreadDeletion
+from hosting.core.delivery import ENTITY, POST, WebhookOrder
+from hosting.core.purging import Purging
+from hosting.core.schedules import ScheduleName
+from hosting.core.sweeps import InstanceSweep
+from hosting.core.thread.commands import DeleteThread
+from hosting.core.thread_log import ThreadLog
 from hosting.functions.durable import DurableClient
 from hosting.memory import OwnerMemory
 from hosting.names import Address
-from hosting.offline_model import OfflineChatClient
+from hosting.offline.model import OfflineChatClient
 from hosting.ports import Clocks
-from hosting.runner.cells import Cells
-from hosting.runner.thread_log import ThreadLog
-from hosting.service.absent_agents import AbsentAgents
-from hosting.service.deletion import ThreadDeletion
-from hosting.service.delivery import ENTITY, POST, WebhookOrder
-from hosting.service.purging import Purging
-from hosting.service.schedules import ScheduleName
-from hosting.service.sweeps import InstanceSweep
-from hosting.thread.commands import DeleteThread
 from tests.hosting.functions.owned_app import ISSUER, owner, signed_in
 from tests.support.canary import holds
 from tests.support.carriers import GUARD_SECONDS

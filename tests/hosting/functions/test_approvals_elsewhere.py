@@ -7,7 +7,14 @@ import pytest
 from agent_framework import AgentResponse, Content
 
 from hosting.app import AgentFunctionApp
-from hosting.entity.called_run import AgentCall, AgentRunError, MessageInput, message_fields, read_answer, result_format
+from hosting.core.entity.called_run import (
+    AgentCall,
+    AgentRunError,
+    MessageInput,
+    message_fields,
+    read_answer,
+    result_format,
+)
 from hosting.errors import HostingError
 from tests.support.clerk import clerk
 from tests.support.desk import Desk

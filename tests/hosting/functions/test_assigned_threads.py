@@ -11,9 +11,9 @@ from typing import Any
 import httpx
 import pytest
 
+from hosting.core.thread.commands import Command, DeleteThread, DescribeThread
+from hosting.core.thread_log import ThreadLog
 from hosting.errors import LogUnavailableError
-from hosting.runner.thread_log import ThreadLog
-from hosting.thread.commands import Command, DeleteThread, DescribeThread
 from tests.hosting.functions.owned_app import ISSUER, THREADS, OwnedApp, owner, with_roles
 from tests.support.entity_calls import call_agent
 

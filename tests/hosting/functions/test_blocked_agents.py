@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from hosting.core.agent.agent_loop import AgentLoop
 from hosting.errors import AgentsBlockedError
-from hosting.runner.agent_loop import AgentLoop
 from tests.support.bench import CountingAgent
 from tests.support.desk import Desk
 from tests.support.made_app import MEMORY, app_of, ask, served
@@ -21,7 +21,7 @@ from tests.support.made_app import MEMORY, app_of, ask, served
 GUARD_SECONDS = 5.0
 RUN = "a" * 32
 BRIEF = {**MEMORY, "AGENT_BLOCKED_SECONDS": "0.1"}
-LOGGER = logging.getLogger("hosting.runner.agent_loop")
+LOGGER = logging.getLogger("hosting.core.agent.agent_loop")
 LINE = r"\S+test_blocked_agents.py:\d+ in run"
 
 

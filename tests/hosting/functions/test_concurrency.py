@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from starlette.requests import Request
 
+from hosting.core.request.response_format import read_response_format
 from hosting.errors import HostingError
 from hosting.functions.answering import HttpRequest
 from hosting.http.routes import RUN
+from hosting.http.run_call import RawRequest
 from hosting.plan import Plan
-from hosting.request.response_format import read_response_format
-from hosting.request.run_call import RawRequest
 from tests.support.carriers import Api
 
 NO_CLIENT: Any = None

@@ -12,7 +12,7 @@ import pytest
 from agent_framework import Executor, Workflow, WorkflowBuilder, WorkflowContext, handler
 from typing_extensions import Never
 
-from hosting.runner.framework import FRAMEWORK_VERSION
+from hosting.core.agent.framework import FRAMEWORK_VERSION
 from tests.support.flows import Reviewer, asking_flow
 from tests.support.made_app import app_of, served
 

@@ -10,7 +10,7 @@ import pytest
 from agent_framework import Agent, FunctionInvocationConfiguration, tool
 
 from agents.models import create_chat_client
-from hosting.offline_model import OfflineChatClient
+from hosting.offline.model import OfflineChatClient
 from hosting.settings import is_developers
 from tests.support.app_folder import HOST_JSON, make_app
 from tests.support.made_app import MEMORY, app_of, ask, served
@@ -21,7 +21,7 @@ APP = """
 import asyncio, sys
 from pathlib import Path
 from agent_framework import Agent, tool
-from hosting.offline_model import OfflineChatClient
+from hosting.offline.model import OfflineChatClient
 from hosting.app import AgentFunctionApp
 from hosting.tools import idempotent
 

@@ -14,8 +14,8 @@ from devhost.durable.records import EntityId
 from devhost.durable.store.contract import InstanceFilter
 from devhost.durable.unkind import Armed, Fault
 from hosting.app import AgentFunctionApp
+from hosting.core.services import Services
 from hosting.functions import agent_calls
-from hosting.service.services import Services
 from tests.support.app.scripted import scripted_agent
 from tests.support.engine_app import EngineApp, engine_app
 from tests.support.made_app import app_of

@@ -14,10 +14,10 @@ import pytest
 
 import hosting.app
 from hosting.app import AgentFunctionApp, Budget, Price
+from hosting.core.owner_days import OwnerDays
+from hosting.core.services import Services
 from hosting.errors import LogUnavailableError
 from hosting.ports import Clocks
-from hosting.runner.owner_days import OwnerDays
-from hosting.service.services import Services
 from tests.hosting.functions.owned_app import ISSUER, signed_in
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.made_app import app_of, served

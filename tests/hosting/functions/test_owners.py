@@ -12,11 +12,11 @@ import httpx
 import pytest
 
 from hosting.app import AgentFunctionApp, Principal, PrincipalRequest
-from hosting.entity.proxy import DurableAgent
+from hosting.core.agent.callbacks import AgentCallbackContext
+from hosting.core.entity.proxy import DurableAgent
+from hosting.core.stores.memory import MemoryThreadStore
 from hosting.errors import ConfigurationError, IdentityUnavailableError, InvalidFieldError
 from hosting.http.route import Route
-from hosting.runner.callbacks import AgentCallbackContext
-from hosting.stores.memory import MemoryThreadStore
 from hosting.tools import current
 from tests.hosting.functions.owned_app import ISSUER, RUN, THREADS, OwnedApp, owner, signed_in
 from tests.support.app.scripted import scripted_agent

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hosting.request.schedule_call import MOST_BYTES
+from hosting.http.schedule_call import MOST_BYTES
 from tests.hosting.functions.owned_app import OwnedApp, with_roles
 from tests.hosting.functions.owned_app import owner as owner_of
 from tests.support.desk import Desk

@@ -10,8 +10,8 @@ from typing import Any
 import httpx
 import pytest
 
+from hosting.core.sharing import SharedThread, Sharing
 from hosting.http.route import Route
-from hosting.service.sharing import SharedThread, Sharing
 from tests.hosting.functions.owned_app import ISSUER, RUN, THREADS, OwnedApp, owner, with_roles
 from tests.support.declared_routes import ROUTES, SHARED_ROUTES
 from tests.support.receiver import WEBHOOKS, receiving

@@ -23,9 +23,9 @@ from agent_framework import (
 from typing_extensions import Never
 
 from hosting.app import WorkflowHitlContext
+from hosting.core.agent.callbacks import AgentCallbackContext
 from hosting.names import Address, thread_key
-from hosting.offline_model import OfflineChatClient
-from hosting.runner.callbacks import AgentCallbackContext
+from hosting.offline.model import OfflineChatClient
 from hosting.tools import current
 from tests.hosting.functions.owned_app import THREADS, OwnedApp, owner, signed_in
 from tests.support.made_app import app_of, served

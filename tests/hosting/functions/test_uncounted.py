@@ -11,7 +11,7 @@ from agent_framework import Agent, Executor, Workflow, WorkflowBuilder, Workflow
 from typing_extensions import Never
 
 from hosting.app import Budget, Limit
-from hosting.offline_model import OfflineChatClient
+from hosting.offline.model import OfflineChatClient
 from tests.support.made_app import app_of, served
 from tests.support.spender import Spender
 

@@ -16,9 +16,9 @@ import hosting.app
 from devhost.durable.records import Orchestration
 from devhost.durable.store.contract import InstanceFilter
 from devhost.durable.unkind import KIND, Armed, Fault, Unkind
+from hosting.core.delivery import ENTITY, FORGET, HELD_SECONDS, JITTER, PAUSES, WEBHOOK_CLOCK, WebhookOrder
 from hosting.names import Address
 from hosting.ports import Clocks
-from hosting.service.delivery import ENTITY, FORGET, HELD_SECONDS, JITTER, PAUSES, WEBHOOK_CLOCK, WebhookOrder
 from tests.support.a2a import HEADERS, message
 from tests.support.app.scripted import scripted_agent
 from tests.support.engine_app import EngineApp, engine_app

@@ -8,7 +8,7 @@ from typing import Any
 import schemathesis
 from schemathesis.generation import GenerationMode
 
-from hosting.request.response_format import FORMAT_COMPONENTS
+from hosting.core.request.response_format import FORMAT_COMPONENTS
 from tests.support.seeds import IS_EXPLORING
 
 RUN = "/agents/Joker/run"

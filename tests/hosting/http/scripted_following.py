@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from typing import Any
 
+from hosting.core.broadcast import DeltaText, LoggedEvent, Update
+from hosting.core.following import Following
+from hosting.core.thread.events import Claimed, Delta
+from hosting.core.thread.run import Run
 from hosting.names import Address
 from hosting.ports import EntityClient
-from hosting.service.broadcast import DeltaText, LoggedEvent, Update
-from hosting.service.following import Following
-from hosting.thread.events import Claimed, Delta
-from hosting.thread.run import Run
 from tests.support.threads import NOW, accepted, completed
 
 NO_CLIENT: Any = None

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
+from hosting.core.broadcast import Update
 from hosting.http.a2a.fold import TaskFold
 from hosting.http.ag_ui.fold import RunFold
 from hosting.http.ag_ui.requests import RunInput
 from hosting.http.responses.fold import ResponseFold
-from hosting.service.broadcast import Update
 from tests.support import ag_ui
 from tests.support.a2a import taken
 from tests.support.run_events import any_run, followed, logged, run_of, updates

@@ -27,13 +27,13 @@ from hosting.functions.wires import WIRES
 from hosting.http import openapi
 from hosting.http.a2a.names import CARD, RPC
 from hosting.http.ag_ui.names import RUN
+from hosting.http.parameters import Parameter, in_path
 from hosting.http.replies import Reply, json_reply
 from hosting.http.responses.names import NOT_SERVED, OPERATIONS
 from hosting.http.route import Route, ok
+from hosting.http.run_call import FIELDS, THREAD_ID_HEADERS, WAIT_HEADER
 from hosting.http.wire_document import operation_id
 from hosting.names import max_thread_id_length
-from hosting.request.parameters import Parameter, in_path
-from hosting.request.run_call import FIELDS, THREAD_ID_HEADERS, WAIT_HEADER
 from tests.support.app.scripted import scripted_agent
 from tests.support.direct import DirectHost
 from tests.support.flows import FLOWS, text_flow

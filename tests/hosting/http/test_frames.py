@@ -6,12 +6,8 @@ from typing import Any
 
 import pytest
 
-from hosting.errors import HostingError, InternalError, LogUnavailableError, ThreadDeletedError
-from hosting.http.streams import Frame, Frames, broken
-from hosting.names import Address
-from hosting.ports import iso
-from hosting.service.broadcast import DeltaText, LoggedEvent, News, UnderWay
-from hosting.thread.events import (
+from hosting.core.broadcast import DeltaText, LoggedEvent, News, UnderWay
+from hosting.core.thread.events import (
     Checkpointed,
     Claimed,
     Delta,
@@ -22,8 +18,12 @@ from hosting.thread.events import (
     TimedOut,
     ToolResult,
 )
-from hosting.thread.run import Run
-from hosting.thread.run_request import ExecutorCall, Superstep
+from hosting.core.thread.run import Run
+from hosting.core.thread.run_request import ExecutorCall, Superstep
+from hosting.errors import HostingError, InternalError, LogUnavailableError, ThreadDeletedError
+from hosting.http.streams import Frame, Frames, broken
+from hosting.names import Address
+from hosting.ports import iso
 from tests.support.threads import NOW, accepted, completed, tool_started
 
 ADDRESS = Address.of("Helper", "t1")

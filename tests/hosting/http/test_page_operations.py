@@ -11,9 +11,9 @@ import httpx
 import pytest
 from playwright.async_api import Route, expect
 
+from hosting.core.thread.commands import AcceptRun, DeleteThread
 from hosting.names import Address
 from hosting.principal import Principal
-from hosting.thread.commands import AcceptRun, DeleteThread
 from tests.hosting.http.browsed_page import IN_A_BROWSER, ON_EACH_SCREEN, UNWANTED, WIDER, browsed, faults_of
 from tests.support.known_callers import ISSUER, app_of_known_callers, left_behind
 from tests.support.running_host import RunningHost

@@ -7,14 +7,14 @@ from typing import Any
 
 import pytest
 
+from hosting.core.broadcast import LoggedEvent, Update
+from hosting.core.thread.events import ApprovalAnswered
+from hosting.core.thread.run import Run
+from hosting.core.thread.run_request import Decision
 from hosting.errors import LogUnavailableError
+from hosting.http.parameters import StreamQuery
 from hosting.http.replies import Reply, Streamed
 from hosting.http.streams import Streams
-from hosting.request.parameters import StreamQuery
-from hosting.service.broadcast import LoggedEvent, Update
-from hosting.thread.events import ApprovalAnswered
-from hosting.thread.run import Run
-from hosting.thread.run_request import Decision
 from tests.hosting.http.scripted_following import BEGUN, END, ENDED, LOGGED, NO_CLIENT, ScriptedFollowing, run_after
 from tests.support.threads import NOW
 

@@ -6,10 +6,7 @@ from typing import Any
 
 import pytest
 
-from hosting.http.timeline import timeline_fields
-from hosting.names import Address
-from hosting.ports import iso
-from hosting.thread.events import (
+from hosting.core.thread.events import (
     Accepted,
     CancelRequested,
     Checkpointed,
@@ -23,8 +20,11 @@ from hosting.thread.events import (
     ToolResult,
     ToolStarted,
 )
-from hosting.thread.run import fold_run
-from hosting.thread.run_request import RunRequest
+from hosting.core.thread.run import fold_run
+from hosting.core.thread.run_request import RunRequest
+from hosting.http.timeline import timeline_fields
+from hosting.names import Address
+from hosting.ports import iso
 
 ANSWER = {"usage": {"inputTokenCount": 30, "outputTokenCount": 7, "totalTokenCount": 37}}
 CALL = {"type": "function_call", "call_id": "a", "name": "find", "arguments": '{"number": 1}'}

@@ -25,7 +25,7 @@ from agent_framework import (
 )
 
 from hosting.app import AgentFunctionApp
-from hosting.runner.agent_loop import RUN
+from hosting.core.agent.agent_loop import RUN
 
 NAME = "Kit"
 FILE, MEDIA_TYPE = "output.txt", "text/plain"

@@ -7,11 +7,8 @@ from typing import Any
 
 import pytest
 
-from hosting.errors import RunCancelledError, RunFailedError
-from hosting.http.a2a.fold import TaskFold, fold_tasks
-from hosting.names import Address
-from hosting.service.broadcast import DeltaText, LoggedEvent, Update
-from hosting.thread.events import (
+from hosting.core.broadcast import DeltaText, LoggedEvent, Update
+from hosting.core.thread.events import (
     Accepted,
     ApprovalAnswered,
     Cancelled,
@@ -23,8 +20,11 @@ from hosting.thread.events import (
     ModelResult,
     Reset,
 )
-from hosting.thread.run import Run, unanswered
-from hosting.thread.run_request import Decision, PendingApproval, RunRequest
+from hosting.core.thread.run import Run, unanswered
+from hosting.core.thread.run_request import Decision, PendingApproval, RunRequest
+from hosting.errors import RunCancelledError, RunFailedError
+from hosting.http.a2a.fold import TaskFold, fold_tasks
+from hosting.names import Address
 from tests.support.a2a import taken
 
 ADDRESS = Address.of("Joker", "t")

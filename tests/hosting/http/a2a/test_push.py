@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
+from hosting.core.deletion import UNUSED_SECONDS
+from hosting.core.push_configs import MOST_CONFIGS
 from hosting.names import Address
-from hosting.service.deletion import UNUSED_SECONDS
-from hosting.service.push_configs import MOST_CONFIGS
 from tests.hosting.http.a2a.wired import Wired
 from tests.support.a2a import message
 from tests.support.receiver import Received, Receiver

@@ -12,9 +12,9 @@ import azure.functions as func
 import pytest
 
 from hosting.bearer import bearer_token
+from hosting.core.archiving import PAGE_BYTES
 from hosting.http.a2a import verbs
 from hosting.http.a2a.requests import METHODS
-from hosting.service.archiving import PAGE_BYTES
 from tests.hosting.http.a2a.wired import URL, Wired
 from tests.support.a2a import answer_of, message, taken
 from tests.support.app.scripted import scripted_agent

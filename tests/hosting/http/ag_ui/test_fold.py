@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
+from hosting.core.broadcast import Update
 from hosting.http.ag_ui.fold import RunFold
 from hosting.http.ag_ui.requests import RunInput
-from hosting.service.broadcast import Update
 from tests.support.ag_ui import Events, folded, joined
 from tests.support.run_events import LOST_AND_INTERRUPTED, LOST_WORKFLOW, RUNS, logged, run_of, updates
 

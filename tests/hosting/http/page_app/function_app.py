@@ -31,7 +31,7 @@ from agent_framework import (
 import hosting.app
 from agents.assistant import create_assistant
 from hosting.app import Budget, OwnerMemory
-from hosting.offline_model import OfflineChatClient
+from hosting.offline.model import OfflineChatClient
 from hosting.tools import idempotent
 
 WORD_SECONDS = float(os.environ.get("WORD_SECONDS", "0.03"))

@@ -18,7 +18,7 @@ from pydantic import BaseModel
 from typing_extensions import Never
 
 from hosting.app import AgentFunctionApp
-from hosting.offline_model import OfflineChatClient
+from hosting.offline.model import OfflineChatClient
 
 client = OfflineChatClient()
 

@@ -9,7 +9,7 @@ import pytest
 from openai.types.conversations import Conversation, ConversationDeletedResource, ConversationItemList
 
 from hosting.app import Principal
-from hosting.service.archiving import PAGE_BYTES
+from hosting.core.archiving import PAGE_BYTES
 from tests.hosting.http.responses.wired import Wired, answer_to, asked, events_of
 from tests.support.app.scripted import scripted_agent
 from tests.support.made_app import app_of, served

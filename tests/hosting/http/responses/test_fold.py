@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from hosting.core.broadcast import DeltaText, Update
+from hosting.core.thread.events import Accepted, Delta, ModelResult
+from hosting.core.thread.run import unanswered
 from hosting.errors import RunCancelledError
 from hosting.http.responses.fold import ResponseFold, WireEvent
-from hosting.service.broadcast import DeltaText, Update
-from hosting.thread.events import Accepted, Delta, ModelResult
-from hosting.thread.run import unanswered
 from tests.support.run_events import (
     AT,
     CHANGED,

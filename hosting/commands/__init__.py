@@ -1,0 +1,1 @@
+"""Commands for a terminal about a running app, or about its log."""

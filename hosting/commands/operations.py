@@ -1,0 +1,109 @@
+"""`python dev.py operations` shows an app's queued, running and stuck runs (docs/guides/operations.md).
+
+Theory. It asks over HTTP, as an administrator where the app knows its callers. What it does for `--repair` are requests
+that anybody may repeat: to read a run has its thread's entity look after it, and a deletion goes on where it is asked
+for again. A run that only seems stuck is looked at twice: whoever works on it shows a sign of life meanwhile.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from typing import Any
+from urllib.parse import quote
+
+from hosting.commands.running_app import RefusedError, RunningApp, add_options, exit_code
+from hosting.visible import visible_line
+
+Found = dict[str, Any]
+_MOST_WATCHED_SECONDS = 3600
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the command; return 0 where nothing is stuck or all was asked for again, 1 where not."""
+    options = _parser().parse_args(arguments)
+    try:
+        app = RunningApp.of(options)
+        asked = {"hours": options.hours, **({} if options.owner is None else {"owner": options.owner})}
+        page = _look(app, asked)
+        for line in _summary(page):
+            print(line)
+        stuck = page["stuck"]
+        if any(one["code"] == "silent" for one in stuck):
+            time.sleep(options.watch)
+            later = [_seen(one) for one in _look(app, asked)["stuck"]]
+            stuck = [one for one in stuck if _seen(one) in later]
+        return max([_shown(app, one, repairs=options.repair) for one in stuck], default=0)
+    except (RefusedError, ValueError) as error:
+        print(error, file=sys.stderr)
+        return 1
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="dev.py operations", description="Lists queued, running and stuck runs.")
+    parser.add_argument(
+        "--hours", type=int, default=1, help="only threads that changed within this many hours (default: %(default)s)"
+    )
+    parser.add_argument("--owner", help="only this owner's threads, and all of them that have open runs")
+    parser.add_argument("--repair", action="store_true", help="retry stuck runs and deletions")
+    parser.add_argument(
+        "--watch",
+        type=_watched,
+        default=30.0,
+        metavar="SECONDS",
+        help="how long to wait for a sign of life of a silent run, at most 3600 (default: %(default)s)",
+    )
+    add_options(parser)
+    return parser
+
+
+def _watched(text: str) -> float:
+    with suppress(ValueError):
+        if 0 <= (seconds := float(text)) <= _MOST_WATCHED_SECONDS:
+            return seconds
+    raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a number of seconds from 0 to {_MOST_WATCHED_SECONDS:,}")
+
+
+def _look(app: RunningApp, asked: Mapping[str, object]) -> Found:
+    return app.page("operations", asked, "agents", "complete", "looked_at", "stuck")
+
+
+def _summary(page: Found) -> Iterator[str]:
+    for one in page["agents"]:
+        oldest = f" since {one['oldest_queued_at']}" if one["queued"] else ""
+        failures = "".join(f", {count} {code}" for code, count in sorted(one["today"]["failures"].items()))
+        yield (
+            f"{one['agent']}: {one['running']} running, {one['queued']} queued{oldest}, "
+            f"{one['taken_over']} taken over; today {one['today']['runs']} ended{failures}"
+        )
+    if not page["complete"]:
+        yield f"These numbers count only the {page['looked_at']} threads that changed last."
+
+
+def _seen(one: Found) -> tuple[str, ...]:
+    return tuple(str(one[name]) for name in ("agent", "owner", "thread_id", "run_id", "seen"))
+
+
+def _shown(app: RunningApp, one: Found, *, repairs: bool) -> int:
+    """Print a stuck run or deletion, retry it on request, and return the exit code."""
+    named = f"run {one['run_id']} of thread" if one["run_id"] else "thread"
+    thread_id = visible_line(one["thread_id"])
+    print(f"{one['agent']}, {named} {thread_id}, owner {one['owner']}, since {one['since']}: {one['reason']}")
+    if not repairs:
+        return 1
+    thread = f"{one['kind']}s/{quote(one['agent'])}/threads/{quote(one['thread_id'], safe='')}"
+    place = f"{thread}/runs/{one['run_id']}" if one["run_id"] else thread
+    try:
+        status, answer = app.sent(place, {"owner": one["owner"]}, "GET" if one["run_id"] else "DELETE")
+    except RefusedError as error:
+        print(f"  {error}", file=sys.stderr)
+        return 1
+    print(f"  retried: {answer['status'] if answer else 'deleted' if status == 204 else 'under way'}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(exit_code(main))

@@ -1,0 +1,176 @@
+"""The text that an agent streams while it runs: passed on at once in this process, and logged in batches.
+
+Theory. A delta goes out when it comes; the log gets it together with others. So the batch is what a crash may make the
+model say again, and not what a person waits for. Each delta says its offset in the answer, so that it stands right
+whatever was logged twice or repeated. Deltas never come after the step that they precede: a step's append takes the
+waiting ones along. A later attempt that replays a recorded model answer logs its text no second time.
+
+`write` is called on the agents' loop, everything else on the log's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from agent_framework import AgentResponseUpdate
+
+from hosting.core.agent.held_run import HeldRun, StaleTokenError
+from hosting.core.thread.events import Delta
+from hosting.core.thread.run import common_length
+from hosting.errors import LogUnavailableError
+
+logger = logging.getLogger(__name__)
+
+OnDelta = Callable[[int, str, int], None]
+"""Is called with the offset and the text of a delta, and with the number of the attempt."""
+
+
+MOST_BATCHES_A_SECOND = 250
+"""Of all answers together that a process streams at a time: more would cost it a core that the words need."""
+
+
+@dataclass
+class BatchPace:
+    """How long a delta waits to be logged with more of them, in seconds, and how many characters do not wait.
+
+    The writers of a process share one, and `writing` is how many there are: beyond `MOST_BATCHES_A_SECOND` each of them
+    logs less often.
+    """
+
+    seconds: float
+    characters: int
+    writing: int = 0
+
+    @property
+    def pause(self) -> float:
+        """The wait of one of them now, in seconds."""
+        return max(self.seconds, (self.writing - 1) / MOST_BATCHES_A_SECOND)
+
+
+class AnswerText:
+    """The text of a streamed answer as `state.conversation.response_text` joins it: a blank line between messages."""
+
+    def __init__(self) -> None:
+        self._message: tuple[str | None, ...] = (None, None, None)
+        self._has_text = False
+        self._is_new = True
+
+    def next(self, update: AgentResponseUpdate) -> str:
+        """Return the text of the update; "" for one without text.
+
+        Another id, author or role begins a message, as it does where the framework joins updates.
+        """
+        named = (update.message_id, update.author_name, str(update.role) if update.role else None)
+        if any(new and old and new != old for new, old in zip(named, self._message, strict=True)):
+            self._is_new, self._message = True, named
+        else:
+            self._message = tuple(new or old for new, old in zip(named, self._message, strict=True))
+        text = "".join(content.text or "" for content in update.contents if content.type == "text")
+        if not text:
+            return ""
+        begins_paragraph = self._is_new and self._has_text
+        self._is_new, self._has_text = False, True
+        return "\n\n" + text if begins_paragraph else text
+
+
+class DeltaWriter:
+    """The deltas of one attempt. `on_delta` is called with each of them. The run is stopped once another holds it."""
+
+    def __init__(self, held: HeldRun, pace: BatchPace, on_delta: OnDelta) -> None:
+        self._held = held
+        self._pace = pace
+        self._on_delta = on_delta
+        self._attempt = held.run.attempts
+        self._answer = AnswerText()
+        self._loop = asyncio.get_running_loop()
+        self._text = ""
+        self._logged = 0
+        self._half = ""
+        self._is_closed = False
+        self._hurry = asyncio.Event()
+        self._logging: asyncio.Task[None] | None = None
+        held.take_deltas = self._take
+        held.streamed = lambda: self._text
+
+    def write(self, update: AgentResponseUpdate, *, is_known: bool) -> None:
+        """Take the agent's next update; `is_known` when an earlier attempt streamed it and the log has it."""
+        text = self._answer.next(update)
+        if text:
+            self._loop.call_soon_threadsafe(self._write, text, is_known)
+
+    async def close(self, answer: str | None) -> tuple[Delta, ...]:
+        """Return the delta to append with the run's end: the rest of the answer that the log lacks, from its offset on.
+
+        The answer differs from what was streamed where an agent's own middleware changed it; None for no answer.
+        """
+        self._is_closed = True
+        self._hurry.set()
+        if self._logging is not None:
+            await self._logging
+        if answer is None:
+            return self._take()
+        text, logged = _characters(answer), self._text[: self._logged]
+        if text != self._text:
+            same = common_length(text, self._text)
+            self._on_delta(same, text[same:], self._attempt)
+        same = common_length(text, logged)
+        self._text, self._logged = text, len(text)
+        return () if text == logged else (self._delta(same, text[same:]),)
+
+    def _write(self, text: str, is_known: bool) -> None:
+        text = self._half + text
+        self._half = text[-1:] if "\ud800" <= text[-1:] <= "\udbff" else ""  # waits for its other half
+        text = _characters(text[: len(text) - len(self._half)])
+        if not text:
+            return
+        offset = len(self._text)
+        self._text += text
+        if is_known:
+            self._logged = len(self._text)
+            return
+        self._on_delta(offset, text, self._attempt)
+        if len(self._text) - self._logged >= self._pace.characters:
+            self._hurry.set()
+        if self._logging is None and not self._is_closed:
+            self._logging = asyncio.ensure_future(self._log_batches())
+
+    async def _log_batches(self) -> None:
+        """Log the first delta at once, and those that come meanwhile together, for as long as there are some."""
+        self._pace.writing += 1
+        try:
+            while self._logged < len(self._text) and not self._is_closed:
+                self._hurry.clear()
+                await self._log_batch()
+                with contextlib.suppress(asyncio.TimeoutError):
+                    await asyncio.wait_for(self._hurry.wait(), self._pace.pause)
+        finally:
+            self._pace.writing -= 1
+            self._logging = None
+
+    async def _log_batch(self) -> None:
+        try:
+            await self._held.append_on_loop()
+        except LogUnavailableError:
+            logger.warning("Run %s: its text waits until the log can be written.", self._held.run_id)
+        except StaleTokenError:
+            self._is_closed = True
+            self._held.stop.request()
+
+    def _take(self) -> tuple[Delta, ...]:
+        """Return the delta that the log does not have; the caller appends it."""
+        offset, self._logged = self._logged, len(self._text)
+        return (self._delta(offset, self._text[offset:]),) if offset < self._logged else ()
+
+    def _delta(self, offset: int, text: str) -> Delta:
+        return Delta(at=self._held.clocks.wall(), run_id=self._held.run_id, offset=offset, text=text)
+
+
+def _characters(text: str) -> str:
+    """Return the text with halves of characters joined, and a replacement character for one that stays alone."""
+    if text.isascii():
+        return text
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -1,0 +1,363 @@
+"""The parts of agent-framework that we use without its promise, in one place.
+
+Its functions keep an agent or an MCP server that is a tool in their closures, a history that is kept with each model
+call has a middleware of its own, and a tool's arguments are refused by an error like any other. When a version moves
+one of these, `test_framework.py` or `tests/architecture/test_private_doors.py` fails by its name.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import inspect
+import json
+import logging
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager
+from importlib.metadata import version
+from types import CodeType, FunctionType, ModuleType
+from typing import Any, TypeGuard
+
+from agent_framework import (
+    Agent,
+    AgentExecutor,
+    AgentSession,
+    BaseChatClient,
+    ChatContext,
+    ChatMiddlewareLayer,
+    ChatResponse,
+    Content,
+    Executor,
+    FileMemoryProvider,
+    FunctionInvocationLayer,
+    HistoryProvider,
+    MCPStdioTool,
+    MCPStreamableHTTPTool,
+    MCPWebsocketTool,
+    Message,
+    SubWorkflowRequestMessage,
+    SupportsAgentRun,
+    Workflow,
+    WorkflowCheckpoint,
+    WorkflowEvent,
+    WorkflowExecutor,
+)
+from agent_framework._sessions import (
+    PerServiceCallHistoryPersistingMiddleware,
+    is_local_history_conversation_id,
+)
+from agent_framework._tools import _FUNCTION_INVOCATION_LIMIT_FALLBACK_TEXT as _GAVE_UP
+from agent_framework._workflows._checkpoint_encoding import decode_checkpoint_value, encode_checkpoint_value
+
+from hosting.core.agent.recorded import replayed_stream
+from hosting.errors import StoreUnavailableError
+from hosting.tools import IDEMPOTENT
+
+logger = logging.getLogger(__name__)
+
+FRAMEWORK_VERSION = version("agent-framework-core")
+McpServer = MCPStdioTool | MCPStreamableHTTPTool | MCPWebsocketTool
+
+_MODULES = "agent_framework."
+_TYPES = frozenset({"types:GenericAlias"})
+"""A checkpoint's content besides values: the type of an executor's requested answer, such as `list[Message]`."""
+_IS_TOOL, _REMOTE_NAME = "_mcp_is_tool", "_mcp_remote_name"
+"""By which the framework knows a tool of an MCP server again."""
+CLEARING_SECONDS = 30.0
+"""The time in which a context provider may erase its data of a session; it is called again after that."""
+
+
+def agent_of_tool(tool: Any) -> Agent[Any] | None:
+    """Return the agent that the tool runs (`as_tool`), or None for every other tool."""
+    return next((held for held in _held_by(tool) if isinstance(held, Agent)), None)
+
+
+def server_of_tool(tool: Any) -> McpServer | None:
+    """Return the MCP server that offers the tool, or None for every other tool."""
+    return next((held for held in _held_by(tool) if isinstance(held, McpServer)), None)
+
+
+def keeps_journal(agent: SupportsAgentRun) -> TypeGuard[Agent[Any]]:
+    """Return whether the tool calls of the agent can be recorded: the framework makes them, by its client's layers."""
+    return isinstance(agent, Agent) and isinstance(agent.client, FunctionInvocationLayer | ChatMiddlewareLayer)
+
+
+def agents_within(agent: Any) -> list[Any]:
+    """Return the agent, the agents that are its tools, and those that are theirs, each once."""
+    found = [agent]
+    for one in found:  # grows meanwhile
+        for tool in getattr(one, "default_options", {}).get("tools") or ():
+            inner = agent_of_tool(tool)
+            if inner is not None and inner not in found:
+                found.append(inner)
+    return found
+
+
+def agents_of_executor(executor: Executor) -> list[Agent[Any]]:
+    """Return the agents that an executor calls: its own, those among its attributes, and those that its code names."""
+    found: list[Agent[Any]] = []
+    for value in (*vars(executor).values(), *_named_in(_code_of(executor))):
+        values = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else (value,)
+        found += [one for one in values if isinstance(one, Agent) and one not in found]
+    return found
+
+
+def uncounted_in(functions: Iterable[Any], counted: Sequence[object] = ()) -> list[str]:
+    """Return the names by which code reaches a model uncounted: a client, or a factory of agents.
+
+    Agents that are `counted` are seen. What the code gets elsewhere, as from a function of a library, is not found.
+    """
+    found = dict[str, None]()
+    for value in _named_in(functions):
+        makes = isinstance(value, type) and issubclass(value, Agent | BaseChatClient)
+        asks = isinstance(value, BaseChatClient) or (isinstance(value, Agent) and value not in counted)
+        if makes or asks:
+            found[str(getattr(value, "name", None) or getattr(value, "__name__", type(value).__name__))] = None
+    return list(found)
+
+
+def uncounted_by_executor(executor: Executor) -> list[str]:
+    """Return the names by which the code of an executor reaches a model uncounted."""
+    return uncounted_in(_code_of(executor), [agent for agent in agents_of_executor(executor) if keeps_journal(agent)])
+
+
+def tools_with_code(agent: Any) -> Iterator[tuple[str, Any]]:
+    """Iterate over the tools of an agent that are functions of its author's: each one's name, and the function."""
+    for tool in getattr(agent, "default_options", {}).get("tools") or ():
+        function = getattr(tool, "func", tool)
+        if agent_of_tool(tool) is None and isinstance(function, FunctionType):
+            yield str(getattr(tool, "name", function.__name__)), function
+
+
+def _code_of(executor: Executor) -> list[Any]:
+    """Return the functions of an executor that its author wrote."""
+    classes = [one for one in type(executor).__mro__ if not one.__module__.startswith(_MODULES.rstrip("."))]
+    return [*(value for one in classes for value in vars(one).values()), getattr(executor, "_original_func", None)]
+
+
+def _named_in(functions: Iterable[Any]) -> Iterator[Any]:
+    """Iterate over the values that functions use: globals, closures, and those of functions in them."""
+    waiting, seen = list(functions), set[CodeType]()
+    for given in waiting:  # grows meanwhile
+        function = inspect.unwrap(given) if callable(given) else None
+        if not isinstance(function, FunctionType) or function.__code__ in seen:
+            continue
+        seen.add(function.__code__)
+        names = sorted(_names_of(function.__code__))
+        values = [cell.cell_contents for cell in function.__closure__ or () if _is_set(cell)]
+        values += [function.__globals__[name] for name in names if name in function.__globals__]
+        for value in values:
+            yield value
+            if isinstance(value, ModuleType):
+                yield from (vars(value)[name] for name in names if isinstance(vars(value).get(name), Agent))
+            elif isinstance(value, FunctionType) and value.__module__ == function.__module__:
+                waiting.append(value)
+
+
+def _names_of(code: CodeType) -> set[str]:
+    nested = (constant for constant in code.co_consts if isinstance(constant, CodeType))
+    return set(code.co_names).union(*map(_names_of, nested))
+
+
+def _is_set(cell: Any) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018 - whether it raises is the answer
+    except ValueError:
+        return False
+    return True
+
+
+def modules_of_executor(executor: Executor) -> set[str]:
+    """Return the names of the modules that an executor is written in, as far as they are here."""
+    written = (type(executor), getattr(executor, "_original_func", None))
+    return {name for one in written if (name := getattr(one, "__module__", None)) in sys.modules}
+
+
+def asked_types(executor: Executor) -> list[Any]:
+    """Return the types of an executor's questions to a person, and of the answers."""
+    return [one for pair in getattr(executor, "_response_handlers", ()) for one in pair]
+
+
+def pass_requests_on(workflow: Workflow) -> None:
+    """Send the questions of an inner workflow to a person, if no executor beside it takes such requests."""
+    beside = list(workflow.executors.values())
+    is_taken = any(SubWorkflowRequestMessage in executor.input_types for executor in beside)
+    for executor in beside:
+        if isinstance(executor, WorkflowExecutor):
+            executor._propagate_request |= not is_taken
+            pass_requests_on(executor.workflow)
+
+
+def watch_within(workflow: Workflow, on_event: Callable[[WorkflowEvent[Any], str], None], path: str = "") -> None:
+    """Have the events of the workflows within this one passed to `on_event`, each with the path to its own: `inner/`.
+
+    Of those the framework passes on what they yield and ask, and not which of their executors did it.
+    """
+    for executor in workflow.executors.values():
+        if isinstance(executor, WorkflowExecutor):
+            _watch(executor.workflow, on_event, f"{path}{executor.id}/")
+
+
+def _watch(workflow: Workflow, on_event: Callable[[WorkflowEvent[Any], str], None], path: str) -> None:
+    context: Any = workflow._runner_context
+    add = context.add_event
+
+    async def passed_on(event: WorkflowEvent[Any]) -> None:
+        on_event(event, path)
+        await add(event)
+
+    context.add_event = passed_on
+    watch_within(workflow, on_event, path)
+
+
+async def asked_last(context: Any) -> str | None:
+    """Return the framework's id of the newest request in an executor's context, or None."""
+    asked = await context._runner_context.get_pending_request_info_events()
+    return next(reversed(asked), None)
+
+
+def executors_within(workflow: Workflow) -> Iterator[Executor]:
+    """Iterate over the executors of a workflow, and of those that are executors of it."""
+    for executor in workflow.executors.values():
+        yield executor
+        if isinstance(executor, WorkflowExecutor):
+            yield from executors_within(executor.workflow)
+
+
+def name_sessions(workflow: Workflow, id_of: Callable[[str], str]) -> None:
+    """Give each agent executor its own session with the id of `id_of(executor.id)`, and its author's state.
+
+    The framework gives them new ids with each graph. Whatever was kept under one by an attempt would be found by none.
+    """
+    for executor in executors_within(workflow):
+        if isinstance(executor, AgentExecutor):
+            given = executor._session
+            session = AgentSession(session_id=id_of(executor.id), service_session_id=given.service_session_id)
+            session.state = copy.deepcopy(given.state)
+            executor._session = session
+
+
+def checkpoint_text(checkpoint: WorkflowCheckpoint, allowed: frozenset[str]) -> str:
+    """Return a checkpoint as JSON text; raises whatever its values raise, also where they could not be read again."""
+    text = json.dumps(encode_checkpoint_value(checkpoint.to_dict()))
+    read_checkpoint(text, allowed)
+    return text
+
+
+def read_checkpoint(text: str, allowed: frozenset[str]) -> WorkflowCheckpoint:
+    """Return the checkpoint that `checkpoint_text` wrote.
+
+    Its values are pickles. Only types of the framework, of Python's own values, and those of `allowed`
+    (`module:qualname`) or `register_checkpoint_type` are made; any other raises.
+    """
+    return WorkflowCheckpoint.from_dict(decode_checkpoint_value(json.loads(text), allowed_types=allowed | _TYPES))
+
+
+def is_surrender(message: Message) -> bool:
+    """Return whether the framework's loop put the message in place of an answer, at its limit of tool calls."""
+    return message.text == _GAVE_UP
+
+
+def is_refusal(content: Content) -> bool:
+    """Return whether the model says by this text that it does not answer: clients of OpenAI's APIs mark it so."""
+    return content.type == "text" and content.additional_properties.get("model_output_kind") == "refusal"
+
+
+def is_idempotent(tool: Any) -> bool:
+    """Return whether a tool, the function in it, or the MCP server after it was declared so (`hosting.tools`)."""
+    declared = (tool, getattr(tool, "func", None), server_of_tool(tool))
+    return any(getattr(one, IDEMPOTENT, False) for one in declared)
+
+
+async def answer_from_record(agent: Agent[Any], context: ChatContext, response: ChatResponse[Any]) -> None:
+    """Answer a model call by a recorded response, as if the model had given it.
+
+    An agent that keeps its history with each call does so behind all other middleware: here it keeps this one, too.
+    """
+
+    async def answer() -> None:
+        context.result = replayed_stream(response) if context.stream else response
+
+    providers = [
+        provider
+        for provider in agent.context_providers
+        if isinstance(provider, HistoryProvider) and provider.load_messages
+    ]
+    if not agent.require_per_service_call_history_persistence or context.session is None or not providers:
+        await answer()
+        return
+    is_local = response.conversation_id is None or is_local_history_conversation_id(response.conversation_id)
+    keeping = PerServiceCallHistoryPersistingMiddleware(
+        agent=agent, session=context.session, providers=providers, service_stores_history=not is_local
+    )
+    await keeping.process(context, answer)
+
+
+def refuses_arguments(error: Exception) -> bool:
+    """Return whether the framework refused a tool's arguments, before the tool's code began."""
+    return isinstance(error, TypeError) and type(error).__module__.startswith(_MODULES)
+
+
+def _held_by(tool: Any) -> Iterator[object]:
+    """Iterate over the framework's values in the closure of the tool's function.
+
+    Functions of others may hold agents and servers for purposes of their own, so only the framework's are searched.
+    """
+    function = getattr(tool, "func", None)
+    if str(getattr(function, "__module__", "")).startswith(_MODULES):
+        for cell in getattr(function, "__closure__", None) or ():
+            yield cell.cell_contents
+
+
+def opens_more_than_servers(agent: Any) -> bool:
+    """Return whether an agent, once entered, holds more than the servers of its tools, as far as visible."""
+    is_plain = isinstance(agent, Agent) and type(agent).__aenter__ is Agent.__aenter__
+    return not is_plain or isinstance(agent.client, AbstractAsyncContextManager)
+
+
+def relist_tools(server: McpServer) -> None:
+    """Have the next listing of a server's tools describe all of them anew.
+
+    The framework keeps its description of a tool whose name it knows, also of a server in another version. Until the
+    listing has come the old ones stay, for runs that begin meanwhile.
+    """
+    for function in server.functions:
+        known = function.additional_properties or {}
+        if known.get(_IS_TOOL):
+            known[_REMOTE_NAME] = ""
+
+
+async def clear_session(agents: Iterable[Any], session_id: str) -> None:
+    """Have the providers of these agents, and of those that are their tools, erase their data of a session.
+
+    The framework has no word for that. Its history providers that keep messages elsewhere have `clear(session_id)`, and
+    so may any other; `FileMemoryProvider` keeps files in a folder of that name. Call it on the agents' loop, as often
+    as you like. Raises `StoreUnavailableError` where one raises or takes too
+    long: then not all of it is gone.
+    """
+    within = [inner for agent in agents for inner in agents_within(agent)]
+    providers = {id(one): one for agent in within for one in getattr(agent, "context_providers", None) or ()}
+    for provider in providers.values():
+        await _cleared(provider, session_id)
+
+
+async def _cleared(provider: Any, session_id: str) -> None:
+    try:
+        await asyncio.wait_for(_clear(provider, session_id), CLEARING_SECONDS)
+    except Exception as error:
+        source = getattr(provider, "source_id", type(provider).__name__)
+        logger.exception("The context provider %r did not erase its data of a thread.", source)
+        raise StoreUnavailableError(f"The context provider {source!r} has not erased its data of a thread.") from error
+
+
+async def _clear(provider: Any, session_id: str) -> None:
+    if callable(clear := getattr(provider, "clear", None)):
+        is_async = inspect.iscoroutinefunction(clear)
+        cleared = clear(session_id) if is_async else await asyncio.to_thread(clear, session_id)
+        if inspect.isawaitable(cleared):
+            await cleared
+    elif isinstance(provider, FileMemoryProvider) and provider.scope is None:
+        for entry in await provider.store.list_children(session_id):
+            if entry.type == entry.FILE:
+                await provider.store.delete(f"{session_id}/{entry.name}")

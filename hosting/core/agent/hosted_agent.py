@@ -1,0 +1,267 @@
+"""One agent as its runs are executed here: once, or again after a failure, and how long they may take.
+
+Theory. Whoever holds the claim runs the agent; nobody else does. How the run ends is appended under the holder's token,
+as the one end of the run. A holder that was taken over finds its token stale and drops what it did. A holder whose log
+stays away releases the run: its lease runs out, and whoever takes over replays what was recorded.
+
+How long an attempt may take is what the app's author chose, inside what the platform gives a function. The platform
+ends a function at `functionTimeout` by ending its worker, and with it every other run there. So we must stop a run
+before: a limit that leaves no time to stop the agent and to append the end is refused.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from hosting.amounts import Used
+from hosting.core.agent.agent_runner import STOPPING_SECONDS, AgentFailure, AgentRunner, Attempt, AttemptOutcome
+from hosting.core.agent.callbacks import Listener
+from hosting.core.agent.deltas import BatchPace, DeltaWriter, OnDelta
+from hosting.core.agent.held_run import HeldRun
+from hosting.core.agent.history import thread_messages
+from hosting.core.agent.spending import Spending
+from hosting.core.agent.steps import AgentSteps, StepRecorder
+from hosting.core.telemetry import record_outcome, run_span
+from hosting.core.thread.events import Completed, Delta, Terminal
+from hosting.core.thread.events import encode as encode_event
+from hosting.core.thread.messages import pending_approvals, refusals, run_messages
+from hosting.core.thread.run import Run, unanswered
+from hosting.core.thread.run_request import RETRIED, Retry
+from hosting.core.thread_log import PATIENCE_SECONDS
+from hosting.errors import (
+    BudgetExceededError,
+    ConfigurationError,
+    HostingError,
+    RunCancelledError,
+    UnreadableStateError,
+    UnstorableAnswerError,
+)
+from hosting.host_settings import host_value
+from hosting.names import new_id
+from hosting.ports import iso
+from hosting.settings import Settings
+from state.attachments import external_bytes
+from state.conversation import message_count, response_text, session_state
+from state.convert import stored_response
+from state.errors import BadContentError
+from state.models import Conversation, ResponseEntry
+
+logger = logging.getLogger(__name__)
+
+
+class HostedAgent:
+    """One agent as its runs are executed here; one of them may take `run_timeout_seconds`.
+
+    `retry` is for requests that bring none. `spending` makes what asks and counts the model calls of an attempt of a
+    run, on whose thread so much was used before, if the agent has a budget or a limit of tokens. `listener` returns the
+    callback's listener for an attempt, if the agent has one.
+    """
+
+    def __init__(
+        self,
+        runner: AgentRunner,
+        settings: Settings,
+        run_timeout_seconds: float,
+        *,
+        pace: BatchPace,
+        retry: Retry | None = None,
+        spending: Callable[[Run, Used], Spending] | None = None,
+        listener: Callable[[Run], Listener | None] = lambda run: None,
+    ) -> None:
+        self.run_timeout_seconds = run_timeout_seconds
+        self.name = runner.name
+        self.check_answer = runner.check_answer
+        self.clear = runner.clear
+        self._runner = runner
+        self._settings = settings
+        self._retry = retry
+        self._spending = spending
+        self._listener = listener
+        self._pace = pace
+
+    async def run(self, held: HeldRun, conversation: Conversation, on_delta: OnDelta) -> Terminal:
+        """Return how the run ends after this conversation; that and the run's last deltas are not appended yet.
+
+        `on_delta` is called with each delta as it comes. Raises `StaleTokenError` once another holds the run, and
+        `LogUnavailableError` when a step could not be recorded: the run then continues elsewhere.
+        """
+        while True:
+            with run_span(held.run) as span:
+                try:
+                    attempt = self._attempt(held, conversation, on_delta)
+                except BadContentError as error:
+                    refused = UnreadableStateError(f"The run's stored request cannot be read: {error}")
+                    return unanswered(held.run_id, held.clocks.wall(), refused)
+                try:
+                    limit = self.run_timeout_seconds
+                    outcome = await self._runner.run(attempt, limit, limit - (held.until - held.clocks.awake()))
+                finally:
+                    if attempt.listener is not None:
+                        attempt.listener.finish()
+                    if attempt.recorder is not None and attempt.recorder.spending is not None:
+                        await attempt.recorder.spending.count_cut_short()
+                ended = self._ended(attempt, outcome, message_count(conversation), held.clocks.wall())
+                deltas: tuple[Delta, ...] = ()
+                if attempt.deltas is not None:
+                    answer = ended.response if isinstance(ended, Completed) else None
+                    deltas = await attempt.deltas.close(
+                        response_text(answer) if isinstance(answer, ResponseEntry) else None
+                    )
+                if not isinstance(outcome, AgentFailure) or not await self._tries_again(held, outcome.error):
+                    held.unlogged = (*held.unlogged, *deltas)
+                    if isinstance(outcome, AgentFailure) and isinstance(outcome.error, BudgetExceededError):
+                        ended = held.out_of_budget(ended.at, outcome.error)
+                    spending = None if attempt.recorder is None else attempt.recorder.spending
+                    if spending is not None:
+                        ended = spending.counted_in(ended)
+                    record_outcome(span, ended)
+                    if isinstance(ended, Completed):
+                        return ended
+                    return ended.model_copy(update={"under_way": held.superstep})
+            if held.stop.is_requested:  # in the pause
+                return unanswered(held.run_id, held.clocks.wall(), RunCancelledError("The run was cancelled."))
+
+    def _attempt(self, held: HeldRun, conversation: Conversation, on_delta: OnDelta) -> Attempt:
+        """Return the next attempt's input. Steps are recorded if the agent's can be and the request has any."""
+        accepted, agent, steps = held.run.accepted, self._runner.journaled, None
+        request = accepted.request
+        spending = None if self._spending is None else self._spending(held.run, held.used_before.used)
+        if spending is not None:
+            held.counted = spending.counts
+        recorder = StepRecorder(held, self._settings.interrupted_tools == "tell", spending=spending)
+        if agent is not None and (request.enable_tool_calls or spending is not None):
+            steps = AgentSteps(agent, recorder)
+        return Attempt(
+            run_id=held.run_id,
+            session_id=held.run.thread_key,
+            request=request,
+            messages=run_messages(request, conversation),
+            refusals=refusals(request, conversation),
+            history=thread_messages(conversation),
+            session=session_state(conversation),
+            stop=held.stop,
+            steps=steps,
+            deltas=DeltaWriter(held, self._pace, on_delta) if accepted.streamed else None,
+            listener=self._listener(held.run),
+            recorder=recorder,
+        )
+
+    async def _tries_again(self, held: HeldRun, error: HostingError) -> bool:
+        """Claim the run for another attempt and pause, or return False when this one's error is to be its end."""
+        retry = held.run.accepted.request.retry or self._retry
+        seconds = retry.pause_seconds(held.run.failures + 1) if retry and error.code in RETRIED else None
+        if seconds is None or held.clocks.awake() + seconds >= held.until:
+            return False
+        logger.warning("An attempt of run %s ended as %s. The next: in %g s.", held.run_id, error.code, seconds)
+        await held.retry(new_id(), error.code)
+        pausing = asyncio.ensure_future(asyncio.sleep(seconds))
+        held.stop.bind(pausing)
+        try:
+            await asyncio.wait((pausing,))
+        finally:
+            pausing.cancel()
+        return True
+
+    def _ended(self, attempt: Attempt, outcome: AttemptOutcome, messages_before: int, now: float) -> Terminal:
+        """Return how the run ends. An answer that no store can hold is found out here, before any store has it."""
+        run_id, settings = attempt.run_id, self._settings
+        if isinstance(outcome, AgentFailure):
+            return unanswered(run_id, now, outcome.error)
+        try:
+            entry = stored_response(
+                run_id=run_id,
+                created_at=iso(now),
+                response=outcome.response,
+                request=attempt.messages,
+                history=outcome.added,
+            )
+            count = messages_before + len(attempt.messages)
+            asked = outcome.requests
+            approvals = pending_approvals(run_id, outcome.response) if asked is None else asked
+            completed = Completed(
+                at=now,
+                run_id=run_id,
+                entry=entry,
+                session=outcome.session,
+                message_count=count + len(entry["messages"]),
+                approvals=approvals,
+                expires_at=now + settings.approval_seconds if approvals and settings.approval_seconds else None,
+            )
+            kept_bytes = len(encode_event(completed)) - external_bytes(completed.response, settings.attachment_bytes)
+            if kept_bytes > settings.state_limit_bytes:
+                logger.error(
+                    "The answer of run %s has %d bytes and a conversation at most %d: it is kept in its log only.",
+                    run_id,
+                    kept_bytes,
+                    settings.state_limit_bytes,
+                )
+                lost = {"kept": False, "message_count": count + 1, "approvals": (), "expires_at": None}
+                completed = completed.model_copy(update=lost)
+            return completed
+        except Exception:
+            logger.exception("The answer of run %s cannot be stored.", run_id)
+            error = UnstorableAnswerError(
+                f"The agent's answer cannot be stored. The log has the cause under run {run_id}."
+            )
+            return unanswered(run_id, now, error)
+
+
+ENDING_SECONDS = STOPPING_SECONDS + PATIENCE_SECONDS
+"""The time of a run after its limit: the agent's clean-up, and a log that is away while its end is appended."""
+
+MARGIN_SECONDS = ENDING_SECONDS + PATIENCE_SECONDS
+"""Between a run's limit and the function's: its end, and a log that is away before its agent starts."""
+
+DEFAULT_FUNCTION_TIMEOUT_SECONDS = 1800.0
+"""Where host.json says nothing: the Flex Consumption plan's."""
+
+_DURATION = re.compile(r"(?:(\d+)\.)?(\d{1,2}):(\d{2}):(\d{2})\Z")
+
+
+@dataclass(frozen=True)
+class TimeLimit:
+    """The limit of runs unless an agent has its own, and the platform's, which is None when it has none."""
+
+    default_seconds: float
+    function_seconds: float | None
+
+    @property
+    def working_seconds(self) -> float:
+        """The time in which an entity may work before its held runs must end."""
+        return math.inf if self.function_seconds is None else self.function_seconds - ENDING_SECONDS
+
+    def of(self, agent: str, own_seconds: float | None) -> float:
+        """Return the limit of one agent's runs; raises `ConfigurationError` for one that is invalid or does not fit."""
+        seconds = self.default_seconds if own_seconds is None else own_seconds
+        name = "AGENT_RUN_TIMEOUT_SECONDS" if own_seconds is None else f"run_timeout_seconds of agent {agent!r}"
+        if not 0 < seconds <= 86_400:
+            raise ConfigurationError(f"{name} is {seconds:.12g} s: it must be above 0 and at most 86400.")
+        if self.function_seconds is not None and seconds + MARGIN_SECONDS > self.function_seconds:
+            raise ConfigurationError(
+                f"{name} is {seconds:.12g} s and the platform ends a function after {self.function_seconds:.12g} s. "
+                f"Choose at most {self.function_seconds - MARGIN_SECONDS:.12g}, or raise functionTimeout in host.json."
+            )
+        return float(seconds)
+
+
+def function_timeout_seconds(folder: Path, environ: Mapping[str, str]) -> float | None:
+    """Return the platform's limit: the app setting that overrides host.json, else host.json of `folder`, else Flex's.
+
+    None stands for no limit. Raises `ConfigurationError` for a value that the platform would not take either.
+    """
+    value = host_value(folder, environ, "functionTimeout")
+    if value is None:
+        return DEFAULT_FUNCTION_TIMEOUT_SECONDS
+    if value in ("-1", -1):
+        return None
+    match = _DURATION.match(value) if isinstance(value, str) else None
+    if match is None:
+        raise ConfigurationError(f'functionTimeout is {value!r}: it must be "-1" or hh:mm:ss.')
+    days, hours, minutes, seconds = (int(part or 0) for part in match.groups())
+    return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)

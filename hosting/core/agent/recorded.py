@@ -1,0 +1,78 @@
+"""The recorded form of a step: a model's or a tool's answer as JSON values, its replay, and digests.
+
+A later attempt must find the same digests, so they cover only what the model is shown: not the ids that the framework
+makes anew for each attempt, and not what it keeps next to a content for the host.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, cast
+
+from agent_framework import ChatResponse, ChatResponseUpdate, Content, Message, ResponseStream
+
+from hosting.core.thread.events import ToolResult
+from state.json_values import portable_value
+from state.portable import portable_text
+
+
+class ReplayedToolError(Exception):
+    """The error that the tool raised in an earlier attempt, in its own words."""
+
+
+def plain(recorded: ChatResponse[Any] | Content) -> dict[str, Any]:
+    """Return the framework's own form as JSON values, so that records and replays agree."""
+    values = json.loads(json.dumps(recorded.to_dict(exclude_none=True), default=str))
+    return cast(dict[str, Any], portable_value(values))
+
+
+def replayed_stream(response: ChatResponse[Any]) -> ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
+    """Return the answer as a stream that ends as itself."""
+
+    async def updates() -> AsyncIterator[ChatResponseUpdate]:
+        for update in response.to_updates():
+            yield update
+
+    return ResponseStream(updates(), finalizer=lambda _: response)
+
+
+def tool_result(run_id: str, at: float, key: str, result: Any, session: dict[str, Any] | None) -> ToolResult:
+    """Return the record of a tool's result: its contents, or its text as the framework would write it."""
+    if isinstance(result, list) and all(isinstance(item, Content) for item in result):
+        contents = [plain(item) for item in result]
+        return ToolResult(at=at, run_id=run_id, key=key, contents=contents, session=session)
+    return ToolResult(at=at, run_id=run_id, key=key, text=portable_text(str(result)), session=session)
+
+
+def result_of_cut_call(run_id: str, at: float, key: str) -> ToolResult:
+    """Return the record of a call that began in an earlier attempt, and is not made again."""
+    text = "The process ended while this tool was running. It may have done its work, and is not called again."
+    return ToolResult(at=at, run_id=run_id, key=key, text=text, interrupted=True)
+
+
+def replayed_result(result: ToolResult) -> Any:
+    """Return the result that a tool had in an earlier attempt; raises `ReplayedToolError` for an error of the tool."""
+    if result.error is not None:
+        raise ReplayedToolError(result.error)
+    if result.contents is not None:
+        return [Content.from_dict(item) for item in result.contents]
+    return result.text
+
+
+def digest_of_message(message: Message) -> str:
+    """Return the digest of a message's role and contents, without the ids and the whole answers of MCP servers."""
+    unshown = {"id", "additional_properties"}
+    return digest([message.role, [item.to_dict(exclude=unshown, exclude_none=True) for item in message.contents]])
+
+
+def digest_of_arguments(arguments: Any) -> str:
+    """Return the digest of a tool call's arguments."""
+    return digest(dict(arguments) if isinstance(arguments, Mapping) else arguments)
+
+
+def digest(value: Any) -> str:
+    """Return the digest of a value as JSON; half a character counts as its replacement."""
+    text = json.dumps(portable_value(value), sort_keys=True, default=str)
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()

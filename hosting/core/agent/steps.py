@@ -1,0 +1,400 @@
+"""The journal of a run, as agent-framework's own middleware: a recorded step is replayed, any other is done once.
+
+Theory. A later attempt runs the same code from the start. Its n-th model call gets the n-th recorded answer, if the
+messages that this run has added since are the same as then. Its tool calls get their recorded results; a tool call is
+known by the model call that asked for it and by its call id. A tool call that began and has no result is not made again
+unless its tool is idempotent. A model's answer is appended together with the start of the tool calls that it asks for.
+An answer without tool calls is not recorded here: the event that follows it holds it, the run's end or a tool's result.
+
+Of a client without chat middleware only the tool calls are recorded. A later attempt calls its model again. If it asks
+for other calls then, or in another order, the run ends, and nothing is done twice.
+
+An agent that is the tool of another has steps of its own, known by the key of the call that runs it. That call is made
+again after a crash, because its own steps are replayed too. The framework hands no middleware on to such an agent. So
+it gets its middleware once, for good, which finds its steps by the call around it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+from agent_framework import (
+    Agent,
+    AgentSession,
+    ChatContext,
+    ChatMiddleware,
+    ChatMiddlewareLayer,
+    ChatResponse,
+    FunctionInvocationContext,
+    FunctionMiddleware,
+    Message,
+    MiddlewareFailure,
+    MiddlewareTermination,
+    UserInputRequiredException,
+)
+
+from hosting.core.agent.calls_not_made import diverged, interrupted
+from hosting.core.agent.connections import connected
+from hosting.core.agent.finish_reasons import FinishReasons
+from hosting.core.agent.format_fallback import own_format_fallback
+from hosting.core.agent.framework import (
+    agent_of_tool,
+    answer_from_record,
+    is_idempotent,
+    keeps_journal,
+    refuses_arguments,
+    server_of_tool,
+)
+from hosting.core.agent.held_run import HeldRun, unstorable_step
+from hosting.core.agent.history import is_of_thread
+from hosting.core.agent.recorded import (
+    digest,
+    digest_of_arguments,
+    digest_of_message,
+    plain,
+    replayed_result,
+    result_of_cut_call,
+    tool_result,
+)
+from hosting.core.agent.session_changes import SessionChanges, put_back
+from hosting.core.agent.spending import Spending
+from hosting.core.thread.events import ModelResult, Step, ToolResult, ToolStarted
+from hosting.core.thread.versions import VERSION
+from hosting.errors import HostingError
+from hosting.names import model_call_key
+from hosting.tools import MCP_CALL_KEY, ToolCall, enter
+from hosting.visible import visible_line
+from state.portable import portable_text
+
+logger = logging.getLogger(__name__)
+
+Next = Callable[[], Awaitable[None]]
+T = TypeVar("T")
+
+# They end the framework's loop, or hand on a question to a person; a tool that raised one cannot be replayed.
+_NO_RESULT = (MiddlewareFailure, MiddlewareTermination, UserInputRequiredException)
+
+
+class AttemptEndedError(MiddlewareFailure):
+    """Takes an attempt out of the framework's loop; `StepRecorder.cause` has the reason."""
+
+
+@dataclass(eq=False)
+class StepRecorder:
+    """Appends the steps of one attempt, of any agent. `cause` is why the attempt was ended, once it was.
+
+    `reports_unknown_outcomes`: the model reads that a tool call was cut short; otherwise the run fails by it. `pending`
+    are steps that are appended with the next one. `spending` is there with a budget, when every answer of a model is a
+    step but for the one in the run's end, or with a limit of tokens.
+    """
+
+    held: HeldRun
+    reports_unknown_outcomes: bool
+    cause: Exception | None = None
+    spending: Spending | None = None
+    pending: list[Step] = field(default_factory=list)
+    _replayed_session: int = -1
+    _starting: asyncio.Future[None] | None = None
+
+    @property
+    def has_budget(self) -> bool:
+        """Whether earlier usage may have later model calls refused."""
+        return self.spending is not None and self.spending.has_budget
+
+    async def start(self, call: ToolStarted | ToolResult) -> None:
+        """Append that the call starts, or was cut short, in one append with all calls of the same moment."""
+        self.pending.append(call)
+        if self._starting is not None:
+            await asyncio.shield(self._starting)
+            return
+        appended = self._starting = asyncio.get_running_loop().create_future()
+        try:
+            await asyncio.sleep(0)  # lets the others come
+            self._starting = None
+            await self.append()
+        except BaseException as error:
+            self._starting = None
+            appended.set_exception(error)
+            appended.exception()  # perhaps nobody else waits for it
+            raise
+        appended.set_result(None)
+
+    async def append(self, *steps: Step) -> None:
+        """Append the steps, after the pending ones; without any, only make sure that the lease is still held."""
+        pending, self.pending = self.pending, []
+        if not pending and not steps and self.held.has_lease:
+            return
+        try:
+            await self.held.append(*pending, *steps)
+        except Exception as error:
+            raise self.ended(error) from error
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """End the attempt where a step of it cannot be written in the block: values nested too deep.
+
+        A tool's call would otherwise count as failed, and the model would learn that of one that was made.
+        """
+        try:
+            yield
+        except (RecursionError, TypeError, ValueError) as error:
+            cause = unstorable_step(self.held.run_id)
+            cause.__cause__ = error
+            raise self.ended(cause) from cause
+
+    def put_session_back(self, session: AgentSession | None, result: ToolResult) -> None:
+        """Give the session the recorded call's changes, unless one that ended after it was replayed before."""
+        number = list(self.held.results).index(result.key) if result.session else -1
+        if result.session and number > self._replayed_session:
+            self._replayed_session = number
+            put_back(session, result.session)
+
+    async def spending_says(self, answer: Awaitable[T]) -> T:
+        """Return the result of `spending`; end the attempt if it refuses, or cannot count."""
+        try:
+            return await answer
+        except HostingError as error:
+            raise self.ended(error) from error
+
+    def ended(self, cause: Exception) -> AttemptEndedError:
+        """Return the exception that ends the framework's loop for this attempt: for this cause, or the one before."""
+        self.cause = self.cause or cause
+        return AttemptEndedError("The attempt is over.")
+
+
+@dataclass(eq=False)
+class AgentSteps:
+    """The model and tool calls of one agent in one attempt.
+
+    `within` is the key of the call that runs the agent as a tool, empty for the agent that runs. `is_replaying`: the
+    newest answer of the model is a recorded one.
+    """
+
+    agent: Agent[Any]
+    recorder: StepRecorder
+    within: str = ""
+    is_replaying: bool = False
+    model_calls: int = 0
+    keeps_answers: bool = False
+    _tool_calls: Counter[str] = field(default_factory=Counter)
+    _digests: dict[int, tuple[Message, str]] = field(default_factory=dict)
+
+    def digest(self, messages: Sequence[Message]) -> str:
+        """Return the digest of the messages that this run added; each is digested once, when it is first there.
+
+        The thread's history is left out: it is the same for every attempt.
+        """
+        digests = []
+        for message in messages:
+            if not is_of_thread(message):
+                if id(message) not in self._digests:  # the message is kept too, so that its id stays its own
+                    self._digests[id(message)] = (message, digest_of_message(message))
+                digests.append(self._digests[id(message)][1])
+        return digest(digests)
+
+    def key_of(self, context: FunctionInvocationContext) -> str:
+        """Return `<model call>.<call id>`, and a number after it where a model gave one id to several calls.
+
+        A model that is called again makes new ids: its tool calls are known by their order in the run.
+        """
+        if not isinstance(self.agent.client, ChatMiddlewareLayer):
+            self._tool_calls[""] += 1
+            return f"{model_call_key(self.within, 0)}.{self._tool_calls['']}"
+        call_id = portable_text(str(context.metadata.get("call_id")))
+        key = f"{model_call_key(self.within, self.model_calls)}.{call_id}"
+        self._tool_calls[key] += 1
+        return key if self._tool_calls[key] == 1 else f"{key}.{self._tool_calls[key]}"
+
+    def of(self, agent: Agent[Any]) -> AgentSteps | None:
+        """Return these steps if they are this agent's."""
+        return self if self.agent is agent else None
+
+
+@dataclass(eq=False)
+class ExecutorSteps:
+    """The steps of the agents of one executor of a workflow, while it works on one message."""
+
+    recorder: StepRecorder
+    within: str
+    _agents: dict[int, AgentSteps] = field(default_factory=dict)
+
+    def of(self, agent: Agent[Any]) -> AgentSteps | None:
+        """Return the steps of this agent. Every answer of its model is one: the executor continues behind it."""
+        within = f"{self.within}/{agent.name or len(self._agents)}"
+        steps = AgentSteps(agent, self.recorder, within=within, keeps_answers=True)
+        return self._agents.setdefault(id(agent), steps)
+
+
+WITHIN: ContextVar[AgentSteps | ExecutorSteps | None] = ContextVar("agent_steps", default=None)
+"""The steps of the agent that is the tool of the call around this code, or of the executor; None in any other tool."""
+
+
+def middleware(agent: Agent[Any], steps: AgentSteps | None = None) -> list[ChatMiddleware | FunctionMiddleware]:
+    """Return the agent's middleware for one attempt, or, without its steps, for its calls as another's tool."""
+    is_recorded = isinstance(agent.client, ChatMiddlewareLayer)
+    return [*([_ModelCalls(agent, steps), FinishReasons()] if is_recorded else []), _ToolCalls(agent, steps)]
+
+
+def attach_steps(agent: Agent[Any]) -> None:
+    """Give an agent its middleware for good, once: it records only calls within other steps."""
+    if not any(isinstance(one, _ToolCalls) for one in agent.middleware or ()):
+        agent.middleware = [*(agent.middleware or ()), *middleware(agent), *own_format_fallback(agent)]
+
+
+@dataclass(eq=False)
+class _Calls:
+    """Middleware of an agent, around the calls of these steps; without them, of the steps that it is a tool within."""
+
+    agent: Agent[Any]
+    steps: AgentSteps | None
+
+    def steps_within(self) -> AgentSteps | None:
+        steps = WITHIN.get()
+        return None if steps is None else steps.of(self.agent)
+
+
+class _ModelCalls(_Calls, ChatMiddleware):
+    async def process(self, context: ChatContext, call_next: Next) -> None:
+        """Replay the recorded answer, or call the model and record its answer if it asks for tool calls."""
+        steps = self.steps or self.steps_within()
+        if steps is None:
+            await call_next()
+            return
+        recorder, messages = steps.recorder, list(context.messages)
+        await recorder.append()
+        steps.model_calls += 1
+        number = steps.model_calls
+        recorded = recorder.held.models.get((steps.within, number))
+        steps.is_replaying = recorded is not None
+        if recorded is not None:
+            with recorder.writing():
+                digest = steps.digest(messages)
+            if recorded.digest != digest:
+                raise recorder.ended(diverged(f"model call {model_call_key(steps.within, number)}"))
+            await answer_from_record(self.agent, context, ChatResponse.from_dict(recorded.response))
+            return
+        if (spending := recorder.spending) is not None:
+            await recorder.spending_says(spending.check(context))
+
+        async def record(answer: ChatResponse[Any]) -> None:
+            calls = any(content.type == "function_call" for message in answer.messages for content in message.contents)
+            cost = 0 if spending is None else await recorder.spending_says(spending.count(context, answer))
+            if calls or steps.keeps_answers:
+                with recorder.writing():
+                    result = ModelResult(
+                        v=6 if recorder.has_budget else VERSION,
+                        at=recorder.held.clocks.wall(),
+                        run_id=recorder.held.run_id,
+                        number=number,
+                        within=steps.within,
+                        digest=steps.digest(messages),
+                        response=plain(answer),
+                        cost=cost,
+                    )
+                recorder.pending.append(result)
+            if steps.keeps_answers and not calls:
+                await recorder.append()
+
+        if context.stream:
+            context.stream_result_transforms.append(record)
+        await call_next()
+        if isinstance(context.result, ChatResponse):
+            await record(context.result)
+
+
+class _ToolCalls(_Calls, FunctionMiddleware):
+    async def process(self, context: FunctionInvocationContext, call_next: Next) -> None:
+        """Replay the recorded result, or call the tool and record how that ended."""
+        steps = self.steps or self.steps_within()
+        if steps is None:
+            await call_next()
+            return
+        recorder, held, name = steps.recorder, steps.recorder.held, context.function.name
+        key = steps.key_of(context)
+        with recorder.writing():
+            arguments = digest_of_arguments(context.arguments)
+        started, result = held.started.get(key), held.results.get(key)
+        if started is not None and (started.name, started.digest) != (name, arguments):
+            raise recorder.ended(diverged(f"call {key} of tool {name!r}"))
+        agent = agent_of_tool(context.function)
+        inner = inner_steps(agent, recorder, key) if agent is not None and keeps_journal(agent) else None
+        if started is not None and result is None and inner is None and not is_idempotent(context.function):
+            result = await _cut_short(recorder, key, name)
+        if result is not None and result.interrupted and not recorder.reports_unknown_outcomes:
+            raise recorder.ended(interrupted(name))
+        if result is not None:
+            recorder.put_session_back(context.session, result)
+            if result.called:
+                context.result = replayed_result(result)
+            else:
+                await call_next()  # the framework refuses those arguments again
+            return
+        # A server is connected to before its call counts as begun: a process that dies meanwhile has called nothing.
+        server, is_harmless = server_of_tool(context.function), is_idempotent(context.function)
+        make_call = await connected(server, call_next, is_idempotent=is_harmless)
+        # A call that began in an earlier attempt begins again, and who reads the run sees both.
+        started = ToolStarted(at=held.clocks.wall(), run_id=held.run_id, key=key, name=name, digest=arguments)
+        await recorder.start(started)
+        if recorder.cause is not None:  # another call of the same moment ended the attempt
+            raise recorder.ended(recorder.cause)
+        await _call(context, make_call, key, recorder, inner)
+
+
+def inner_steps(agent: Agent[Any], recorder: StepRecorder, key: str) -> AgentSteps:
+    """Return the steps of an agent that is the tool of call `key`."""
+    return AgentSteps(agent, recorder, within=key, keeps_answers=recorder.has_budget)
+
+
+async def _cut_short(recorder: StepRecorder, key: str, name: str) -> ToolResult:
+    """Append the result of a call that began in an earlier attempt and is not made again; return it.
+
+    It is appended before the model gets it, or the run fails by it: so whoever reads the run sees the call end. Where
+    the run is to fail, no call next to it is made any more while this is appended.
+    """
+    if not recorder.reports_unknown_outcomes:
+        recorder.ended(interrupted(name))
+    result = result_of_cut_call(recorder.held.run_id, recorder.held.clocks.wall(), key)
+    await recorder.start(result)
+    return result
+
+
+async def _call(
+    context: FunctionInvocationContext, make_call: Next, key: str, recorder: StepRecorder, inner: AgentSteps | None
+) -> None:
+    """Call the tool and append its result or its error. The tool's code, or its MCP server, can read the call's key."""
+    held, accepted = recorder.held, recorder.held.run.accepted
+    call_key = f"{held.run_id}-{key}"
+    ids = (accepted.agent, held.address.thread_id, held.run_id, call_key)
+    enter(ToolCall(*ids, accepted.principal, held.address.owner, held.run.thread_key))
+    if server_of_tool(context.function) is not None:
+        context.kwargs["_meta"] = {**(context.kwargs.get("_meta") or {}), MCP_CALL_KEY: call_key}
+    if inner is not None:
+        attach_steps(inner.agent)
+    changes = SessionChanges(context.session)
+    token = WITHIN.set(inner)
+    logger.info("Run %s calls tool %s.", accepted.run_id, visible_line(context.function.name))
+    try:
+        await make_call()
+    except _NO_RESULT:
+        raise
+    except Exception as error:
+        if called := not refuses_arguments(error):  # the model gets its text, and the log no more than its class
+            logger.warning("Tool %s of run %s raised.", visible_line(context.function.name), held.run_id, exc_info=True)
+        text, raised = portable_text(str(error)), type(error).__name__ if called else ""
+        at, run_id, session = held.clocks.wall(), held.run_id, changes.since() if called else None
+        await recorder.append(
+            ToolResult(at=at, run_id=run_id, key=key, error=text, raised=raised, called=called, session=session)
+        )
+        raise
+    finally:
+        WITHIN.reset(token)
+    with recorder.writing():
+        result = tool_result(held.run_id, held.clocks.wall(), key, context.result, changes.since())
+    await recorder.append(result)

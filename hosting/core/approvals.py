@@ -1,0 +1,173 @@
+"""Tool calls that wait for a person: listed, and answered once. The last answer begins the run that continues.
+
+Theory. The decision and, with the last one, the run that continues are one append, so no answer is recorded that
+nothing follows. A repeated last answer finds that run. Whoever decides on a head that has moved since reads what was
+decided meanwhile and decides anew.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import partial
+
+from hosting.core.agent.held_run import read_run
+from hosting.core.agent.hosted_agent import HostedAgent
+from hosting.core.held_runs import HeldRuns
+from hosting.core.request.response_format import CHECK_SECONDS
+from hosting.core.runs import Runs
+from hosting.core.thread.commands import AnswerApproval, Change, ClaimTerms, Stale, Unchanged
+from hosting.core.thread.events import Accepted
+from hosting.core.thread.head import Head
+from hosting.core.thread.rows import ApprovalRow
+from hosting.core.thread.run import Run
+from hosting.core.thread.run_request import Answering, Decision, RunRequest
+from hosting.core.thread_log import ThreadLog
+from hosting.errors import InvalidInputError
+from hosting.names import Address, new_id
+from hosting.ports import EntityClient
+
+
+@dataclass
+class _Recording:
+    """An answer under way. The run `requested` it, as of the newest head on which the answer was decided."""
+
+    answering: Answering
+    address: Address
+    run_id: str
+    terms: ClaimTerms | None
+    requested: Run | None = None
+
+
+@dataclass(frozen=True)
+class Answered:
+    """An answer was recorded for the run `requested`; `resumed` continues from there if it was the last one."""
+
+    requested: Run
+    resumed: Run | None
+
+
+class Approvals:
+    """Lists and answers the approvals that threads wait for."""
+
+    def __init__(self, log: ThreadLog, runs: Runs, holders: HeldRuns, agents: Mapping[str, HostedAgent]) -> None:
+        self._log = log
+        self._runs = runs
+        self._holders = holders
+        self._agents = agents
+
+    async def waiting(self, address: Address) -> Run | None:
+        """Return the run whose approvals the thread waits for now, or None. Raises `LogUnavailableError`."""
+        head = await self._log.head(address)
+        if head.waiting is None or not head.is_waiting_for_approval(self._log.clocks.wall()):
+            return None
+        return await self._run(address, head, head.waiting.run_id)
+
+    async def answer(self, address: Address, answering: Answering, client: EntityClient) -> Answered:
+        """Record the decision, and begin the run that continues if it was the last one missing; see `Runs.start`.
+
+        That run is asked for by whoever decided last, as one that somebody begins by a message.
+
+        Raises what the thread refuses: `UnknownApprovalError`, `ApprovalAnsweredError`, `ApprovalExpiredError`,
+        `ThreadDeletedError` and `ThreadDeletingError`; and as `Runs.start` does.
+        """
+        self._runs.admit()
+        return await self._holders.shield(self._answer(address, answering, client))
+
+    async def _answer(self, address: Address, answering: Answering, client: EntityClient) -> Answered:
+        with self._holders.reserve(address.agent, wanted=answering.waits) as terms:
+            recording = _Recording(answering, address, new_id(), terms)
+            command, head = partial(self._command, recording), await self._log.head(address)
+            done = await self._log.execute(address, await command(head), command)
+            while isinstance(done.outcome, Stale):  # somebody else decided on another of them at this moment
+                done = await self._log.execute(address, await command(done.head), command)
+        match done.outcome:
+            case Change(run_id="") | Unchanged(run_id=""):  # others are still to be decided
+                self._holders.publish(address, done)
+                resumed = None
+            case _:
+                resumed = (await self._runs.begun(address, done, recording.run_id, client, waits=answering.waits)).run
+        requested = recording.requested
+        assert requested is not None
+        for position, event in done.events:
+            requested = requested.after(position, event)
+        return Answered(requested, resumed)
+
+    async def _command(self, recording: _Recording, head: Head) -> AnswerApproval:
+        """Return the answer as it is to be decided on that head; raises `InvalidInputError` as `_check` does."""
+        answering, address = recording.answering, recording.address
+        row = await self._log.row(address, ApprovalRow, answering.decision.id, head)
+        requested = await self._run(address, head, row.asked_by) if isinstance(row, ApprovalRow) else None
+        if requested is None and isinstance(row, ApprovalRow):
+            row = None  # what asked for it was removed by age, and what is left of it answers nobody
+        if requested is not None and not answering.gives_up:
+            await asyncio.to_thread(self._check, address.agent, requested, answering.decision)
+        recording.requested, at = requested, self._log.clocks.wall()
+        return AnswerApproval(at, answering.decision, row, _resumed(recording, at), recording.terms)
+
+    def _check(self, agent: str, requested: Run, decision: Decision) -> None:
+        """Raise `InvalidInputError` for an answer that does not fit the question.
+
+        One that is the same as before is the same again, and one of an older version may lack what is asked for now.
+        """
+        _check_form(requested, decision)
+        is_answered = any(answer.decision.id == decision.id for answer in requested.answers)
+        is_checked = decision.value is not None or decision.always is not None
+        if is_checked and not is_answered and agent in self._agents:
+            self._agents[agent].check_answer(requested, decision)
+
+    async def _run(self, address: Address, head: Head, run_id: str) -> Run | None:
+        found = await read_run(self._log, address, run_id, head)
+        return found if isinstance(found, Run) else None
+
+
+def _check_form(requested: Run, decision: Decision) -> None:
+    """Raise `InvalidInputError` for an answer that is not of the kind, or not of the schema, that was asked for."""
+    asked = next((one for one in requested.requested_approvals if one.id == decision.id), None)
+    schema = None if asked is None else asked.answer_schema
+    if asked is None or (schema is None and decision.value is None):
+        return
+    if schema is None:
+        raise InvalidInputError(f"Tool {asked.tool!r} waits for a decision. Send 'approved', true or false.")
+    if decision.value is None:
+        raise InvalidInputError(
+            f"Executor {asked.tool!r} waits for an answer. Send it as 'value', by the approval's answer_schema."
+        )
+    from hosting.core.request.json_schema import UncheckableError, value_fault
+
+    try:
+        fault = value_fault(schema, json.loads(decision.value), CHECK_SECONDS)
+    except UncheckableError as error:
+        fault = str(error)
+    if fault is not None:
+        raise InvalidInputError(f"The value is not what executor {asked.tool!r} asked for: {fault}.")
+
+
+def _resumed(recording: _Recording, at: float) -> Accepted:
+    """Return the run that continues: with every decision, and the answer's form that the run before was asked for."""
+    answering, address, requested = recording.answering, recording.address, recording.requested
+    before = RunRequest() if requested is None else requested.accepted.request
+    made = () if requested is None else tuple(answer.decision for answer in requested.answers)
+    request = RunRequest(
+        response_format=before.response_format,
+        enable_tool_calls=before.enable_tool_calls,
+        orchestration_id=before.orchestration_id,
+        retry=before.retry,
+        webhook=None if requested is None else before.webhook_after(requested.run_id),
+        decisions=(*made, answering.decision),
+    )
+    agent = address.agent if requested is None else requested.accepted.agent
+    return Accepted(
+        at=at,
+        run_id=recording.run_id,
+        agent=agent,
+        thread_id=address.thread_id,
+        request=request,
+        fingerprint=request.fingerprint(agent, address.thread_id),
+        principal=answering.caller.principal,
+        grant=answering.caller.grant,
+        streamed=answering.streamed,
+        wire=None if answering.wire is None else dict(answering.wire),
+    )

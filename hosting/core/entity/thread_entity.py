@@ -1,0 +1,311 @@
+"""The entity of a thread, as Durable Functions calls it: each operation is parsed, carried out and stored.
+
+Theory. What an operation does is decided by the thread's log (`hosting.core`): a run is finished, a reset or a
+deletion carried out. Here its outcome becomes the document that the engine commits, and the answer to whoever called.
+An operation may be delivered again after any crash, and finds in the log and in the document's own mark what was done
+already. It never raises on what a caller sent. It raises only to be delivered again: when a store cannot be reached,
+when the document that it was given is older than the log continues from, when a newer version of the app works on the
+thread, and when the process is about to end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from hosting.core.entity.batch import Batch, Done, Operation, RefusedOperation, Signal, parse_batch, write_answer
+from hosting.core.entity.callback_entity import callback_signal, webhook_signal
+from hosting.core.entity.called_run import answer_text, refusal_text
+from hosting.core.request.contents import limits_of
+from hosting.core.request.fields import carried_request
+from hosting.core.retention import begun, is_expired
+from hosting.core.services import Services
+from hosting.core.telemetry import carried_traceparent
+from hosting.core.thread import commands
+from hosting.core.thread.events import Accepted
+from hosting.core.thread_operations import Forget, GoOn, Keep, Store
+from hosting.errors import HostingError, InvalidFieldError, NewerVersionError, StoreUnavailableError, ThreadDeletedError
+from hosting.names import Address, check_thread_id, is_id
+from hosting.plan import AgentPlan
+from hosting.ports import EntityEnd
+from hosting.principal import Principal
+from state.errors import UnreadableDocumentError
+from state.extension import LogMark, host_of
+
+logger = logging.getLogger(__name__)
+
+RUN = "run"
+DOTNET_REMINDER = "checkanddeleteifexpired"
+"""The signal that a thread of the .NET package left for itself, for the time at which it was to end."""
+T = TypeVar("T")
+
+LONGEST_QUEUED_SECONDS = 30 * 86_400.0
+
+Result = tuple[str | None, Done | RefusedOperation]
+
+
+class UnfinishedError(Exception):
+    """The operation is called for an outcome that it cannot wait for any longer: it is to be delivered again."""
+
+
+@dataclass(frozen=True)
+class OperationInput:
+    """An operation and the document before it: the engine's, or the one that the operation before left.
+
+    `until` is when the platform's time for the whole batch comes to its end, by `Clocks.awake`.
+    """
+
+    address: Address
+    text: str | None
+    operation: Operation
+    until: float
+
+
+@dataclass(frozen=True)
+class BatchAnswer:
+    """The state to store, a result per operation in order, and the rest of an ended thread."""
+
+    state: str | None
+    results: Sequence[Done | RefusedOperation]
+    end: EntityEnd | None
+
+
+class ThreadEntity:
+    """The operations of the entity `dafx-<agent>`, for one agent and one event loop."""
+
+    def __init__(self, planned: AgentPlan, services: Services) -> None:
+        self._agent = planned.name
+        self._operations = services.operations
+        self._deletion = services.deletion
+        self._retention = services.retention
+        self._documents = services.documents
+        self._limits = limits_of(planned.agent, services.settings)
+        self._ttl_seconds = services.ttls.get(planned.name.lower())
+        self._notice = callback_signal if services.listeners.of(planned.name) else None
+        self._webhooks = services.webhooks
+        self._turn = services.turn
+        self._log = services.log
+        self._clocks = services.log.clocks
+        self._working_seconds = services.working_seconds
+        self._handlers: dict[str, Callable[[OperationInput], Awaitable[Result]]] = {
+            RUN: self._run,
+            "store": self._store,
+            "reset": self._reset,
+            "delete": self._delete,
+            "expire": self._expire,
+            "trim": self._trim,
+        }
+
+    async def handle(self, payload: str) -> str:
+        """Answer one batch of the host. Raises only to have the batch delivered again."""
+        started_at = self._clocks.wall()
+        answer = await self.answer(parse_batch(payload))
+        return write_answer(answer.state, answer.results, started_at, answer.end)
+
+    async def answer(self, batch: Batch) -> BatchAnswer:
+        """Return the state as it is to be stored, and a result per operation in order; raises as `handle` does."""
+        with self._turn():
+            address = Address.of_entity(self._agent, batch.key)
+            text, results = batch.state, list[Done | RefusedOperation]()
+            until = self._clocks.awake() + self._working_seconds
+            for operation in batch.operations:
+                text, result = await self._operate(OperationInput(address, text, operation, until))
+                results.append(result)
+            return BatchAnswer(text, results, await self._deletion.end(address) if text is None else None)
+
+    async def _operate(self, given: OperationInput) -> Result:
+        name = given.operation.name.lower()
+        handler = self._handlers.get("expire" if name == DOTNET_REMINDER else name)
+        if handler is None:
+            known = ", ".join(self._handlers)
+            return given.text, RefusedOperation(
+                f"The operation {given.operation.name[:80]!r} is not known. Known: {known}."
+            )
+        try:
+            return await handler(given)
+        except (StoreUnavailableError, NewerVersionError):
+            raise
+        except HostingError as error:
+            return given.text, RefusedOperation(error.detail)
+
+    async def _run(self, given: OperationInput) -> Result:
+        """Have a run ended: one of the log, or the one that the operation carries, which is accepted here."""
+        order = given.operation.value
+        if not isinstance(order, dict):
+            raise InvalidFieldError("The operation 'run' takes an object with 'run_id', or with 'message'.")
+        run_id = order.get("run_id") or order.get("correlationId") or given.operation.id
+        if not isinstance(run_id, str) or not is_id(run_id):
+            raise InvalidFieldError(f"The run id {str(run_id)[:80]!r} is not valid.")
+        if order.get("logged"):
+            return await self._ended(given, run_id, None, _queued_seconds(order))
+        accepted = await self._carried(given, run_id, order)
+        outcome = await self._operations.accept(given.address, accepted)
+        if isinstance(outcome, commands.Refused):
+            return given.text, self._refused(given, accepted, outcome)
+        return await self._ended(given, run_id, accepted)
+
+    async def _carried(self, given: OperationInput, run_id: str, order: dict[str, Any]) -> Accepted:
+        address, thread_id = given.address, given.address.thread_id
+        if given.text is None:  # what another package stored keeps its id
+            check_thread_id(thread_id, self._agent, address.owner)
+        request = await asyncio.to_thread(carried_request, order, self._limits)  # a large one takes its time
+        return Accepted(
+            at=self._clocks.wall(),
+            run_id=run_id,
+            agent=self._agent,
+            thread_id=thread_id,
+            fingerprint=request.fingerprint(self._agent, thread_id),
+            request=request,
+            principal=_carried_principal(order.get("principal"), address),
+            traceparent=carried_traceparent(None),
+        )
+
+    async def _ended(
+        self, given: OperationInput, run_id: str, carried: Accepted | None, queued_seconds: float = 0.0
+    ) -> Result:
+        """Return the document after the run's end, and the run's outcome for its caller."""
+        is_called = carried is not None and not given.operation.is_signal
+        while True:
+            left = given.until - self._clocks.awake()
+            outcome = await self._operations.run(
+                given.address, given.text, run_id, queued_seconds=queued_seconds, most_seconds=left
+            )
+            if not (is_called and isinstance(outcome, GoOn)):  # a caller has nobody else to be answered by
+                break
+            if outcome.is_spent:
+                raise UnfinishedError(f"Run {run_id} continues in another process.")
+            queued_seconds = outcome.queued_seconds
+        match outcome:
+            case Forget():
+                is_deleted = await self._deletion.forget(given.address, given.text)
+                return None if is_deleted else given.text, Done(run_id)
+            case GoOn():
+                order = {"run_id": run_id, "logged": True, "queued_seconds": round(outcome.queued_seconds, 3)}
+                text, signals = await self._stored(given, outcome.so_far)
+                signals = (Signal(*given.address.entity, RUN, order), *signals)
+            case Store() | Keep():
+                if carried is None and run_id not in {terminal.run_id for terminal in outcome.ended}:
+                    await self._operations.log_unknown(given.address, run_id, outcome)
+                text, signals = await self._stored(given, outcome)
+        if carried is None or given.operation.is_signal:
+            return text, Done(run_id, signals)
+        run = await self._operations.find_run(given.address, run_id)
+        if run is None or run.end is None:
+            deleted = ThreadDeletedError(f"Run {run_id!r} was deleted with its thread.")
+            return text, Done(refusal_text(carried, deleted), signals)
+        return text, Done(answer_text(run, run.end), signals)
+
+    def _refused(self, given: OperationInput, accepted: Accepted, refused: commands.Refused) -> Done:
+        """Return the answer to a call whose run was refused; a signal has no reader.
+
+        Whoever meets a deletion that is under way has it gone on with.
+        """
+        delete = Signal(*given.address.entity, "delete", {"logged": True})
+        signals = (delete,) if refused.signal else ()
+        if given.operation.is_signal:
+            logger.warning(
+                "A signal brought run %s of thread %s of agent %s, which is refused: %s",
+                accepted.run_id,
+                accepted.thread_id,
+                accepted.agent,
+                refused.error.code,
+            )
+            return Done(signals=signals)
+        return Done(refusal_text(accepted, refused.error), signals)
+
+    async def _stored(self, given: OperationInput, outcome: Store | Keep) -> tuple[str | None, tuple[Signal, ...]]:
+        """Return the document of an outcome, and the signals of its commit: of the runs that have ended."""
+        address, text, signals = given.address, given.text, tuple[Signal, ...]()
+        if isinstance(outcome, Store):
+            before = self._mark(address, text)
+            text = await self._documents.store(address, text, outcome, self._ttl_seconds)
+            if before is not None and self._retention.is_due(before, outcome.snapshot.position):
+                await self._retention.trim(address, before)
+                await self._deletion.erase_unused(address, given.text)
+        if self._notice is not None:
+            signals += tuple(self._notice(address, terminal.run_id) for terminal in outcome.ended)
+        if self._webhooks is not None:
+            signals += tuple(map(webhook_signal, self._webhooks.orders(address, outcome.ended)))
+        return text, signals
+
+    async def _store(self, given: OperationInput) -> Result:
+        """Bring the document up to the log: of a thread that began as a copy, or that has other metadata now."""
+        text, signals = await self._stored(given, await self._operations.store(given.address, given.text))
+        return text, Done(None, signals)
+
+    async def _reset(self, given: OperationInput) -> Result:
+        position = _ordered(given.operation, "position", int)
+        text, signals = await self._stored(given, await self._operations.reset(given.address, given.text, position))
+        return text, Done(None, signals)
+
+    async def _delete(self, given: OperationInput) -> Result:
+        _ordered(given.operation, "logged", bool)
+        is_deleted = await self._deletion.delete(given.address, given.text)
+        return None if is_deleted else given.text, Done()
+
+    async def _expire(self, given: OperationInput) -> Result:
+        """Delete the thread if its time is up. One from before its agent had a time to live begins its time here."""
+        text, now = given.text, self._clocks.wall()
+        if self._ttl_seconds is None or text is None:
+            return text, Done()
+        try:
+            conversation = self._documents.stored.read(given.address, text)
+        except UnreadableDocumentError:
+            return text, Done()
+        if conversation.data.expiration_time_utc is None:
+            return self._documents.written(given.address, begun(conversation, now, self._ttl_seconds)), Done()
+        if not is_expired(conversation, now) or not await self._deletion.expire(given.address, text):
+            return text, Done()
+        logger.info("Thread %s of agent %s has expired and is deleted.", given.address.thread_id, self._agent)
+        return None, Done()
+
+    async def _trim(self, given: OperationInput) -> Result:
+        if await self._deletion.forget(given.address, given.text):
+            return None, Done()
+        result: Result = given.text, Done()
+        if given.text is None and (await self._log.head(given.address)).imported is not None:
+            result = await self._store(given)  # whoever began it died before its signal
+        mark = self._mark(given.address, given.text)
+        if mark is not None:
+            await self._retention.trim(given.address, mark)
+        await self._deletion.erase_older(given.address)
+        await self._deletion.erase_unused(given.address, given.text)
+        return result
+
+    def _mark(self, address: Address, text: str | None) -> LogMark | None:
+        try:
+            return None if text is None else host_of(self._documents.stored.read(address, text)).log_mark
+        except UnreadableDocumentError:
+            return None
+
+
+def _carried_principal(given: object, address: Address) -> Principal | None:
+    """Return the owner for whom an orchestration calls; the key of its thread's entity must agree."""
+    if given is None:
+        return None
+    try:
+        principal = Principal(**given) if isinstance(given, dict) else None
+    except (TypeError, ValueError):
+        principal = None
+    if principal is None or principal.owner != address.owner:
+        raise InvalidFieldError("The field 'principal' is not the owner of the thread. Send the thread's owner.")
+    return principal
+
+
+def _queued_seconds(order: dict[str, Any]) -> float:
+    """Return for how long the operation before this one saw its run wait; nothing where it does not say so."""
+    given = order.get("queued_seconds")
+    if not isinstance(given, int | float) or not 0 <= given <= LONGEST_QUEUED_SECONDS:
+        return 0.0
+    return float(given)
+
+
+def _ordered(operation: Operation, name: str, kind: type[T]) -> T:
+    """Return the member of that name of an operation's input; raises `InvalidFieldError` for any other input."""
+    given = operation.value.get(name) if isinstance(operation.value, dict) else None
+    if type(given) is not kind:
+        raise InvalidFieldError(f"The operation {operation.name!r} takes an object with {name!r}.")
+    return given

@@ -1,0 +1,128 @@
+"""Follows a run: its events and text, each once, in order, as they come, from whichever process.
+
+Theory. A follower gets at once what this process appends and what its agents write. The text of a run that another
+process holds comes with the log (`hosting.core.care`). Text that was delivered when it came is not delivered again
+when it is logged. A later attempt repeats what was not yet stable, at a smaller offset: `text[:offset] + delta` is
+always right. A slow follower delays nobody.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import aclosing
+from typing import Any, Literal, overload
+
+from hosting.core.broadcast import DeltaText, LoggedEvent, News, UnderWay, Update
+from hosting.core.care import Care, RunView
+from hosting.core.thread.events import Claimed, Delta, NoAnswer, RunEvent
+from hosting.core.thread.run import Ended, Over, Run, common_length, difference, under_way, with_delta
+from hosting.errors import ShuttingDownError
+from hosting.ports import EntityClient
+
+QUIET_SECONDS = 15.0
+OUTAGE_SECONDS = 20.0
+
+
+class Following:
+    """Follows runs of this app. The log may be away for `outage_seconds`."""
+
+    def __init__(
+        self, care: Care, *, quiet_seconds: float = QUIET_SECONDS, outage_seconds: float = OUTAGE_SECONDS
+    ) -> None:
+        self._care = care
+        self._quiet_seconds = quiet_seconds
+        self._outage_seconds = outage_seconds
+
+    @overload
+    def follow(
+        self, run: Run, client: EntityClient, *, logged_only: bool = False
+    ) -> AsyncGenerator[list[Update], None]: ...
+
+    @overload
+    def follow(
+        self, run: Run, client: EntityClient, *, logged_only: bool = False, with_executors: Literal[True]
+    ) -> AsyncGenerator[list[News], None]: ...
+
+    async def follow(
+        self, run: Run, client: EntityClient, *, logged_only: bool = False, with_executors: bool = False
+    ) -> AsyncGenerator[list[Any], None]:
+        """Yield the run's events from its first to its end, and its text as it comes; an empty list per quiet time.
+
+        A followed run is watched (`HeldRuns.watched`), and is claimed here if nobody holds it in its turn. The follower
+        gets the log's events alone (`logged_only`), or what executors are at too, if the run is held here. Raises
+        `ThreadDeletedError` once its thread is deleted, `LogUnavailableError` when the log stays away, and
+        `ShuttingDownError` when this process is about to end and does not hold the run.
+        """
+        delivery = _Delivery(run, logged_only=logged_only, with_executors=with_executors and not logged_only)
+        clock = asyncio.get_running_loop().time
+        sent_at = clock()
+        watching = self._care.watch(run, delivery, client, outage_seconds=self._outage_seconds)
+        async with aclosing(watching) as updates:
+            async for new in updates:
+                if new or clock() - sent_at >= self._quiet_seconds:
+                    yield list(new)
+                    sent_at = clock()
+        if not delivery.is_over:
+            raise ShuttingDownError("The process that sends this stream is about to end. Reconnect for the rest.")
+
+
+class _Delivery(RunView):
+    """A follower's view of a run from its first event on, and its text."""
+
+    def __init__(self, run: Run, *, logged_only: bool, with_executors: bool) -> None:
+        super().__init__(Run(run.address, run.accepted, run.first, run.first), run.first - 1)
+        self._logged_only = logged_only
+        self._with_executors = with_executors
+        self._text = ""
+
+    @property
+    def is_over(self) -> bool:
+        """Whether the last event was delivered; raises as that of any view."""
+        return super().is_over and isinstance(self.run.state, Ended)
+
+    def take(self, news: Sequence[News]) -> Sequence[News]:
+        """Return those of the follower's run that it does not have yet."""
+        new: list[News] = []
+        for update in news:
+            if self.has_gap:
+                break
+            if isinstance(update, DeltaText):
+                new += [] if self._logged_only else self._unlogged(update)
+            elif isinstance(update, UnderWay):
+                is_wanted = self._with_executors and update.run_id == self.run.run_id
+                new += [update] if is_wanted and under_way(self.run, update.superstep) is not None else []
+            elif update.position == self.position + 1:
+                new += self._appended(update)
+            else:
+                self.has_gap = update.position > self.position
+        return new
+
+    def _appended(self, one: LoggedEvent) -> list[Update]:
+        self.position, event = one.position, one.event
+        self.run = self.run.after(one.position, event)
+        if not isinstance(event, RunEvent) or event.run_id != self.run.run_id:
+            return []
+        if isinstance(event, Delta) and not self._logged_only:
+            return [one] if self._add_text(event) is not None else []
+        if isinstance(event, Claimed):
+            self._text = self._text[: len(self.run.text)]
+        if isinstance(event, NoAnswer) and not self._logged_only and self._text != self.run.text:
+            # Text that is in no log was lost with its attempt.
+            same, text = common_length(self._text, self.run.text), self.run.text
+            return [DeltaText(event.run_id, same, text[same:], self.run.attempts, one.position - 1), one]
+        return [one]
+
+    def _unlogged(self, delta: DeltaText) -> list[Update]:
+        if delta.run_id != self.run.run_id or delta.offset > len(self._text):
+            return []  # of another run, or after text that was missed: the log has both
+        if isinstance(self.run.state, Over) or delta.attempt != self.run.attempts:
+            return []  # from before the end, or from an attempt before the one that the log has
+        change = self._add_text(delta)
+        return [] if change is None else [DeltaText(delta.run_id, *change, delta.attempt, self.position)]
+
+    def _add_text(self, delta: DeltaText | Delta) -> tuple[int, str] | None:
+        """Add a delta to the text that was delivered; return what is new by it, one without text ends it there."""
+        if (change := difference(self._text, delta.offset, delta.text)) is not None:
+            self._text = with_delta(self._text, *change)
+        return change

@@ -1,0 +1,65 @@
+"""The state of a thread before a run that is replaced, because its message is sent again or edited.
+
+Theory. The thread stays the same one, and its log says in one event what was taken back and how many entries the
+conversation has then; the run that goes on stands in the same append. So either both count, or nothing. The event is
+made of the thread as it was read: where anything came between, the append is refused, and the thread is read again.
+
+Entries that are archived are never changed, because forks may refer to them. So a run is taken back only while what it
+left stands in the document, and would after the entity's next operation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from typing import Any
+
+from hosting.core.archiving import Archiver
+from hosting.core.thread.events import Completed, Rewound
+from hosting.core.threads import Threads, ThreadView
+from hosting.errors import RunNotNewestError
+from hosting.names import Address
+from hosting.ports import EntityClient
+from state.extension import host_of
+
+
+class Rewinding:
+    """Finds the state of one app's threads before a run."""
+
+    def __init__(self, threads: Threads, archiver: Archiver) -> None:
+        self._threads = threads
+        self._archiver = archiver
+
+    async def before(
+        self, address: Address, run_id: str, answered: Collection[str], at: float, client: EntityClient
+    ) -> Rewound:
+        """Return with which event a run goes on from before that one, as the thread is now; `at` is the event's time.
+
+        `answered` are those of the runs from there on that have left something to the model. Raises
+        `RunNotNewestError` where one of them is archived, or gone, and as `Threads.view` does.
+        """
+        view = await self._threads.view(address, client)
+        first = next((run.first for run in view.runs if run.run_id == run_id), None)
+        if first is None:
+            raise RunNotNewestError("That message no longer exists. Continue from the newest.")
+        taken_back = {run.run_id for run in view.runs if run.first >= first}
+        entries = view.conversation.data.conversation_history.stored
+        recent = [entry.correlation_id for entry in entries]
+        kept = next((number for number, name in enumerate(recent) if name in taken_back), len(recent))
+        archived = host_of(view.conversation).archived.entries
+        if not set(answered) <= set(recent) or archived + kept < self._archived_next(view):
+            raise RunNotNewestError(
+                "That message is too far back: the entries after it are archived and cannot be replaced. Fork the "
+                "thread before it, or continue from the newest."
+            )
+        return Rewound(at=at, first=first, entries=archived + kept, session=_session(view, recent[:kept]))
+
+    def _archived_next(self, view: ThreadView) -> int:
+        """Return how many entries are archived once the entity has come by."""
+        return host_of(self._archiver.cut(view.conversation)).archived.entries
+
+
+def _session(view: ThreadView, kept: Sequence[str | None]) -> dict[str, Any] | None:
+    """Return the context providers' state after the last of these answers; None if no event has it."""
+    ends = {run.run_id: run.end for run in view.runs}
+    answers = (ends.get(name) for name in reversed(kept) if name is not None)
+    return next((end.session for end in answers if isinstance(end, Completed)), None)

@@ -1,0 +1,295 @@
+"""The services of an app's surfaces: runs, threads and approvals over its stores, made once for all."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import KW_ONLY, dataclass, field
+from functools import partial
+
+from hosting.amounts import Used
+from hosting.core.absent_agents import AbsentAgents
+from hosting.core.agent.agent_loop import AgentLoop
+from hosting.core.agent.agent_runner import AgentRunner
+from hosting.core.agent.callbacks import Listeners
+from hosting.core.agent.deltas import BatchPace
+from hosting.core.agent.held_run import LEASE_MARGIN_SECONDS, LEASE_SECONDS
+from hosting.core.agent.hosted_agent import HostedAgent
+from hosting.core.agent.spending import Spending, check_prices
+from hosting.core.agent.workflow_runner import WorkflowRunner
+from hosting.core.approvals import Approvals
+from hosting.core.archiving import Archiver, Capacity
+from hosting.core.broadcast import Broadcast
+from hosting.core.budgeting import Budgets
+from hosting.core.care import Care
+from hosting.core.cells import Cells
+from hosting.core.conversations import Conversations
+from hosting.core.deletion import ThreadDeletion
+from hosting.core.document_writer import Attachments, DocumentWriter
+from hosting.core.following import Following
+from hosting.core.forking import Forking
+from hosting.core.held_runs import HeldRuns
+from hosting.core.lending import Lending
+from hosting.core.limiting import Limiter
+from hosting.core.memories import Memories
+from hosting.core.operators_view import OperatorsView
+from hosting.core.overview import Overview
+from hosting.core.owner_days import OwnerDays
+from hosting.core.owner_minutes import OwnerMinutes
+from hosting.core.owners import Owners
+from hosting.core.promised_runs import LOOK_SECONDS, PromisedRuns, PromiseSweep
+from hosting.core.purging import QUIET_SECONDS, EntityState, Purging
+from hosting.core.retention import Retention
+from hosting.core.rewinding import Rewinding
+from hosting.core.rotation import Rotation
+from hosting.core.runs import Runs
+from hosting.core.schedules import Schedules
+from hosting.core.shared_store import SharedStore
+from hosting.core.sharing import Sharing
+from hosting.core.stores.choice import Stores
+from hosting.core.stores.contract import ThreadStore
+from hosting.core.sweeps import InstanceSweep, TombstoneSweep, UploadSweep
+from hosting.core.thread.run import Run
+from hosting.core.thread.run_request import Retry
+from hosting.core.thread_log import PATIENCE_SECONDS, ThreadLog, epoch_store_key
+from hosting.core.thread_operations import ThreadOperations
+from hosting.core.threads import Threads
+from hosting.core.turns import LargeReads
+from hosting.core.webhooks import Webhooks
+from hosting.errors import ConfigurationError
+from hosting.plan import AgentPlan
+from hosting.ports import SYSTEM_CLOCKS, Clocks
+from hosting.settings import Settings
+from hosting.webhooks import check_webhook, webhook_rules
+
+logger = logging.getLogger(__name__)
+
+
+def _batch_pace(settings: Settings, store: ThreadStore) -> BatchPace:
+    """Return how the streamed text of this process is logged: as it is set, else as an append costs in the store."""
+    seconds = store.batch_seconds if settings.stream_batch_seconds is None else settings.stream_batch_seconds
+    return BatchPace(seconds, settings.stream_batch_characters)
+
+
+@dataclass(eq=False)
+class Services:
+    """The behaviour of the routes, tools and entities of one app, for one event loop.
+
+    One of `admits` raises while no run is taken; `turn` is entered for each batch of an entity, and may raise. A log
+    that is away is waited for `patience_seconds`. A holder that appended nothing for its lease and a margin is gone.
+    What the platform gives a batch of an entity is `working_seconds`. For `quiet_seconds` an entity of a deleted thread
+    is seen the same before it is purged. A run that was answered before anybody had it is looked after `look_seconds`
+    later. Routes begin with `route_prefix`.
+    """
+
+    stores: Stores
+    settings: Settings
+    loop: AgentLoop
+    listeners: Listeners
+    _: KW_ONLY
+    admits: Sequence[Callable[[], None]] = ()
+    turn: Callable[[], AbstractContextManager[None]] = nullcontext
+    patience_seconds: float = PATIENCE_SECONDS
+    lease_seconds: float = LEASE_SECONDS
+    margin_seconds: float = LEASE_MARGIN_SECONDS
+    working_seconds: float = math.inf
+    look_seconds: float = LOOK_SECONDS
+    route_prefix: str = "api"
+    quiet_seconds: Mapping[EntityState, float] = field(default_factory=lambda: QUIET_SECONDS)
+    clocks: Clocks = SYSTEM_CLOCKS
+    ttls: dict[str, float] = field(default_factory=dict, init=False)
+    """Agents' times to live in seconds, by their names in lower case."""
+
+    def __post_init__(self) -> None:
+        stores, settings = self.stores, self.settings
+        self._agents, self._names, self._limiters = dict[str, HostedAgent](), dict[str, str](), dict[str, Limiter]()
+        attachments = Attachments(stores.attachments, settings.attachment_bytes)
+        archiver = Archiver(stores.archive, settings.document_bytes)
+        capacity = Capacity(settings.state_limit_bytes, settings.attachment_bytes)
+        self.log = ThreadLog(
+            stores.threads,
+            stores.attachments,
+            stores.hub,
+            patience_seconds=self.patience_seconds,
+            clocks=self.clocks,
+            names=self._names,
+        )
+        self.documents = DocumentWriter(stores.hub, capacity, archiver, attachments, Lending(self.log, stores))
+        broadcast = Broadcast()
+        conversations = Conversations(self.log, shorten=archiver.cut, document_bytes=settings.document_bytes)
+        self.holders = HeldRuns(
+            self.log,
+            conversations,
+            broadcast,
+            self._agents,
+            inline=lambda address, epoch, conversation: attachments.inlined(
+                address, epoch_store_key(stores.hub, address, epoch), conversation
+            ),
+            admits=capacity.refusal,
+            takes_runs=self.loop.takes_runs,
+            lease_seconds=self.lease_seconds,
+        )
+        self.care = Care(self.log, broadcast, self.holders, queue_seconds=settings.queue_timeout_seconds)
+        self.operations = ThreadOperations(
+            self.log,
+            conversations,
+            self.holders,
+            self.care,
+            read=self.documents.stored.read,
+            margin_seconds=self.margin_seconds,
+        )
+        self.deletion = ThreadDeletion(self.log, stores, self._agents)
+        self.webhooks = self._webhooks()
+        self.promised = PromisedRuns(self.log, stores.attachments, stores.hub, look_seconds=self.look_seconds)
+        self.runs = Runs(
+            self.log, self.holders, self.care, settings, self.promised, admits=self.admits, limiters=self._limiters
+        )
+        self.following = Following(self.care)
+        self._add_threads(conversations, archiver, attachments)
+        self._add_what_spans_threads()
+
+    def _add_threads(self, conversations: Conversations, archiver: Archiver, attachments: Attachments) -> None:
+        stores, quiet = self.stores, self.quiet_seconds
+        self.absent = AbsentAgents(self.deletion, self._agents)
+        self.purging = Purging(self.log, self.holders.draining, quiet_seconds=quiet, is_absent=self.absent.has)
+        self.threads = Threads(
+            self.log,
+            conversations,
+            stores,
+            self.holders,
+            documents=self.documents,
+            purging=self.purging,
+            absent=self.absent,
+            ttls=self.ttls,
+        )
+        self.approvals = Approvals(self.log, self.runs, self.holders, self._agents)
+        self.rewinding = Rewinding(self.threads, archiver)
+        self.forking = Forking(self.log, self.threads, archiver, attachments, stores, publish=self.holders.publish)
+
+    def _webhooks(self) -> Webhooks | None:
+        rules = webhook_rules(self.settings)
+        if rules is None:
+            return None
+        return Webhooks(self.log, self.stores.attachments, self.stores.hub, rules, route_prefix=self.route_prefix)
+
+    def _add_what_spans_threads(self) -> None:
+        stores = self.stores
+        self._pace = _batch_pace(self.settings, stores.threads)
+        self.large_reads = LargeReads()
+        self.overview = Overview(stores.threads, self.log)
+        cells = Cells(stores.threads, self.log)
+        self.memories = Memories(cells, self.log.clocks)
+        self.budgets = Budgets(self.log)
+        self.sharing = Sharing(self.log)
+        self.shared_store = SharedStore(self.log, stores.threads)
+        self.retention = Retention(self.log, self.settings.log_days)
+        self.operators_view = OperatorsView(self.log, self.holders, self.overview, self.promised)
+        self._planned: dict[str, AgentPlan] = {}
+        most = self.settings.schedules
+        self.schedules = Schedules(cells, self.runs, self._planned, clocks=self.log.clocks, most=most)
+        self.owners = Owners(self.log, self.threads, self.purging, stores, self.absent.has)
+
+    def hold(
+        self,
+        planned: AgentPlan,
+        run_timeout_seconds: float,
+        retry: Retry | None = None,
+        ttl_seconds: float | None = None,
+    ) -> None:
+        """Have runs of the agent held by this process; `retry` is for requests that bring none.
+
+        Without `ttl_seconds` its conversations have no end.
+
+        Raises `ConfigurationError` for an agent that cannot be run as one, whose model calls cannot be counted, or
+        whose webhook cannot be sent to.
+        """
+        if planned.workflow is not None:
+            runner: AgentRunner = WorkflowRunner(planned.workflow, self.loop, self.route_prefix)
+        else:
+            runner = AgentRunner(planned.agent, planned.name, self.loop, self.settings.context_tokens)
+        minutes = None
+        if (limit := planned.limit) is not None:
+            if limit.has_minutes:
+                minutes = OwnerMinutes(planned.name, self.log, self.stores.threads, limit)
+            self._limiters[planned.name.lower()] = Limiter(limit, minutes, self.holders.held)
+        self._planned[planned.name.lower()] = planned
+        if ttl_seconds is not None:
+            self.ttls[planned.name.lower()] = ttl_seconds
+        self._names[planned.name.lower()] = planned.name
+        check_webhook(planned.name, planned.webhook, None if self.webhooks is None else self.webhooks.rules)
+        if self.webhooks is not None:
+            self.webhooks.add(planned)
+        self._agents[planned.name.lower()] = HostedAgent(
+            runner,
+            self.settings,
+            run_timeout_seconds,
+            pace=self._pace,
+            retry=retry,
+            spending=self._spending_of(planned, runner, minutes),
+            listener=self.listeners.begin,
+        )
+
+    def _spending_of(
+        self, planned: AgentPlan, runner: AgentRunner, minutes: OwnerMinutes | None
+    ) -> Callable[[Run, Used], Spending] | None:
+        """Return the maker of a run's spending; None if model calls need no counting."""
+        budget, limit, days = planned.budget, planned.limit, None
+        if limit is None or limit.tokens_per_minute is None:
+            minutes = None
+        if budget is None and minutes is None:
+            return None
+        if planned.workflow is None and not runner.counts_calls:
+            what = "a limit of tokens" if budget is None else "a budget"
+            raise ConfigurationError(
+                f"Agent {planned.name!r} has {what}, and its model calls cannot be counted: it is not an "
+                "agent-framework Agent, or its client has no chat middleware. Leave it out."
+            )
+        for where, names in runner.uncounted().items():
+            if names:
+                logger.warning(
+                    "%s %r has a budget or a limit of tokens, and the code of %r names %s: its model calls are not "
+                    "counted (docs/guides/budgets.md#code-that-asks-a-model).",
+                    *(runner.kind, planned.name, where, ", ".join(names)),
+                )
+        if budget is not None:
+            check_prices(planned.name, budget, runner.agents())
+            if budget.per == "owner/day":
+                days = OwnerDays(planned.name, self.log, self.stores.threads)
+                self.budgets.add(planned, days)
+        return partial(Spending, budget=budget, days=days, minutes=minutes, unpriced=set[str]())
+
+    def sweeps(self, agents: Callable[[], Iterable[str]]) -> tuple[UploadSweep, InstanceSweep, TombstoneSweep]:
+        """Return the sweeps over data next to the log: uploads, and tombstones with their instances."""
+        attachments, hub = self.stores.attachments, self.stores.hub
+        return (
+            UploadSweep(attachments, hub, agents),
+            InstanceSweep(self.log, self.purging, attachments, hub, absent=self.absent),
+            TombstoneSweep(self.log, attachments, hub, self.settings.receipt_days),
+        )
+
+    def rotation(self, work: str) -> Rotation:
+        """Return the turn order in that work for all agents."""
+        return Rotation(self.stores.attachments, self.stores.hub, work)
+
+    def promise_sweep(self, agents: Callable[[], Iterable[str]]) -> PromiseSweep:
+        """Return the sweep over runs that were answered before a claim."""
+        return PromiseSweep(self.promised, self.log, agents)
+
+    async def drain(self, seconds: float) -> None:
+        """End or release the runs that this process holds, as `HeldRuns.drain` does; then end callbacks' calls.
+
+        Webhooks that are being tried have as long.
+        """
+        draining = [self.holders.drain(seconds), *([self.webhooks.drain(seconds)] if self.webhooks else [])]
+        await asyncio.gather(*draining)
+        await self.listeners.close()
+        await self.promised.close()
+
+    async def close(self) -> None:
+        """Let go of the stores."""
+        await self.log.close()
+        await self.stores.archive.close()
+        await self.stores.attachments.close()

@@ -1,0 +1,232 @@
+"""How a thread stands in a partition of Azure Tables, and how changes to it are sent: entities, and batches of them.
+
+The partition's key is the address. `head` is the head; `e<position>` holds events that were appended together, up to
+that position, zero padded, so that the order of keys is that of events; `r-<name>` is a row. Bytes stand in the binary
+properties p0, p1, ..., because one property takes 64 KiB; an entity takes 1 MiB with all that is around them.
+
+A batch is multipart MIME, which is written and read by hand here: the official client has Python's email package do
+both, which is two thirds of the processor time of an append (benchmarks.md). Its pipeline still sends the batch:
+credentials, time limits and connections are its own.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import uuid
+from base64 import b64encode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any, TypeAlias
+from urllib.parse import quote
+
+from azure.core.exceptions import HttpResponseError
+from azure.core.rest import HttpRequest
+from azure.data.tables import EdmType
+from azure.data.tables.aio import TableClient
+
+from hosting.core.stores.contract import Append, Row, StoredEvent, StoredHead
+
+HEAD = "head"
+KEYS = ["PartitionKey", "RowKey"]
+PART_BYTES = 64 * 1024
+MOST_PARTS = 15
+"""Of 64 KiB in one entity; the rest of its 1 MiB is for names, keys and the service's additions."""
+
+_LENGTH_BYTES = 4
+Entity: TypeAlias = Mapping[str, Any]
+
+
+def event_key(position: int) -> str:
+    """Return the row key of events up to that last position."""
+    return f"e{position:016d}"
+
+
+def row_key(name: str) -> str:
+    """Return the row key of the row of that name."""
+    return f"r-{name}"
+
+
+def head_entity(partition: str, head: StoredHead) -> Entity:
+    """Return the head as it is written; its tag is not in it."""
+    own = {"position": _int64(head.position), "append_id": head.append_id}
+    return {"PartitionKey": partition, "RowKey": HEAD, **own, **_parts(head.payload)}
+
+
+def read_head(entity: Entity) -> StoredHead:
+    """Return the head of an entity that was read; its tag is the entity's etag."""
+    return StoredHead(entity["position"].value, entity["append_id"], _payload(entity), etag_of(entity))
+
+
+def row_entity(partition: str, row: Row) -> Entity:
+    """Return the row as it is written. `size` shows, without its payload, that it has one."""
+    own = {"position": _int64(row.position), "size": len(row.payload)}
+    return {"PartitionKey": partition, "RowKey": row_key(row.name), **own, **_parts(row.payload)}
+
+
+def read_row(entity: Entity) -> Row:
+    """Return the row of an entity; without its parts read, the payload is empty."""
+    return Row(entity["RowKey"].removeprefix("r-"), entity["position"].value, _payload(entity))
+
+
+def event_entities(partition: str, append: Append, first: int) -> list[Entity]:
+    """Return the events of an append, from position `first` on, in as few entities as their bytes allow."""
+    entities: list[Entity] = []
+    group: list[bytes] = []
+    size = 0
+    for event in append.events:
+        added = _LENGTH_BYTES + len(event)
+        if size + added > MOST_PARTS * PART_BYTES:
+            entities.append(_events_entity(partition, append.head.append_id, first, group))
+            first, group, size = first + len(group), [], 0
+        group.append(event)
+        size += added
+    if group:
+        entities.append(_events_entity(partition, append.head.append_id, first, group))
+    return entities
+
+
+def read_events(entity: Entity, after: int) -> list[StoredEvent]:
+    """Return the entity's events after position `after`."""
+    packed, at = _payload(entity), 0
+    position, events = entity["first"].value, []
+    while at < len(packed):
+        begin = at + _LENGTH_BYTES
+        at = begin + int.from_bytes(packed[at:begin], "big")
+        if position > after:
+            events.append(StoredEvent(position, packed[begin:at]))
+        position += 1
+    return events
+
+
+def without_events(entity: Entity, through: int) -> Entity:
+    """Return the entity, under its key, with nothing but the events after `through`."""
+    left = [event.payload for event in read_events(entity, through)]
+    return _events_entity(entity["PartitionKey"], entity["append_id"], through + 1, left)
+
+
+def etag_of(entity: Any) -> str:
+    """Return the version at which an entity was read."""
+    return str(entity.metadata["etag"])
+
+
+def _events_entity(partition: str, append_id: str, first: int, events: list[bytes]) -> Entity:
+    own = {"first": _int64(first), "append_id": append_id}
+    packed = b"".join(len(event).to_bytes(_LENGTH_BYTES, "big") + event for event in events)
+    return {"PartitionKey": partition, "RowKey": event_key(first + len(events) - 1), **own, **_parts(packed)}
+
+
+def _parts(payload: bytes) -> dict[str, bytes]:
+    return {f"p{at // PART_BYTES}": payload[at : at + PART_BYTES] for at in range(0, len(payload), PART_BYTES)}
+
+
+def _payload(entity: Entity) -> bytes:
+    parts = (entity.get(f"p{number}") for number in range(MOST_PARTS))
+    return b"".join(part for part in parts if part)
+
+
+def _int64(number: int) -> tuple[int, EdmType]:
+    return number, EdmType.INT64
+
+
+MOST_CHANGES = 100
+_VERSION = "DataServiceVersion: 3.0"
+_JSON = "Content-Type: application/json"
+_HEADERS = {"Accept": "application/json", "DataServiceVersion": "3.0", "MaxDataServiceVersion": "3.0;NetFx"}
+_HEADERS_OF = {
+    "POST": [_JSON, _VERSION, "Prefer: return-no-content", "Accept: application/json;odata=minimalmetadata"],
+    "PUT": [_JSON, _VERSION, "Accept: application/json"],
+    "DELETE": [_VERSION, "Accept: application/json;odata=minimalmetadata"],
+}
+"""The headers that the official client sends with each change."""
+
+_ANSWER = re.compile(rb"HTTP/1\.1 (\d{3})[^\n]*\n(.*?)(?=\nHTTP/1\.1 |\Z)", re.DOTALL)
+_ETAG = re.compile(rb"^etag:\s*(.*?)\s*$", re.IGNORECASE | re.MULTILINE)
+_ERROR = re.compile(rb"\{.*\}", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class EntityChange:
+    """One entity of a batch: inserted (POST), inserted or replaced (PUT), or removed (DELETE).
+
+    With an `etag` it is refused unless the entity is there and has it.
+    """
+
+    method: str
+    entity: Entity
+    etag: str | None = None
+
+
+class BatchError(HttpResponseError):
+    """The service carried out no part of a batch; `error_code` is its name of the reason."""
+
+    def __init__(self, status: int, error: bytes, response: Any) -> None:
+        code, message = _code_and_message(error)
+        self.error_code = code or response.headers.get("x-ms-error-code", "")
+        super().__init__(message or f"The service answered {status} {self.error_code}.", response)
+
+
+async def submit(table: TableClient, changes: Sequence[EntityChange]) -> list[str]:
+    """Make all changes, at most 100 of one partition, or none; return the entities' etags, "" for removed ones.
+
+    One call. Raises `BatchError` where the service refuses, and what the client raises where it does not answer.
+    """
+    kind, body = encode_batch(f"{table.url}/{table.table_name}", changes, table.api_version)
+    headers = {**_HEADERS, "x-ms-version": table.api_version, "Content-Type": kind}
+    request = HttpRequest("POST", f"{table.url}/$batch", headers=headers, content=body)
+    # The client has no public call for a body of one's own. Streamed, because it would take the answer for JSON.
+    response = await table._client.send_request(request, stream=True)
+    content = await response.read()
+    if response.status_code != HTTPStatus.ACCEPTED:
+        raise BatchError(response.status_code, content, response)
+    etags = []
+    for status, rest in _ANSWER.findall(content):
+        if not status.startswith(b"2"):
+            raise BatchError(int(status), rest, response)
+        etag = _ETAG.search(rest)
+        etags.append(etag[1].decode() if etag else "")
+    if len(etags) != len(changes):
+        raise BatchError(response.status_code, content, response)
+    return etags
+
+
+def encode_batch(url: str, changes: Sequence[EntityChange], version: str) -> tuple[str, bytes]:
+    """Return the content type and the body of a request that makes these changes in the table at the address."""
+    batch, changeset = f"batch_{uuid.uuid4()}", f"changeset_{uuid.uuid4()}"
+    lines = [f"--{batch}", f"Content-Type: multipart/mixed; boundary={changeset}", ""]
+    for number, change in enumerate(changes):
+        lines += [f"--{changeset}", "Content-Type: application/http", "Content-Transfer-Encoding: binary"]
+        lines += [f"Content-ID: {number}", ""]
+        keys = f"(PartitionKey='{quote(change.entity['PartitionKey'])}',RowKey='{quote(change.entity['RowKey'])}')"
+        lines.append(f"{change.method} {url}{'' if change.method == 'POST' else keys} HTTP/1.1")
+        lines += [*_HEADERS_OF[change.method], f"x-ms-version: {version}"]
+        lines += [] if change.etag is None else [f"If-Match: {change.etag}"]
+        if change.method == "DELETE":
+            lines += ["", ""]
+        else:
+            body = _encoded(change.entity)  # of ASCII alone
+            lines += [f"Content-Length: {len(body)}", "", body]
+    lines += [f"--{changeset}--", f"--{batch}--", ""]
+    return f"multipart/mixed; boundary={batch}", "\r\n".join(lines).encode()
+
+
+def _encoded(entity: Entity) -> str:
+    properties: dict[str, object] = {}
+    for name, value in entity.items():
+        if isinstance(value, bytes):
+            properties[name], properties[f"{name}@odata.type"] = b64encode(value).decode(), "Edm.Binary"
+        elif isinstance(value, tuple):
+            properties[name], properties[f"{name}@odata.type"] = str(value[0]), value[1].value
+        else:
+            properties[name] = value
+    return json.dumps(properties)
+
+
+def _code_and_message(error: bytes) -> tuple[str, str]:
+    found = _ERROR.search(error)
+    try:
+        parsed = json.loads(found[0])["odata.error"] if found else {}
+        return str(parsed["code"]), str(parsed["message"]["value"]).splitlines()[0]
+    except (ValueError, KeyError, TypeError, IndexError):
+        return "", ""

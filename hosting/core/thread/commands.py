@@ -1,0 +1,360 @@
+"""The commands to a thread, and the four outcomes. `hosting.core.thread.decide` is between the two.
+
+A command brings all that its decision needs besides the head: the time, the rows that its caller has read, and what the
+caller knows by its own clock. To decide again on a newer head, the caller reads those rows anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from hosting.core.thread.events import (
+    Accepted,
+    CancelReason,
+    DeleteReason,
+    Delta,
+    Event,
+    Holder,
+    InstanceOutcome,
+    Rewound,
+    Step,
+    Terminal,
+)
+from hosting.core.thread.head import Head
+from hosting.core.thread.rows import ApprovalRow, DeletedRow, KeyRow, RowChange, RunRow
+from hosting.core.thread.run_request import Decision, GrantedAccess
+from hosting.core.thread.sources import AssignedSource, ForkSource
+from hosting.errors import HostingError
+from hosting.names import Busy
+from hosting.principal import Principal
+
+
+@dataclass(frozen=True)
+class ClaimTerms:
+    """A claim's record of its holder; `deadline` is in seconds since 1970, `process` as in `events.Claimed`."""
+
+    token: str
+    holder: Holder
+    lease_seconds: float
+    deadline: float
+    process: str = ""
+
+
+class Command:
+    """A command for a thread; `hosting.core.thread.decide` has a rule for each kind."""
+
+
+@dataclass(frozen=True)
+class Continuation:
+    """The state of the thread that the caller has seen; if it has changed, the run is refused.
+
+    `rewound`: the run goes on from there, and what came after is taken back.
+    """
+
+    epoch: int
+    newest: int
+    reset_at: int
+    imported_at: int
+    open_runs: tuple[str, ...]
+    rewound: Rewound | None = None
+
+    @classmethod
+    def of(cls, head: Head, rewound: Rewound | None = None) -> Continuation:
+        """Return the seen state of a thread with this head."""
+        imported_at = 0 if head.imported is None else head.imported.position
+        open_runs = tuple(run.id for run in head.runs)
+        return cls(head.epoch, head.newest, head.reset_at, imported_at, open_runs, rewound)
+
+    def fits(self, head: Head) -> bool:
+        """Return whether the thread is as it was seen."""
+        return Continuation.of(head, self.rewound) == self
+
+
+@dataclass(frozen=True)
+class AcceptRun(Command):
+    """Accept a run, and claim it with `terms` if it is the next.
+
+    `key` is the row of its idempotency key, `known` that of a run id which another process made. `epoch` is the
+    thread's when a caller that may be late began: in another life of the thread nothing is accepted. `follows` is the
+    position of the run that must be its newest, `continues` the whole of what its caller has seen. `busy` is what
+    becomes of it while another run has not ended.
+    """
+
+    accepted: Accepted
+    queue_limit: int
+    terms: ClaimTerms | None = None
+    key: KeyRow | DeletedRow | None = None
+    known: RunRow | DeletedRow | None = None
+    epoch: int | None = None
+    follows: int | None = None
+    continues: Continuation | None = None
+    busy: Busy = "queue"
+
+
+@dataclass(frozen=True)
+class AttachToRun(Command):
+    """Answer about a run that exists, and be sure that it will end."""
+
+    at: float
+    run_id: str
+
+
+@dataclass(frozen=True)
+class ClaimRun(Command):
+    """Claim the next run; if a `run_id` is given, only that one.
+
+    `idle_append`: the newest append, if the claimer saw none by the claim's holder (`open_runs.Claim.renewals`) for the
+    lease plus 5 s by its own clock, or knows that its process is gone. The holder is then lost. `since`: the head's
+    position when an entity's operation began. An entity's claim that is not newer is taken over at once.
+    """
+
+    at: float
+    terms: ClaimTerms
+    run_id: str | None = None
+    idle_append: str | None = None
+    since: int = 0
+
+
+@dataclass(frozen=True)
+class RetryRun(Command):
+    """Claim one's own run again as the next attempt, because this one `failed` with that code.
+
+    `unrecorded` is what its model calls used that no event has.
+    """
+
+    at: float
+    token: str
+    new_token: str
+    failed: str
+    unrecorded: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class RecordSteps(Command):
+    """Append steps of the run; without any, renew the lease alone."""
+
+    token: str
+    steps: tuple[Step, ...] = ()
+
+
+@dataclass(frozen=True)
+class ReleaseRun(Command):
+    """Give up one's claim, so that the entity continues. `signalled`: its signal was taken.
+
+    `unrecorded` is what model calls of this attempt used that no event has.
+    """
+
+    at: float
+    token: str
+    signalled: bool
+    unrecorded: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class EndRun(Command):
+    """End one's run after its last `deltas`. `callers`: runs with a caller in this process, and their claim terms."""
+
+    token: str
+    terminal: Terminal
+    deltas: tuple[Delta, ...] = ()
+    callers: Mapping[str, ClaimTerms] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class CancelRun(Command):
+    """End a run without an answer: a caller cancelled it, or it was queued for too long."""
+
+    at: float
+    run_id: str
+    reason: CancelReason = "asked"
+
+
+@dataclass(frozen=True)
+class ExpireRun(Command):
+    """End a run with a lost holder; `idle_append` as in `ClaimRun`, for as long as the claim could last.
+
+    Clocks of two machines are never compared: the length of that time is a difference on one of them.
+    """
+
+    at: float
+    run_id: str
+    idle_append: str
+
+
+@dataclass(frozen=True)
+class SignalFailed(Command):
+    """Withdraw a run whose signal failed. `token` is of the claim made with the run, if any.
+
+    `key` is the idempotency key that this frees, with the `fingerprint` of its request.
+    """
+
+    at: float
+    run_id: str
+    token: str | None = None
+    key: str | None = None
+    fingerprint: str = ""
+
+
+@dataclass(frozen=True)
+class AnswerApproval(Command):
+    """Decide on an approval; `row` is the approval's row as the caller has read it.
+
+    `resumed` is the run that continues after the last decision; it brings all decisions.
+    """
+
+    at: float
+    decision: Decision
+    row: ApprovalRow | DeletedRow | None
+    resumed: Accepted
+    terms: ClaimTerms | None = None
+
+
+@dataclass(frozen=True)
+class ResetThread(Command):
+    """Forget the conversation and keep the thread."""
+
+    at: float
+
+
+@dataclass(frozen=True)
+class ImportThread(Command):
+    """Begin a thread with a conversation from elsewhere, in that epoch; repeatable while nothing came after it."""
+
+    at: float
+    text: str
+    source: AssignedSource
+    epoch: int
+    metadata: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class ForkThread(Command):
+    """Begin a thread, in that epoch, with a conversation of another one and its title; again it is found."""
+
+    at: float
+    text: str
+    source: ForkSource
+    title: str
+    epoch: int
+
+
+@dataclass(frozen=True)
+class ShareThread(Command):
+    """Share the thread of that epoch with a principal, by a grant of that id."""
+
+    at: float
+    epoch: int
+    id: str
+    principal: Principal
+    access: GrantedAccess
+
+
+@dataclass(frozen=True)
+class WithdrawGrant(Command):
+    """End a grant."""
+
+    at: float
+    id: str
+
+
+@dataclass(frozen=True)
+class DescribeThread(Command):
+    """Replace the metadata of the thread of that epoch."""
+
+    at: float
+    epoch: int
+    metadata: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class SetReceiver(Command):
+    """Notify receivers of the ends of tasks of that epoch's thread from now on: one task has a receiver."""
+
+    at: float
+    epoch: int
+
+
+@dataclass(frozen=True)
+class DeleteThread(Command):
+    """Delete the thread: a caller requested it, it expired, or it was assigned to an owner.
+
+    With a `position` only while it is there still, and the last two only while it has no open runs.
+    """
+
+    at: float
+    reason: DeleteReason = "asked"
+    position: int | None = None
+
+
+@dataclass(frozen=True)
+class FinishDelete(Command):
+    """Append the tombstone of a thread that is being deleted, with its receipt."""
+
+    at: float
+    receipt: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class RecordInstances(Command):
+    """Record after the tombstone of that epoch the outcome of these instances, which its receipt names.
+
+    With a `position` only while the log ends there: what was appended since may be about them.
+    """
+
+    at: float
+    epoch: int
+    instances: tuple[InstanceOutcome, ...]
+    position: int | None = None
+
+
+@dataclass(frozen=True)
+class TrimThread(Command):
+    """Let the store remove events that a committed document contains, through that position.
+
+    `metadata` is the thread's, which no document holds: it is appended anew.
+    """
+
+    at: float
+    through: int
+    metadata: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True)
+class Change:
+    """Append these events and rows; `head` is the new head.
+
+    `signal`: the engine must take a signal of the caller's before it answers. `run_id`: the run that the command is
+    about.
+    """
+
+    head: Head
+    events: tuple[Event, ...] = ()
+    rows: tuple[RowChange, ...] = ()
+    run_id: str = ""
+    signal: bool = False
+
+
+@dataclass(frozen=True)
+class Unchanged:
+    """Nothing needs to be appended; `signal` and `run_id` as in `Change`."""
+
+    run_id: str = ""
+    signal: bool = False
+
+
+@dataclass(frozen=True)
+class Refused:
+    """Refused with this error; `signal` as in `Change`, before the refusal is answered."""
+
+    error: HostingError
+    signal: bool = False
+
+
+@dataclass(frozen=True)
+class Stale:
+    """The token no longer holds the run, or the caller's state is outdated: its work is dropped."""
+
+
+Outcome = Change | Unchanged | Refused | Stale

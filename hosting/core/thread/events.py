@@ -1,0 +1,400 @@
+"""The events of a thread's log, oldest first.
+
+Theory. A thread is the list of its events and nothing else. Decisions are made on the head, which is their fold
+(`hosting.core.thread.head`), answers about a run on that of the run's events (`run`), and the stored conversation is a
+third fold (`conversation`). Events never change once they are written, so every later version reads a log of today:
+members that it does not know are ignored. What an older version could not understand is of a higher version, and the
+older one then decides nothing on that thread.
+
+Times are seconds since 1970 (UTC, float) by the clock of the process that appended; they never decide who holds a run.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+from operator import not_
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from hosting.amounts import BudgetState
+from hosting.core.thread.run_request import (
+    Decision,
+    ExecutorCall,
+    GrantedAccess,
+    PendingApproval,
+    RunRequest,
+    Superstep,
+)
+from hosting.core.thread.versions import VERSION, read_versioned
+from hosting.names import model_call_key
+from hosting.principal import Principal
+from state.codec import read_entry
+from state.models import Entry, RememberingModel
+
+DeleteReason = Literal["asked", "expired", "assigned"]
+CancelReason = Literal["asked", "queue_time", "interrupt", "rollback"]
+Holder = Literal["caller", "entity"]
+"""The holder of a run: the process of its caller, or an operation of the thread's entity."""
+
+
+class _Event(RememberingModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    v: int = VERSION
+    at: float
+
+
+class RunEvent(_Event):
+    """An event of one run."""
+
+    run_id: str
+
+
+class Accepted(RunEvent):
+    """The run exists. `fingerprint` is of the request and the thread that it named; `key` is its idempotency key's row.
+
+    `agent` and `thread_id` are as they were given, `principal` is the caller, None where nobody is signed in, `grant`
+    what let them in where the thread is another's, `traceparent` the W3C trace context, and `wire` what a caller on a
+    wire sent besides. The text of a `streamed` run is logged as it comes; a `temporary` thread goes with the answer.
+    """
+
+    kind: Literal["accepted"] = "accepted"
+    agent: str
+    thread_id: str
+    request: RunRequest
+    fingerprint: str
+    key: str | None = None
+    principal: Principal | None = None
+    grant: str | None = None
+    traceparent: str | None = None
+    wire: dict[str, Any] | None = None
+    streamed: bool = False
+    temporary: bool = False
+
+
+class Attached(RunEvent):
+    """Another request is about to signal for the run, so a failed signal of the first one does not cancel it."""
+
+    kind: Literal["attached"] = "attached"
+
+
+class Claimed(RunEvent):
+    """One holder, known by its fencing `token`, runs the agent until `deadline`; `attempt` counts from 1.
+
+    It is in `process`. Its lease is renewed by each of its appends. Text after position `void_after` is void: its model
+    call had not ended. `failed` is the code of an attempt before that is tried again, and `unrecorded` the usage of its
+    model calls that no event has, by the head's names.
+    """
+
+    kind: Literal["claimed"] = "claimed"
+    attempt: int
+    token: str
+    holder: Holder
+    lease_seconds: float
+    deadline: float
+    process: str = Field(default="", exclude_if=not_)
+    void_after: int = 0
+    failed: str | None = None
+    unrecorded: dict[str, int] = Field(default_factory=dict, exclude_if=not_)
+
+
+class Released(RunEvent):
+    """The holder released the run for another one. `signalled`: its signal was sent. `unrecorded` as in `Claimed`."""
+
+    kind: Literal["released"] = "released"
+    signalled: bool
+    unrecorded: dict[str, int] = Field(default_factory=dict, exclude_if=not_)
+
+
+class Delta(RunEvent):
+    """The agent continued its text: `text` replaces everything after `offset`, in characters of the answer so far."""
+
+    kind: Literal["delta"] = "delta"
+    offset: int
+    text: str
+
+
+class ModelResult(RunEvent):
+    """The model answered with tool calls, or its agent has a budget.
+
+    `number` counts an agent's model calls from 1: those of the agent that runs, or of one that is the tool of the call
+    `within`. `digest` is of the messages before it, `response` in the framework's own form, `cost` in trillionths of a
+    unit of money.
+    """
+
+    kind: Literal["model_result"] = "model_result"
+    number: int
+    within: str = ""
+    digest: str
+    response: dict[str, Any]
+    cost: int = Field(default=0, exclude_if=not_)
+
+    @property
+    def key(self) -> str:
+        """The model call's key in the run; see `model_call_key`."""
+        return model_call_key(self.within, self.number)
+
+
+class ToolStarted(RunEvent):
+    """A tool is about to be called, in each attempt that does. `key` is the call's, `digest` of its arguments."""
+
+    kind: Literal["tool_started"] = "tool_started"
+    key: str
+    name: str
+    digest: str
+
+
+class ToolResult(RunEvent):
+    """The call `key` ended: with `contents` in the framework's own form, a `text`, or an `error` in the tool's own.
+
+    `raised` is that error's class. Not `called`: the framework refused the arguments. `interrupted`: the process ended
+    while the tool ran; what came of it is unknown, and it is not called again. `session` is what the call changed in
+    the session's state, by provider.
+    """
+
+    kind: Literal["tool_result"] = "tool_result"
+    key: str
+    contents: list[dict[str, Any]] | None = None
+    text: str | None = None
+    error: str | None = None
+    raised: str = Field(default="", exclude_if=not_)
+    called: bool = True
+    interrupted: bool = False
+    session: dict[str, Any] | None = Field(default=None, exclude_if=lambda session: session is None)
+
+
+class Checkpointed(RunEvent):
+    """A workflow's superstep ended, and a later attempt begins behind it.
+
+    `checkpoint` is the framework's, as JSON text, of its version `framework` and the graph of that digest. `updates`
+    and `values` are what the executors yielded since the checkpoint before, `calls` what each did in the superstep.
+    """
+
+    v: int = 3
+    kind: Literal["checkpointed"] = "checkpointed"
+    superstep: int
+    framework: str
+    graph: str
+    checkpoint: str
+    updates: list[dict[str, Any]]
+    values: list[Any]
+    calls: tuple[ExecutorCall, ...] = ()
+
+
+class CancelRequested(RunEvent):
+    """The run is to end: its holder ends it, or it ends in its turn without another claim.
+
+    A caller cancelled it, or it waited in the queue for longer than it may. Or a later request takes its place (an
+    event of version 4): after an `interrupt` the conversation keeps its text, after a `rollback` nothing of it.
+    """
+
+    kind: Literal["cancel_requested"] = "cancel_requested"
+    reason: CancelReason = "asked"
+
+
+class Ending(RunEvent):
+    """The end of a run: `entry` is the exact response entry, in stored form.
+
+    `usage` is what all its attempts used, by the entry's names, where the entry counts less. Where its model calls have
+    prices: what they cost together, and which model answered last. `notifies`: its request named a webhook, or its
+    thread had a task with receivers by then.
+    """
+
+    entry: dict[str, Any]
+    usage: dict[str, int] = Field(default_factory=dict, exclude_if=not_)
+    cost: int = Field(default=0, exclude_if=not_)
+    model: str = Field(default="", exclude_if=not_)
+    notifies: bool = Field(default=False, exclude_if=not_)
+
+    @cached_property
+    def response(self) -> Entry:
+        """The response entry, parsed at the first use; raises `state.errors.MalformedError` for an invalid one."""
+        return read_entry(self.entry)
+
+
+class Completed(Ending):
+    """The agent answered; `session` is the framework session's state.
+
+    Not `kept`: the answer is too large for the conversation, which holds an error instead. With `approvals` the
+    thread waits for the decision on each of them, until `expires_at` (None: for ever).
+    """
+
+    kind: Literal["completed"] = "completed"
+    session: dict[str, Any] | None = None
+    message_count: int
+    kept: bool = True
+    approvals: tuple[PendingApproval, ...] = ()
+    expires_at: float | None = None
+
+
+class Unanswered(Ending):
+    """The run ended without an answer. `code` and `detail` are ours (errors.RUN_ERRORS); `budget` is one used up."""
+
+    code: str
+    detail: str
+    budget: BudgetState | None = None
+    under_way: Superstep | None = None  # what the executors of a workflow were at
+
+
+class Failed(Unanswered):
+    """The agent, a tool or a process failed."""
+
+    kind: Literal["failed"] = "failed"
+
+
+class TimedOut(Unanswered):
+    """The run passed its time limit."""
+
+    kind: Literal["timed_out"] = "timed_out"
+
+
+class Cancelled(Unanswered):
+    """A caller cancelled the run."""
+
+    kind: Literal["cancelled"] = "cancelled"
+
+
+class ApprovalAnswered(RunEvent):
+    """A person decided on an approval that the run ended with: `principal`, None without sign-in."""
+
+    kind: Literal["approval_answered"] = "approval_answered"
+    decision: Decision
+    principal: Principal | None = None
+
+
+class Reset(_Event):
+    """The conversation is forgotten; every claim after this begins with an empty one."""
+
+    kind: Literal["reset"] = "reset"
+
+
+class Rewound(_Event):
+    """The runs from position `first` on no longer count; `entries` are left, archived ones too, and the `session`."""
+
+    v: int = 8
+    kind: Literal["rewound"] = "rewound"
+    first: int
+    entries: int
+    session: dict[str, Any] | None = None
+
+
+class Imported(_Event):
+    """The thread begins with the `text` of a document from elsewhere, whose contents are our attachments by now."""
+
+    v: int = 2
+    kind: Literal["imported"] = "imported"
+    text: str
+    source: str
+    title: str = ""
+
+
+class Granted(_Event):
+    """The owner shares the thread with `principal`, who may `read` it, or `run` its agent on it too."""
+
+    v: int = 2
+    kind: Literal["granted"] = "granted"
+    id: str
+    principal: Principal
+    access: GrantedAccess
+
+
+class Withdrawn(_Event):
+    """The grant of that id is none any more."""
+
+    v: int = 2
+    kind: Literal["withdrawn"] = "withdrawn"
+    id: str
+
+
+class Described(_Event):
+    """The thread has this metadata, and none that it had before."""
+
+    v: int = 4
+    kind: Literal["described"] = "described"
+    metadata: dict[str, str]
+
+
+class ReceiverSet(_Event):
+    """A task of the thread has a receiver: from now on the ends of its tasks' runs name a notification."""
+
+    v: int = 7
+    kind: Literal["receiver_set"] = "receiver_set"
+
+
+class Deleting(_Event):
+    """The thread is to go: its open runs have ended, and it takes no new ones."""
+
+    kind: Literal["deleting"] = "deleting"
+    reason: DeleteReason
+
+
+class Deleted(_Event):
+    """The tombstone: earlier events no longer count. `receipt` lists the deleted data, as JSON values."""
+
+    kind: Literal["deleted"] = "deleted"
+    receipt: dict[str, Any]
+
+
+class InstanceOutcome(BaseModel):
+    """A durable instance in a receipt, and its outcome."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+    id: str
+    outcome: str
+
+
+class InstancesRecorded(_Event):
+    """The outcomes of durable instances in the receipt before; the others are unchanged."""
+
+    kind: Literal["settled"] = "settled"
+    instances: tuple[InstanceOutcome, ...]
+
+
+class Trimmed(_Event):
+    """Events at or before position `through` may be removed, with their rows: a committed document holds them."""
+
+    kind: Literal["trimmed"] = "trimmed"
+    through: int
+
+
+Step = Delta | ModelResult | ToolStarted | ToolResult | Checkpointed
+"""The events that a holder appends while the agent runs."""
+
+NoAnswer = Failed | TimedOut | Cancelled
+Terminal = Completed | NoAnswer
+OfRun = Accepted | Attached | Claimed | Released | CancelRequested | ApprovalAnswered
+OfConversation = Reset | Rewound | Imported
+OfThread = (
+    OfConversation | Granted | Withdrawn | Described | ReceiverSet | Deleting | Deleted | InstancesRecorded | Trimmed
+)
+Event = OfRun | Step | Terminal | OfThread
+TERMINALS = (Completed, Failed, TimedOut, Cancelled)
+
+_EVENT: TypeAdapter[Event] = TypeAdapter(Annotated[Event, Field(discriminator="kind")])
+_READABLE_LEVELS = 190
+"""So many levels every reader of JSON follows; pydantic's writer goes deeper than its reader."""
+
+
+def encode(event: Event) -> bytes:
+    """Return the event as one JSON object in UTF-8.
+
+    Raises `ValueError` for one that could not be read again: half of a surrogate pair, values nested too deep.
+    """
+    return event.derived(_encoded)
+
+
+def _encoded(event: Event) -> bytes:
+    text = _EVENT.dump_json(event)
+    if text.count(b"{") + text.count(b"[") > _READABLE_LEVELS:
+        decode(text)  # nested that deep is only what has so many brackets
+    return text
+
+
+def decode(text: bytes) -> Event:
+    """Return the event that `encode` wrote.
+
+    Raises `NewerVersionError` for one of a newer version, `pydantic.ValidationError` for anything else.
+    """
+    return read_versioned(text, _EVENT.validate_json)

@@ -1,0 +1,163 @@
+"""The messages that a run gives its agent: the request's, or decisions on tool calls that wait; never a call left open.
+
+A conversation that paused holds tool calls without results, which no model takes before a message. The decisions make
+agent-framework close them. Where there will be none any more, because the time passed or the run that continued ended
+without an answer, the next run closes them itself, in front of its message.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import replace
+from typing import Any
+
+from agent_framework import (
+    AgentResponse,
+    Content,
+    Message,
+    create_always_approve_tool_response,
+    create_always_approve_tool_with_arguments_response,
+)
+
+from hosting.core.thread.run_request import Decision, PendingApproval, RunRequest
+from state.conversation import response_of
+from state.convert import agent_response, content_values_to_framework
+from state.extension import Pause, host_of
+from state.json_values import to_json_value
+from state.models import Conversation
+from state.portable import portable_text
+
+APPROVALS = frozenset({"function_approval_request", "function_approval_response"})
+"""The framework's contents about calls that wait for a person."""
+_ALWAYS = {
+    "tool": create_always_approve_tool_response,
+    "tool_with_arguments": create_always_approve_tool_with_arguments_response,
+}
+_ID_LENGTH = 32
+
+
+def approval_requests(response: AgentResponse[Any]) -> list[Content]:
+    """Return the framework's requests in a response for a person's approval of a tool call."""
+    return [content for content in response.user_input_requests if content.type == "function_approval_request"]
+
+
+def approval_id(run_id: str, request_id: str | None) -> str:
+    """Return the id under which a request of the run is answered: 32 hexadecimal digits.
+
+    It is the run's own, so that a late answer never decides on a later call to which a model gave the same id.
+    """
+    name = portable_text(f"{run_id}/{request_id}")  # as it is in the stored request
+    return hashlib.sha256(name.encode()).hexdigest()[:_ID_LENGTH]
+
+
+def pending_approvals(run_id: str, response: AgentResponse[Any]) -> tuple[PendingApproval, ...]:
+    """Return the tool calls whose approval the run's response requests, in the order of the model."""
+    return tuple(pending_approval(approval_id(run_id, request.id), request) for request in approval_requests(response))
+
+
+def pending_approval(pending_id: str, request: Content) -> PendingApproval:
+    """Return the framework's request for the approval of a tool call as the run ends with it."""
+    call = request.function_call
+    name = (call.name if call is not None else None) or ""
+    arguments = _arguments(call.arguments if call is not None else None)
+    return PendingApproval(id=pending_id, tool=portable_text(name), arguments=arguments)
+
+
+def _arguments(given: object) -> Any:
+    """Return arguments as the object that their text holds, if it holds one: models send text."""
+    if not isinstance(given, str):
+        return to_json_value(given or {})
+    try:
+        value = json.loads(given or "{}")
+    except (ValueError, RecursionError):
+        value = None
+    return to_json_value(value if isinstance(value, dict) else given)
+
+
+_NOT_MADE = "This call was not made: it was not approved in time."
+_UNKNOWN = "The run that was to make this call ended before its outcome was recorded. The call may have been made."
+
+
+def request_messages(request: RunRequest) -> list[Message]:
+    """Return the request's messages, the newest last."""
+    messages = []
+    for one in (*request.earlier, request):
+        text = [Content.from_text(one.message)] if one.message else []
+        messages.append(Message(one.role, [*text, *content_values_to_framework(one.contents)]))
+    return messages
+
+
+def run_messages(request: RunRequest, conversation: Conversation) -> list[Message]:
+    """Return the messages that a run adds to the conversation before its agent answers."""
+    if request.decisions:
+        return _decided(request, open_requests(conversation))
+    pause = host_of(conversation).pause
+    own = request_messages(request)
+    closing = None if pause is None else _closing(pause, conversation)
+    return own if closing is None or not closing.contents else [closing, *own]
+
+
+def closing_message(conversation: Conversation) -> Message | None:
+    """Return the messages that close the conversation's open calls, once decided; None if it has none.
+
+    Whether they were made is unknown.
+    """
+    pause = host_of(conversation).pause
+    return None if pause is None else _closing(replace(pause, is_over=True), conversation)
+
+
+def open_requests(conversation: Conversation) -> dict[str, Content]:
+    """Return the framework's requests for the approvals that the conversation waits for, by the approval's id."""
+    pause = host_of(conversation).pause
+    if pause is None or pause.is_over:
+        return {}
+    requests = approval_requests(_paused_response(pause, conversation))
+    return {approval_id(pause.run_id, request.id): request for request in requests}
+
+
+def refusals(request: RunRequest, conversation: Conversation) -> dict[str, str]:
+    """Return the text for the model about each tool call that was refused with a reason, by the framework's id."""
+    if not request.decisions:
+        return {}
+    requests = open_requests(conversation)
+    return {
+        call.id: f"This call was not made: it was refused. Reason: {decision.reason}"
+        for decision in request.decisions
+        if not decision.approved and decision.reason and decision.id in requests
+        if (call := requests[decision.id].function_call) is not None and call.id is not None
+    }
+
+
+def _decided(request: RunRequest, requests: dict[str, Content]) -> list[Message]:
+    """Return the decisions as the framework's responses, and the values that were given with them."""
+    known = [(decision, requests[decision.id]) for decision in request.decisions if decision.id in requests]
+    values = [Content.from_text(decision.value) for decision in request.decisions if decision.value is not None]
+    return [Message("user", [*(approval_response(decision, call) for decision, call in known), *values])]
+
+
+def approval_response(decision: Decision, request: Content) -> Content:
+    """Return the decision as the framework's response to its request."""
+    assert request.id is not None
+    assert request.function_call is not None
+    properties: dict[str, Any] = {"reason": decision.reason} if decision.reason else {}
+    if decision.always is not None:
+        make = _ALWAYS[decision.always]
+        properties |= make(request, reason=decision.reason).additional_properties
+    return Content.from_function_approval_response(
+        decision.approved, request.id, request.function_call, additional_properties=properties
+    )
+
+
+def _closing(pause: Pause, conversation: Conversation) -> Message:
+    outcome = _UNKNOWN if pause.is_over else _NOT_MADE
+    contents = [content for message in _paused_response(pause, conversation).messages for content in message.contents]
+    ended = {content.call_id for content in contents if content.type == "function_result"}
+    calls = [content for content in contents if content.type == "function_call" and content.call_id not in ended]
+    results = [Content.from_function_result(str(call.call_id), result=outcome, id=call.id) for call in calls]
+    return Message("tool", results)
+
+
+def _paused_response(pause: Pause, conversation: Conversation) -> AgentResponse[Any]:
+    entry = response_of(conversation, pause.run_id)
+    return AgentResponse(messages=[]) if entry is None else agent_response(entry)

@@ -1,0 +1,89 @@
+"""The parts of a thread's head: unfinished runs, the holder of the first, their approvals, and grants."""
+
+from __future__ import annotations
+
+from operator import not_
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from hosting.core.thread import events
+from hosting.core.thread.run_request import GrantedAccess, Notified
+from hosting.principal import Principal
+
+
+class HeadPart(BaseModel):
+    """A part of a head: immutable, and it keeps unknown fields of newer versions.
+
+    So what is new of a run belongs into the run's part, which goes with the run. A deleted thread keeps nothing.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+
+class OpenRun(HeadPart):
+    """A run that has not ended. `first` is the position of its `accepted`, `settled` of its newest model result.
+
+    `decides`: it brings decisions on approvals. `signalled`: the log proves that a signal was taken. `barred`: it was
+    queued when an earlier run began to wait for approvals; it ends as `approvals_pending` without its agent. `lost`
+    counts the claims that were taken over because their holder was lost, `failures` the attempts after a failure.
+    `since` is where the run began whose approvals it decides, from whose state a workflow continues; 0 for any other.
+    `notifies`: who is notified of its end: the address that its request names, or the receivers of its task, if any.
+    What few runs have stands in no head that has none: 200 of them must fit into one.
+    """
+
+    id: str
+    first: int
+    at: float
+    streamed: bool = False
+    decides: bool = False
+    attached: bool = False
+    signalled: bool = False
+    cancelled: events.CancelReason | None = None
+    barred: bool = False
+    attempts: int = 0
+    lost: int = 0
+    failures: int = Field(default=0, exclude_if=not_)
+    settled: int = 0
+    since: int = Field(default=0, exclude_if=not_)
+    notifies: Notified = Field(default="", exclude_if=not_)
+
+
+class Claim(HeadPart):
+    """The holder of the first open run. `position` is that of its `claimed`, `process` as there.
+
+    `renewals` counts its holder's appends. An append of anybody else leaves that number: it is no sign that the holder
+    lives. As the `append_id` it is of appends and not of events: one that renews a lease alone has none.
+    """
+
+    run_id: str
+    attempt: int
+    token: str
+    holder: events.Holder
+    lease_seconds: float
+    deadline: float
+    void_after: int
+    position: int
+    process: str = Field(default="", exclude_if=not_)
+    renewals: int = 0
+
+
+class PendingApprovals(HeadPart):
+    """The approvals that the thread waits for: the undecided ones of a run.
+
+    `first` is the position of that run's `accepted`.
+    """
+
+    run_id: str
+    first: int
+    asked: int
+    undecided: tuple[str, ...]
+    expires_at: float | None
+
+
+class Grant(HeadPart):
+    """A person with whom the owner shares the thread since `at`, and the access. The principal has no roles here."""
+
+    id: str
+    principal: Principal
+    access: GrantedAccess
+    at: float

@@ -1,0 +1,258 @@
+"""A caller's request to an agent, and an agent's requests for approval: the values that the events of a run carry.
+
+Each is parsed at the border and frozen. Stored ones are read again by every later version, which ignores members that
+it does not know.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from typing import Any, Literal, get_args
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from hosting.errors import InvalidFieldError, InvalidOutputError, RunFailedError
+from hosting.names import Busy
+from hosting.ports import Wait
+from hosting.principal import NOBODY, Caller
+
+GrantedAccess = Literal["read", "run"]
+Notified = Literal["", "address", "receivers"]
+OF_TASK = "task:"
+"""Stands for the address if the run's task has its own receivers (`hosting.core.push_configs`); the id of the run
+that began the task follows, unless it is the run itself."""
+LONGEST_NAME = 128
+"""Bytes of an issuer or an id that a request names: they stand in the head of a thread."""
+
+RETRIED = frozenset({RunFailedError.code, InvalidOutputError.code})
+"""Ends that another try may change; a time limit, a cancel and a refusal are for good."""
+
+_RANGES = {
+    "attempts": (1, 100),
+    "first_pause_seconds": (0, 86_400),
+    "backoff": (1, 100),
+    "longest_pause_seconds": (0, 86_400),
+}
+
+
+@dataclass(frozen=True)
+class Retry:
+    """The retries of a run whose model or agent failed: `attempts` at most, with pauses that grow by `backoff`.
+
+    The run is tried again before its end is recorded. The steps in its journal are replayed, so a tool that was called
+    is not called once more (why-it-is-safe.md); the SDKs' own retries around a call would meet the recorded end. All
+    attempts share the run's time limit: one that could only begin after it is not made. Raises `InvalidFieldError` for
+    a number out of its range.
+    """
+
+    attempts: int = 3
+    first_pause_seconds: float = 1.0
+    backoff: float = 2.0
+    longest_pause_seconds: float = 60.0
+
+    def __post_init__(self) -> None:
+        for name, (least, most) in _RANGES.items():
+            value = getattr(self, name)
+            kinds = (int,) if name == "attempts" else (int, float)
+            if isinstance(value, bool) or not isinstance(value, kinds) or not least <= value <= most:
+                kind = "a whole number" if name == "attempts" else "a number"
+                raise InvalidFieldError(f"retry.{name} is {value!r:.80}. Give {kind} from {least} to {most}.")
+
+    def pause_seconds(self, failures: int) -> float | None:
+        """Return how long to pause after so many failed attempts, or None when there is to be no other."""
+        if failures >= self.attempts:
+            return None
+        return min(self.first_pause_seconds * self.backoff ** (failures - 1), self.longest_pause_seconds)
+
+    def fields(self) -> dict[str, float]:
+        """Return the members as a request carries them."""
+        return asdict(self)
+
+
+def read_retry(value: object) -> Retry | None:
+    """Return the `retry` of a request, or None; raises `InvalidFieldError`."""
+    if value is None:
+        return None
+    known = [field.name for field in fields(Retry)]
+    if not isinstance(value, Mapping) or not set(value) <= set(known):
+        raise InvalidFieldError(f"The field 'retry' is {value!r:.80}. Send an object of {', '.join(known)}.")
+    return Retry(**value)
+
+
+class _Value(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="ignore")
+
+
+class ResponseFormat(_Value):
+    """The requested answer: a value of the JSON Schema, or without a schema any JSON object.
+
+    The rest is what OpenAI's form says to the model: a name, a description and whether it must be `strict`.
+    """
+
+    json_schema: dict[str, Any] | None = None
+    name: str = "response"
+    description: str | None = None
+    strict: bool | None = None
+
+    def envelope(self) -> dict[str, Any]:
+        """Return OpenAI's form, which every client of agent-framework takes."""
+        if self.json_schema is None:
+            return {"type": "json_object"}
+        members = self.model_dump(include={"name", "description", "strict"}, exclude_none=True)
+        return {"type": "json_schema", "json_schema": {**members, "schema": self.json_schema}}
+
+
+Always = Literal["tool", "tool_with_arguments"]
+ALWAYS: tuple[Always, ...] = get_args(Always)
+
+
+class Decision(_Value):
+    """A person's decision on the tool call with this approval's id.
+
+    Or what they answered to an executor that asked under that id: the JSON text of the `value`, in the one way in which
+    it is written here. `always`: the approval stands for later calls in the thread, too.
+    """
+
+    id: str
+    approved: bool
+    reason: str | None = None
+    always: Always | None = Field(default=None, exclude_if=lambda always: always is None)
+    value: str | None = None
+
+    @classmethod
+    def of_value(cls, id: str, value: Any, reason: str | None = None) -> Decision:  # the member's name
+        """Return the answer to an executor's question."""
+        return cls(id=id, approved=True, reason=reason, value=json.dumps(value, ensure_ascii=False, sort_keys=True))
+
+    def receipt(self) -> Decision:
+        """Return the same with the digest of the value, which is small: it is compared with a repeated one."""
+        if self.value is None:
+            return self
+        digest = hashlib.sha256(self.value.encode(errors="surrogatepass")).hexdigest()
+        return self.model_copy(update={"value": digest})
+
+
+@dataclass(frozen=True)
+class Answering:
+    """A caller's decision on an approval, and how the caller waits for the run that continues if it is the last one.
+
+    A caller that `gives_up` refuses what was asked, whatever it is; a workflow that asked ends by that.
+    """
+
+    decision: Decision
+    caller: Caller = NOBODY
+    waits: bool = True
+    streamed: bool = False
+    wire: Mapping[str, Any] | None = None
+    gives_up: bool = False
+
+
+class UserMessage(_Value):
+    """One message of a caller: its text, then its `contents` in stored form; one of them is not empty."""
+
+    message: str = ""
+    contents: tuple[dict[str, Any], ...] = ()
+    role: str = "user"
+
+
+class RunRequest(UserMessage):
+    """A caller's request to an agent: parsed, checked, free of transport (no Accept, no wait).
+
+    The message that is to be answered, and the `earlier` ones sent with it. Or, without any, the `decisions` on every
+    tool call for whose approval the thread waits. With `is_json` the message is the JSON text of a workflow's input.
+    `webhook` is the address that is notified of the run's end, or stands for the receivers of the run's task.
+    """
+
+    earlier: tuple[UserMessage, ...] = ()
+    response_format: ResponseFormat | None = None
+    enable_tool_calls: bool = True
+    orchestration_id: str | None = None
+    decisions: tuple[Decision, ...] = ()
+    retry: Retry | None = None
+    is_json: bool = False
+    webhook: str | None = None
+
+    def fingerprint(self, agent: str, thread_id: str | None) -> str:
+        """Return the digest of this request to an agent and the thread that it named; Accept and wait are not in it.
+
+        Members at their defaults are left out, so that a member added later changes no digest that a receipt keeps.
+        """
+        identity = [agent, thread_id, self.model_dump(mode="json", exclude_defaults=True)]
+        return hashlib.sha256(json.dumps(identity, sort_keys=True).encode()).hexdigest()
+
+    @property
+    def notifies(self) -> Notified:
+        """Who is notified of the run's end: nobody, its `webhook`, or the receivers of its task."""
+        if self.webhook is None:
+            return ""
+        return "receivers" if self.webhook.startswith(OF_TASK) else "address"
+
+    def task_run(self, run_id: str) -> str | None:
+        """Return the run that began the task whose receivers are notified, if any. `run_id` is this run's."""
+        if self.webhook is None or not self.webhook.startswith(OF_TASK):
+            return None
+        return self.webhook.removeprefix(OF_TASK) or run_id
+
+    def webhook_after(self, run_id: str) -> str | None:
+        """Return the webhook of a run that goes on with this one, whose id is `run_id`."""
+        begun = self.task_run(run_id)
+        return self.webhook if begun is None else OF_TASK + begun
+
+
+@dataclass(frozen=True)
+class StartRun:
+    """A caller's request to run an agent on a thread, and how long the caller waits for the answer.
+
+    `streams`: the run's deltas go to the log as they come, whoever reads them there. `wire` is what a caller on a wire
+    sent besides. `follows` is the position of the `accepted` of the run that is to be the thread's newest. `busy` is
+    what becomes of the request while another run of the thread has not ended. The thread of a `temporary` one goes once
+    it is answered.
+    """
+
+    request: RunRequest
+    thread_id: str | None
+    wait: Wait
+    idempotency_key: str | None = None
+    traceparent: str | None = None
+    streams: bool = False
+    wire: Mapping[str, Any] | None = None
+    follows: int | None = None
+    busy: Busy = "queue"
+    temporary: bool = False
+
+
+class PendingApproval(_Value):
+    """A tool call that needs a person's approval. `arguments` is the object or text that the model sent.
+
+    Or what the executor named `tool` of a workflow asks somebody: `arguments` is what it says, and `answer_schema` the
+    JSON Schema of the answer.
+    """
+
+    id: str
+    tool: str
+    arguments: Any
+    answer_schema: dict[str, Any] | None = None
+
+
+class ExecutorCall(_Value):
+    """The work of a workflow's executor on one message: it `yielded` so many outputs, and `asked` so often.
+
+    `ended_at` is 0 while it is at work. One that raised has `failed`.
+    """
+
+    executor: str
+    began_at: float
+    ended_at: float
+    yielded: int = 0
+    asked: int = 0
+    failed: bool = False
+
+
+class Superstep(_Value):
+    """The current superstep of a workflow: the work of its executors so far, in the order of their start."""
+
+    number: int
+    calls: tuple[ExecutorCall, ...]

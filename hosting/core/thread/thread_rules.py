@@ -1,0 +1,140 @@
+"""The rules for commands to a thread as a whole, by which `hosting.core.thread.decide` decides.
+
+A thread is imported, forked, shared, described, emptied, trimmed and deleted; none of this begins a run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from hosting import errors
+from hosting.core.thread import commands, events
+from hosting.core.thread.draft import Draft, refuse_while_deleting
+from hosting.core.thread.head import Head
+from hosting.core.thread.sources import fork_source
+
+MOST_GRANTS = 16
+"""With how many principals a thread is shared; they stand in its head."""
+
+
+def _reset(head: Head, command: commands.ResetThread) -> commands.Outcome:
+    if head.state == "deleting":
+        return refuse_while_deleting()
+    if head.state == "deleted":
+        return commands.Unchanged()
+    return Draft(head).add(events.Reset(at=command.at)).change(signal=True)
+
+
+def _import(head: Head, command: commands.ImportThread) -> commands.Outcome:
+    is_empty = head.position == 0 or head.state == "deleted"
+    has_import = head.imported is not None and max(head.imported.position, head.described) == head.position
+    epoch = head.epoch + 1 if head.state == "deleted" else head.epoch
+    if not (is_empty or (has_import and head.state == "open")) or epoch != command.epoch:
+        return commands.Refused(errors.ThreadChangedError("That owner already has a thread with this id."))
+    imported = events.Imported(at=command.at, text=command.text, source=command.source.text)
+    described = events.Described(at=command.at, metadata=dict(command.metadata))
+    return Draft(head).add(imported, *([described] if command.metadata else [])).change(signal=True)
+
+
+def _fork(head: Head, command: commands.ForkThread) -> commands.Outcome:
+    if head.state == "deleting":
+        return refuse_while_deleting()
+    if (source := fork_source(head)) is not None and source.is_of_same_request(command.source):
+        return commands.Unchanged(signal=True)
+    epoch = head.epoch + 1 if head.state == "deleted" else head.epoch
+    if (head.position and head.state == "open") or epoch != command.epoch:
+        return commands.Refused(errors.ThreadExistsError("Another thread has this id. Send another id, or none."))
+    imported = events.Imported(at=command.at, text=command.text, source=command.source.text, title=command.title)
+    return Draft(head).add(imported).change(signal=True)
+
+
+def _share(head: Head, command: commands.ShareThread) -> commands.Outcome:
+    if (refusal := _unless_open(head, command.epoch)) is not None:
+        return refusal
+    if len(head.grants) >= MOST_GRANTS:
+        return commands.Refused(
+            errors.TooManyGrantsError(
+                f"The thread is shared with {MOST_GRANTS} already. Withdraw a grant that is not needed."
+            )
+        )
+    granted = events.Granted(at=command.at, id=command.id, principal=command.principal, access=command.access)
+    return Draft(head).add(granted).change()
+
+
+def _withdraw(head: Head, command: commands.WithdrawGrant) -> commands.Outcome:
+    if not any(grant.id == command.id for grant in head.grants):
+        return commands.Unchanged()
+    return Draft(head).add(events.Withdrawn(at=command.at, id=command.id)).change()
+
+
+def _describe(head: Head, command: commands.DescribeThread) -> commands.Outcome:
+    if (refusal := _unless_open(head, command.epoch)) is not None:
+        return refusal
+    return Draft(head).add(events.Described(at=command.at, metadata=dict(command.metadata))).change(signal=True)
+
+
+def _set_receiver(head: Head, command: commands.SetReceiver) -> commands.Outcome:
+    if (refusal := _unless_open(head, command.epoch)) is not None:
+        return refusal
+    return commands.Unchanged() if head.has_receivers else Draft(head).add(events.ReceiverSet(at=command.at)).change()
+
+
+def _unless_open(head: Head, epoch: int) -> commands.Refused | None:
+    """Return why nothing is added to the thread of that epoch, or None."""
+    if head.state == "deleting":
+        return refuse_while_deleting()
+    if head.state == "deleted" or head.epoch != epoch:
+        return commands.Refused(errors.ThreadDeletedError("The thread was deleted."))
+    return None
+
+
+def _delete(head: Head, command: commands.DeleteThread) -> commands.Outcome:
+    if head.state != "open":
+        return commands.Unchanged(signal=head.state == "deleting")
+    has_moved = command.position is not None and command.position != head.position
+    if has_moved or (command.reason != "asked" and head.runs):
+        return commands.Unchanged()
+    return Draft(head).add(events.Deleting(at=command.at, reason=command.reason)).change(signal=True)
+
+
+def _finish_delete(head: Head, command: commands.FinishDelete) -> commands.Outcome:
+    if head.state != "deleting":
+        return commands.Unchanged()
+    return Draft(head).add(events.Deleted(at=command.at, receipt=dict(command.receipt))).change()
+
+
+def _record_instances(head: Head, command: commands.RecordInstances) -> commands.Outcome:
+    has_moved = command.position is not None and command.position != head.position
+    if head.state != "deleted" or head.epoch != command.epoch or has_moved:
+        return commands.Unchanged()
+    return Draft(head).add(events.InstancesRecorded(at=command.at, instances=command.instances)).change()
+
+
+def _trim(head: Head, command: commands.TrimThread) -> commands.Outcome:
+    """Trim no events that an open run, or a run with waiting approvals, needs for its answers."""
+    needed = [run.since or run.first for run in head.runs[:1]] + ([head.waiting.first] if head.waiting else [])
+    through = min([command.through, head.position, *(first - 1 for first in needed)])
+    if through <= head.trimmed or head.state != "open":
+        return commands.Unchanged()
+    draft = Draft(head).add(events.Trimmed(at=command.at, through=through))
+    if 0 < head.described <= through:
+        if command.metadata is None:
+            return commands.Unchanged()
+        draft.add(events.Described(at=command.at, metadata=dict(command.metadata)))
+    return draft.change()
+
+
+THREAD_RULES: dict[type[commands.Command], Callable[[Head, Any], commands.Outcome]] = {
+    commands.ResetThread: _reset,
+    commands.ImportThread: _import,
+    commands.ForkThread: _fork,
+    commands.ShareThread: _share,
+    commands.WithdrawGrant: _withdraw,
+    commands.DescribeThread: _describe,
+    commands.SetReceiver: _set_receiver,
+    commands.DeleteThread: _delete,
+    commands.FinishDelete: _finish_delete,
+    commands.RecordInstances: _record_instances,
+    commands.TrimThread: _trim,
+}

@@ -1,0 +1,383 @@
+"""A caller's HTTP request, parsed and checked before anything is started.
+
+`parse_run` and `parse_decision` read the body, the query and the headers together: which form the body has and which
+the answer gets, the thread, and whether the caller waits. What they refuse raises a `HostingError` of
+`errors.REQUEST_ERRORS`.
+"""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Iterable, Mapping, Set
+from dataclasses import dataclass, field
+from typing import Any, Literal, cast
+from urllib.parse import unquote
+
+from hosting.core.request.contents import Limits
+from hosting.core.request.fields import (
+    ANSWER_FIELDS,
+    DECISION_FIELDS,
+    REQUEST_FIELDS,
+    STANDING,
+    TRUTH_SCHEMA,
+    TRUTH_WORD,
+    VALUE,
+    WEBHOOK,
+    read_decision,
+    read_flag,
+    read_members,
+    read_text,
+    read_truth,
+)
+from hosting.core.request.strict_json import Schema, decode_utf8, json_type, parse_json, refuse_lone_surrogates
+from hosting.core.thread.run_request import Decision, RunRequest, StartRun
+from hosting.errors import (
+    BodyTooLargeError,
+    ConflictingThreadIdsError,
+    InvalidBodyError,
+    InvalidFieldError,
+    InvalidIdempotencyKeyError,
+    InvalidWaitError,
+    RequestError,
+    UnknownFieldError,
+    UnsupportedMediaTypeError,
+)
+from hosting.http.parameters import Parameter
+from hosting.names import APP, BUSY, BUSY_POLICIES, Busy, check_thread_id
+from hosting.ports import Wait
+from hosting.workflows import WorkflowInput, json_text
+
+Form = Literal["json", "text", "events"]
+THREAD_ID_FIELDS = ("thread_id", "session_id", "sessionId")
+THREAD_ID_HEADERS = ("x-ms-thread-id", "x-ms-session-id")
+WAIT_FIELDS = ("wait_for_response", "waitForResponse")
+WAIT_HEADER = "x-ms-wait-for-response"
+PREFER = "prefer"
+STREAM = "stream"
+INPUT = "input"
+CONTENTS = "contents"
+FIELDS = frozenset({*REQUEST_FIELDS, *THREAD_ID_FIELDS, *WAIT_FIELDS, STREAM, BUSY})
+WORKFLOW_FIELDS = (FIELDS - REQUEST_FIELDS.keys()) | {"message", CONTENTS, "role", INPUT, WEBHOOK}
+"""The fields of an agent's run, and those of a workflow's."""
+
+IDEMPOTENCY_KEY = "idempotency-key"
+_KEY = re.compile(r"[\x21-\x7e]{1,255}")
+_WAIT_TEXT = "false: answer 202 at once."
+WAIT_PARAMETERS = (
+    *(Parameter(name, "query", _WAIT_TEXT, TRUTH_WORD) for name in WAIT_FIELDS),
+    Parameter(WAIT_HEADER, "header", _WAIT_TEXT, TRUTH_WORD),
+    Parameter(PREFER, "header", "respond-async, or wait=SECONDS.", {"type": "string"}),
+)
+_BUSY_TEXT = "What to do while another run of the thread is in progress. Default: the agent's own policy."
+_BUSY_WORD: Schema = {"type": "string", "enum": list(BUSY_POLICIES)}
+KEY_PARAMETER = Parameter(
+    IDEMPOTENCY_KEY,
+    "header",
+    "Makes the request safe to send again.",
+    {"type": "string", "pattern": f"^{_KEY.pattern}$"},
+)
+RUN_PARAMETERS = (
+    *WAIT_PARAMETERS,
+    Parameter(BUSY, "query", _BUSY_TEXT, _BUSY_WORD),
+    Parameter("traceparent", "header", "W3C trace context, carried into the run.", {"type": "string"}),
+    KEY_PARAMETER,
+)
+_WAIT_MEMBER: Schema = {"anyOf": [TRUTH_SCHEMA, {"type": "null"}], "description": _WAIT_TEXT}
+WAIT_MEMBERS = dict.fromkeys(WAIT_FIELDS, _WAIT_MEMBER)
+STREAM_MEMBER: Schema = {
+    "anyOf": [{"type": "boolean"}, {"type": "null"}],
+    "description": "true: stream the response, unless Accept asks for another form.",
+}
+BUSY_MEMBER: Schema = {"anyOf": [_BUSY_WORD, {"type": "null"}], "description": _BUSY_TEXT}
+"""The members of a body in the OpenAPI document besides the fields of the request itself."""
+
+_JSON = ("application/json", "application/problem+json")
+_OPAQUE = ("multipart/", "image/", "audio/", "video/")
+_UTF8 = ("utf-8", "utf8", "us-ascii", "ascii", "")
+
+
+@dataclass(frozen=True)
+class RawRequest:
+    """One HTTP request, free of any web framework. Header names are lower case."""
+
+    headers: Mapping[str, str]
+    query: Mapping[str, str]
+    body: bytes
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The answer that a caller wants: its form, the wait for it, and the headers that name the applied preferences.
+
+    The form is `events` only for a caller that waits: the others are answered at once.
+    """
+
+    form: Form
+    wait: Wait
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class RunCall:
+    """A caller's request to run an agent, and the answer that the caller wants."""
+
+    start: StartRun
+    wanted: Wanted
+
+
+@dataclass(frozen=True)
+class AnswerCall:
+    """A caller's decision, and the wanted answer of the run that may continue."""
+
+    decision: Decision
+    wanted: Wanted
+
+
+def parse_run(call: RawRequest, agent: str, limits: Limits, owner: str = APP, busy: Busy = "queue") -> RunCall:
+    """Return the run of `agent` that a request starts; raise a `HostingError` of `errors.REQUEST_ERRORS` otherwise.
+
+    How long a thread id may be depends on the owner. One that only a thread of another package can have is returned.
+    `busy` is the agent's policy, for a request that names none.
+    """
+    form = body_form(call, limits.body_bytes)
+    known = FIELDS if limits.workflow is None else WORKFLOW_FIELDS
+    fields = json_fields(call.body, known) if form == "json" else {"message": decode_utf8(call.body)}
+    if form == "text" and fields["message"].lstrip().startswith("{"):
+        refuse_unsaid_json(call)
+    streams = fields.get(STREAM) is not None and read_flag(STREAM, fields[STREAM])
+    answer = answer_form(call.headers.get("accept", ""), "events" if streams else form)
+    for name in THREAD_ID_FIELDS:
+        if fields.get(name) is not None:
+            read_text(name, fields[name])
+    sources, headers = ((fields, THREAD_ID_FIELDS), (call.query, THREAD_ID_FIELDS)), call.headers
+    named = [source[name] for source, names in sources for name in names if source.get(name)]
+    thread_id = one_thread_id([*named, *(unquote(headers[name]) for name in THREAD_ID_HEADERS if headers.get(name))])
+    if limits.workflow is None:
+        request = RunRequest(**read_members(fields, limits))
+    else:
+        request = workflow_request(fields, limits, limits.workflow)
+    if thread_id is not None:
+        thread_id = check_thread_id(thread_id, agent, owner, is_stored=True)
+    wanted = read_wanted(fields, call, answer)
+    key = read_idempotency_key(call.headers)
+    traceparent = call.headers.get("traceparent")
+    if BUSY in call.query or fields.get(BUSY) is not None:
+        busy = read_busy(fields, call.query)
+    streams = streams or answer == "events"
+    return RunCall(StartRun(request, thread_id, wanted.wait, key, traceparent, streams=streams, busy=busy), wanted)
+
+
+def read_busy(fields: Mapping[str, Any], query: Mapping[str, str]) -> Busy:
+    """Return the policy of the query, else of the body; refuse an invalid one, also if it does not decide."""
+    given = [source[BUSY] for source in (query, fields) if source.get(BUSY) is not None]
+    for value in given:
+        if value not in BUSY_POLICIES:
+            allowed = f"{', '.join(map(repr, BUSY_POLICIES[:-1]))} or {BUSY_POLICIES[-1]!r}"
+            raise InvalidFieldError(f"The field 'busy' is {str(value)[:80]!r}. Send {allowed}.")
+    return cast(Busy, given[0])
+
+
+def workflow_request(fields: Mapping[str, Any], limits: Limits, takes: WorkflowInput) -> RunRequest:
+    """Return a message, or the `input` as one: a string is a message if the workflow takes any."""
+    given = fields.get(INPUT)
+    is_json = given is not None and not (isinstance(given, str) and takes.takes_words)
+    if given is not None:
+        if fields.get("message") is not None or fields.get("contents") is not None:
+            raise InvalidFieldError("The body has 'input' and a message. Send one of them.")
+        refuse_lone_surrogates(given, INPUT)
+        fields = {**fields, "message": json_text(given) if is_json else given}
+    request = RunRequest(**read_members(fields, limits), is_json=is_json)
+    takes.check(request.message, is_json=is_json, has_contents=bool(request.contents))
+    return request
+
+
+@dataclass(frozen=True)
+class JsonBody:
+    """A JSON object that a route takes: its members with their JSON Schemas, those that it must have, one to copy.
+
+    And it has exactly one of `either`; `together` is what else goes together in it, as JSON Schema.
+    """
+
+    members: Mapping[str, Schema]
+    required: tuple[str, ...]
+    example: str
+    either: tuple[str, ...] = ()
+    together: Schema = field(default_factory=dict)
+
+    @property
+    def is_optional(self) -> bool:
+        """Whether no body at all is the object without members, which the route takes."""
+        return not self.required and not self.either
+
+    def read(self, call: RawRequest, most_bytes: int) -> dict[str, Any]:
+        """Return the members that a request sent; raise a `HostingError` of `errors.REQUEST_ERRORS` otherwise."""
+        if self.is_optional and not call.body:
+            return {}
+        if body_form(call, most_bytes) != "json":
+            raise UnsupportedMediaTypeError(f"The body of this request is JSON. Send application/json: {self.example}.")
+        return json_fields(call.body, self.members.keys())
+
+
+DECISION = JsonBody({**DECISION_FIELDS, **WAIT_MEMBERS}, ("approved",), '{"approved": true}', together=STANDING)
+WORKFLOW_ANSWER = JsonBody({**ANSWER_FIELDS, **WAIT_MEMBERS}, (), '{"approved": true}', ("approved", VALUE), STANDING)
+
+
+def parse_decision(call: RawRequest, approval_id: str, most_bytes: int, body: JsonBody) -> AnswerCall:
+    """Return the decision that a request holds; raise a `HostingError` of `errors.REQUEST_ERRORS` otherwise.
+
+    `body` is `DECISION`, or `WORKFLOW_ANSWER` where an executor may ask.
+    """
+    fields = body.read(call, most_bytes)
+    decision = read_decision({**fields, "id": approval_id})
+    return AnswerCall(decision, read_wanted(fields, call, answer_form(call.headers.get("accept", ""), "json")))
+
+
+def body_form(call: RawRequest, most_bytes: int) -> Form:
+    """Return how a body is read: JSON for `application/json` and `+json`, text for whatever else may be text.
+
+    Raises `BodyTooLargeError`, and `UnsupportedMediaTypeError` for media that cannot be a message, for a body that
+    is compressed and for a charset other than UTF-8.
+    """
+    if len(call.body) > most_bytes:
+        raise BodyTooLargeError(f"The body has {len(call.body)} bytes; the limit is {most_bytes}. Send less.")
+    coding = call.headers.get("content-encoding", "").strip().lower()
+    if coding not in ("", "identity"):
+        raise UnsupportedMediaTypeError(
+            f"The body has the Content-Encoding {coding[:80]!r}. Send the body without encoding."
+        )
+    media, _, parameters = call.headers.get("content-type", "").partition(";")
+    media = media.strip().lower()
+    if media.startswith(_OPAQUE):
+        raise UnsupportedMediaTypeError(
+            f"A body of type {media!r} cannot be a message. Send application/json or text/plain."
+        )
+    charset = _parameter(parameters, "charset") if parameters else ""
+    if charset not in _UTF8:
+        raise UnsupportedMediaTypeError(f"The charset {charset!r} is not supported. Send UTF-8.")
+    return "json" if media == "application/json" or media.endswith("+json") else "text"
+
+
+def answer_form(accept: str, otherwise: Form) -> Form:
+    """Return the form of the answer that `Accept` prefers; `otherwise` if it is missing or leaves the choice."""
+    qualities: dict[str, float] = {}
+    for item in accept.split(","):
+        media, _, parameters = item.partition(";")
+        if media.strip():
+            try:
+                quality = float(_parameter(parameters, "q") or 1)
+            except ValueError:
+                quality = 0.0
+            qualities[media.strip().lower()] = min(max(quality, 0.0), 1.0)
+    if not qualities:
+        return otherwise
+
+    def quality_of(media: str, any_of_kind: str) -> float:
+        return qualities.get(media, qualities.get(any_of_kind, qualities.get("*/*", 0.0)))
+
+    json_quality = max(quality_of(media, "application/*") for media in _JSON)
+    text_quality = quality_of("text/plain", "text/*")
+    if quality_of("text/event-stream", "text/*") > max(json_quality, text_quality):
+        return "events"
+    if json_quality == text_quality:
+        return otherwise if json_quality else "text"
+    return "json" if json_quality > text_quality else "text"
+
+
+def _parameter(parameters: str, name: str) -> str:
+    """Return the value of a media type's parameter in lower case, without its quotes; nothing when it has none."""
+    for item in parameters.split(";"):
+        key, _, value = item.partition("=")
+        if key.strip().lower() == name:
+            return value.strip().strip('"').lower()
+    return ""
+
+
+def json_fields(body: bytes, known: Set[str]) -> dict[str, Any]:
+    """Return the members of a body that is one strict JSON object of known fields; else raise a `HostingError`."""
+    fields = parse_json(body)
+    if isinstance(fields, dict) and fields.keys() <= known:
+        return fields
+    listed = ", ".join(sorted(known))
+    if not isinstance(fields, dict):
+        raise InvalidBodyError(f"The body is a JSON {json_type(fields)}. Send an object of these: {listed}.")
+    unknown = next(name for name in fields if name not in known)[:80]
+    near = difflib.get_close_matches(unknown, known, n=1)
+    advice = f"Did you mean {near[0]!r}?" if near else f"Known fields: {listed}."
+    raise UnknownFieldError(f"The field {unknown!r} is not known. {advice}")
+
+
+def refuse_unsaid_json(call: RawRequest) -> None:
+    """Raise `UnsupportedMediaTypeError` for a text that is one of our JSON objects.
+
+    curl and browsers give a body whose type nobody gave a type of their own, and the model would be asked to
+    answer the braces.
+    """
+    try:
+        fields = parse_json(call.body)
+    except RequestError:
+        return
+    if "message" in fields or (fields and fields.keys() <= FIELDS):
+        media = call.headers.get("content-type", "").partition(";")[0].strip()[:80]
+        raise UnsupportedMediaTypeError(
+            "The body is a JSON object with the fields of a request, and "
+            f"{f'its Content-Type is {media!r}' if media else 'there is no Content-Type'}. "
+            "Send the header Content-Type: application/json."
+        )
+
+
+def read_idempotency_key(headers: Mapping[str, str]) -> str | None:
+    """Return the key that makes a request safe to send again, if it has one; raises `InvalidIdempotencyKeyError`."""
+    key = headers.get(IDEMPOTENCY_KEY)
+    if key is not None and not _KEY.fullmatch(key):
+        raise InvalidIdempotencyKeyError(
+            "The Idempotency-Key must be 1 to 255 visible ASCII characters without blanks."
+        )
+    return key
+
+
+def one_thread_id(names: Iterable[str]) -> str | None:
+    """Return the one thread id among all spellings, blanks left out; refuse two different ones."""
+    named = {name for name in names if name.strip()}
+    if len(named) > 1:
+        shown = " and ".join(repr(name[:80]) for name in sorted(named)[:2])
+        raise ConflictingThreadIdsError(f"The request names two threads, {shown}. Send one.")
+    return next(iter(named), None)
+
+
+def read_wanted(fields: Mapping[str, Any], call: RawRequest, form: Form) -> Wanted:
+    """Return whether the caller waits, by the header, else the query, else the body, else `Prefer`.
+
+    Raises `InvalidWaitError` when any of them cannot be understood, also one that does not decide.
+    """
+    sources = ((call.headers, (WAIT_HEADER,)), (call.query, WAIT_FIELDS), (fields, WAIT_FIELDS))
+    answers = [
+        read_truth(name, source[name], InvalidWaitError)
+        for source, names in sources
+        for name in names
+        if source.get(name) is not None
+    ]
+    preferences: dict[str, str] = {}
+    for item in call.headers.get(PREFER, "").split(","):
+        name, _, value = item.partition(";")[0].partition("=")
+        name, value = name.strip().lower(), value.strip().strip('"')
+        if name == "respond-async":
+            preferences[name] = name
+        elif name == "wait":
+            if not value.isascii() or not value.isdigit():
+                raise InvalidWaitError(
+                    f"The preference wait={value[:80]!r} is not a number of seconds. Send Prefer: wait=30."
+                )
+            preferences[name] = f"wait={value[:9]}"
+    longest, waits = math.inf if form == "events" else None, True
+    headers = {}
+    if answers:
+        waits = answers[0]
+    elif preferences:
+        # `wait` decides next to `respond-async`: so long, and not longer (RFC 7240, 4.3).
+        waits = "wait" in preferences
+        if waits and longest is None:
+            longest = float(preferences["wait"].partition("=")[2])
+        headers = {"Preference-Applied": ", ".join(preferences.values())}
+    return Wanted(form if waits or form == "text" else "json", Wait(longest, answer=waits), headers)

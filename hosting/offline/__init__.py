@@ -1,0 +1,1 @@
+"""A chat client without a model, for the first minutes on a laptop and for tests."""

@@ -1,0 +1,177 @@
+"""The commands that ask a running app, where the answer is no success: a sentence that says what to give instead."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from hosting.commands.operations import main as operations
+from hosting.commands.owners import main as owners
+
+pytestmark = pytest.mark.behaviour("overview.commands")
+
+EMPTY_PAGE = {"agents": [], "complete": True, "looked_at": 0, "stuck": [], "threads": [], "next_cursor": None}
+Captured = pytest.CaptureFixture[str]
+Command = Callable[[Sequence[str]], int]
+
+
+def assigning(options: Sequence[str]) -> int:
+    """Run `owners assign` over all threads of an agent."""
+    return owners(["assign", "Joker", "--all", "--issuer", "i", "--id", "a", *options])
+
+
+COMMANDS = pytest.mark.parametrize("command", [operations, assigning], ids=["operations", "owners assign"])
+
+
+@dataclass
+class Answers:
+    """An app, or what stands before it: it answers each request like this, and keeps where the requests went."""
+
+    status: int
+    body: bytes = b""
+    asked: list[str] = field(default_factory=list)
+    headers: list[Mapping[str, str]] = field(default_factory=list)
+
+    @contextmanager
+    def served(self) -> Iterator[str]:
+        """Yield its address."""
+        answers = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                answers.asked.append(self.path)
+                answers.headers.append({name.lower(): value for name, value in self.headers.items()})
+                self.send_response(answers.status)
+                self.send_header("content-length", str(len(answers.body)))
+                self.end_headers()
+                self.wfile.write(answers.body)
+
+            def log_message(self, *_: object) -> None:
+                """Print nothing."""
+
+        with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+            serving = threading.Thread(target=server.serve_forever, args=(0.01,))
+            serving.start()
+            try:
+                yield f"http://127.0.0.1:{server.server_port}"
+            finally:
+                server.shutdown()
+                serving.join()
+
+
+@COMMANDS
+@pytest.mark.parametrize(
+    ("answered", "options", "sentence"),
+    [
+        ((401, b""), [], "The app at URL answered 401 Unauthorized. Send a function key with --key."),
+        ((401, b""), ["--key", "k"], "The app at URL answered 401 Unauthorized. It refuses the key of --key."),
+        ((401, b'{"detail": "Sign in."}'), ["--key", "k"], "Sign in. Identify yourself with --header 'NAME: VALUE'."),
+        ((403, b""), [], "URL answered 403 Forbidden: a service in front of the app refused you."),
+        ((403, b'{"detail": "This is for administrators."}'), [], "This is for administrators."),
+        ((404, b""), [], "URL answered 404 Not Found to /api/"),
+        ((404, b'{"detail": "This app has no owners."}'), [], "This app has no owners."),
+        ((502, b"<html>"), [], "URL answered 502 Bad Gateway."),
+    ],
+)
+def test_a_refusal_says_what_to_give(
+    command: Command, answered: tuple[int, bytes], options: list[str], sentence: str, capsys: Captured
+) -> None:
+    """The app's own sentence where there is one; else the host's status, the address, and the option to use."""
+    with Answers(*answered).served() as url:
+        code = command(["--url", url, *options])
+
+    assert code == 1
+    assert capsys.readouterr().err.startswith(sentence.replace("URL", url))
+
+
+@COMMANDS
+@pytest.mark.parametrize("end", ["", "/", "/api", "/api/"])
+def test_an_address_that_ends_where_the_routes_begin_is_taken(command: Command, end: str) -> None:
+    """People copy it so; the requests go to the same place."""
+    answers = Answers(200, json.dumps(EMPTY_PAGE).encode())
+    with answers.served() as url:
+        code = command(["--url", url + end])
+
+    assert code == 0
+    assert [path.partition("?")[0] for path in answers.asked] in (["/api/operations"], ["/api/agents/Joker/threads"])
+
+
+@COMMANDS
+@pytest.mark.parametrize(
+    ("url", "sentence"),
+    [
+        ("localhost:7071", "--url is 'localhost:7071': it must begin with http:// or https://."),
+        ("http://localhost:port", "--url is 'http://localhost:port': its port must be a number up to 65535"),
+        ("http://localhost:99999", "--url is 'http://localhost:99999': its port must be a number up to 65535"),
+        ("http://local host", "--url is 'http://local host': it has spaces"),
+        ("http://löcal", "--url is 'http://löcal': it has spaces or characters"),
+        ("http://", "--url is 'http://': give only where the app runs"),
+        ("http://[::1", "--url is 'http://[::1': its port must be"),
+        ("http://a.example/api?code=k", "--url is 'http://a.example/api?code=k': give only where the app runs"),
+        ("http://127.0.0.1:9/x", "The app cannot be reached at http://127.0.0.1:9/x: "),
+    ],
+)
+def test_an_address_is_quoted_as_it_was_typed(command: Command, url: str, sentence: str, capsys: Captured) -> None:
+    """Nothing that the command added to it."""
+    assert command(["--url", url]) == 1
+
+    complaint = capsys.readouterr().err
+    assert complaint.startswith(sentence)
+    assert "operations" not in complaint
+
+
+@COMMANDS
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (["--header", "nothing"], "--header is 'nothing'. Give 'NAME: VALUE', in plain characters."),
+        (["--header", "x y: z"], "--header is 'x y: z'."),
+        (["--header", "x: a\nb"], "--header is 'x: a\\nb'."),
+        (["--header", "x: ä"], "--header is 'x: ä'."),
+        (["--key", "a b"], "--key has spaces"),
+    ],
+)
+def test_a_header_that_cannot_be_sent_is_refused(
+    command: Command, options: list[str], sentence: str, capsys: Captured
+) -> None:
+    """Before anything is sent; a key is not printed."""
+    assert command(options) == 1
+    assert capsys.readouterr().err.startswith(sentence)
+
+
+@COMMANDS
+def test_a_proxy_of_the_environment_is_not_asked_for_an_app_on_this_machine(
+    command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It would not reach it."""
+    answers = Answers(200, json.dumps(EMPTY_PAGE).encode())
+    monkeypatch.setenv("HTTP_PROXY", "http://127.0.0.1:9")
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    with answers.served() as url:
+        code = command(["--url", url])
+
+    assert (code, len(answers.asked)) == (0, 1)
+
+
+def test_the_key_and_the_headers_are_sent() -> None:
+    """As they were given."""
+    answers = Answers(200, json.dumps(EMPTY_PAGE).encode())
+    with answers.served() as url:
+        operations(["--url", url, "--key", "k=", "--header", "X-User: root"])
+
+    assert (answers.headers[0]["x-functions-key"], answers.headers[0]["x-user"]) == ("k=", "root")
+
+
+def test_an_empty_cursor_ends_a_list_of_threads() -> None:
+    """As none does: a page that follows it would be the first again."""
+    answers = Answers(200, json.dumps({**EMPTY_PAGE, "next_cursor": ""}).encode())
+    with answers.served() as url:
+        code = assigning(["--url", url])
+
+    assert (code, len(answers.asked)) == (0, 1)

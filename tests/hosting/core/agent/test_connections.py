@@ -1,0 +1,424 @@
+"""Connections to the servers of an agent's tools: opened again once they broke, without a call that is made twice."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agent_framework import (
+    Agent,
+    ChatContext,
+    ChatMiddleware,
+    MCPStdioTool,
+    MCPStreamableHTTPTool,
+    Workflow,
+    WorkflowBuilder,
+)
+
+from hosting.core.agent import connections, lifespans
+from hosting.core.thread.events import Failed, ToolResult
+from hosting.tools import idempotent
+from tests.support.app.scripted import ScriptedClient
+from tests.support.bench import Bench
+from tests.support.made_app import app_of
+from tests.support.made_app import served as served_app
+from tests.support.planned import planned_client
+from tests.support.shop_server import Shop
+
+pytestmark = pytest.mark.slow
+
+GUARD_SECONDS = 30.0
+PLAN = (("price",), "done")
+UNKNOWN = "broke during this call. The tool may have done its work, and is not called again."
+KINDS = ["http", "sessions", "stdio"]
+
+
+class Served:
+    """A shop whose tools an agent has, over each kind of connection."""
+
+    def __init__(self, kind: str, shop: Shop) -> None:
+        self.shop = shop
+        self._options = ["--legacy"] if kind == "sessions" else []
+        self._is_child = kind == "stdio"
+        self.tool: Any = MCPStreamableHTTPTool("shop", shop.url)
+        if self._is_child:
+            self.tool = MCPStdioTool("shop", sys.executable, args=shop.arguments())
+
+    def start(self, *options: str) -> None:
+        """Start the server; a child is started by its client."""
+        if self._is_child:
+            self.tool.args = self.shop.arguments(*options)
+        else:
+            self.shop.start(*self._options, *options)
+
+    def restart(self, pid: int, *options: str) -> None:
+        """Kill the server, of this process id where it is a child, and start it again."""
+        if self._is_child:
+            os.kill(pid, signal.SIGKILL)
+        self.shop.kill()
+        self.start(*options)
+
+    def replace(self, pid: int) -> None:
+        """Have another process in the place of the server, which is never away."""
+        if self._is_child:
+            self.restart(pid)
+        else:
+            self.shop.replace(*self._options)
+
+
+@pytest.fixture
+def shop() -> Iterator[Shop]:
+    """A shop that is not started yet."""
+    with Shop() as shop:
+        yield shop
+
+
+def bench_of(*tools: Any, beside: Bench | None = None, plan: Any = PLAN, agent: Any = None) -> Bench:
+    """Return a thread with an agent that has these tools; `beside`: one more in that one's process."""
+    bench = Bench(agent or Agent(planned_client(ignore, plan), name="Joker", tools=list(tools)))
+    if beside is not None:
+        bench.loop = beside.loop
+        bench.restart()
+    return bench
+
+
+@asynccontextmanager
+async def closed(bench: Bench) -> AsyncIterator[Bench]:
+    """Close the bench's agents after the block."""
+    try:
+        yield bench
+    finally:
+        await asyncio.to_thread(bench.loop.close)
+
+
+async def results(bench: Bench, message: str = "hi") -> list[str]:
+    """Take one turn, and return what its tools' calls gave or raised; or why it failed."""
+    run_id = await asyncio.wait_for(bench.run(message), GUARD_SECONDS)
+    terminal = await bench.terminal(run_id)
+    if isinstance(terminal, Failed):
+        return [terminal.detail]
+    ended = [event for event in await bench.run_events(run_id) if isinstance(event, ToolResult)]
+    return [event.error or "".join(content["text"] for content in event.contents or ()) for event in ended]
+
+
+async def told(shop: Shop, what: str) -> list[str]:
+    """Return the words of what the server tells next of that kind."""
+    return (await asyncio.to_thread(shop.wait_for, what)).split()
+
+
+def wait_until_over(tool: Any) -> None:
+    """Return once a tool's broken connection was let go of."""
+    wait_until(lambda: not tool.is_connected)
+
+
+def wait_until(holds: Callable[[], bool]) -> None:
+    """Return once that holds."""
+    deadline = time.monotonic() + GUARD_SECONDS
+    while not holds():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+def ignore(what: str) -> None:
+    """Note nothing."""
+
+
+@pytest.mark.behaviour("hosting.connections-come-back")
+@pytest.mark.parametrize("kind", KINDS)
+async def test_the_tools_of_a_server_that_was_started_again_work_again(shop: Shop, kind: str) -> None:
+    """At once where they may be called twice, as what broke is noticed before the call or by it."""
+    served = Served(kind, shop)
+    served.start()
+    async with closed(bench_of(idempotent(served.tool))) as bench:
+        before = await results(bench)
+        pid = int((await told(shop, "price"))[2])
+        await asyncio.to_thread(served.restart, pid)
+        after = [await results(bench), await results(bench)]
+
+    assert (before, after) == (["0 costs 3"], [["0 costs 3"]] * 2)
+
+
+@pytest.mark.behaviour("hosting.connections-come-back")
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("is_harmless", [False, True])
+async def test_a_call_that_was_cut_off_is_made_again_only_where_that_does_no_harm(
+    shop: Shop, kind: str, is_harmless: bool
+) -> None:
+    """Under the same key. Otherwise the model reads that its outcome is unknown, and the next run goes on."""
+    served = Served(kind, shop)
+    served.start("--stands")
+    tool = idempotent(served.tool) if is_harmless else served.tool
+    async with closed(bench_of(tool)) as bench:
+        run = asyncio.create_task(results(bench))
+        _, key, pid = await told(shop, "price")
+        await asyncio.to_thread(served.replace, int(pid))
+        (result,) = await run
+        calls = [line.split()[1] for line in shop.told() if line.startswith("price")]
+        after = await results(bench)
+
+    assert (result.partition("'shop' ")[2] or result) == ("0 costs 3" if is_harmless else UNKNOWN)
+    assert calls == ([key] if is_harmless else [])
+    assert after == ["0 costs 3"]
+
+
+@pytest.mark.parametrize("kind", ["http", "stdio"])
+async def test_a_connection_that_is_closed_is_not_taken_for_a_broken_one(
+    shop: Shop, kind: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The log tells the two apart."""
+    served = Served(kind, shop)
+    served.start()
+    async with closed(bench_of(served.tool)) as bench:
+        await results(bench)
+
+    assert [record.message for record in caplog.records if record.name == connections.__name__] == []
+
+
+@pytest.mark.behaviour("hosting.connections-come-back")
+@pytest.mark.parametrize("kind", ["http", "sessions"])
+async def test_two_runs_whose_calls_were_cut_off_connect_once(shop: Shop, kind: str) -> None:
+    """Each reads its own outcome, and their next runs share the new connection."""
+    served = Served(kind, shop)
+    served.start("--stands")
+    async with closed(bench_of(served.tool)) as bench:
+        beside = bench_of(served.tool, beside=bench)
+        runs = [asyncio.create_task(results(one)) for one in (bench, beside)]
+        _, pid = await told(shop, "price"), (await told(shop, "price"))[2]
+        shop.told()
+        await asyncio.to_thread(served.replace, int(pid))
+        cut_off = [result.partition("'shop' ")[2] for (result,) in await asyncio.gather(*runs)]
+        after = list(await asyncio.gather(results(bench), results(beside)))
+        opened = shop.told().count("POST server/discover")
+
+    assert (cut_off, after, opened) == ([UNKNOWN] * 2, [["0 costs 3"]] * 2, 1)
+
+
+@pytest.mark.behaviour("hosting.connections-come-back")
+@pytest.mark.parametrize("kind", ["http", "sessions"])
+async def test_a_call_under_way_is_not_cut_off_by_one_that_the_server_refuses(shop: Shop, kind: str) -> None:
+    """Whether the connection still holds is looked at once nobody uses it, and it is opened anew then."""
+    served = Served(kind, shop)
+    served.start("--stands", "--deaf")
+    agent = Agent(ScriptedClient(), name="Joker", tools=[served.tool])
+    async with closed(bench_of(agent=agent)) as bench:
+        beside = bench_of(agent=agent, beside=bench)
+        run = asyncio.create_task(results(bench, "tool price"))
+        await told(shop, "price")
+        (refusal,), others = await results(beside, "tool fail"), await results(beside, "tool let_go")
+        result, opened = await run, shop.told().count("POST server/discover")
+
+    assert ("on fire" in refusal, others, result, opened) == (True, ["gone on"], ["0 costs 3"], 0)
+
+
+@pytest.mark.behaviour("hosting.connections-come-back")
+@pytest.mark.parametrize("was_open", [False, True])
+async def test_a_run_without_its_server_fails_and_says_so_and_the_next_one_tries_again(
+    shop: Shop, was_open: bool
+) -> None:
+    """Whether the server was away when the process began, or since."""
+    served = Served("http", shop)
+    async with closed(bench_of(served.tool)) as bench:
+        if was_open:
+            served.start()
+            await results(bench)
+            shop.kill()
+            await asyncio.to_thread(wait_until_over, served.tool)
+        (failed,) = await results(bench)
+        served.start()
+        after = await results(bench)
+
+    expected = (
+        "The MCP server 'shop' cannot be reached" if was_open else "could not be opened: its client or a tool server"
+    )
+    assert (expected in failed, after) == (True, ["0 costs 3"])
+
+
+@pytest.mark.behaviour("hosting.connections-come-back")
+async def test_a_server_that_is_away_in_the_middle_of_a_run_fails_its_calls(shop: Shop) -> None:
+    """The model reads that the server was not reached, and the run goes on."""
+    served = Served("stdio", shop)
+    pids: list[str] = []
+
+    def between(what: str) -> None:
+        if what == "model 2":
+            pids.append(shop.wait_for("price").split()[2])
+            served.tool.command = "/nowhere"
+            os.kill(int(pids[0]), signal.SIGKILL)
+
+    served.start()
+    agent = Agent(
+        planned_client(between, (("price",), ("price",), ("price",), "done")), name="Joker", tools=[served.tool]
+    )
+    async with closed(bench_of(agent=agent)) as bench:
+        seen = await results(bench)
+
+    assert (seen[0], seen[-1]) == ("0 costs 3", "The MCP server 'shop' cannot be reached.")
+
+
+@pytest.mark.behaviour("hosting.connections-come-back")
+async def test_a_process_that_dies_while_it_connects_has_called_nothing(shop: Shop) -> None:
+    """So the next one makes the call, though a call is made at most once."""
+    served = Served("http", shop)
+    served.start()
+
+    class Between(ChatMiddleware):
+        """Has another server in its place, that hangs, before the model's second answer."""
+
+        calls = 0
+
+        async def process(self, context: ChatContext, call_next: Callable[[], Awaitable[None]]) -> None:
+            self.calls += 1
+            if self.calls == 2:
+                shop.kill()
+                await asyncio.to_thread(wait_until_over, served.tool)
+                await asyncio.to_thread(served.start, "--hangs")
+            await call_next()
+
+    client = planned_client(ignore, (("price",), ("price",), "done"))
+    agent = Agent(client, name="Joker", tools=[served.tool], middleware=[Between()])
+    async with closed(bench_of(agent=agent)) as bench:
+        run_id = await bench.open()
+        delivery = asyncio.create_task(bench.signal(run_id))
+        await asyncio.to_thread(wait_until, lambda: bool(getattr(served.tool.get_mcp_client, "_opening", None)))
+        delivery.cancel()
+        await asyncio.gather(delivery, return_exceptions=True)
+        begun = await bench.kinds(run_id)
+        await asyncio.to_thread(served.restart, 0)
+        bench.restart()
+        await bench.signal(run_id)
+        ended = await bench.kinds(run_id)
+
+    assert (begun.count("tool_started"), ended.count("tool_started"), ended[-1]) == (1, 2, "completed")
+
+
+@pytest.mark.behaviour("hosting.connections-come-back")
+@pytest.mark.parametrize("was_open", [False, True])
+async def test_a_server_that_does_not_answer_holds_up_its_agents_runs_for_a_limited_time(
+    shop: Shop, was_open: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Runs of other agents go on meanwhile. Once it answers, the next run has its tools."""
+    served = Served("http", shop)
+    async with closed(bench_of(served.tool)) as bench:
+        if was_open:
+            served.start()
+            await results(bench)
+            shop.kill()
+            await asyncio.to_thread(wait_until_over, served.tool)
+        served.start("--hangs")
+        monkeypatch.setattr(connections, "OPENING_SECONDS", 2.0)
+        monkeypatch.setattr(lifespans, "OPENING_SECONDS", 2.0)
+        waiting = asyncio.create_task(results(bench))
+        other = bench_of(beside=bench, plan=("hello",))
+        beside, is_held_up = await results(other), not waiting.done()
+        (failed,) = await waiting
+        await asyncio.to_thread(served.restart, 0)
+        after = await results(bench)
+
+    assert (beside, is_held_up, "within 2 s" in failed, after) == ([], True, True, ["0 costs 3"])
+
+
+@pytest.mark.behaviour("hosting.connections-come-back")
+async def test_a_server_of_another_version_has_its_tools_as_they_are_now(shop: Shop) -> None:
+    """New ones, those that changed, and none that it no longer has."""
+    served = Served("http", shop)
+    served.start("--tool", "old")
+    async with closed(bench_of(served.tool)) as bench:
+        await results(bench)
+        shop.kill()
+        await asyncio.to_thread(wait_until_over, served.tool)
+        served.start("--tool", "new", "--currency")
+        after = await results(bench)
+        tools = {function.name: function for function in served.tool.functions}
+
+    assert after == ["0 costs 4 EUR"]
+    assert tools.keys() == {"price", "let_go", "fail", "new"}
+    assert tools["price"].parameters()["properties"].keys() == {"n", "currency"}
+
+
+@pytest.mark.behaviour("hosting.connections-come-back")
+async def test_the_server_of_an_agent_that_is_a_tool_comes_back_too(shop: Shop) -> None:
+    """Within the run in which it went away."""
+    served = Served("stdio", shop)
+    served.start()
+
+    def between(what: str) -> None:
+        if what == "model 2":
+            os.kill(int(shop.wait_for("price").split()[2]), signal.SIGKILL)
+
+    inner = Agent(planned_client(ignore, PLAN), name="Inner", tools=[idempotent(served.tool)])
+    tools = [inner.as_tool(name="inner", arg_name="n")]
+    outer = Agent(planned_client(between, (("inner",), ("inner",), "done")), name="Joker", tools=tools)
+    async with closed(bench_of(agent=outer)) as bench:
+        seen = await results(bench)
+
+    assert seen == ["0 costs 3", "done", "0 costs 3", "done"]
+
+
+@pytest.mark.behaviour("hosting.connections-come-back")
+@pytest.mark.parametrize("is_built", [False, True])
+async def test_the_server_of_a_workflows_agent_comes_back_too(shop: Shop, is_built: bool) -> None:
+    """Of one that all graphs share. What a graph has for itself is left with it."""
+    served = Served("stdio", shop)
+    served.start()
+
+    def graph() -> Workflow:
+        tool = Served("stdio", shop).tool if is_built else served.tool
+        agent = Agent(planned_client(ignore, PLAN), name="Seller", tools=[idempotent(tool)])
+        return WorkflowBuilder(name="Shop", start_executor=agent).build()
+
+    async with served_app(app_of(workflow=graph if is_built else graph())) as (_, http):
+        outputs, pid = [], ""
+        for turn in range(3):
+            if turn == 2 and not is_built:
+                os.kill(int(pid), signal.SIGKILL)
+            run = await http.post("/api/workflow/Shop/run?waitForResponse=true", content="how much?")
+            outputs.append(run.json()["output"])
+            pid = (await told(shop, "price"))[2]
+            if is_built:
+                assert (await told(shop, "down"))[1] == pid
+
+    assert [str(output).count("done") for output in outputs] == [1, 1, 1]
+
+
+@pytest.mark.behaviour("hosting.connections-come-back")
+@pytest.mark.parametrize("kind", ["http", "sessions"])
+async def test_a_server_whose_token_is_another_one_is_there_again_with_that(
+    shop: Shop, kind: str, tmp_path: Path
+) -> None:
+    """A call with the old one fails, and breaks nothing for later ones."""
+    asked, sent = tmp_path / "asked", ["one"]
+    asked.write_text("one")
+    served = Served(kind, shop)
+    served.start("--token", str(asked))
+    tool = MCPStreamableHTTPTool("shop", shop.url, header_provider=lambda _: {"authorization": f"Bearer {sent[0]}"})
+    async with closed(bench_of(tool)) as bench:
+        before = await results(bench)
+        asked.write_text("two")
+        refused = await results(bench)
+        sent[0] = "two"
+        after = await results(bench)
+
+    assert (before, after) == (["0 costs 3"], ["0 costs 3"])
+    assert refused != before
+
+
+@pytest.mark.behaviour("hosting.connections-come-back")
+@pytest.mark.parametrize("kind", ["http", "sessions"])
+async def test_a_server_that_stands_still_does_not_hold_up_the_end_of_the_process(shop: Shop, kind: str) -> None:
+    """Its connection is left as it is."""
+    served = Served(kind, shop)
+    served.start()
+    async with closed(bench_of(served.tool)) as bench:
+        await results(bench)
+        shop.send(signal.SIGSTOP)
+        await asyncio.wait_for(asyncio.to_thread(bench.loop.close), GUARD_SECONDS)
+
+    assert bench.loop._loop is None

@@ -1,0 +1,283 @@
+"""A model server that takes no schema as a format, as llama.cpp's older ones: what it is asked, and how often."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
+from typing import Any
+
+import httpx
+import openai
+import pytest
+from agent_framework import (
+    Agent,
+    AgentExecutorResponse,
+    BaseChatClient,
+    ChatMiddlewareLayer,
+    ChatResponse,
+    ChatResponseUpdate,
+    Content,
+    FunctionInvocationLayer,
+    Message,
+    ResponseStream,
+    WorkflowBuilder,
+    WorkflowContext,
+    executor,
+)
+from agent_framework.exceptions import ChatClientException
+from pydantic import BaseModel
+from typing_extensions import Never
+
+from hosting.core.agent.agent_loop import AgentLoop
+from hosting.core.agent.agent_runner import AgentAnswer, AgentFailure, AgentRunner, Attempt
+from hosting.core.agent.format_fallback import refusal_of_schemas
+from hosting.core.thread.messages import request_messages
+from hosting.core.thread.run_request import ResponseFormat, RunRequest
+from hosting.errors import InvalidOutputError
+from hosting.names import new_id
+from tests.support.halted_runs import AFTER_A_TOOL, counting, killed_and_finished
+from tests.support.made_app import app_of, ask, served
+
+pytestmark = pytest.mark.behaviour("http.format-refused")
+
+SCHEMA = {"type": "object", "properties": {"town": {"type": "string"}}, "required": ["town"]}
+OF_LLAMA_CPP = 'response_format type must be one of "text" or "json_object", but got: json_schema'
+
+OF_ITS_PYTHON = (
+    "1 validation error: {'type': 'literal_error', 'loc': ('body', 'response_format', 'type'), 'msg': "
+    "\"Input should be 'text' or 'json_object'\", 'input': 'json_schema'} "
+    'File "llama_cpp/server/app.py", in create_chat_completion'
+)
+"""What llama-cpp-python 0.3 answers with status 500."""
+
+
+def refusal(message: str, status: int = 400) -> ChatClientException:
+    """Return what agent-framework's client for OpenAI raises for such an answer of a server."""
+    body = {"error": {"code": status, "message": message, "type": "invalid_request_error"}}
+    answered: Any = httpx.Response(
+        status, json=body, request=httpx.Request("POST", "http://127.0.0.1/v1/chat/completions")
+    )
+    cause = openai.APIStatusError(f"Error code: {status} - {body}", response=answered, body=body["error"])
+    error = ChatClientException("service failed to complete the prompt", inner_exception=cause)
+    error.__cause__ = cause
+    return error
+
+
+def type_of(options: Mapping[str, Any]) -> str:
+    """Return which form of a format a server gets; the framework's clients send a model as its schema."""
+    given = options.get("response_format") or {}
+    return str(given.get("type")) if isinstance(given, dict) else "json_schema"
+
+
+class LlamaModel(BaseChatClient[Any]):
+    """Refuses `json_schema`; else says its texts one after the other; `look` is a call of that tool, with arguments."""
+
+    said: Sequence[str] = ('{"town": "Ulm"}',)
+    says_of_schemas: str = OF_LLAMA_CPP
+    refuses_with: int = 400
+    asked: list[Mapping[str, Any]]
+    note: Any = None
+
+    def _inner_get_response(
+        self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
+    ) -> Awaitable[ChatResponse[Any]] | ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
+        if stream:
+            return self._build_response_stream(self._updates(messages, options))
+        return self._answer(messages, options)
+
+    async def _updates(
+        self, messages: Sequence[Message], options: Mapping[str, Any]
+    ) -> AsyncIterator[ChatResponseUpdate]:
+        for message in (await self._answer(messages, options)).messages:
+            for content in message.contents:
+                yield ChatResponseUpdate(contents=[content], role="assistant")
+
+    async def _answer(self, messages: Sequence[Message], options: Mapping[str, Any]) -> ChatResponse[Any]:
+        self.asked.append(options)
+        if type_of(options) == "json_schema":
+            raise refusal(self.says_of_schemas, self.refuses_with)
+        number = sum(message.role == "assistant" for message in messages)
+        if self.note is not None:
+            self.note(f"model {number + 1}")
+        word, _, given = self.said[number].partition(" ")
+        content = Content.from_function_call("call-1", "look", arguments=given or "{}")
+        return ChatResponse(messages=Message("assistant", [content if word == "look" else self.said[number]]))
+
+
+class LlamaClient(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], LlamaModel):
+    """That model with the framework's layers."""
+
+
+def llama(*said: str, says_of_schemas: str = OF_LLAMA_CPP, **options: Any) -> tuple[Agent[Any], LlamaClient]:
+    """Return an agent over such a server, and the server."""
+    client = LlamaClient()
+    client.asked, client.said, client.says_of_schemas = [], said or LlamaModel.said, says_of_schemas
+    return Agent(client, "Be brief.", name="Joker", **options), client
+
+
+@pytest.fixture
+def loop() -> Iterator[AgentLoop]:
+    """An agent loop of this test's own."""
+    loop = AgentLoop(tool_threads=2)
+    yield loop
+    loop.close()
+
+
+def request_of(schema: dict[str, Any] | None) -> RunRequest:
+    """Return a request for a value of the schema."""
+    return RunRequest(message="where?", response_format=ResponseFormat(json_schema=schema) if schema else None)
+
+
+async def outcome(runner: AgentRunner, schema: dict[str, Any] | None = SCHEMA) -> AgentAnswer | AgentFailure:
+    """Run one attempt."""
+    request = request_of(schema)
+    attempt = Attempt(new_id(), "t", request, request_messages(request), [], None)
+    return await runner.run(attempt, 5.0)
+
+
+async def test_the_schema_goes_into_the_instructions_and_the_answer_is_checked(loop: AgentLoop) -> None:
+    """The refused request costs no model call; the next run sends none that would be refused."""
+    agent, server = llama()
+    runner = AgentRunner(agent, "Joker", loop)
+
+    first, second = await outcome(runner), await outcome(runner)
+
+    assert isinstance(first, AgentAnswer)
+    assert first.response.value == {"town": "Ulm"}
+    assert isinstance(second, AgentAnswer)
+    assert second.response.value == {"town": "Ulm"}
+    assert [one["response_format"]["type"] for one in server.asked] == ["json_schema", "json_object", "json_object"]
+    assert server.asked[1]["instructions"].startswith("Be brief.\n\nAnswer with one JSON value")
+    assert json.loads(server.asked[1]["instructions"].splitlines()[-1]) == SCHEMA
+    assert server.asked[0]["instructions"] == "Be brief."
+
+
+@pytest.mark.parametrize("schema", [SCHEMA, {"type": "array", "items": {"type": "integer"}}])
+async def test_llama_cpps_python_server_gets_the_schema_beside_json_object(
+    loop: AgentLoop, schema: dict[str, Any]
+) -> None:
+    """It answers 500, and holds its model to a schema there, to that of an array too."""
+    agent, server = llama('{"town": "Ulm"}' if schema is SCHEMA else "[1]", says_of_schemas=OF_ITS_PYTHON)
+    server.refuses_with = 500
+
+    ended = await outcome(AgentRunner(agent, "Joker", loop), schema)
+
+    assert isinstance(ended, AgentAnswer)
+    assert server.asked[1]["response_format"] == {"type": "json_object", "schema": schema}
+
+
+async def test_an_answer_that_does_not_fit_fails_the_run(loop: AgentLoop) -> None:
+    """The server did not hold the model to the schema, so only the check is left."""
+    ended = await outcome(AgentRunner(llama('{"city": "Ulm"}')[0], "Joker", loop))
+
+    assert isinstance(ended, AgentFailure)
+    assert isinstance(ended.error, InvalidOutputError)
+
+
+async def test_what_is_no_object_is_asked_for_in_the_instructions_alone(loop: AgentLoop) -> None:
+    """`json_object` would have the model answer with an object."""
+    agent, server = llama("[1, 2]")
+
+    ended = await outcome(AgentRunner(agent, "Joker", loop), {"type": "array", "items": {"type": "integer"}})
+
+    assert isinstance(ended, AgentAnswer)
+    assert ended.response.value == [1, 2]
+    assert "response_format" not in server.asked[1]
+
+
+async def test_the_agents_own_format_falls_back_too(loop: AgentLoop) -> None:
+    """It is in the options of every call, without any of the request."""
+    own = {"type": "json_schema", "json_schema": {"name": "place", "schema": SCHEMA}}
+    agent, server = llama(default_options={"response_format": own})
+
+    ended = await outcome(AgentRunner(agent, "Joker", loop), None)
+
+    assert isinstance(ended, AgentAnswer)
+    assert ended.response.value == {"town": "Ulm"}
+    assert len(server.asked) == 2
+
+
+@pytest.mark.parametrize(
+    ("message", "status", "is_refusal"),
+    [
+        (OF_LLAMA_CPP, 400, True),
+        ("Invalid parameter: 'response_format' of type 'json_schema' is not supported with this model.", 400, True),
+        ("This response_format type is unavailable now", 400, True),
+        ("['body', 'response_format', 'type']: Input should be 'text' or 'json_object'", 422, True),
+        ("Invalid schema for response_format 'place': json_schema needs additionalProperties", 400, False),
+        ("The context is full", 400, False),
+        (OF_LLAMA_CPP, 500, False),
+        (OF_ITS_PYTHON, 500, True),
+        (OF_ITS_PYTHON.replace("llama_cpp", "another"), 500, False),
+        ("The llama_cpp server met a validation error", 500, False),
+    ],
+)
+def test_only_a_server_that_knows_no_schemas_is_asked_again(message: str, status: int, is_refusal: bool) -> None:
+    """A schema that the server finds wrong is the caller's matter, and other errors are others'."""
+    assert (refusal_of_schemas(refusal(message, status)) is not None) is is_refusal
+
+
+async def test_another_refusal_is_not_sent_again(loop: AgentLoop) -> None:
+    """The run fails as it did."""
+    agent, server = llama(says_of_schemas="The context is full")
+
+    ended = await outcome(AgentRunner(agent, "Joker", loop))
+
+    assert isinstance(ended, AgentFailure)
+    assert len(server.asked) == 1
+
+
+def look() -> str:
+    """Look."""
+    return "seen"
+
+
+@pytest.mark.parametrize("streamed", [False, True])
+async def test_a_replay_after_a_kill_makes_the_same_choice(streamed: bool) -> None:
+    """What the first attempt got by the fallback is recorded, and the second one continues behind it."""
+    counted, note = counting()
+    agent, server = llama("look", '{"town": "Ulm"}', tools=[look])
+    server.note = note
+
+    ended = await killed_and_finished(
+        agent, counted, request=request_of(SCHEMA), appends=AFTER_A_TOOL, streamed=streamed
+    )
+
+    assert ended.terminal["kind"] == "completed"
+    assert ended.done_after == {"model 2": 1}
+    types = [one["response_format"]["type"] for one in server.asked]
+    assert types == ["json_schema", "json_object", "json_schema", "json_object"]
+
+
+class Place(BaseModel):
+    """What an agent is to say."""
+
+    town: str
+
+
+async def test_an_agent_that_is_a_tool_falls_back() -> None:
+    """Its own format is refused in the middle of the run of another, which goes on with the answer."""
+    inner, server = llama(default_options={"response_format": Place})
+    look_there = 'look {"task": "where?"}'
+    outer, _ = llama(look_there, "seen", look_there, "again", tools=[inner.as_tool(name="look")])
+    async with served(app_of(outer)) as (_, http):
+        answers = [(await ask(http, "where?", thread_id="t")).json()["response"] for _ in range(2)]
+
+    assert answers == ["seen", "again"]
+    assert [type_of(one) for one in server.asked] == ["json_schema", "json_object", "json_object"]
+
+
+async def test_an_agent_in_a_workflow_falls_back_and_its_answer_has_its_value() -> None:
+    """The executor behind it gets what it would have of a server that takes schemas."""
+
+    @executor(id="tell")
+    async def tell(answer: AgentExecutorResponse, ctx: WorkflowContext[Never, str]) -> None:
+        await ctx.yield_output(answer.agent_response.value.town)
+
+    agent, server = llama(default_options={"response_format": Place})
+    graph = WorkflowBuilder(name="Places", start_executor=agent).add_edge(agent, tell).build()
+    async with served(app_of(workflow=graph)) as (_, http):
+        runs = [await http.post("/api/workflow/Places/run?waitForResponse=true", content="where?") for _ in range(2)]
+
+    assert [run.json()["output"] for run in runs] == [["Ulm"], ["Ulm"]]
+    assert [type_of(one) for one in server.asked] == ["json_schema", "json_object", "json_object"]

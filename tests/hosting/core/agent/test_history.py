@@ -1,0 +1,231 @@
+"""The thread as the history of the framework's own session: what an agent's parts see and change of it."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pytest
+from agent_framework import (
+    Agent,
+    AgentLoopMiddleware,
+    BaseChatClient,
+    ChatContext,
+    ChatMiddleware,
+    ChatMiddlewareLayer,
+    ChatResponse,
+    ChatResponseUpdate,
+    Content,
+    FunctionInvocationLayer,
+    HistoryProvider,
+    InMemoryHistoryProvider,
+    Message,
+    ResponseStream,
+)
+
+from hosting.core.agent.agent_loop import AgentLoop
+from hosting.core.agent.agent_runner import AgentAnswer, AgentRunner, Attempt
+from hosting.core.thread.messages import request_messages
+from hosting.core.thread.run_request import RunRequest
+from hosting.errors import ConfigurationError
+from tests.support.bench import Bench, CountingAgent
+
+GUARD_SECONDS = 5.0
+HISTORY = ("one", "two")
+
+
+def look() -> str:
+    """Look, for agents of these tests."""
+    return "seen"
+
+
+class Model(BaseChatClient[Any]):
+    """Calls the tool `look` when the message says so, else answers; it notes the messages of each call."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.sent: list[list[str]] = []
+        self.conversation_id: str | None = None
+
+    def _inner_get_response(
+        self, *, messages: Sequence[Message], stream: bool, options: Mapping[str, Any], **kwargs: Any
+    ) -> Awaitable[ChatResponse[Any]] | ResponseStream[ChatResponseUpdate, ChatResponse[Any]]:
+        if stream:
+            return self._build_response_stream(self._words(messages))
+        return self._answer(messages)
+
+    async def _words(self, messages: Sequence[Message]) -> AsyncIterator[ChatResponseUpdate]:
+        answer = await self._answer(messages)
+        yield ChatResponseUpdate(role="assistant", contents=answer.messages[0].contents)
+
+    async def _answer(self, messages: Sequence[Message]) -> ChatResponse[Any]:
+        self.sent.append([message.text or message.contents[0].type for message in messages])
+        calls_tool = messages[-1].text == "look"
+        content = Content.from_function_call("c1", "look", arguments={}) if calls_tool else Content.from_text("done")
+        return ChatResponse(messages=[Message("assistant", [content])], conversation_id=self.conversation_id)
+
+
+class Client(FunctionInvocationLayer[Any], ChatMiddlewareLayer[Any], Model):
+    """The model with the framework's layers."""
+
+
+class Seeing(ChatMiddleware):
+    """Notes how many messages each call has."""
+
+    def __init__(self) -> None:
+        self.seen: list[int] = []
+
+    async def process(self, context: ChatContext, call_next: Callable[[], Awaitable[None]]) -> None:
+        self.seen.append(len(context.messages))
+        await call_next()
+
+
+@pytest.fixture
+def loop() -> Iterator[AgentLoop]:
+    """An agent loop of this test's own."""
+    loop = AgentLoop(tool_threads=2)
+    yield loop
+    loop.close()
+
+
+async def run(agent: Any, loop: AgentLoop, message: str, history: Sequence[str] = HISTORY) -> AgentAnswer:
+    """Return the answer of the agent to one message behind that history."""
+    request = RunRequest(message=message)
+    before = [Message("user", [text]) for text in history]
+    for number, past in enumerate(before):
+        past.additional_properties["_thread_position"] = (number + 1, 0)
+    attempt = Attempt("r-1", "t", request, request_messages(request), before, session=None)
+    outcome = await asyncio.wait_for(AgentRunner(agent, "a", loop).run(attempt, GUARD_SECONDS), GUARD_SECONDS)
+    assert isinstance(outcome, AgentAnswer), outcome
+    return outcome
+
+
+@pytest.mark.parametrize("per_call", [False, True])
+@pytest.mark.parametrize("provider", [None, InMemoryHistoryProvider("mine")])
+async def test_each_model_call_of_a_run_is_sent_the_history_once(
+    loop: AgentLoop, provider: InMemoryHistoryProvider | None, *, per_call: bool
+) -> None:
+    """With the run's messages so far behind it, under whichever name, also where it is loaded for each call."""
+    client = Client()
+    agent = Agent(
+        client=client,
+        name="a",
+        tools=[look],
+        context_providers=provider and [provider],
+        require_per_service_call_history_persistence=per_call,
+    )
+
+    answer = await run(agent, loop, "look")
+
+    assert client.sent == [["one", "two", "look"], ["one", "two", "look", "function_call", "function_result"]]
+    assert [message.role for message in answer.added] == ["user", "assistant", "tool", "assistant"]
+    assert answer.session is None
+
+
+async def test_a_middleware_of_the_author_sees_the_history(loop: AgentLoop) -> None:
+    """On the agent, or on its client."""
+    seeing = Seeing()
+
+    await run(Agent(client=Client(), name="a", middleware=[seeing]), loop, "hi")
+    await run(Agent(client=Client(middleware=[seeing]), name="a"), loop, "hi")
+
+    assert seeing.seen == [3, 3]
+
+
+async def test_each_pass_of_a_loop_sees_the_passes_before_it(loop: AgentLoop) -> None:
+    """The question and each answer are part of what the run added, in their order."""
+    client = Client()
+    looping = AgentLoopMiddleware(
+        lambda iteration, **_: iteration < 2, next_message=lambda **_: "go on", inject_progress=False
+    )
+
+    answer = await run(Agent(client=client, name="a", middleware=[looping]), loop, "hi")
+
+    assert client.sent == [["one", "two", "hi"], ["one", "two", "hi", "done", "go on"]]
+    assert [message.text for message in answer.added] == ["hi", "done", "go on", "done"]
+
+
+async def test_a_service_that_keeps_the_conversation_is_sent_the_history_once(loop: AgentLoop) -> None:
+    """From its first answer on it has the messages."""
+    client = Client()
+    client.conversation_id = "kept-by-the-service"
+
+    await run(Agent(client=client, name="a", tools=[look]), loop, "look")
+
+    assert client.sent == [["one", "two", "look"], ["function_result"]]
+
+
+async def test_an_agent_without_context_providers_is_given_the_thread_with_the_message(loop: AgentLoop) -> None:
+    """And adds nothing to a history."""
+    agent = CountingAgent()
+
+    answer = await run(agent, loop, "hi")
+
+    assert agent.seen == [["one", "two", "hi"]]
+    assert answer.added == ()
+
+
+class Elsewhere(HistoryProvider):
+    """A history in a place of its own."""
+
+    async def get_messages(self, session_id: str | None, **kwargs: Any) -> list[Message]:
+        return []
+
+    async def save_messages(self, session_id: str | None, messages: Sequence[Message], **kwargs: Any) -> None:
+        """Nothing."""
+
+
+def test_a_provider_that_loads_the_history_from_elsewhere_is_refused(loop: AgentLoop) -> None:
+    """The thread is the history."""
+    agent = Agent(client=Client(), name="a", context_providers=[Elsewhere("redis")])
+
+    with pytest.raises(ConfigurationError) as refusal:
+        AgentRunner(agent, "a", loop)
+
+    assert refusal.value.detail == (
+        "Agent 'a' has the history provider 'redis' (Elsewhere), which loads messages from its own store. A hosted "
+        "agent gets them from its thread: use InMemoryHistoryProvider or none, or set load_messages=False."
+    )
+    AgentRunner(Agent(Client(), context_providers=[Elsewhere("redis", load_messages=False)]), "a", loop)
+
+
+def test_two_providers_that_load_the_thread_are_refused(loop: AgentLoop) -> None:
+    """The model would get it twice."""
+    providers = [InMemoryHistoryProvider("one"), InMemoryHistoryProvider("two")]
+
+    with pytest.raises(ConfigurationError) as refusal:
+        AgentRunner(Agent(client=Client(), name="a", context_providers=providers), "a", loop)
+
+    assert refusal.value.detail == (
+        "Agent 'a' has 2 history providers that load messages ('one', 'two'): the model would get the thread once "
+        "from each. Keep one of them."
+    )
+
+
+async def test_hosting_an_agent_changes_nothing_of_it(loop: AgentLoop) -> None:
+    """Its author may go on to run it plain."""
+    agent = Agent(client=Client(), name="a")
+    before = list(agent.context_providers)
+
+    await run(agent, loop, "hi")
+
+    assert [provider for provider in agent.context_providers if provider not in before] in (
+        [],
+        [provider for provider in agent.context_providers if isinstance(provider, InMemoryHistoryProvider)],
+    )
+
+
+async def test_what_a_loop_added_is_what_the_next_turn_is_sent() -> None:
+    """All of it, in order; the answer that callers read is the framework's own."""
+    client = Client()
+    looping = AgentLoopMiddleware(
+        lambda iteration, **_: iteration < 2, next_message=lambda **_: "go on", inject_progress=False
+    )
+    bench = Bench(agent=Agent(client=client, name="Joker", middleware=[looping]))
+    try:
+        await bench.run("hi")
+        bench.restart()
+        await bench.run("more")
+    finally:
+        bench.loop.close()
+
+    assert client.sent[2] == ["hi", "done", "go on", "done", "more"]

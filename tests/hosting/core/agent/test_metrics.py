@@ -1,0 +1,237 @@
+"""Metrics of runs, read by OpenTelemetry's own SDK: each run is counted once, by why and how it went, without text."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+from opentelemetry import metrics
+from opentelemetry.sdk.metrics import MeterProvider
+from opentelemetry.sdk.metrics.export import HistogramDataPoint, InMemoryMetricReader
+
+from hosting.app import Budget, Price
+from hosting.core.stores.connection import StoreReadiness
+from hosting.core.telemetry import QueuedRuns, run_span
+from hosting.core.thread.head import NEW, fold
+from hosting.core.thread.run import fold_run
+from hosting.names import Address
+from hosting.ports import Clocks
+from tests.support.bench import Bench
+from tests.support.carriers import GUARD_SECONDS, Api
+from tests.support.made_app import app_of, ask, served
+from tests.support.run_events import accepted, claimed
+from tests.support.spender import priced, spender
+
+CANARY = "canary-77c1"
+JOKER = "gen_ai.agent.name=Joker"
+
+
+@pytest.fixture(scope="session")
+def reader() -> InMemoryMetricReader:
+    """What this process exports: the SDK is set up as an app's author does it, which a process can do once."""
+    reader = InMemoryMetricReader()
+    metrics.set_meter_provider(MeterProvider([reader]))
+    return reader
+
+
+@pytest.fixture
+def counted(reader: InMemoryMetricReader) -> Callable[[], Counter[str]]:
+    """Return what was counted since the test began: a metric and its attributes, and by how much it rose.
+
+    Of a histogram that is how many it has recorded.
+    """
+    before = all_of(reader)
+
+    def since() -> Counter[str]:
+        now = all_of(reader)
+        now.subtract(before)
+        return Counter({name: count for name, count in now.items() if count})
+
+    return since
+
+
+def all_of(reader: InMemoryMetricReader) -> Counter[str]:
+    """Return all that the process has counted under names of ours."""
+    found: Counter[str] = Counter()
+    data = reader.get_metrics_data()
+    scopes = [scope for resource in data.resource_metrics for scope in resource.scope_metrics] if data else []
+    for metric in (metric for scope in scopes if scope.scope.name == "hosting" for metric in scope.metrics):
+        for point in metric.data.data_points:
+            attributes = ",".join(f"{name}={value}" for name, value in sorted((point.attributes or {}).items()))
+            found[f"{metric.name} {attributes}"] = point.count if isinstance(point, HistogramDataPoint) else point.value
+    return found
+
+
+def runs_of(counts: Counter[str]) -> dict[str, float]:
+    """Return what was counted of runs, without the calls of the store."""
+    return {name: count for name, count in counts.items() if name.startswith("agent.run.")}
+
+
+@pytest.mark.behaviour("hosting.metrics")
+async def test_a_run_is_counted_once_from_its_request_to_its_end(
+    direct: Api, counted: Callable[[], Counter[str]]
+) -> None:
+    """And nobody works on it any more. A request that is repeated begins no run."""
+    thread, key = f"t-{uuid.uuid4().hex[:12]}", uuid.uuid4().hex
+
+    for _ in range(2):
+        headers = {"idempotency-key": key}
+        body = {"message": CANARY, "thread_id": thread}
+        answer = await direct.http.post("/api/agents/Joker/run", json=body, headers=headers)
+        assert answer.status_code == 200
+
+    counts = counted()
+    assert runs_of(counts) == {
+        f"agent.run.requests {JOKER}": 1,
+        f"agent.run.attempts agent.run.attempt.cause=first,{JOKER}": 1,
+        f"agent.run.wait {JOKER}": 1,
+        f"agent.run.ended agent.run.outcome=completed,{JOKER}": 1,
+        f"agent.run.duration agent.run.outcome=completed,{JOKER}": 1,
+    }
+    assert counts[f"agent.log.calls agent.log.call=append,{JOKER}"] >= 2
+    assert CANARY not in str(counts)
+
+
+@pytest.mark.behaviour("hosting.metrics")
+async def test_a_failure_is_counted_by_its_code(direct: Api, counted: Callable[[], Counter[str]]) -> None:
+    """As the caller is told."""
+    await direct.ask(f"fail {CANARY}", thread_id=f"t-{uuid.uuid4().hex[:12]}")
+
+    counts = counted()
+    assert counts[f"agent.run.duration agent.run.outcome=failed,error.type=run_failed,{JOKER}"] == 1
+    assert CANARY not in str(counts)
+
+
+@pytest.mark.behaviour("hosting.metrics")
+async def test_requests_and_ends_are_as_many_also_where_nobody_worked_on_a_run(
+    direct: Api, counted: Callable[[], Counter[str]]
+) -> None:
+    """So what waits is what they differ by. One that was cancelled in the queue has no duration."""
+    thread = f"t-{uuid.uuid4().hex[:12]}"
+    runs = [await direct.ask(message, thread_id=thread, wait_for_response=False) for message in ("sleep 30", "hi")]
+    for run in reversed(runs):
+        await direct.http.post(f"{run.headers['location']}/cancel")
+    end = asyncio.get_running_loop().time() + GUARD_SECONDS
+    while any([(await direct.http.get(run.headers["location"])).status_code == 202 for run in runs]):
+        assert asyncio.get_running_loop().time() < end
+        await asyncio.sleep(0.02)
+
+    counts = runs_of(counted())
+    ended = f"agent.run.outcome=cancelled,error.type=run_cancelled,{JOKER}"
+    assert [counts[f"agent.run.requests {JOKER}"], counts[f"agent.run.ended {ended}"]] == [2, 2]
+    assert counts[f"agent.run.duration {ended}"] <= 1
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("hosting.metrics")
+async def test_the_age_of_the_oldest_run_that_waits_is_observed_by_agent(
+    direct: Api, counted: Callable[[], Counter[str]], reader: InMemoryMetricReader
+) -> None:
+    """By whoever asks for the run meanwhile; 0 where none waits."""
+    thread, gauge = f"t-{uuid.uuid4().hex[:12]}", f"agent.run.oldest_queued_age {JOKER}"
+    runs = [await direct.ask(message, thread_id=thread, wait_for_response=False) for message in ("sleep 30", "hi")]
+    end = asyncio.get_running_loop().time() + GUARD_SECONDS
+    while (age := all_of(reader)[gauge]) < 1:
+        assert asyncio.get_running_loop().time() < end
+        await direct.http.get(runs[1].headers["location"])
+        await asyncio.sleep(0.02)
+    for run in reversed(runs):
+        await direct.http.post(f"{run.headers['location']}/cancel")
+    while all_of(reader)[gauge]:
+        assert asyncio.get_running_loop().time() < end
+        await direct.http.get(runs[1].headers["location"])
+        await asyncio.sleep(0.02)
+
+    assert age < GUARD_SECONDS
+
+
+@pytest.mark.behaviour("hosting.metrics")
+def test_what_was_seen_to_wait_counts_until_it_is_seen_to_be_worked_on_or_for_a_minute() -> None:
+    """Its age is that of when it was seen: who no longer looks knows no more, and agents without any have 0."""
+    now = [100.0]
+    queued = QueuedRuns(Clocks(lambda: now[0], lambda: now[0]), {"joker": "Joker", "idle": "Idle"})
+    first, second, other = (Address.of("Joker", name) for name in ("first", "second", "other"))
+    waits = fold(NEW, [accepted().model_copy(update={"at": 90.0})])
+    seen = []
+
+    for address, head, at in (
+        (first, waits, 90.5),
+        (first, waits, 95.0),
+        (second, waits, 97.0),
+        (second, fold(waits, [claimed()]), 98.0),
+        (other, NEW, 154.0),
+        (other, NEW, 156.0),
+        (second, waits, 157.0),
+    ):
+        now[0] = at
+        queued.see(address, head)
+        seen.append(queued.oldest())
+
+    assert [one["Joker"] for one in seen] == [0, 5, 7, 5, 5, 0, 67]
+    assert {one["Idle"] for one in seen} == {0}
+
+
+@pytest.mark.behaviour("hosting.metrics")
+async def test_a_run_that_an_operation_of_the_entity_brings_is_counted(counted: Callable[[], Counter[str]]) -> None:
+    """Once, as those of orchestrations are; delivered again, nothing more."""
+    bench = Bench()
+    for _ in range(2):
+        await bench.deliver({"message": "hi", "run_id": "r-1"}, signal=False)
+    bench.loop.close()
+
+    counts = counted()
+    assert counts[f"agent.run.requests {JOKER}"] == 1
+    assert counts[f"agent.run.ended agent.run.outcome=completed,{JOKER}"] == 1
+
+
+@pytest.mark.behaviour("hosting.metrics")
+async def test_what_a_run_cost_is_counted(counted: Callable[[], Counter[str]]) -> None:
+    """By the prices of its agent's budget, whatever it ended in."""
+    budget = Budget(cost=10, prices={"small": Price(input=100_000, output="200000.10")})
+    async with served(app_of(spender(client=priced("small")), budget=budget)) as (_, http):
+        for message in ("0", "5"):
+            await ask(http, message)
+
+    assert counted()[f"agent.run.cost {JOKER}"] == pytest.approx(15.000003)
+
+
+@pytest.mark.behaviour("hosting.metrics")
+@pytest.mark.parametrize(("failed", "cause"), [(None, "taken_over"), ("run_failed", "failure")])
+def test_an_attempt_is_active_until_its_end_and_counted_by_its_cause(
+    counted: Callable[[], Counter[str]], failed: str | None, cause: str
+) -> None:
+    """Also where it breaks off."""
+    again = claimed(2).model_copy(update={"failed": failed})
+    run = fold_run(Address.of("Joker", "t"), "r", enumerate((accepted(), claimed(), again), start=1))
+    assert run is not None
+    active: list[float] = []
+
+    def work() -> None:
+        with run_span(run):
+            active.append(counted()[f"agent.run.active {JOKER}"])
+            raise TimeoutError
+
+    with pytest.raises(TimeoutError):
+        work()
+
+    assert active == [1]
+    assert runs_of(counted()) == {f"agent.run.attempts agent.run.attempt.cause={cause},{JOKER}": 1}
+
+
+@pytest.mark.behaviour("hosting.metrics")
+async def test_calls_of_the_store_are_counted_with_those_that_failed(counted: Callable[[], Counter[str]]) -> None:
+    """By reads and appends."""
+
+    async def probe() -> None: ...
+
+    readiness = StoreReadiness(probe)
+    readiness.worked("read", "")
+    readiness.failed("append", "Joker")
+
+    assert counted() == {
+        "agent.log.calls agent.log.call=read": 1,
+        f"agent.log.calls agent.log.call=append,error.type=log_unavailable,{JOKER}": 1,
+    }

@@ -1,0 +1,158 @@
+"""What an owner uses in a day: two processes' counts over one store that loses answers, while the days go by."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from hosting.amounts import UNUSED, Used
+from hosting.core.owner_days import OwnerDays
+from hosting.core.owner_minutes import OwnerMinutes
+from hosting.core.stores.contract import Append, StoredHead
+from hosting.core.stores.memory import MemoryObjects, MemoryThreadStore
+from hosting.core.thread_log import ThreadLog
+from hosting.errors import LogUnavailableError
+from hosting.limits import Limit
+from hosting.names import Address, new_id
+from hosting.ports import Clocks
+from tests.support.thread_stores import ArmedStore
+
+TEN_AT_NIGHT = 1_767_304_800.0
+"""2026-01-01T22:00:00Z."""
+HOUR = 3600.0
+CALL = Used(40, 5)
+
+
+class Desk:
+    """Two processes' days over one store; the first one's is armed. The clock of each is moved by hand."""
+
+    def __init__(self) -> None:
+        shared = MemoryThreadStore("hub")
+        self.store = ArmedStore(shared)
+        self.now = self.others_now = TEN_AT_NIGHT
+        clocks = Clocks(wall=lambda: self.now)
+        self.log = log = ThreadLog(self.store, MemoryObjects(), "hub", clocks=clocks, patience_seconds=1.0)
+        other = ThreadLog(shared, MemoryObjects(), "hub", clocks=Clocks(wall=lambda: self.others_now))
+        self.days, self.others = OwnerDays("Joker", log, self.store), OwnerDays("joker", other, shared)
+
+
+@pytest.fixture
+def desk() -> Desk:
+    """Days whose store does as it is told."""
+    return Desk()
+
+
+@pytest.mark.behaviour("log.owner-days")
+async def test_calls_of_all_processes_are_counted_together_and_each_owner_apart(desk: Desk) -> None:
+    """Also where they come at once."""
+    await asyncio.gather(*(days.add("ada", CALL) for _ in range(20) for days in (desk.days, desk.others)))
+    await desk.days.add("bob", CALL)
+
+    assert await desk.days.used("ada") == await desk.others.used("ada") == ("2026-01-02T00:00:00Z", Used(1600, 200))
+    assert (await desk.others.used("bob"))[1] == CALL
+
+
+@pytest.mark.behaviour("log.owner-days")
+async def test_a_call_is_counted_once_whatever_became_of_the_answer(desk: Desk) -> None:
+    """Also where another process counted in between, so that the store knows nothing of the append any more."""
+
+    async def first() -> None:
+        desk.store.before_append = lambda: desk.others.add("ada", CALL)  # before it is tried again
+
+    await desk.others.add("ada", CALL)
+    desk.store.fails = ["lost", "answer lost"]
+    await desk.days.add("ada", CALL)
+    desk.store.fails, desk.store.before_append = ["answer lost"], first
+    await desk.days.add("ada", CALL)
+
+    assert (await desk.others.used("ada"))[1] == Used(160, 20)
+
+
+@pytest.mark.behaviour("log.owner-days")
+async def test_a_count_that_cannot_be_kept_is_an_outage(desk: Desk) -> None:
+    """Nobody takes it for counted, and what is used is asked of the store each time."""
+    desk.store.is_away = True
+    with pytest.raises(LogUnavailableError):
+        await desk.days.add("ada", CALL)
+    desk.store.failing_reads = 100
+    with pytest.raises(LogUnavailableError):
+        await desk.days.used("ada")
+
+
+@pytest.mark.behaviour("log.owner-days")
+async def test_a_day_ends_at_midnight_of_utc_and_clocks_that_differ_give_none_twice(desk: Desk) -> None:
+    """A process whose clock is behind still counts for the day that has ended elsewhere."""
+    await desk.days.add("ada", CALL)
+    desk.others_now += 2 * HOUR
+    renewed = await desk.others.used("ada")
+    await desk.others.add("ada", CALL)
+    await desk.days.add("ada", CALL)
+    before = await desk.days.used("ada")
+    desk.now += 2 * HOUR
+
+    assert (before, renewed) == (("2026-01-02T00:00:00Z", Used(80, 10)), ("2026-01-03T00:00:00Z", UNUSED))
+    assert await desk.days.used("ada") == await desk.others.used("ada") == ("2026-01-03T00:00:00Z", CALL)
+
+
+@pytest.mark.behaviour("log.owner-days")
+@pytest.mark.parametrize("days", [5, -5, 1, 40_000], ids=["ahead", "behind", "a day", "a century"])
+async def test_a_process_whose_clock_is_wrong_begins_no_day_for_the_others(desk: Desk, days: int) -> None:
+    """Whatever it counts, and wherever it dies; a day that it has spent is spent once that day comes."""
+    await desk.others.add("ada", CALL)
+    desk.now += days * 24 * HOUR
+    counting = asyncio.ensure_future(desk.days.add("ada", CALL))
+    async with desk.store.holding("append"):
+        counting.cancel()  # it dies here, and does not know that its call counts
+    of_others = await desk.others.used("ada")
+    await desk.others.add("ada", CALL)
+    still = await desk.others.used("ada")
+    desk.others_now = desk.now
+
+    assert (of_others, still) == (("2026-01-02T00:00:00Z", CALL), ("2026-01-02T00:00:00Z", Used(80, 10)))
+    assert (await desk.others.used("ada"))[1] == CALL
+
+
+@pytest.mark.behaviour("log.owner-days")
+async def test_the_days_that_are_kept_are_those_that_were_counted_last(desk: Desk) -> None:
+    """A clock that runs away from day to day takes the right one from nobody, and a head does not grow by the days."""
+    for _ in range(100):
+        await desk.others.add("ada", CALL)
+        desk.now += 24 * HOUR
+        await desk.days.add("ada", CALL)
+    head = await desk.store.head(Address.of("Joker.budget", "day", "ada"))
+
+    assert (await desk.others.used("ada"))[1] == Used(4000, 500)
+    assert head is not None
+    assert len(head.payload) < 2000
+
+
+@pytest.mark.behaviour("log.owner-days")
+async def test_a_look_is_one_read_and_a_count_one_append(desk: Desk) -> None:
+    """What was looked at is what is appended to."""
+    await desk.days.used("ada")
+    await desk.days.add("ada", CALL)
+    desk.store.calls.clear()
+
+    await desk.days.used("ada")
+    await desk.days.add("ada", CALL)
+
+    assert desk.store.calls == {"head": 1, "append": 1}
+
+
+@pytest.mark.behaviour("thread.versions")
+async def test_what_a_newer_version_added_stays_when_an_older_one_counts(desk: Desk) -> None:
+    """In the record of days, and in that of a minute."""
+    minutes = OwnerMinutes("Joker", desk.log, desk.store, Limit(requests_per_minute=9))
+    for address in (Address.of("joker.budget", "day", "ada"), Address.of("joker.limit", "minute", "ada")):
+        await desk.store.append(address, None, Append(StoredHead(0, new_id(), b'{"counted": [], "mood": "good"}')))
+
+    await desk.days.add("ada", CALL)
+    await minutes.count("ada")
+
+    assert (await desk.others.used("ada"))[1] == CALL
+    for log, key in (("budget", "day"), ("limit", "minute")):
+        stored = await desk.store.head(Address.of(f"joker.{log}", key, "ada"))
+        assert stored is not None
+        assert json.loads(stored.payload)["mood"] == "good"

@@ -1,0 +1,397 @@
+"""One attempt: the agent with its thread, within its time, whatever it is made of and whatever it raises."""
+
+import asyncio
+import ctypes
+import logging
+import os
+import queue
+import re
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+from agent_framework import Agent, AgentResponse, AgentSession, ContextProvider, Message
+from agent_framework.exceptions import ChatClientException
+
+from hosting import __name__ as HOSTING
+from hosting.core.agent.agent_loop import AgentLoop
+from hosting.core.agent.agent_runner import AgentAnswer, AgentFailure, AgentRunner, Attempt
+from hosting.core.thread.messages import request_messages
+from hosting.core.thread.run_request import ResponseFormat, RunRequest
+from tests.support.app.scripted import ScriptedClient, scripted_agent, thread_name
+from tests.support.bench import Bench, CountingAgent
+
+GUARD_SECONDS = 5.0
+
+
+@pytest.fixture
+def loop() -> Iterator[AgentLoop]:
+    """An agent loop of this test's own."""
+    loop = AgentLoop(tool_threads=2)
+    yield loop
+    loop.close()
+
+
+def attempt(message: str = "hi", *, history: tuple[str, ...] = (), tools: bool = True) -> Attempt:
+    """Return what one attempt needs."""
+    request = RunRequest(message=message, enable_tool_calls=tools)
+    before = [Message("user", [text]) for text in history]
+    return Attempt(
+        run_id="r-1",
+        session_id="t",
+        request=request,
+        messages=request_messages(request),
+        history=before,
+        session=None,
+    )
+
+
+async def outcome_of(
+    agent: Any, loop: AgentLoop, attempt: Attempt, seconds: float = GUARD_SECONDS
+) -> AgentAnswer | AgentFailure:
+    """Run one attempt of an agent under the guard."""
+    return await asyncio.wait_for(AgentRunner(agent, "Joker", loop).run(attempt, seconds), GUARD_SECONDS)
+
+
+def text_of(outcome: AgentAnswer | AgentFailure) -> str:
+    """Return the text of an answer."""
+    assert isinstance(outcome, AgentAnswer), outcome
+    return str(outcome.response.text)
+
+
+async def test_a_framework_agent_sees_its_thread_before_the_new_message(loop: AgentLoop) -> None:
+    """As the history that the framework keeps itself."""
+    outcome = await outcome_of(scripted_agent("Joker"), loop, attempt("recall", history=("one", "two")))
+
+    assert text_of(outcome) == "one | two | recall"
+
+
+async def test_an_agent_of_no_framework_class_is_given_the_whole_thread(loop: AgentLoop) -> None:
+    """Anything with `run` can be hosted."""
+    agent = CountingAgent()
+
+    await outcome_of(agent, loop, attempt("three", history=("one", "two")))
+
+    assert agent.seen == [["one", "two", "three"]]
+
+
+async def test_threads_do_not_see_each_other(loop: AgentLoop) -> None:
+    """One agent object serves all threads, at once."""
+    runner = AgentRunner(scripted_agent("Joker"), "Joker", loop)
+
+    outcomes = await asyncio.gather(
+        *(runner.run(attempt("recall", history=(f"thread-{n}",)), GUARD_SECONDS) for n in range(10))
+    )
+
+    assert [text_of(outcome) for outcome in outcomes] == [f"thread-{n} | recall" for n in range(10)]
+
+
+@pytest.mark.behaviour("hosting.sync-tools-in-threads")
+async def test_a_synchronous_tool_runs_in_a_thread_of_its_own(loop: AgentLoop) -> None:
+    """Neither on the agent loop nor on the caller's."""
+    outcome = await outcome_of(scripted_agent("Joker"), loop, attempt("tool thread_name"))
+
+    assert text_of(outcome).startswith("tool said agent-tool")
+
+
+async def test_an_attempt_past_its_time_is_stopped(loop: AgentLoop) -> None:
+    """The agent is cancelled and the outcome names the limit."""
+    stopped = threading.Event()
+
+    class Slow(CountingAgent):
+        async def run(self, messages: Any, **options: Any) -> AgentResponse[Any]:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                stopped.set()
+            raise AssertionError("unreachable")
+
+    outcome = await outcome_of(Slow(), loop, attempt(), seconds=0.05)
+
+    assert isinstance(outcome, AgentFailure)
+    assert (outcome.error.code, outcome.error.detail) == (
+        "run_timed_out",
+        "Agent 'Joker' ran longer than its 0.05 s and was stopped.",
+    )
+    assert stopped.is_set()
+
+
+class Raising(CountingAgent):
+    """An agent whose run raises what it was made with."""
+
+    def __init__(self, raised: BaseException) -> None:
+        super().__init__()
+        self.raised = raised
+
+    async def run(self, messages: Any, **options: Any) -> AgentResponse[Any]:
+        raise self.raised
+
+
+@pytest.mark.behaviour("hosting.foreign-text-stays")
+@pytest.mark.parametrize(
+    "raised",
+    [
+        ValueError("a secret"),
+        asyncio.CancelledError("a secret"),
+        SystemExit("a secret"),
+        KeyboardInterrupt(),
+        BaseException("a secret"),
+    ],
+)
+async def test_an_agent_that_raises_breaks_its_run_and_nothing_else(
+    loop: AgentLoop, raised: BaseException, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The caller gets our sentence, the log has the cause, and the loop serves the next run."""
+    outcome = await outcome_of(Raising(raised), loop, attempt())
+    after = await outcome_of(CountingAgent(), loop, attempt())
+
+    assert isinstance(outcome, AgentFailure)
+    assert (outcome.error.code, outcome.error.detail) == (
+        "run_failed",
+        "Agent 'Joker' failed; the log has the cause at run r-1.",
+    )
+    assert type(raised).__name__ in caplog.text
+    assert text_of(after) == "echo: hi"
+
+
+class Calling(CountingAgent):
+    """An agent whose model is called over HTTP at an address with a key in it."""
+
+    def __init__(self, port: int) -> None:
+        super().__init__()
+        self.address = f"http://user:secret@127.0.0.1:{port}/v1/chat?key=secret"
+
+    async def run(self, messages: Any, **options: Any) -> AgentResponse[Any]:
+        try:
+            async with httpx.AsyncClient() as client:
+                await client.get(self.address)
+        except httpx.HTTPError as error:  # as the framework's clients do
+            raise ChatClientException("the service failed") from error
+        raise AssertionError("nobody listens there")
+
+
+@pytest.mark.behaviour("hosting.unreached-model-named")
+async def test_a_model_that_cannot_be_reached_is_one_line_with_its_address(
+    loop: AgentLoop, caplog: pytest.LogCaptureFixture
+) -> None:
+    """No traceback through the client's own code, and no key."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        port = bound.getsockname()[1]
+    outcome = await outcome_of(Calling(port), loop, attempt())
+
+    assert isinstance(outcome, AgentFailure)
+    records = [one for one in caplog.records if one.levelno == logging.ERROR and one.name.startswith(f"{HOSTING}.")]
+    assert [record.exc_info for record in records] == [None]
+    assert (
+        records[0]
+        .getMessage()
+        .startswith(f"Run r-1 of agent Joker failed: http://127.0.0.1:{port}/v1/chat cannot be reached: ")
+    )
+    assert "secret" not in records[0].getMessage()
+
+
+@pytest.mark.behaviour("hosting.unreached-model-named")
+@pytest.mark.parametrize(("passed_by", "sentence"), [("", "through the proxy 127.0.0.1:"), ("127.0.0.1", "reached: ")])
+async def test_a_proxy_that_is_asked_for_a_model_is_named(
+    loop: AgentLoop,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+    passed_by: str,
+    sentence: str,
+) -> None:
+    """It is not the model's address that is wrong: clients take it from the environment, for this machine too."""
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        port = bound.getsockname()[1]
+    for name in ("HTTP_PROXY", "http_proxy"):
+        monkeypatch.setenv(name, f"http://me:secret@127.0.0.1:{port}")
+    for name in ("NO_PROXY", "no_proxy"):
+        monkeypatch.setenv(name, passed_by)
+    await outcome_of(Calling(port), loop, attempt())
+
+    said = next(record.getMessage() for record in caplog.records if "cannot be reached" in record.getMessage())
+    assert sentence in said
+    assert ("Set NO_PROXY=127.0.0.1 to connect" in said) == (not passed_by)
+    assert "secret" not in said
+
+
+def leave() -> str:
+    """End the program."""
+    raise SystemExit("a secret")
+
+
+async def test_a_tool_that_ends_the_program_breaks_its_run_and_nothing_else(loop: AgentLoop) -> None:
+    """`sys.exit()` in a tool leaves the agent loop serving."""
+    agent = Agent(ScriptedClient(), "Do as told.", name="Joker", tools=[leave])
+
+    outcome = await outcome_of(agent, loop, attempt("tool leave"))
+    after = await outcome_of(agent, loop, attempt("hi"))
+
+    assert isinstance(outcome, AgentFailure)
+    assert text_of(after) == "echo: hi"
+
+
+class Remembering(ContextProvider):
+    """A context provider that counts the runs of a thread, and breaks one."""
+
+    async def before_run(self, *, agent: Any, session: AgentSession, context: Any, state: dict[str, Any]) -> None:
+        """Count, and say the count to the model."""
+        state["runs"] = state.get("runs", 0) + 1
+        context.extend_messages(self, [Message("user", [f"visit {state['runs']}"])])
+
+
+@pytest.mark.behaviour("turn.session-state")
+async def test_what_a_context_provider_keeps_survives_turns_and_restarts_but_not_a_failed_run() -> None:
+    """It is stored with the conversation; a failed run leaves no trace in it."""
+    agent = Agent(ScriptedClient(), "Do as told.", name="Joker", context_providers=[Remembering("remembering")])
+    bench = Bench(agent)
+    answers = []
+    for message in ("recall", "fail", "recall"):
+        run_id = await bench.run(message)
+        answers.append((await bench.terminal(run_id)).kind)
+        bench.restart()
+    bench.loop.close()
+
+    assert answers == ["completed", "failed", "completed"]
+    assert "visit 2" in bench.entries()[-1]["messages"][0]["contents"][0]["text"]
+    assert "visit 3" not in (bench.state or "")
+
+
+class Unkeepable(ContextProvider):
+    """A context provider that keeps what is not JSON."""
+
+    async def before_run(self, *, agent: Any, session: AgentSession, context: Any, state: dict[str, Any]) -> None:
+        """Keep a lock."""
+        state["lock"] = threading.Lock()
+
+
+@pytest.mark.behaviour("hosting.session-types")
+@pytest.mark.filterwarnings("ignore:AgentSession state value:RuntimeWarning")
+async def test_a_session_that_cannot_be_kept_breaks_the_run_by_a_sentence(loop: AgentLoop) -> None:
+    """It names the type and says what to do, and the foreign text stays in the log."""
+    agent = Agent(ScriptedClient(), "Do as told.", name="Joker", context_providers=[Unkeepable("unkeepable")])
+
+    outcome = await outcome_of(agent, loop, attempt())
+
+    assert isinstance(outcome, AgentFailure)
+    assert outcome.error.code == "unstorable_answer"
+    assert "has a lock, which is not JSON" in outcome.error.detail
+    assert "register_state_type" in outcome.error.detail
+
+
+class StoringClient(ScriptedClient):
+    """A client that would keep the conversation at its provider; it notes the option that keeps it from that."""
+
+    STORES_BY_DEFAULT = True
+
+    def _inner_get_response(self, *, options: Any, **kwargs: Any) -> Any:
+        self.store = options.get("store")
+        return super()._inner_get_response(options=options, **kwargs)
+
+
+@pytest.mark.parametrize(("chosen", "store"), [({}, False), ({"store": True}, True)])
+async def test_a_client_that_stores_by_default_is_told_not_to_unless_its_author_chose(
+    loop: AgentLoop, chosen: dict[str, Any], store: bool
+) -> None:
+    """The conversation is kept once, by the entity."""
+    client = StoringClient()
+
+    await outcome_of(Agent(client, "Do as told.", name="Joker", default_options=chosen), loop, attempt())
+
+    assert client.store is store
+
+
+class Saying(CountingAgent):
+    """An agent of no framework class that says these texts, and thinks aloud after them."""
+
+    def __init__(self, *texts: str) -> None:
+        super().__init__()
+        self.texts = texts
+
+    async def run(self, messages: Any, **options: Any) -> AgentResponse[Any]:
+        answers = [Message("assistant", [text]) for text in self.texts]
+        return AgentResponse(messages=[*answers, Message("tool", ["no JSON"])], response_id="r", finish_reason="stop")
+
+
+def formatted(schema: dict[str, Any]) -> Attempt:
+    """Return an attempt whose answer must fit a schema."""
+    request = RunRequest(message="hi", response_format=ResponseFormat(json_schema=schema))
+    return Attempt(
+        run_id="r-1",
+        session_id="t",
+        request=request,
+        messages=request_messages(request),
+        history=[],
+        session=None,
+    )
+
+
+async def test_the_value_is_that_of_the_last_text_of_any_agent(loop: AgentLoop) -> None:
+    """Text before a tool call is talk; everything else of the response stays."""
+    outcome = await outcome_of(Saying("Let me look.", '{"a": 1}', " "), loop, formatted({"required": ["a"]}))
+
+    assert isinstance(outcome, AgentAnswer)
+    assert outcome.response.value == {"a": 1}
+    assert (outcome.response.response_id, outcome.response.finish_reason) == ("r", "stop")
+    assert [message.text for message in outcome.response.messages] == ["Let me look.", '{"a": 1}', " ", "no JSON"]
+
+
+async def test_a_long_check_of_an_answer_leaves_the_loop_alone_and_ends_with_the_runs_time(loop: AgentLoop) -> None:
+    """On the loop, nobody would see the time pass. This check takes a second on a slow machine."""
+    twice = {"properties": {"a": {"allOf": [{"$ref": "#"}, {"$ref": "#"}]}}}
+
+    outcome = await outcome_of(Saying('{"a":' * 14 + "1" + "}" * 14), loop, formatted(twice), seconds=0.05)
+
+    assert isinstance(outcome, AgentFailure)
+    assert outcome.error.code == "run_timed_out"
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("hosting.names-who-blocked")
+async def test_an_agent_that_blocks_the_loop_is_named_in_the_log(loop: AgentLoop) -> None:
+    """With the file, the line and how long."""
+    reported: queue.Queue[str] = queue.Queue()
+
+    class Reporting(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            reported.put(record.getMessage())
+
+    class Blocking(CountingAgent):
+        async def run(self, messages: Any, **options: Any) -> AgentResponse[Any]:
+            time.sleep(1.2)  # noqa: ASYNC251 - blocking the loop is the point
+            return await super().run(messages, **options)
+
+    logging.getLogger("hosting.core.agent.agent_loop").addHandler(handler := Reporting())
+    await outcome_of(Blocking(), loop, attempt())
+    line = await asyncio.to_thread(reported.get, timeout=GUARD_SECONDS)
+    logging.getLogger("hosting.core.agent.agent_loop").removeHandler(handler)
+
+    assert re.search(r"The agent loop was blocked for \d\.\d s by \S+test_runner.py:\d+ in run\. Make it", line)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name == "nt", reason="usleep is POSIX's")
+@pytest.mark.behaviour("hosting.names-who-blocked")
+async def test_a_loop_that_only_waits_is_not_named_as_blocked(
+    loop: AgentLoop, caplog: pytest.LogCaptureFixture
+) -> None:
+    """While another thread keeps the interpreter to itself, no line of the agents is at fault."""
+    caplog.set_level(logging.INFO, "hosting.core.agent.agent_loop")
+    await outcome_of(CountingAgent(), loop, attempt())
+    keep_interpreter = ctypes.PyDLL(None).usleep
+
+    while not any("waited" in line for line in caplog.messages):
+        keep_interpreter(700_000)
+        await asyncio.to_thread(caplog.messages.copy)
+
+    assert [line for line in caplog.messages if "blocked" in line] == []
+
+
+def test_the_scripted_tool_is_synchronous() -> None:
+    """Else the test of tool threads would show nothing."""
+    assert not asyncio.iscoroutinefunction(thread_name)

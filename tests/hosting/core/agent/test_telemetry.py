@@ -1,0 +1,266 @@
+"""Spans of runs, by OpenTelemetry's own SDK: below the caller's, above the framework's, and without a word of text."""
+
+import asyncio
+import json
+import shutil
+import threading
+import uuid
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from agent_framework import Agent, FunctionInvocationLayer
+from agent_framework.observability import ChatTelemetryLayer
+from opentelemetry import trace
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor, SpanExportResult
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+from opentelemetry.trace import StatusCode
+
+from hosting.app import Budget, Price
+from hosting.core.telemetry import carried_traceparent
+from tests.support.app.scripted import ScriptedModel, thread_name
+from tests.support.bench import Bench, answer
+from tests.support.carriers import APP, GUARD_SECONDS, Api, socket_api
+from tests.support.made_app import app_of, served
+from tests.support.made_app import ask as ask_joker
+from tests.support.running_host import RunningHost
+from tests.support.spender import priced, spender
+from tests.support.whole_lines import whole_lines
+
+CANARY = "canary-5d21"
+TRACE, CALLER = "0af7651916cd43dd8448eb211c80319c", "b7ad6b7169203331"
+SENT = f"00-{TRACE}-{CALLER}-01"
+
+
+class TracedClient(FunctionInvocationLayer[Any], ChatTelemetryLayer[Any], ScriptedModel):
+    """The scripted model with the framework's telemetry, as the clients of real models have it."""
+
+
+class Exported(InMemorySpanExporter):
+    """Spans in memory, which tells of each, whichever thread ends it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._news = threading.Condition()
+
+    def export(self, spans: Sequence[ReadableSpan]) -> SpanExportResult:
+        """Keep the spans, and wake who waits for one."""
+        with self._news:
+            self._news.notify_all()
+            return super().export(spans)
+
+    async def named(self, name: str, number: int = 1) -> ReadableSpan:
+        """Return the last of so many spans of that name, under the guard."""
+
+        def found() -> list[ReadableSpan]:
+            return [span for span in self.get_finished_spans() if span.name == name]
+
+        def wait() -> bool:
+            with self._news:
+                return self._news.wait_for(lambda: len(found()) >= number, GUARD_SECONDS)
+
+        assert await asyncio.to_thread(wait), f"{number} spans {name!r} did not end"
+        return found()[number - 1]
+
+
+@pytest.fixture(scope="session")
+def exported() -> Exported:
+    """What this process exports: the SDK is set up as an app's author does it, which a process can do once."""
+    exporter = Exported()
+    provider = TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(exporter))
+    trace.set_tracer_provider(provider)
+    return exporter
+
+
+@pytest.fixture
+def spans(exported: Exported) -> Iterator[Exported]:
+    """The spans of one test."""
+    exported.clear()
+    yield exported
+    exported.clear()
+
+
+def span_id(span: ReadableSpan) -> str:
+    """Return a span's id as `traceparent` writes it."""
+    assert span.context is not None
+    return f"{span.context.span_id:016x}"
+
+
+def parent_of(span: ReadableSpan) -> str | None:
+    """Return the id of a span's parent."""
+    return f"{span.parent.span_id:016x}" if span.parent is not None else None
+
+
+async def ask(api: Api, message: str, traceparent: str, thread_id: str = "t") -> dict[str, Any]:
+    """Ask Joker as a caller that traces."""
+    body = {"message": message, "thread_id": thread_id}
+    answer = await api.http.post("/api/agents/Joker/run", json=body, headers={"traceparent": traceparent})
+    return dict(answer.json())
+
+
+@pytest.mark.behaviour("hosting.spans")
+async def test_a_run_is_a_span_below_its_caller_s_with_the_ids_of_the_run(direct: Api, spans: Exported) -> None:
+    """Through the entity, by the trace context that the run's log carries."""
+    thread = f"t-{uuid.uuid4().hex[:12]}"
+
+    answer = await ask(direct, "hi", SENT, thread)
+
+    run = await spans.named("run Joker")
+    assert run.context is not None
+    assert (f"{run.context.trace_id:032x}", parent_of(run)) == (TRACE, CALLER)
+    assert dict(run.attributes or {}) == {
+        "gen_ai.agent.name": "Joker",
+        "gen_ai.conversation.id": thread,
+        "agent.run.id": answer["run_id"],
+        "agent.run.attempt": 1,
+        "agent.run.outcome": "completed",
+    }
+
+
+@pytest.mark.behaviour("hosting.spans")
+async def test_the_framework_s_spans_of_agent_model_and_tool_stand_below_the_run_s(
+    spans: Exported,
+) -> None:
+    """Though they are made on a loop of their own."""
+    bench = Bench(Agent(TracedClient(), name="Joker", tools=[thread_name]))
+
+    await bench.run("tool thread_name")
+    bench.loop.close()
+
+    run, agent = await spans.named("run Joker"), await spans.named("invoke_agent Joker")
+    tool = await spans.named("execute_tool thread_name")
+    models = [span for span in spans.get_finished_spans() if span.name.startswith("chat ")]
+    assert parent_of(agent) == span_id(run)
+    assert [parent_of(below) for below in (tool, *models)] == [span_id(agent)] * 3
+
+
+@pytest.mark.behaviour("hosting.spans")
+async def test_spans_hold_no_text(direct: Api, spans: Exported) -> None:
+    """Neither of the request, nor of the answer, nor of an exception; a failure is its code."""
+    thread = f"t-{uuid.uuid4().hex[:12]}"
+
+    for message in (CANARY, f"fail {CANARY}"):
+        await ask(direct, message, SENT, thread)
+
+    failed = await spans.named("run Joker", 2)
+    assert (failed.status.status_code, failed.status.description) == (StatusCode.ERROR, None)
+    assert (failed.attributes or {})["error.type"] == "run_failed"
+    exported = "".join(span.to_json() for span in spans.get_finished_spans())
+    assert (CANARY in exported, "a secret of the model" in exported) == (False, False)
+
+
+@pytest.mark.behaviour("hosting.spans")
+async def test_the_span_with_a_run_s_outcome_says_what_the_run_cost(spans: Exported) -> None:
+    """By the prices of the agent's budget: here of two model calls, after which none is left."""
+    budget = Budget(cost=10, prices={"small": Price(input=100_000, output="200000.10")})
+    async with served(app_of(spender(client=priced("small")), budget=budget)) as (_, http):
+        refused = (await ask_joker(http, "5")).json()["budget"]
+
+    run = await spans.named("run Joker")
+    told = dict(run.attributes or {})
+    assert (told["agent.run.cost"], refused["used_cost"]) == (10.000002, "10.000002")
+    assert told["error.type"] == "budget_exceeded"
+
+
+@pytest.mark.behaviour("hosting.spans")
+@pytest.mark.parametrize("sent", ["", "nonsense", SENT.replace("00-", "ff-"), f"00-{'0' * 32}-{CALLER}-01", SENT * 2])
+async def test_a_trace_context_that_is_none_is_ignored(direct: Api, spans: Exported, sent: str) -> None:
+    """The run is answered, and its span begins a trace of its own."""
+    answer = await ask(direct, "hi", sent, f"t-{uuid.uuid4().hex[:12]}")
+
+    run = await spans.named("run Joker")
+    assert (answer["status"], run.parent) == ("success", None)
+
+
+@pytest.mark.behaviour("hosting.spans")
+def test_the_span_that_serves_a_request_comes_between_the_caller_s_and_the_run_s(spans: Exported) -> None:
+    """If it belongs to the caller's trace; one of another trace is passed over."""
+    tracer = trace.get_tracer("test")
+    with tracer.start_as_current_span("serving") as serving:
+        own = f"{serving.get_span_context().trace_id:032x}"
+        below = carried_traceparent(f"00-{own}-{CALLER}-01")
+        other = carried_traceparent(SENT)
+        unasked = carried_traceparent(None)
+
+    at = f"00-{own}-{serving.get_span_context().span_id:016x}-"
+    assert [text[: len(at)] if text else None for text in (below, unasked)] == [at, at]
+    assert other == SENT
+    assert carried_traceparent(None) is None
+
+
+@pytest.mark.behaviour("hosting.spans")
+async def test_each_attempt_is_a_span_of_its_own_below_the_same_caller(spans: Exported) -> None:
+    """What the first, whose process was lost, would still tell is its own, whenever it notices."""
+    bench, begun = Bench(), threading.Event()
+
+    async def never(text: str) -> Any:
+        begun.set()
+        await asyncio.Event().wait()
+
+    bench.agent.work = never
+    await bench.open(run_id="r-2", traceparent=SENT)
+    delivery = asyncio.create_task(bench.signal("r-2"))
+    assert await asyncio.to_thread(begun.wait, GUARD_SECONDS)
+    delivery.cancel()
+    await asyncio.gather(delivery, return_exceptions=True)
+    bench.restart()
+    bench.agent.work = answer
+
+    await bench.signal("r-2")
+    bench.loop.close()
+
+    found = [(parent_of(span), dict(span.attributes or {})) for span in spans.get_finished_spans()]
+    runs = {1: list[Any](), 2: list[Any]()}
+    for parent, held in found:
+        runs[held["agent.run.attempt"]].append((parent, held.get("agent.run.outcome")))  # type: ignore[index]
+    assert runs[2] == [(CALLER, "completed")]
+    assert runs[1] in ([], [(CALLER, "cancelled")])  # there once the first process, which is alive here, has noticed
+
+
+TRACED = """
+import os
+from opentelemetry import trace
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import ConsoleSpanExporter, SimpleSpanProcessor
+
+provider = TracerProvider()
+out = open(os.environ["SPANS"], "a", encoding="utf-8")
+exporter = ConsoleSpanExporter(out=out, formatter=lambda span: span.to_json(indent=None) + chr(10))
+provider.add_span_processor(SimpleSpanProcessor(exporter))
+trace.set_tracer_provider(provider)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("hosting.spans")
+async def test_on_a_host_the_caller_s_trace_reaches_the_tool_call(tmp_path: Path) -> None:
+    """Across the socket, the engine, the entity and the agent loop: one line of parents."""
+    folder = shutil.copytree(APP, tmp_path / "app")
+    app = folder / "function_app.py"
+    app.write_text(TRACED + app.read_text(encoding="utf-8"), encoding="utf-8")
+    written = tmp_path / "spans.jsonl"
+
+    with RunningHost(folder, environ={"SPANS": str(written)}) as host:
+        api = socket_api(host.origin, folder / ".agents" / "log.sqlite")
+        await ask(api, "tool thread_name", SENT)
+        found = await asyncio.wait_for(until_written(written, "run Joker"), GUARD_SECONDS)
+        await api.http.aclose()
+
+    line = [found["execute_tool thread_name"], found["invoke_agent Joker"], found["run Joker"]]
+    assert [span["parent_id"] for span in line] == [
+        line[1]["context"]["span_id"],
+        line[2]["context"]["span_id"],
+        f"0x{CALLER}",
+    ]
+
+
+async def until_written(path: Path, name: str) -> dict[str, dict[str, Any]]:
+    """Return the spans by name once that one is among them."""
+    found: dict[str, dict[str, Any]] = {}
+    while name not in found:
+        await asyncio.sleep(0.01)
+        found = {span["name"]: span for span in map(json.loads, whole_lines(path))}
+    return found

@@ -1,0 +1,153 @@
+"""Synchronous tools: in threads, bounded in number, in nobody's way, and logged when they outlive their run."""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from agent_framework import Agent, AgentResponse
+
+from hosting.core.agent.agent_loop import AgentLoop, Stop
+from hosting.core.agent.agent_runner import AgentAnswer, AgentFailure, AgentRunner, Attempt
+from hosting.core.thread.messages import request_messages
+from hosting.core.thread.run_request import RunRequest
+from tests.support.app.scripted import ScriptedClient
+from tests.support.bench import CountingAgent, answer
+
+GUARD_SECONDS = 5.0
+THREADS = 32
+
+
+class Gate:
+    """A synchronous tool that ends when it is let through, and counts how many wait in it at once."""
+
+    def __init__(self) -> None:
+        self.opened = threading.Event()
+        self.changed = threading.Condition()
+        self.inside = self.most = 0
+
+    def gate(self) -> str:
+        """Wait at the gate."""
+        self._count(1)
+        assert self.opened.wait(GUARD_SECONDS)
+        self._count(-1)
+        return "through"
+
+    def wait_for(self, number: int) -> bool:
+        """Return once so many wait at the gate."""
+        with self.changed:
+            return self.changed.wait_for(lambda: self.inside >= number, GUARD_SECONDS)
+
+    def _count(self, more: int) -> None:
+        with self.changed:
+            self.inside += more
+            self.most = max(self.most, self.inside)
+            self.changed.notify_all()
+
+
+@pytest.fixture
+def loop() -> Iterator[AgentLoop]:
+    """An agent loop with the default number of tool threads."""
+    loop = AgentLoop(THREADS)
+    yield loop
+    loop.close()
+
+
+@pytest.fixture
+def gate() -> Iterator[Gate]:
+    """A gate that is open at the end, whatever happened."""
+    gate = Gate()
+    yield gate
+    gate.opened.set()
+
+
+def attempt(message: str, run_id: str = "r-1", stop: Stop | None = None) -> Attempt:
+    """Return what one attempt needs."""
+    request = RunRequest(message=message)
+    return Attempt(run_id, "t", request, request_messages(request), [], session=None, stop=stop or Stop())
+
+
+def gated(gate: Gate, loop: AgentLoop) -> AgentRunner:
+    """Return an agent whose tool is the gate."""
+    return AgentRunner(Agent(ScriptedClient(), "Do as told.", name="Joker", tools=[gate.gate]), "Joker", loop)
+
+
+async def look_up(text: str) -> AgentResponse[Any]:
+    """Look a name up as every model client does, and answer."""
+    await asyncio.get_running_loop().getaddrinfo("localhost", 80)
+    return await answer(text)
+
+
+@pytest.mark.behaviour("hosting.sync-tools-in-threads")
+async def test_two_hundred_synchronous_tools_at_once_starve_nobody(loop: AgentLoop, gate: Gate) -> None:
+    """While 32 of them hold every tool thread, another agent looks its model's name up and answers."""
+    runner, other = gated(gate, loop), CountingAgent()
+    other.work = look_up
+
+    runs = [asyncio.create_task(runner.run(attempt("tool gate", f"r-{n}"), 60)) for n in range(200)]
+    assert await asyncio.to_thread(gate.wait_for, THREADS)
+    meanwhile = await asyncio.wait_for(AgentRunner(other, "Other", loop).run(attempt("hi"), 60), GUARD_SECONDS)
+    gate.opened.set()
+    outcomes = await asyncio.wait_for(asyncio.gather(*runs), 2 * GUARD_SECONDS)
+
+    assert isinstance(meanwhile, AgentAnswer)
+    assert {outcome.response.text for outcome in outcomes if isinstance(outcome, AgentAnswer)} == {"tool said through"}
+    assert (len(outcomes), gate.most) == (200, THREADS)
+
+
+@pytest.mark.behaviour("hosting.late-tools-told")
+async def test_a_run_past_its_time_says_that_its_tool_still_works(
+    loop: AgentLoop, gate: Gate, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The outcome does not wait for the tool."""
+    outcome = await asyncio.wait_for(gated(gate, loop).run(attempt("tool gate"), 0.2), GUARD_SECONDS)
+
+    assert isinstance(outcome, AgentFailure)
+    assert (outcome.error.code, gate.inside) == ("run_timed_out", 1)
+    assert warnings(caplog) == [
+        "Run r-1 of agent Joker was stopped, and 1 of its synchronous tools still run: threads cannot be stopped. "
+        "Their results are dropped."
+    ]
+
+
+@pytest.mark.behaviour("hosting.late-tools-told")
+async def test_a_cancelled_run_says_the_same_of_its_own_tools_only(
+    loop: AgentLoop, gate: Gate, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Another run's tool at the same gate is not counted."""
+    runner, stop = gated(gate, loop), Stop()
+    other = asyncio.create_task(runner.run(attempt("tool gate", "r-2"), 60))
+    stopped = asyncio.create_task(runner.run(attempt("tool gate", "r-1", stop), 60))
+    assert await asyncio.to_thread(gate.wait_for, 2)
+
+    stop.request()
+    outcome = await asyncio.wait_for(stopped, GUARD_SECONDS)
+    gate.opened.set()
+
+    assert isinstance(outcome, AgentFailure)
+    assert outcome.error.code == "run_cancelled"
+    assert isinstance(await other, AgentAnswer)
+    assert ["1 of its" in warning for warning in warnings(caplog)] == [True]
+
+
+async def test_a_run_that_is_stopped_between_tools_says_nothing_of_them(
+    loop: AgentLoop, caplog: pytest.LogCaptureFixture
+) -> None:
+    """There is nothing that goes on."""
+    agent = AgentRunner(Agent(ScriptedClient(), "Do as told.", name="Joker"), "Joker", loop)
+
+    outcome = await asyncio.wait_for(agent.run(attempt("sleep 30"), 0.05), GUARD_SECONDS)
+
+    assert isinstance(outcome, AgentFailure)
+    assert warnings(caplog) == []
+
+
+def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
+    """Return what the runner warned of."""
+    return [
+        record.getMessage()
+        for record in caplog.records
+        if record.name == "hosting.core.agent.agent_runner" and record.levelno == logging.WARNING
+    ]

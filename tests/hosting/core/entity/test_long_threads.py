@@ -1,0 +1,194 @@
+"""A long thread over HTTP: whoever reads it cannot tell which of its entries are archived."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from hosting.app import AgentFunctionApp
+from hosting.core.stores.archive import Archive
+from hosting.core.thread_log import epoch_store_key
+from hosting.names import Address
+from state.codec import read
+from state.extension import host_of
+from tests.support.app.scripted import scripted_agent
+from tests.support.archives import sqlite_archive
+from tests.support.direct import DirectHost
+
+THREAD = "/api/agents/Joker/threads/t"
+TURNS = 30
+
+
+@dataclass(frozen=True)
+class LongThread:
+    """An app of one thread of thirty turns, most of them archived."""
+
+    archive: Archive
+    host: DirectHost
+    http: httpx.AsyncClient
+    run_ids: list[str]
+
+    @property
+    def stored(self) -> str:
+        """The thread's document."""
+        return self.host.entities.states["@dafx-joker@t"]
+
+    async def ask(self, message: str) -> dict[str, Any]:
+        """Take one turn."""
+        answer = await self.http.post("/api/agents/Joker/run", json={"message": message, "thread_id": "t"})
+        assert answer.status_code == 200, answer.text
+        return dict(answer.json())
+
+    async def page(self, **query: object) -> dict[str, Any]:
+        """Read one page of messages."""
+        answer = await self.http.get(f"{THREAD}/messages", params={name: str(value) for name, value in query.items()})
+        assert answer.status_code == 200, answer.text
+        return dict(answer.json())
+
+
+@pytest.fixture
+async def thread(tmp_path: Path) -> AsyncIterator[LongThread]:
+    """The thread after its last commit."""
+    file = tmp_path / "archive.sqlite"
+    environ = {"AGENT_LOG": "memory", "AGENT_ARCHIVE": f"sqlite:{file}", "AGENT_RECENT_BYTES": "2048"}
+    host = DirectHost(AgentFunctionApp(agents=[scripted_agent("Joker")], environ=environ))
+    archive = sqlite_archive(file)
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(host.asgi), base_url="http://app.example") as client:
+        long = LongThread(archive, host, client, [])
+        for number in range(TURNS):
+            long.run_ids.append((await long.ask(f"m{number}"))["run_id"])
+        await host.entities.idle()
+        yield long
+    await archive.close()
+
+
+def positions(page: dict[str, Any]) -> list[int]:
+    """Return the positions of a page's entries."""
+    return [entry["position"] for entry in page["entries"]]
+
+
+@pytest.mark.behaviour("archive.one-conversation")
+async def test_pages_go_through_the_archive_into_the_document_from_either_end(thread: LongThread) -> None:
+    """Each entry once, in its place, with its own text."""
+    forwards, backwards = [], []
+    page = await thread.page(limit=7)
+    while page["entries"]:
+        forwards += page["entries"]
+        page = await thread.page(limit=7, after=positions(page)[-1])
+    page = await thread.page(limit=7, order="desc")
+    while page["entries"]:
+        backwards += page["entries"]
+        page = await thread.page(limit=7, order="desc", before=positions(page)[-1])
+
+    assert [entry["position"] for entry in forwards] == list(range(1, 2 * TURNS + 1))
+    assert forwards == backwards[::-1]
+    assert [entry["run_id"] for entry in forwards] == [run_id for run_id in thread.run_ids for _ in range(2)]
+    texts = [entry["messages"][0]["contents"][0]["text"] for entry in forwards]
+    assert texts == [output for number in range(TURNS) for output in (f"m{number}", f"echo: m{number}")]
+    assert host_of(read(thread.stored)).archived.entries > TURNS
+
+
+@pytest.mark.behaviour("archive.one-conversation")
+async def test_windows_are_cut_by_position(thread: LongThread) -> None:
+    """Wherever the entries are."""
+    windows: list[tuple[dict[str, object], list[int], bool]] = [
+        ({"after": 3, "before": 7}, [4, 5, 6], False),
+        ({"limit": 2, "before": 7}, [1, 2], True),
+        ({"limit": 60}, list(range(1, 61)), False),
+        ({"limit": 59}, list(range(1, 60)), True),
+        ({"after": 60}, [], False),
+        ({"before": 1}, [], False),
+        ({"after": 9, "before": 5}, [], False),
+        ({"after": 57, "order": "desc"}, [60, 59, 58], False),
+    ]
+
+    pages = [await thread.page(**query) for query, _, _ in windows]
+
+    assert [(positions(page), page["has_more"]) for page in pages] == [window[1:] for window in windows]
+
+
+@pytest.mark.behaviour("archive.counts-all")
+async def test_a_thread_tells_the_counts_of_the_whole_conversation(thread: LongThread) -> None:
+    """And when it began."""
+    received = (await thread.http.get(THREAD)).json()
+    first = (await thread.page(limit=1))["entries"][0]
+
+    assert received["message_count"] == 2 * TURNS
+    assert received["usage"] == {
+        "input_token_count": 3 * TURNS,
+        "output_token_count": 4 * TURNS,
+        "total_token_count": 7 * TURNS,
+    }
+    assert received["created_at"] == first["created_at"]
+    assert received["size_bytes"] < 4096
+
+
+@pytest.mark.behaviour("archive.one-conversation")
+async def test_an_export_is_one_document_with_every_entry(thread: LongThread) -> None:
+    """It reads as a conversation that never had an archive."""
+    exported = (await thread.http.get(f"{THREAD}/export")).json()["conversation"]
+
+    history = exported["data"]["conversationHistory"]
+    assert [entry["correlationId"] for entry in history] == [run_id for run_id in thread.run_ids for _ in range(2)]
+    assert host_of(read(json.dumps(exported))).archived.entries == 0
+    assert exported["data"]["extensionData"]["durableAgentHost"].keys() == {"applied", "log"}
+
+
+@pytest.mark.behaviour("archive.one-conversation")
+async def test_a_deleted_thread_begins_anew(thread: LongThread) -> None:
+    """Nothing of the archive is shown to what is said since."""
+    assert (await thread.http.delete(THREAD)).status_code == 204
+    await thread.ask("anew")
+
+    page = await thread.page()
+    assert [entry["messages"][0]["contents"][0]["text"] for entry in page["entries"]] == ["anew", "echo: anew"]
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("archive.one-conversation")
+async def test_a_reset_thread_counts_its_entries_anew(thread: LongThread) -> None:
+    """From position 1."""
+    assert (await thread.http.post(f"{THREAD}/reset")).status_code == 204
+    for number in range(TURNS):
+        await thread.ask(f"n{number}")
+
+    page = await thread.page(limit=2)
+    assert [entry["messages"][0]["contents"][0]["text"] for entry in page["entries"]] == ["n0", "echo: n0"]
+    assert positions(page) == [1, 2]
+
+
+@pytest.mark.behaviour("archive.one-conversation")
+async def test_readers_and_turns_at_once_see_one_conversation(thread: LongThread) -> None:
+    """While entries move, no page lacks one or has one twice."""
+
+    async def read_all() -> list[int]:
+        return positions(await thread.page(limit=200))
+
+    async def talk() -> None:
+        for number in range(10):
+            await thread.ask(f"later {number}")
+
+    *pages, _ = await asyncio.gather(*(read_all() for _ in range(20)), talk())
+
+    assert all(page == list(range(1, len(page) + 1)) for page in pages)
+
+
+@pytest.mark.behaviour("archive.tells-what-is-missing")
+async def test_an_archive_that_lost_something_says_so_and_runs_go_on(thread: LongThread) -> None:
+    """503, with the position; a page of what is there is still read."""
+    await thread.archive.erase(epoch_store_key("agenthub", Address.of("Joker", "t"), 0))
+
+    lost = await thread.http.get(f"{THREAD}/messages")
+    newest = await thread.page(limit=2, order="desc")
+
+    assert (lost.status_code, lost.json()["code"]) == (503, "archive_incomplete")
+    assert "lacks entry 1 of" in lost.json()["detail"]
+    assert positions(newest) == [60, 59]
+    assert (await thread.ask("on"))["message_count"] == 2 * TURNS + 2

@@ -1,0 +1,189 @@
+"""The proxy itself: what a call sends, what it refuses, how an answer is read. No host."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from agent_framework import AgentSession, Content, Message
+from pydantic import BaseModel, field_validator
+
+from hosting.core.entity.called_run import AgentRunError
+from hosting.core.entity.proxy import DurableAgentSession
+from hosting.core.request.contents import limits_of
+from hosting.core.request.fields import carried_request
+from hosting.core.thread.messages import request_messages
+from hosting.core.thread.run_request import Retry
+from hosting.errors import HostingError
+from hosting.settings import read_settings
+from tests.support.app.scripted import scripted_agent
+from tests.support.noted import noting_agent
+
+LIMITS = limits_of(scripted_agent("writer"), read_settings({"AGENT_CALLER_ROLES": "user, system"}))
+PICTURE = Content.from_data(b"dots", "image/png")
+
+
+class City(BaseModel):
+    """A format with a rule that no schema says."""
+
+    name: str
+
+    @field_validator("name")
+    @classmethod
+    def _is_upper(cls, name: str) -> str:
+        if not name.isupper():
+            raise ValueError("not in capitals")
+        return name
+
+
+class Callback(BaseModel):
+    """A format that has no schema."""
+
+    call: Any = None
+    then: type[Exception] | None = None
+
+    @classmethod
+    def model_json_schema(cls, *arguments: Any, **options: Any) -> dict[str, Any]:
+        """Return what is no JSON."""
+        return {"default": {1, 2}}
+
+
+@pytest.mark.behaviour("orchestrations.message")
+@pytest.mark.parametrize(
+    ("given", "messages"),
+    [
+        ("hi", [Message("user", ["hi"])]),
+        (PICTURE, [Message("user", [PICTURE])]),
+        (["see", PICTURE], [Message("user", ["see", PICTURE])]),
+        (Message("system", ["be kind"]), [Message("system", ["be kind"])]),
+        ([Message("user", [PICTURE, "what is it?"])], [Message("user", [PICTURE, "what is it?"])]),
+        (
+            ["a", Message("system", [PICTURE]), "b", PICTURE],
+            [Message("user", ["a"]), Message("system", [PICTURE]), Message("user", ["b", PICTURE])],
+        ),
+    ],
+)
+def test_the_entity_reads_the_messages_that_were_given(given: Any, messages: list[Message]) -> None:
+    """There and back: their order, roles, kinds and order of contents."""
+    agent, _ = noting_agent()
+
+    read = request_messages(carried_request(agent.run(given).fields, LIMITS))
+
+    assert [message.to_dict() for message in read] == [message.to_dict() for message in messages]
+
+
+@pytest.mark.behaviour("orchestrations.message")
+@pytest.mark.parametrize(
+    ("earlier", "says"),
+    [
+        ("hi", "The field 'earlier' is not an array of objects."),
+        ([{"message": "a"}] * 101, "The field 'earlier' has 101 messages; the limit is 100."),
+        ([{"role": "user"}], "There is no message."),
+        ([{"message": "a", "role": "assistant"}], "The role 'assistant' is not allowed here."),
+        ([{"contents": [{"$type": "data"}]}], "The field 'contents' is not valid: contents[0].uri"),
+    ],
+)
+def test_earlier_messages_are_checked_as_the_last_one_is(earlier: Any, says: str) -> None:
+    """By the entity, whoever carries them."""
+    with pytest.raises(HostingError) as refused:
+        carried_request({"message": "b", "earlier": earlier}, LIMITS)
+
+    assert says in refused.value.detail
+
+
+@pytest.mark.behaviour("orchestrations.run-id")
+def test_ids_come_from_the_orchestration_in_the_order_of_the_calls() -> None:
+    """The same code makes the same ids, whatever else the process does."""
+    agent, orchestration = noting_agent()
+    session = agent.create_session()
+    agent.run("one", session=session)
+    agent.run("two", session=session)
+    agent.run("three")
+
+    assert [(noted.call.thread_id, noted.call.run_id) for noted in orchestration.calls] == [
+        ("id-1", "id-2"),
+        ("id-1", "id-3"),
+        ("id-4", "id-5"),
+    ]
+    assert orchestration.calls[0].fields == {"message": "one", "correlationId": "id-2", "orchestrationId": "o-1"}
+
+
+@pytest.mark.behaviour("orchestrations.refused-at-the-call")
+@pytest.mark.parametrize(
+    ("given", "says"),
+    [
+        ({"session": DurableAgentSession("critic", "t")}, "The session belongs to agent 'critic' and cannot be used"),
+        ({"session": AgentSession()}, "session is a AgentSession. Use this agent's create_session()"),
+        ({"response_format": int}, "response_format is <class 'int'>. Give a pydantic model class"),
+        ({"response_format": Callback}, "response_format cannot be sent as JSON"),
+        ({"response_format": {"default": object()}}, "response_format cannot be sent as JSON"),
+        ({"response_format": {"minimum": float("nan")}}, "response_format cannot be sent as JSON"),
+        ({"response_format": {"type": "nothing"}}, "The schema in 'response_format'"),
+        ({"response_format": City, "options": {"response_format": int}}, "response_format stands in options too"),
+        ({"retry": 3}, "retry is a int. Give a hosting.core.thread.run_request.Retry."),
+        ({"busy": "interrupt"}, "busy is 'interrupt'. In an orchestration calls always wait"),
+        ({"options": {"temperature": 0}}, "The option 'temperature' is not served."),
+        ({"options": {"wait_for_response": False}}, "wait_for_response must be true"),
+        ({"options": {"enable_tool_calls": "no"}}, "enable_tool_calls is 'no'. Give True or False."),
+        ({"messages": None}, "The message has no contents."),
+        ({"messages": " "}, "The message is blank."),
+        ({"messages": [" ", PICTURE]}, "contents[0].text must be a string that is not blank"),
+        ({"messages": ["a", 3]}, "A message is a int. Give a text, a Content or a Message."),
+        ({"messages": [Message("user", []), "a"]}, "The message has no contents."),
+        ({"messages": Message("user", ["a"], author_name="Ada")}, "The message has the author 'Ada'"),
+        ({"messages": Content.from_function_call("1", "f")}, "contents[0].$type is 'functionCall'"),
+    ],
+)
+def test_a_wrong_call_is_refused_and_nothing_is_sent(given: dict[str, Any], says: str) -> None:
+    """At the call, not at the yield, and by a sentence."""
+    agent, orchestration = noting_agent()
+
+    with pytest.raises(HostingError) as refused:
+        agent.run(**{"messages": "hi", **given})
+
+    assert says in refused.value.detail
+    assert orchestration.calls == []
+
+
+@pytest.mark.behaviour("orchestrations.refused-at-the-call")
+@pytest.mark.parametrize("thread_id", ["a/b", "x" * 513, "..", "a\n"])
+def test_a_session_of_an_id_that_no_thread_has_is_refused(thread_id: str) -> None:
+    """Neither one of ours nor one of another package's; whether that stands there, its entity knows."""
+    agent, _ = noting_agent()
+
+    with pytest.raises(HostingError, match="is not valid"):
+        agent.get_session(thread_id)
+
+
+@pytest.mark.behaviour("orchestrations.structured")
+def test_a_model_is_sent_as_its_schema_and_its_instance_comes_back() -> None:
+    """Whether it is given by its own name or among the options."""
+    agent, _ = noting_agent()
+    noted = agent.run("hi", options={"response_format": City, "enable_tool_calls": False})
+
+    assert (noted.fields["response_format"], noted.fields["enable_tool_calls"]) == (City.model_json_schema(), False)
+    assert noted.answered('{"name": "OSLO"}', {"name": "OSLO"}).value == City(name="OSLO")
+
+
+@pytest.mark.behaviour("orchestrations.structured")
+def test_a_value_that_the_model_refuses_is_a_failed_run() -> None:
+    """The place is named, the answer is not quoted."""
+    agent, _ = noting_agent()
+    noted = agent.run("hi", response_format=City)
+
+    with pytest.raises(AgentRunError) as failed:
+        noted.answered('{"name": "oslo"}', {"name": "oslo"})
+
+    assert failed.value.code == "invalid_output"
+    assert failed.value.detail == "The answer fits the schema and not City: name."
+
+
+@pytest.mark.behaviour("retry.per-call-and-agent")
+def test_a_call_s_own_retry_counts_before_that_of_the_proxy() -> None:
+    """Without either the request carries none, and the agent's own counts."""
+    agent, _ = noting_agent()
+    patient = replace(agent, retry=Retry(attempts=5))
+
+    carried = [patient.run("a", retry=Retry(attempts=2)), patient.run("b"), agent.run("c")]
+
+    requests = [carried_request(noted.fields, LIMITS) for noted in carried]
+    assert [request.retry and request.retry.attempts for request in requests] == [2, 5, None]

@@ -1,0 +1,133 @@
+"""Requests that an orchestration, or another package, carries in its call of the entity."""
+
+import asyncio
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from azure.durable_functions.models.utils.df_serialization import df_loads
+
+from tests.hosting.core.request.bad_contents import PICTURE, picture
+from tests.support.app.scripted import scripted_agent
+from tests.support.bench import Bench
+from tests.support.carriers import GUARD_SECONDS
+
+PEERS = {
+    "role": "user",
+    "enable_tool_calls": True,
+    "wait_for_response": True,
+    "request_response_format": "text",
+    "correlationId": "r-1",
+    "options": {},
+    "created_at": "2026-01-02T03:04:05+00:00",
+    "orchestrationId": "o-1",
+}
+
+
+@pytest.fixture
+def bench() -> Iterator[Bench]:
+    """The entity of a scripted agent."""
+    bench = Bench(scripted_agent("Joker"))
+    yield bench
+    bench.loop.close()
+
+
+@pytest.mark.behaviour("http.carried-fields")
+@pytest.mark.parametrize("name", ["response_format", "responseFormat"])
+async def test_a_carried_request_may_ask_for_a_format_and_bring_contents(bench: Bench, name: str) -> None:
+    """As over HTTP; the caller gets the value."""
+    answer = await bench.deliver({**PEERS, "message": "see", "contents": [picture()]}, signal=False)
+    formatted = await bench.deliver(
+        {"message": 'say {"a": 1}', "correlationId": "r-2", name: {"required": ["a"]}}, signal=False
+    )
+
+    assert answer["response"] == f"user text:see data:{PICTURE}"
+    assert formatted["value"] == {"a": 1}
+    assert [entry["responseType"] for entry in bench.entries()[::2]] == ["text", "json"]
+
+
+@pytest.mark.behaviour("http.carried-answers-are-text")
+async def test_nothing_that_a_model_answers_becomes_an_object_of_the_sdk(bench: Bench) -> None:
+    """The answer is text within the result, so the SDK's decoder makes no class of a value with its keys."""
+    built = {"__class__": "Popen", "__module__": "subprocess", "__data__": "{}"}
+    order = {"message": f"say {json.dumps(built)}", "correlationId": "r-1", "response_format": {"type": "object"}}
+    operation = {"name": "run", "input": json.dumps(json.dumps(order)), "isSignal": False, "id": "1"}
+    payload = {"self": {"name": "dafx-joker", "key": "t"}, "exists": False, "state": None, "batch": [operation]}
+
+    answered = json.loads(await bench.entity.handle(json.dumps(payload)))
+    decoded = df_loads(answered["results"][0]["result"])
+
+    assert json.loads(decoded)["value"] == built
+
+
+@pytest.mark.behaviour("http.carried-fields")
+async def test_a_carried_request_may_switch_tools_off(bench: Bench) -> None:
+    """The field of the other packages is read."""
+    fields = {"message": "tool thread_name", "enable_tool_calls": False}
+
+    assert (await bench.deliver(fields, signal=False))["response"] == "echo: tool thread_name"
+
+
+@pytest.mark.behaviour("http.carried-fields")
+@pytest.mark.parametrize(
+    ("fields", "says"),
+    [
+        ({"options": {"temperature": 0}}, "The field 'options' is not served."),
+        ({"role": "system"}, "The role 'system' is not allowed here."),
+        ({"response_format": {"__response_schema_type__": "pydantic_model", "module": "os"}}, "names a Python class"),
+        ({"response_format": {"minimum": float("inf")}}, "holds a number that is out of range"),
+        ({"response_format": {"title": "\ud800"}}, "half of a surrogate pair"),
+        ({"contents": [{"$type": "text", "text": "\ud800"}]}, "half of a surrogate pair"),
+        ({"contents": [{"$type": "functionCall"}]}, "contents[0].$type is 'functionCall'"),
+    ],
+)
+async def test_what_is_not_served_is_refused_by_a_sentence_and_runs_nothing(
+    bench: Bench, fields: dict[str, Any], says: str
+) -> None:
+    """Never left out in silence, and nothing is stored."""
+    result = await bench.deliver({**PEERS, "message": "hi", **fields}, signal=False)
+
+    assert says in result["refused"]
+    assert bench.entries() == []
+
+
+async def test_a_role_that_settings_allow_is_spoken_in() -> None:
+    """By default a caller speaks as the user only."""
+    bench = Bench(scripted_agent("Joker"), {"AGENT_CALLER_ROLES": "user, system"})
+
+    result = await bench.deliver({"message": "see", "role": "system"}, signal=False)
+    bench.loop.close()
+
+    assert result["response"] == "system text:see"
+    assert bench.entries()[0]["messages"][0]["role"] == "system"
+
+
+@pytest.mark.behaviour("http.bounded-parsing")
+@pytest.mark.parametrize("signal", [True, False], ids=["signalled", "called"])
+async def test_a_data_uri_of_slashes_at_the_entitys_door_is_refused_at_its_first_delivery(
+    bench: Bench, signal: bool
+) -> None:
+    """A turn of another engine that took minutes would be delivered again at each start; nothing is stored."""
+    content = {"$type": "data", "uri": f"data:{'/' * 16_000}"}
+
+    refused = await asyncio.wait_for(
+        bench.deliver({**PEERS, "message": "see", "contents": [content]}, signal=signal), GUARD_SECONDS
+    )
+    answered = await bench.deliver({**PEERS, "message": "hi"}, signal=False)
+
+    assert "contents[0].uri must look like data:image/png;base64" in refused["refused"]
+    assert answered["response"] == "echo: hi"
+
+
+@pytest.mark.behaviour("http.bounded-parsing")
+@pytest.mark.parametrize("text", ["[" * 1_000_000, '"' + "\\" * 999_999, "1" * 1_000_000, '{"message": "hi"', "\x00"])
+async def test_an_input_that_is_no_json_is_refused_and_not_delivered_again(bench: Bench, text: str) -> None:
+    """The host delivers again what raises, at every start, for ever; so this does not raise."""
+    item = {"name": "run", "input": text, "isSignal": True, "id": "1"}
+    payload = {"self": {"name": "dafx-joker", "key": "t"}, "exists": False, "state": None, "batch": [item]}
+
+    answered = json.loads(await bench.entity.handle(json.dumps(payload)))
+
+    assert [result["isError"] for result in answered["results"]] == [True]
+    assert answered["entityExists"] is False

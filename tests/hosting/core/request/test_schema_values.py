@@ -1,0 +1,104 @@
+"""Values checked against schemas, in bounded time."""
+
+import asyncio
+import itertools
+import time
+from typing import Any
+
+import pytest
+from referencing.exceptions import Unresolvable
+
+from hosting.core.request.json_schema import UncheckableError, check_schema, value_fault
+
+TWICE = {"properties": {"next": {"allOf": [{"$ref": "#"}, {"$ref": "#"}]}}}
+
+
+def nested(levels: int) -> Any:
+    """Return an object in an object, so many of them."""
+    value: Any = None
+    for _ in range(levels):
+        value = {"next": value}
+    return value
+
+
+@pytest.mark.behaviour("http.patterns-take-linear-time")
+def test_a_check_that_doubles_at_each_level_ends_when_its_time_is_over() -> None:
+    """Such a schema looks harmless until the answer is deep."""
+    with pytest.raises(UncheckableError, match=r"takes longer than 0\.05 s"):
+        value_fault(TWICE, nested(60), 0.05)
+
+
+@pytest.mark.behaviour("http.schemas-by-steps")
+def test_a_machine_that_pauses_refuses_no_schema(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whether a schema is taken hangs on the schema alone: its trial counts, and asks no clock."""
+    seconds = itertools.count(1.0, 1.0)
+    monkeypatch.setattr(time, "thread_time", lambda: next(seconds))
+
+    check_schema({"anyOf": [{"enum": [f"paused {number}" for number in range(2000)]}, {"type": "null"}]})
+
+
+def test_a_deep_value_of_a_schema_that_holds_itself_is_checked() -> None:
+    """As deep as an answer may be."""
+    schema = {"properties": {"next": {"anyOf": [{"type": "null"}, {"$ref": "#"}]}}, "type": "object"}
+
+    assert value_fault(schema, nested(62), 5) is None
+
+
+@pytest.mark.parametrize("callers", range(0, 60, 2))
+def test_a_check_that_does_not_end_is_refused_wherever_it_meets_the_recursion_limit(callers: int) -> None:
+    """Under a fifth of all stacks that is within the Rust library, which raises a class that is no `Exception`."""
+
+    def called_by(callers: int) -> str | None:
+        return called_by(callers - 1) if callers else value_fault({"not": {"$ref": "#"}}, None, 5)
+
+    with pytest.raises(UncheckableError, match="does not end"):
+        called_by(callers)
+
+
+@pytest.mark.parametrize("schema", [{"$schema": "http://json-schema.org/draft-07/schema#"}, {"$id": "http://x/y"}, {}])
+def test_the_names_of_a_schema_do_not_take_the_guards_away(schema: dict[str, Any]) -> None:
+    """A reference to the top would otherwise go on with the library's own keywords, which know no time."""
+    with pytest.raises(UncheckableError):
+        value_fault({**TWICE, **schema}, nested(60), 0.05)
+
+
+@pytest.mark.parametrize(
+    ("value", "fits"),
+    [
+        ([1, True, "1", None, [1], {"a": 1}], True),
+        ([1, 1.0], False),
+        ([{"a": 1, "b": [2]}, {"b": [2.0], "a": 1}], False),
+        ([0, False], True),
+        ([{"a": index} for index in range(20_000)], True),
+    ],
+)
+def test_items_are_unique_as_json_schema_says(value: list[Any], fits: bool) -> None:
+    """By value, numbers by their size; in no more time than the list is long."""
+    assert (value_fault({"uniqueItems": True}, value, 5) is None) is fits
+
+
+@pytest.mark.parametrize("wrong", [{"ä/~": "x"}, {"invented": 1}])
+def test_a_name_that_the_value_invented_is_not_shown(wrong: dict[str, Any]) -> None:
+    """The caller wrote the schema, so its names may be shown."""
+    schema = {"properties": {"ä/~": {"type": "integer"}}, "additionalProperties": False}
+
+    fault = value_fault(schema, wrong, 5)
+
+    assert fault in ("at $.ä/~ the rule 'type' is broken", "at $ the rule 'additionalProperties' is broken")
+
+
+@pytest.mark.behaviour("http.references-are-not-fetched")
+async def test_a_schema_that_was_never_accepted_is_not_fetched_either() -> None:
+    """The border refuses such a reference; behind it stands a registry that holds nothing."""
+    callers: list[str] = []
+
+    async def note(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        callers.append("somebody")
+        writer.close()
+
+    async with await asyncio.start_server(note, "127.0.0.1", 0) as server:
+        here = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/x"
+        with pytest.raises(Unresolvable):
+            await asyncio.to_thread(value_fault, {"$ref": here}, 1, 5)
+
+    assert callers == []

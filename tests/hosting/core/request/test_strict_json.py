@@ -1,0 +1,58 @@
+"""Strict JSON from callers: all that is JSON, and nothing else."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hosting.core.request.strict_json import MAX_DEPTH, parse_json
+from hosting.errors import HostingError
+
+NUMBERS = st.integers(-(10**18), 10**18) | st.floats(allow_nan=False, allow_infinity=False)
+JSON_VALUES = st.recursive(
+    st.none() | st.booleans() | NUMBERS | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@pytest.mark.slow
+@given(JSON_VALUES)
+def test_strict_json_reads_whatever_json_there_is(value: object) -> None:
+    """Strictness refuses no value that `json` writes."""
+    assert parse_json(json.dumps(value).encode()) == value
+    assert parse_json(json.dumps(value, ensure_ascii=False).encode()) == value
+
+
+@given(st.binary() | st.text().map(str.encode))
+def test_strict_json_reads_or_refuses_and_nothing_else(body: bytes) -> None:
+    """Any bytes at all."""
+    assert status_of(body) in (200, 400)
+
+
+def status_of(body: bytes) -> int:
+    """Return the status of what a body is refused with, 200 when it is read."""
+    try:
+        parse_json(body)
+    except HostingError as refused:
+        return refused.status
+    return 200
+
+
+@pytest.mark.parametrize("depth", [1, MAX_DEPTH])
+def test_nesting_is_counted_outside_of_strings(depth: int) -> None:
+    """Brackets in a text are text, escaped quotes included."""
+    text = '["' * depth + '"]' * depth
+    body = json.dumps([text, '\\"[[[' * 100]).encode()
+
+    assert parse_json(body) == [text, '\\"[[[' * 100]
+
+
+def test_the_deepest_json_is_of_the_limit() -> None:
+    """One level more is refused, and any number more."""
+    assert parse_json(b"[" * MAX_DEPTH + b"]" * MAX_DEPTH)
+    with pytest.raises(HostingError, match="nested deeper than 64"):
+        parse_json(b"[" * (MAX_DEPTH + 1) + b"]" * (MAX_DEPTH + 1))
+    with pytest.raises(HostingError, match="nested deeper than 64"):
+        parse_json(b"[" * 1_000_000)

@@ -1,0 +1,186 @@
+"""Stores that cannot be used: refused at start-up by their path, and named in the log with the cause later."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import socket
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from hosting.core.stores.choice import choose_stores
+from hosting.core.stores.redis import RedisThreadStore
+from hosting.core.stores.sqlite import SqliteThreadStore
+from hosting.errors import ConfigurationError, HostingError
+from hosting.names import Address
+from hosting.settings import read_settings
+
+ADDRESS = Address.of("Joker", "t")
+ALONE = {"AzureWebJobsScriptRoot": "app", "AZURE_FUNCTIONS_ENVIRONMENT": "Development"}
+FILES = {
+    "AGENT_LOG": ("threads' log", "log.sqlite"),
+    "AGENT_ARCHIVE": ("archive", "archive.sqlite"),
+    "AGENT_ATTACHMENTS": ("file of attachments", "attachments.sqlite"),
+}
+
+
+def start(folder: Path, environ: dict[str, str] | None = None) -> None:
+    """Choose the stores as an app does that a local host starts."""
+    given = {**ALONE, **(environ or {})}
+    choose_stores(read_settings(given), folder, given, "hub")
+
+
+def free_port() -> int:
+    with socket.socket() as bound:
+        bound.bind(("127.0.0.1", 0))
+        return int(bound.getsockname()[1])
+
+
+def damage(file: Path) -> None:
+    file.write_bytes(b"not a database" * 100)
+
+
+def be_a_folder(file: Path) -> None:
+    file.mkdir()
+
+
+def belong_to_another_program(file: Path) -> None:
+    with contextlib.closing(sqlite3.connect(file)) as connection:
+        connection.executescript("CREATE TABLE invoice (number INTEGER); PRAGMA user_version=1;")
+
+
+def be_cut_off(file: Path) -> None:
+    start(file.parent, {setting: f"sqlite:{file.name}" for setting, (_, name) in FILES.items() if name == file.name})
+    file.write_bytes(file.read_bytes()[: 4096 + 100])
+
+
+def have_an_empty_page(file: Path) -> None:
+    start(file.parent, {setting: f"sqlite:{file.name}" for setting, (_, name) in FILES.items() if name == file.name})
+    pages = file.read_bytes()
+    file.write_bytes(pages[:4096] + bytes(4096) + pages[8192:])
+
+
+@pytest.mark.behaviour("hosting.stores-checked-at-start")
+@pytest.mark.parametrize("setting", FILES)
+@pytest.mark.parametrize(
+    ("spoil", "cause"),
+    [
+        (damage, "cannot be opened: file is not a database. Set"),
+        (be_a_folder, "cannot be opened: unable to open database file. Set"),
+        (belong_to_another_program, "is a database of another program, not the"),
+        (be_cut_off, "cannot be opened: "),
+        (have_an_empty_page, "cannot be opened: it is damaged ("),
+    ],
+)
+def test_a_file_that_cannot_be_used_stops_the_app_at_start_up(
+    setting: str, spoil: Callable[[Path], None], cause: str, tmp_path: Path
+) -> None:
+    """With its path, the cause and the setting that names another."""
+    kind, name = FILES[setting]
+    spoil(tmp_path / name)
+
+    with pytest.raises(ConfigurationError) as refused:
+        start(tmp_path, {setting: f"sqlite:{name}"})
+
+    assert cause in refused.value.detail
+    assert all(part in refused.value.detail for part in (kind, str(tmp_path / name), setting))
+
+
+@pytest.mark.behaviour("hosting.stores-checked-at-start")
+def test_a_foreign_file_is_left_as_it_was(tmp_path: Path) -> None:
+    """Not a byte of another program's database is changed."""
+    file = tmp_path / "log.sqlite"
+    belong_to_another_program(file)
+    before = file.read_bytes()
+
+    with pytest.raises(ConfigurationError):
+        start(tmp_path, {"AGENT_LOG": "sqlite:log.sqlite"})
+
+    assert file.read_bytes() == before
+
+
+@pytest.mark.behaviour("hosting.stores-checked-at-start")
+@pytest.mark.parametrize("setting", FILES)
+def test_a_folder_that_cannot_be_made_stops_the_app_at_start_up(setting: str, tmp_path: Path) -> None:
+    """A file is in the way."""
+    (tmp_path / "taken").write_text("", encoding="utf-8")
+
+    with pytest.raises(
+        ConfigurationError, match=rf"{tmp_path}/taken/new/x\.sqlite cannot be opened: .*Not a directory"
+    ):
+        start(tmp_path, {setting: "sqlite:taken/new/x.sqlite"})
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("hosting.stores-checked-at-start")
+def test_a_file_that_another_process_writes_just_now_is_no_reason_to_stop(tmp_path: Path) -> None:
+    """It is there, and is one of ours."""
+    start(tmp_path)
+    with contextlib.closing(sqlite3.connect(tmp_path / ".agents" / "log.sqlite", isolation_level=None)) as writer:
+        writer.execute("BEGIN IMMEDIATE")
+        start(tmp_path)
+
+
+@pytest.mark.behaviour("hosting.stores-checked-at-start")
+def test_a_redis_server_that_is_not_there_stops_a_developers_app(tmp_path: Path) -> None:
+    """Without the password in the sentence; in production the app starts and waits for it."""
+    port = free_port()
+    address = {"AGENT_LOG": f"redis://:secret@127.0.0.1:{port}/0"}
+
+    with pytest.raises(ConfigurationError, match=rf"AGENT_LOG is redis://127\.0\.0\.1:{port}/0, which cannot") as met:
+        start(tmp_path, address)
+    assert "secret" not in met.value.detail
+
+    start(tmp_path, {**address, "WEBSITE_SITE_NAME": "a", "AzureWebJobsStorage": "UseDevelopmentStorage=true"})
+
+
+@pytest.mark.behaviour("hosting.stores-checked-at-start")
+def test_an_account_where_nobody_listens_stops_a_developers_app(tmp_path: Path) -> None:
+    """As without Azurite."""
+    port = free_port()
+    text = f"DefaultEndpointsProtocol=http;AccountName=a;AccountKey=c2VjcmV0;TableEndpoint=http://127.0.0.1:{port}/a;"
+
+    with pytest.raises(
+        ConfigurationError, match=rf"AzureWebJobsStorage names 127\.0\.0\.1:{port}, which cannot"
+    ) as met:
+        start(tmp_path, {"AGENT_LOG": "tables", "AzureWebJobsStorage": text})
+    assert "c2VjcmV0" not in met.value.detail
+
+
+@pytest.mark.behaviour("hosting.stores-outages-named")
+async def test_a_file_that_goes_bad_later_is_named_once_with_its_cause(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """And once when it is back; callers are told no path."""
+    file = tmp_path / "log.sqlite"
+    store = SqliteThreadStore(file, "hub", busy_seconds=0.1)
+    file.mkdir()
+    for _ in range(3):
+        with pytest.raises(HostingError) as refused:
+            await store.head(ADDRESS)
+    file.rmdir()
+    await store.head(ADDRESS)
+    await store.close()
+
+    assert [(record.levelno, record.getMessage()) for record in caplog.records] == [
+        (logging.ERROR, f"The threads' log {file} cannot be used: unable to open database file."),
+        (logging.WARNING, f"The threads' log {file} can be used again."),
+    ]
+    assert str(tmp_path) not in refused.value.detail
+
+
+@pytest.mark.behaviour("hosting.stores-outages-named")
+async def test_a_server_that_is_gone_is_named_without_its_password(caplog: pytest.LogCaptureFixture) -> None:
+    """Address and cause."""
+    store = RedisThreadStore(f"redis://user:secret@127.0.0.1:{free_port()}/0", "hub")
+    with pytest.raises(HostingError):
+        await store.head(ADDRESS)
+    await store.close()
+
+    output = [record.getMessage() for record in caplog.records]
+    assert len(output) == 1
+    assert output[0].startswith("The threads' log in redis://127.0.0.1:")
+    assert "secret" not in output[0]

@@ -1,0 +1,434 @@
+"""The log of every thread: asked by commands, whoever else asks at this moment and whatever the store does."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+
+import pytest
+
+from hosting.core.stores.contract import Append, StoredHead
+from hosting.core.stores.memory import MemoryObjects, MemoryThreadStore
+from hosting.core.thread import head
+from hosting.core.thread.commands import (
+    AttachToRun,
+    Change,
+    Command,
+    DeleteThread,
+    FinishDelete,
+    RecordSteps,
+    Unchanged,
+)
+from hosting.core.thread.events import Delta
+from hosting.core.thread.head import NEW, Head
+from hosting.core.thread.rows import KeyRow, RunRow
+from hosting.core.thread.versions import NEWEST_VERSION
+from hosting.core.thread_log import MOST_READS, ThreadLog
+from hosting.errors import LogUnavailableError, NewerVersionError
+from hosting.names import Address, StoreKey
+from hosting.ports import Clocks
+from tests.support.thread_stores import ArmedStore
+from tests.support.threads import NOW, accept, answered, end
+
+ADDRESS = Address.of("Helper", "t1")
+
+FAR = 1e12
+"""Seconds by the clock that counts sleep, after years of it."""
+
+
+class Desk:
+    """Two processes' logs over one store; the first one's is armed."""
+
+    def __init__(self, **members: float | int) -> None:
+        shared = MemoryThreadStore("hub")
+        self.store = ArmedStore(shared)
+        self.attachments = MemoryObjects()
+        self.now = 0.0
+        clocks = Clocks(awake=lambda: self.now)
+        self.log = ThreadLog(self.store, self.attachments, "hub", clocks=clocks, **members)  # type: ignore[arg-type]
+        self.other = ThreadLog(shared, self.attachments, "hub")
+
+    async def kinds(self) -> list[str]:
+        """Return the kinds of the thread's events, in order."""
+        return [event.kind for _, event in await self.other.events(ADDRESS, 0)]
+
+
+def reads_of(desk: Desk) -> Mapping[str, Callable[[], Awaitable[object]]]:
+    """Return what reads the thread, by the store's call."""
+    return {
+        "head": lambda: desk.log.head(ADDRESS),
+        "events": lambda: desk.log.events(ADDRESS, 0),
+        "row": lambda: desk.log.row(ADDRESS, RunRow, "r1", NEW),
+    }
+
+
+@pytest.fixture
+def desk() -> Desk:
+    """A log whose store does as it is told."""
+    return Desk()
+
+
+@pytest.mark.behaviour("log.ask")
+async def test_a_turn_on_a_new_thread_costs_two_calls(desk: Desk) -> None:
+    """Accepted and claimed; ended."""
+    await desk.log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)
+    await desk.log.execute(ADDRESS, end("r1"))
+
+    assert desk.store.calls == {"append": 2}
+    assert await desk.kinds() == ["accepted", "claimed", "completed"]
+
+
+@pytest.mark.behaviour("log.ask")
+async def test_a_turn_on_a_thread_that_this_process_knows_costs_two_calls(desk: Desk) -> None:
+    """However long the thread is."""
+    await desk.log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)
+    await desk.log.execute(ADDRESS, end("r1"))
+    desk.store.calls.clear()
+
+    await desk.log.execute(ADDRESS, accept("r2", claimed=True))
+    await desk.log.execute(ADDRESS, end("r2"))
+
+    assert desk.store.calls == {"append": 2}
+
+
+@pytest.mark.behaviour("log.ask")
+async def test_a_command_is_decided_again_behind_another_processs_append(desk: Desk) -> None:
+    """The one that came first stands, and so does what is decided behind it."""
+    await desk.log.execute(ADDRESS, accept("r1"), is_new=True)
+    desk.store.before_append = lambda: desk.other.execute(ADDRESS, accept("r2"))
+
+    decided = await desk.log.execute(ADDRESS, accept("r3"))
+
+    assert [run.id for run in decided.head.runs] == ["r1", "r2", "r3"]
+    assert decided.head == await desk.other.head(ADDRESS)
+
+
+@pytest.mark.behaviour("log.ask")
+async def test_what_is_not_an_append_is_decided_on_a_head_that_was_read(desk: Desk) -> None:
+    """A remembered head is no authority: another process may have begun what is asked about."""
+    await desk.log.execute(ADDRESS, accept("r1"), is_new=True)
+    await desk.other.execute(ADDRESS, accept("r2"))
+
+    decided = await desk.log.execute(ADDRESS, AttachToRun(NOW, "r2"))
+
+    assert isinstance(decided.outcome, Change)
+    assert (await desk.kinds())[-1] == "attached"
+
+
+@pytest.mark.behaviour("log.ask")
+async def test_nothing_to_do_costs_one_read(desk: Desk) -> None:
+    """No append, and no look at what was just read."""
+    await desk.log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)
+    await desk.log.execute(ADDRESS, end("r1"))
+    desk.store.calls.clear()
+
+    decided = await desk.log.execute(ADDRESS, AttachToRun(NOW, "r1"))
+
+    assert (decided.outcome, desk.store.calls) == (Unchanged("r1"), {"head": 1})
+
+
+@pytest.mark.behaviour("log.ask")
+async def test_a_key_that_another_request_used_first_is_found(desk: Desk) -> None:
+    """Its row is new for each of the two, and the store takes one; the other reads it and attaches."""
+    await desk.other.execute(ADDRESS, accept("r1", key="k"))
+
+    async def refresh(known: Head) -> Command:
+        row = await desk.log.row(ADDRESS, KeyRow, "k", known)
+        return accept("r2", key="k", key_row=row)
+
+    decided = await desk.log.execute(ADDRESS, accept("r2", key="k"), refresh)
+
+    assert isinstance(decided.outcome, Change)
+    assert (decided.outcome.run_id, await desk.kinds()) == ("r1", ["accepted", "attached"])
+
+
+@pytest.mark.behaviour("log.ask")
+async def test_requests_of_one_process_wait_for_each_other_and_never_conflict(desk: Desk) -> None:
+    """One append each, in whatever order."""
+    await asyncio.gather(*(desk.log.execute(ADDRESS, accept(f"r{number}")) for number in range(10)))
+
+    assert desk.store.calls == {"head": 1, "append": 10}
+    assert len((await desk.other.head(ADDRESS)).runs) == 10
+
+
+@pytest.mark.behaviour("log.unknown")
+@pytest.mark.parametrize("failure", ["lost", "answer lost", "throttled"])
+async def test_an_append_whose_outcome_is_unknown_is_given_again_and_counts_once(desk: Desk, failure: str) -> None:
+    """Whether it had counted the first time or not."""
+    desk.store.fails = [failure, failure]  # type: ignore[list-item]
+
+    await desk.log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)
+
+    assert desk.store.calls["append"] == 3
+    assert await desk.kinds() == ["accepted", "claimed"]
+
+
+@pytest.mark.behaviour("log.unknown")
+async def test_an_append_whose_time_was_slept_through_is_given_again_once() -> None:
+    """It was carried out: whoever is told to try again would have it done twice."""
+    desk = Desk(patience_seconds=0.0)
+    desk.store.fails = ["answer lost"]
+
+    async def sleep() -> None:
+        desk.now += 70.0
+
+    desk.store.before_append = sleep
+
+    decided = await desk.log.execute(ADDRESS, accept("r1"), is_new=True)
+
+    assert [run.id for run in decided.head.runs] == ["r1"]
+    assert await desk.kinds() == ["accepted"]
+
+
+@pytest.mark.behaviour("log.reads-again")
+@pytest.mark.parametrize("call", ["head", "events", "row"])
+async def test_a_read_that_fails_is_tried_again(desk: Desk, call: str) -> None:
+    """One call that an account refuses is no outage: no operation is given back for it, and no run is let go."""
+    desk.store.failing_reads = MOST_READS - 1
+
+    await reads_of(desk)[call]()
+
+    assert desk.store.calls == {call: MOST_READS}
+
+
+@pytest.mark.behaviour("log.reads-again")
+async def test_a_read_is_not_tried_again_for_longer_than_its_patience() -> None:
+    """A store that asks to be left alone for longer has that told to whoever asked."""
+    desk = Desk(patience_seconds=0.0)
+    desk.store.failing_reads = 1
+
+    with pytest.raises(LogUnavailableError):
+        await desk.log.head(ADDRESS)
+
+    assert desk.store.calls == {"head": 1}
+
+
+@pytest.mark.behaviour("log.unknown")
+async def test_a_store_that_stays_away_is_reported_and_nothing_is_believed_after_it() -> None:
+    """The next command reads the head: whether the last one was carried out is unknown."""
+    desk = Desk(patience_seconds=0.1)
+    await desk.log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)
+    desk.store.is_away = True
+    with pytest.raises(LogUnavailableError):
+        await desk.log.execute(ADDRESS, end("r1"))
+    desk.store.is_away = False
+    desk.store.calls.clear()
+
+    await desk.log.execute(ADDRESS, end("r1"))
+
+    assert desk.store.calls == {"head": 1, "append": 1}
+
+
+@pytest.mark.behaviour("log.large")
+async def test_an_event_of_ten_million_bytes_stands_in_the_log_by_reference(desk: Desk) -> None:
+    """And is read as if it stood there."""
+    words = "word " * 2_000_000
+    await desk.log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)
+    await desk.log.execute(ADDRESS, answered("r1", words))
+
+    (_, completed) = (await desk.other.events(ADDRESS, 2))[0]
+
+    assert completed.entry["messages"][0]["contents"][0]["text"] == words  # type: ignore[union-attr]
+    assert len(sorted(await desk.attachments.names(StoreKey("hub.log", f"{ADDRESS.key}/0")))) == 1
+
+
+@pytest.mark.behaviour("log.large")
+async def test_many_events_that_are_too_large_together_stand_there_by_reference(desk: Desk) -> None:
+    """One append holds them all the same."""
+    words = tuple(Delta(at=NOW, run_id="r1", offset=0, text=f"{number}" * 60_000) for number in range(60))
+    await desk.log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)
+    await desk.log.execute(ADDRESS, RecordSteps("token-r1", words))
+
+    assert [event for _, event in await desk.other.events(ADDRESS, 2)] == list(words)
+
+
+@pytest.mark.behaviour("log.large")
+async def test_a_later_life_of_a_thread_refers_to_nothing_of_an_earlier_one(desk: Desk) -> None:
+    """An erasure of the earlier one may come late."""
+    for number, run_id in ((0, "r1"), (2, "r2")):
+        await desk.log.execute(ADDRESS, accept(run_id, claimed=True))
+        await desk.log.execute(ADDRESS, answered(run_id, "word " * 20_000))
+        assert len(sorted(await desk.attachments.names(StoreKey("hub.log", f"{ADDRESS.key}/{number}")))) == 1
+        await desk.log.execute(ADDRESS, DeleteThread(NOW))
+        await desk.log.execute(ADDRESS, FinishDelete(NOW, {}))
+
+
+@pytest.mark.behaviour("erasure.unused-uploads")
+async def test_what_an_append_refers_to_is_put_again_where_the_machine_slept_since(desk: Desk) -> None:
+    """The sweep took it for left over meanwhile; the append that goes on refers to something all the same."""
+    place = StoreKey("hub.log", f"{ADDRESS.key}/0")
+
+    async def sleep_and_sweep() -> None:
+        desk.now = FAR
+        await desk.attachments.erase(place)
+
+    await desk.log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)
+    desk.store.before_append, desk.store.fails = sleep_and_sweep, ["lost"]
+    await desk.log.execute(ADDRESS, answered("r1", "word " * 20_000))
+
+    assert await desk.kinds() == ["accepted", "claimed", "completed"]
+    assert len(sorted(await desk.attachments.names(place))) == 1
+
+
+@pytest.mark.behaviour("log.large")
+async def test_an_event_whose_bytes_are_gone_is_no_empty_one(desk: Desk) -> None:
+    """The caller is told that the log cannot be read."""
+    await desk.log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)
+    await desk.log.execute(ADDRESS, answered("r1", "word " * 20_000))
+    await desk.attachments.erase(StoreKey("hub.log", f"{ADDRESS.key}/0"))
+
+    with pytest.raises(LogUnavailableError):
+        await desk.log.events(ADDRESS, 0)
+
+
+@pytest.mark.behaviour("thread.versions")
+async def test_a_thread_of_a_newer_version_is_left_as_it_is(desk: Desk) -> None:
+    """The newer process answers."""
+    newer = head.encode(NEW.model_copy(update={"v": NEWEST_VERSION + 1, "position": 1}))
+    await desk.store.append(ADDRESS, None, Append(StoredHead(1, "a", newer), (b"{}",)))
+
+    with pytest.raises(NewerVersionError):
+        await desk.log.execute(ADDRESS, accept("r1"))
+
+    stored = await desk.store.head(ADDRESS)
+    assert stored is not None
+    assert stored.payload == newer
+
+
+@pytest.mark.behaviour("log.ask")
+async def test_a_run_is_found_by_its_row(desk: Desk) -> None:
+    """With the positions of its first event and of its last."""
+    await desk.log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)
+    ended = await desk.log.execute(ADDRESS, end("r1"))
+
+    assert await desk.log.row(ADDRESS, RunRow, "r1", ended.head) == RunRow(epoch=0, first=1, last=3)
+    assert await desk.log.row(ADDRESS, RunRow, "r2", ended.head) is None
+
+
+@pytest.mark.behaviour("log.ask")
+async def test_what_a_process_remembers_is_bounded_in_bytes() -> None:
+    """The threads that were asked longest ago are read again."""
+    desk = Desk(cached_bytes=4 * 6000)
+    addresses = [Address.of("Helper", f"t{number}") for number in range(10)]
+    for address in addresses:
+        await desk.log.execute(address, accept("r1"), is_new=True)
+    desk.store.calls.clear()
+
+    for address in reversed(addresses):
+        await desk.log.execute(address, accept("r2"))
+
+    assert 0 < desk.store.calls["head"] < 10
+
+
+@pytest.mark.behaviour("log.ask")
+async def test_an_event_that_stands_elsewhere_counts_with_all_of_its_bytes(desk: Desk) -> None:
+    """And not with those of its reference: it is too large to be remembered, and is read again."""
+    await desk.log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)
+    decided = await desk.log.execute(ADDRESS, answered("r1", "word " * 200_000))
+    desk.store.calls.clear()
+
+    events = await desk.log.events(ADDRESS, 2, decided.head)
+
+    assert (len(events), desk.store.calls["events"]) == (1, 1)
+
+
+@pytest.mark.behaviour("http.readiness")
+async def test_readiness_of_a_fresh_process_costs_one_read_and_afterwards_none(desk: Desk) -> None:
+    """Of a thread that nobody has; whoever has used the log is not asked at all."""
+    await desk.log.readiness.check()
+    await desk.log.readiness.check()
+    await desk.other.execute(ADDRESS, accept("r1"))
+    await desk.other.readiness.check()
+
+    assert desk.store.calls == {"head": 1}
+
+
+@pytest.mark.behaviour("http.readiness")
+@pytest.mark.parametrize("call", ["head", "events", "row"])
+async def test_a_read_that_fails_is_told_to_those_who_ask_for_readiness(desk: Desk, call: str) -> None:
+    """And one that works is told, too."""
+    reads = reads_of(desk)
+    desk.store.is_away = True
+    with pytest.raises(LogUnavailableError):
+        await reads[call]()
+    desk.store.is_away = False
+
+    with pytest.raises(LogUnavailableError):
+        await desk.log.readiness.check()
+    await reads[call]()
+    await desk.log.readiness.check()
+
+
+@pytest.mark.behaviour("http.readiness")
+async def test_a_log_that_takes_no_append_is_not_ready_although_it_is_read() -> None:
+    """As on a full disk, until an append counts."""
+    desk = Desk(patience_seconds=0.01)
+    desk.store.fails = ["lost"]
+    with pytest.raises(LogUnavailableError):
+        await desk.log.execute(ADDRESS, accept("r1"))
+    await desk.log.head(ADDRESS)
+
+    with pytest.raises(LogUnavailableError):
+        await desk.log.readiness.check()
+    await desk.log.execute(ADDRESS, accept("r1"))
+    await desk.log.readiness.check()
+
+
+@pytest.mark.behaviour("http.retry-after")
+async def test_a_store_that_throttles_for_longer_than_anybody_waits_says_for_how_long() -> None:
+    """To whoever asked."""
+    desk = Desk(patience_seconds=0.0)
+    desk.store.fails = ["throttled"]
+
+    with pytest.raises(LogUnavailableError) as refused:
+        await desk.log.execute(ADDRESS, accept("r1"))
+
+    assert refused.value.retry_after_seconds == 0.01
+
+
+@pytest.mark.behaviour("log.ask")
+async def test_events_that_a_process_appended_itself_are_not_read_again(desk: Desk) -> None:
+    """Behind the head that it has just read."""
+    await desk.log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)
+    await desk.log.execute(ADDRESS, end("r1"))
+    desk.store.calls.clear()
+
+    events = await desk.log.events(ADDRESS, 1, await desk.log.head(ADDRESS))
+
+    assert desk.store.calls == {"head": 1}
+    assert events == await desk.other.events(ADDRESS, 1)
+
+
+@pytest.mark.behaviour("log.ask")
+async def test_events_that_another_process_appended_are_read(desk: Desk) -> None:
+    """And so are all before them that were appended here."""
+    await desk.log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)
+    await desk.other.execute(ADDRESS, end("r1"))
+
+    events = await desk.log.events(ADDRESS, 0, await desk.log.head(ADDRESS))
+
+    assert [event.kind for _, event in events] == ["accepted", "claimed", "completed"]
+    assert desk.store.calls["events"] == 1
+
+
+@pytest.mark.behaviour("log.ask")
+async def test_events_from_before_those_that_a_process_remembers_are_read(desk: Desk) -> None:
+    """What it appended begins behind them."""
+    await desk.other.execute(ADDRESS, accept("r1", claimed=True), is_new=True)
+    await desk.log.execute(ADDRESS, end("r1"))
+
+    events = await desk.log.events(ADDRESS, 0, await desk.log.head(ADDRESS))
+
+    assert [position for position, _ in events] == [1, 2, 3]
+
+
+@pytest.mark.behaviour("log.ask")
+async def test_events_are_those_up_to_the_head_that_is_given(desk: Desk) -> None:
+    """Whatever this process has appended since that was read."""
+    await desk.log.execute(ADDRESS, accept("r1", claimed=True), is_new=True)
+    read = await desk.log.head(ADDRESS)
+    await desk.log.execute(ADDRESS, end("r1"))
+
+    events = await desk.log.events(ADDRESS, 0, read)
+
+    assert [event.kind for _, event in events] == ["accepted", "claimed"]

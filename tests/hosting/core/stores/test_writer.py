@@ -1,0 +1,140 @@
+"""Who commits to a file: the loop where it need not wait, a thread where it would; nothing is lost, nothing twice."""
+
+import asyncio
+import contextlib
+import sqlite3
+import threading
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+import pytest
+
+from hosting.core.stores.sqlite_file import FileKind
+from hosting.core.stores.sqlite_writer import StoreFile
+from hosting.errors import LogUnavailableError
+
+GUARD_SECONDS = 5.0
+WORDS = FileKind("file of words", "WORDS", "CREATE TABLE noted (word TEXT)")
+
+
+class FreeKind(FileKind):
+    """Files in which no connection waits for another one: each has a database of its own, in memory."""
+
+    def connect(self, path: Path, synchronous: str, busy_seconds: float = GUARD_SECONDS) -> sqlite3.Connection:
+        """Connect to a new one."""
+        path.touch()
+        return sqlite3.connect(":memory:", check_same_thread=False, isolation_level=None)
+
+
+async def test_a_step_that_comes_while_the_thread_closes_is_done_by_the_next_one(file: Path) -> None:
+    """Each thread has a queue of its own: the late step neither waits behind the end of the old one nor is lost."""
+    writer = StoreFile(FreeKind("w", "W", ""), file, LogUnavailableError, "FULL")
+    held, is_held = threading.Event(), asyncio.Event()
+    loop = asyncio.get_running_loop()
+
+    def hold(connection: sqlite3.Connection) -> str:
+        loop.call_soon_threadsafe(is_held.set)
+        held.wait(GUARD_SECONDS)
+        return threading.current_thread().name
+
+    early = asyncio.create_task(writer.do(hold))
+    await is_held.wait()
+    closing = asyncio.create_task(writer.close())
+    await asyncio.sleep(0)
+    late = await asyncio.wait_for(writer.do(lambda connection: threading.get_ident()), GUARD_SECONDS)
+    held.set()
+
+    assert await asyncio.wait_for(early, GUARD_SECONDS) == "w"
+    await asyncio.wait_for(closing, GUARD_SECONDS)
+    assert late in {thread.ident for thread in threading.enumerate()}
+    await writer.close()
+    assert late not in {thread.ident for thread in threading.enumerate()}
+
+
+def connect(path: Path) -> sqlite3.Connection:
+    return WORDS.connect(path, "NORMAL", GUARD_SECONDS)
+
+
+def note(word: str) -> Callable[[sqlite3.Connection], str]:
+    """Return a step that writes the word and tells the name of the thread that it is taken on."""
+
+    def step(connection: sqlite3.Connection) -> str:
+        connection.execute("INSERT INTO noted VALUES (?)", (word,))
+        return threading.current_thread().name
+
+    return step
+
+
+def noted(path: Path) -> list[str]:
+    with contextlib.closing(sqlite3.connect(path)) as connection:
+        return [word for (word,) in connection.execute("SELECT word FROM noted ORDER BY rowid")]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """The path of a file that the first step makes."""
+    return tmp_path / "file"
+
+
+@pytest.fixture
+async def writer(file: Path) -> AsyncIterator[StoreFile]:
+    """A writer that commits on the loop, behind its first step, which the thread takes."""
+    opened = StoreFile(WORDS, file, LogUnavailableError)
+    await opened.do(note("first"))
+    yield opened
+    await opened.close()
+
+
+async def test_small_steps_are_committed_on_the_loop_and_others_by_the_thread(file: Path, writer: StoreFile) -> None:
+    """Both into one file, each in an order that its caller sees."""
+    here = threading.current_thread().name
+    names = [await writer.do(note("second"), is_small=True), await writer.do(note("third"))]
+
+    assert names == [here, WORDS.name]
+    assert noted(file) == ["first", "second", "third"]
+
+
+async def test_a_small_step_waits_on_the_thread_while_another_process_holds_the_file(
+    file: Path, writer: StoreFile
+) -> None:
+    """The loop goes on meanwhile: it is the loop that lets go of the file."""
+    with contextlib.closing(connect(file)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        waiting = asyncio.create_task(writer.do(note("second"), is_small=True))
+        await asyncio.sleep(0.05)
+        assert not waiting.done()
+        other.execute("ROLLBACK")
+
+    assert await asyncio.wait_for(waiting, GUARD_SECONDS) == WORDS.name
+    assert noted(file) == ["first", "second"]
+
+
+async def test_a_small_step_that_raises_fails_alone(file: Path, writer: StoreFile) -> None:
+    """Those that were given beside it are kept, once each."""
+
+    def fail(connection: sqlite3.Connection) -> str:
+        raise LookupError("not kept")
+
+    steps = [note("second"), fail, note("third")]
+    outcomes = await asyncio.gather(*(writer.do(step, is_small=True) for step in steps), return_exceptions=True)
+
+    assert [type(outcome) for outcome in outcomes] == [str, LookupError, str]
+    assert noted(file) == ["first", "second", "third"]
+
+
+async def test_the_write_ahead_log_does_not_grow_with_what_the_loop_commits(file: Path, writer: StoreFile) -> None:
+    """The loop never moves it into the file, so every so often the thread commits, and does."""
+    for _ in range(600):
+        await writer.do(note("x" * 20_000), is_small=True)
+
+    assert file.with_name("file-wal").stat().st_size < 6_000_000
+
+
+async def test_a_read_does_not_wait_for_who_writes(file: Path, writer: StoreFile) -> None:
+    """Of this process or another: it sees what was committed last."""
+    with contextlib.closing(connect(file)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        other.execute("INSERT INTO noted VALUES ('not committed')")
+        counted = writer.read(lambda connection: connection.execute("SELECT count(*) FROM noted").fetchone())
+
+        assert await asyncio.wait_for(counted, GUARD_SECONDS) == (1,)

@@ -1,0 +1,369 @@
+"""Forks over the stores: what they have, what they are without their origin, and what a death in the middle leaves."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import itertools
+from collections.abc import Iterator
+from functools import partial
+
+import pytest
+
+from hosting.core.deletion import UNUSED_SECONDS
+from hosting.core.forking import Forked
+from hosting.core.sweeps import OVERLAP_SECONDS
+from hosting.core.thread.commands import DeleteThread
+from hosting.errors import (
+    ArchiveUnavailableError,
+    IdempotencyKeyReusedError,
+    InvalidFieldError,
+    ThreadDeletedError,
+    ThreadDeletingError,
+    ThreadExistsError,
+    UnknownRunError,
+    UnknownThreadError,
+)
+from hosting.names import Address
+from state.attachments import references
+from state.codec import read
+from state.extension import host_of
+from tests.support.mortal import AGENT, ORIGIN, DiedError, Interrupted, Life, MortalProcess, World
+from tests.support.threads import accept
+
+FORK = Address.of(AGENT, "fork")
+TURNS = 12
+PICTURE = "data:image/png;base64," + base64.b64encode(bytes(range(256)) * 100).decode()
+SEEN = ({"$type": "data", "uri": PICTURE, "mediaType": "image/png"},)
+LATER = UNUSED_SECONDS + OVERLAP_SECONDS
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    world = World()
+    yield world
+    world.loop.close()
+
+
+async def spoken(world: World) -> tuple[MortalProcess, list[str]]:
+    """Return a process, and the runs of the turns of a thread, a picture among the oldest; most turns are archived."""
+    process = world.process()
+    runs = [await process.say("see", contents=SEEN)]
+    runs += [await process.say(f"{number} ".ljust(300, "x")) for number in range(1, TURNS)]
+    archived = host_of(read(world.engine.documents["origin"])).archived.entries
+    assert 2 < archived < 2 * TURNS
+    return process, runs
+
+
+@pytest.mark.behaviour("fork.whole")
+async def test_a_fork_has_what_its_origin_says_and_goes_on_by_itself(world: World) -> None:
+    """The archive and a picture too; the next message sees the same, and the origin nothing of it."""
+    process, _ = await spoken(world)
+    before = await process.entries(ORIGIN)
+
+    forked = await process.fork("fork")
+    await process.deliver_all()
+    await process.say("and on", FORK)
+    await process.say("and on")
+
+    assert forked == Forked("fork", "origin", 2 * TURNS)
+    assert (await process.entries(FORK))[: 2 * TURNS] == before
+    assert process.agent.seen[-2] == process.agent.seen[-1]
+    assert len(await process.entries(ORIGIN)) == len(await process.entries(FORK)) == 2 * TURNS + 2
+    view = await process.services.threads.view(FORK, process.engine)
+    assert (view.head.title, view.head.usage.all_tokens, view.head.grants) == ("see", 0, ())
+
+
+@pytest.mark.behaviour("fork.at")
+@pytest.mark.parametrize("turn", range(TURNS))
+async def test_a_fork_ends_where_it_is_wanted(world: World, turn: int) -> None:
+    """With a run or an entry, or before it: in the archive too, whose sums are then those of the fork."""
+    process, runs = await spoken(world)
+    before = [entry for _, entry in await process.entries(ORIGIN)]
+    through = 2 * (turn + 1)
+
+    made = [
+        await process.fork(at=runs[turn]),
+        await process.fork(at=through),
+        await process.fork(at=runs[turn], before=True),
+        await process.fork(at=through - 1, before=True),
+    ]
+    await process.deliver_all()
+
+    assert [one.entries for one in made] == [through, through, through - 2, through - 2]
+    for one in made:
+        address = Address.of(AGENT, one.thread_id)
+        assert [entry for _, entry in await process.entries(address)] == before[: one.entries]
+        stored = read(world.engine.documents[one.thread_id])
+        assert len(stored.data.conversation_history) + host_of(stored).archived.entries == one.entries
+        assert host_of(stored).archived.messages == host_of(stored).archived.entries
+    await process.say("and on", Address.of(AGENT, made[0].thread_id))
+    assert len(process.agent.seen[-1]) > 1
+
+
+@pytest.mark.behaviour("fork.at")
+async def test_a_point_that_the_conversation_does_not_have_is_refused(world: World) -> None:
+    """So is one within a turn."""
+    process, _ = await spoken(world)
+    await process.say("another's", FORK)
+
+    with pytest.raises(InvalidFieldError, match="has 24 entries"):
+        await process.fork(at=25)
+    with pytest.raises(InvalidFieldError, match="Entries 3 and 4 belong to one turn"):
+        await process.fork(at=3)
+    with pytest.raises(UnknownRunError):
+        await process.fork(at="nothing")
+    with pytest.raises(ThreadExistsError):
+        await process.fork("fork")
+    with pytest.raises(ThreadExistsError):
+        await process.fork("origin")
+    with pytest.raises(UnknownThreadError):
+        await process.fork(origin=Address.of(AGENT, "nowhere"))
+
+
+@pytest.mark.behaviour("fork.alone")
+async def test_a_fork_and_its_origin_are_deleted_each_by_itself(world: World) -> None:
+    """What is deleted is in no store any more, and the other one has all that it had: its archive and its picture."""
+    process, _ = await spoken(world)
+    before = await process.entries(ORIGIN)
+    kept = await world.kept(ORIGIN)
+    await process.fork("fork")
+    await process.deliver_all()
+
+    await process.delete(ORIGIN)
+
+    assert (await world.kept(ORIGIN))[:2] == (0, 0)
+    assert await process.entries(FORK) == before
+    export = await process.services.threads.export(FORK, process.engine)
+    read = {name for name in export.attachments.names if await export.attachments.read(name)}
+    assert read == references(before[0][1])
+    assert "@dafx-joker@fork" not in str(await process.services.threads.receipt(ORIGIN))
+    again = await process.fork("again", FORK)
+    await process.delete(FORK)
+    await process.deliver_all()
+    assert (await world.kept(FORK))[:2] == (0, 0)
+    assert (again.entries, await process.entries(Address.of(AGENT, "again"))) == (2 * TURNS, before)
+    assert kept[:2] > (0, 0)
+
+
+@pytest.mark.behaviour("fork.once")
+async def test_a_request_that_comes_again_finds_its_fork(world: World) -> None:
+    """By its id or its key, in another process, after the origin went on or was deleted; with another key not."""
+    process, runs = await spoken(world)
+    made, keyed = await process.fork("fork"), await process.fork(key="k", at=runs[0])
+    other = await process.fork(key="l", at=runs[0])
+    await process.deliver_all()
+    await process.say("and on")
+    await process.say("and on", FORK)
+    another = world.process()
+
+    for _ in range(2):
+        assert await another.fork("fork") == Forked("fork", "origin", made.entries, replayed=True)
+        assert await another.fork(key="k", at=runs[0]) == Forked(keyed.thread_id, "origin", 2, replayed=True)
+        await another.delete(ORIGIN)
+    assert other.thread_id != keyed.thread_id
+    with pytest.raises(IdempotencyKeyReusedError):
+        await another.fork(key="k", at=runs[1])
+    with pytest.raises(ThreadExistsError):
+        await another.fork("fork", at=2)
+
+
+@pytest.mark.behaviour("fork.once")
+async def test_a_key_whose_fork_was_deleted_makes_none_again(world: World) -> None:
+    """As a run's key does not begin a deleted thread again; an id that was given does."""
+    process, runs = await spoken(world)
+    keyed = await process.fork(key="k")
+    await process.fork("fork")
+    await process.deliver_all()
+    await process.delete(Address.of(AGENT, keyed.thread_id))
+    await process.delete(FORK)
+
+    with pytest.raises(ThreadDeletedError):
+        await process.fork(key="k")
+    again = await process.fork("fork", at=runs[0])
+    await process.deliver_all()
+
+    assert (again.replayed, len(await process.entries(FORK))) == (False, 2)
+
+
+@pytest.mark.behaviour("fork.at")
+async def test_a_thread_at_work_is_forked_as_its_last_run_left_it(world: World) -> None:
+    """What is open is no part of the fork, and cannot be named."""
+    process, _ = await spoken(world)
+    await process.services.log.execute(ORIGIN, accept("open"))
+
+    forked = await process.fork("fork")
+
+    assert forked.entries == 2 * TURNS
+    assert (await process.services.log.head(FORK)).runs == ()
+    with pytest.raises(UnknownRunError):
+        await process.fork(at="open")
+
+
+@pytest.mark.behaviour("fork.alone")
+async def test_a_thread_that_is_being_deleted_is_not_forked_nor_forked_to(world: World) -> None:
+    """409, as for every request."""
+    process, _ = await spoken(world)
+    await process.say("hi", FORK)
+    for address in (ORIGIN, FORK):
+        await process.services.log.execute(address, DeleteThread(world.clock.now))
+
+    with pytest.raises(ThreadDeletingError):
+        await process.fork()
+    with pytest.raises(ThreadDeletingError):
+        await process.fork("fork")
+
+
+@pytest.mark.behaviour("fork.once")
+@pytest.mark.parametrize("first", [0, 1])
+async def test_two_that_fork_to_one_id_at_once_have_one_thread(world: World, first: int) -> None:
+    """The same request gets the same fork; another one is refused, and leaves nothing where that fork's things are."""
+    process, runs = await spoken(world)
+    await process.fork("other")
+    await process.deliver_all()
+    other = Address.of(AGENT, "other")
+    wanted = [{"origin": ORIGIN, "at": runs[-1]}, {"origin": other, "at": runs[-2]}]
+
+    same = await asyncio.gather(*(world.process().fork("same", at=runs[-1]) for _ in range(3)))
+    both = await asyncio.gather(
+        *(world.process().fork("fork", **wanted[number]) for number in (first, 1 - first)), return_exceptions=True
+    )
+    await process.deliver_all()
+
+    assert sorted(one.replayed for one in same) == [False, True, True]
+    assert await world.loans(ORIGIN) == 3
+    made, refused = both if isinstance(both[0], Forked) else reversed(both)
+    assert isinstance(made, Forked)
+    assert isinstance(refused, ThreadExistsError)
+    for thread_id in ("same", "fork"):
+        address = Address.of(AGENT, thread_id)
+        archived = host_of(read(world.engine.documents[thread_id])).archived.entries
+        assert archived > 0
+        assert await process.texts(address) == (await process.texts(ORIGIN))[: len(await process.texts(address))]
+        assert (await world.kept(address))[:2] == (0, 0)
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("fork.once")
+@pytest.mark.parametrize(("given", "key"), [("fork", None), (None, "k")], ids=["an id", "a key"])
+async def test_whenever_another_process_makes_the_same_fork_there_is_one(
+    world: World, given: str | None, key: str | None
+) -> None:
+    """Between any two calls of the first: both are answered with it, and what the other attempt put is gone."""
+    await spoken(world)
+    replayed: set[tuple[bool, bool]] = set()
+    for at in itertools.count(1):
+        again, others = world.again(), list[Forked]()
+
+        async def meanwhile(process: MortalProcess, others: list[Forked]) -> None:
+            others.append(await process.fork(given, key=key))
+
+        life = Interrupted(at, partial(meanwhile, again.process(), others))
+        mine = await again.process(life).fork(given, key=key)
+        if at > life.calls:
+            break
+        process, other = again.process(), others[0]
+        await process.deliver_all()
+        replayed.add((mine.replayed, other.replayed))
+        assert (mine.thread_id, mine.entries) == (other.thread_id, other.entries)
+        assert sorted(again.engine.documents) == sorted([mine.thread_id, "origin"])
+        address = Address.of(AGENT, mine.thread_id)
+        assert await process.entries(address) == await process.entries(ORIGIN)
+        assert ((await again.kept(address))[:2], await again.loans(ORIGIN)) == ((0, 0), 1)
+
+    assert at > 10
+    assert replayed == {(True, False), (False, True)}
+
+
+@pytest.mark.behaviour("fork.killed")
+@pytest.mark.parametrize("is_done", [False, True], ids=["before a call", "after it"])
+async def test_whatever_call_a_process_dies_at_a_fork_is_whole_or_there_is_none(world: World, *, is_done: bool) -> None:
+    """The same request finishes it in another process. Where nobody asks again, the sweep over uploads does, or removes
+    all that was put for it."""
+    process, runs = await spoken(world)
+    ends, made, seen = 0, 0, set[str]()
+    while True:
+        ends += 1
+        thread_id, address = f"fork-{ends}", Address.of(AGENT, f"fork-{ends}")
+        life = Life(ends, is_done=is_done)
+        try:
+            await world.process(life).fork(thread_id, at=runs[-2])
+        except DiedError:
+            pass
+        else:
+            break
+        if ends % 2:
+            assert (await world.process().fork(thread_id, at=runs[-2])).entries == 2 * TURNS - 2
+        elif (await world.kept(address))[1]:  # the mark goes only once a signal was taken, which no death takes back
+            world.engine.signals.clear()
+        world.clock.now += LATER
+        await world.process().sweep()
+        archived, beside, position = await world.kept(address)
+        if position:
+            seen.add("whole")
+            assert len(await process.entries(address)) == 2 * TURNS - 2
+            assert thread_id in world.engine.documents
+            made += 1
+        else:
+            seen.add("none")
+        assert (archived, beside, await world.loans(ORIGIN)) == (0, 0, made)
+
+    assert ends > 10
+    assert seen == {"whole", "none"}
+
+
+@pytest.mark.behaviour("fork.killed")
+async def test_a_fork_without_an_archive_whose_process_died_before_its_signal_gets_its_document(world: World) -> None:
+    """From the sweep over uploads: nobody asked again, and until then nobody could list it."""
+    await world.process().say("short")
+    ends = 0
+    while not (await world.kept(FORK))[2]:
+        ends += 1
+        with pytest.raises(DiedError):
+            await world.process(Life(ends, is_done=True)).fork("fork")
+    before = sorted(world.engine.documents)
+
+    world.clock.now += LATER
+    await world.process().sweep()
+
+    assert (before, sorted(world.engine.documents)) == (["origin"], ["fork", "origin"])
+    assert (await world.kept(FORK))[:2] == (0, 0)
+
+
+@pytest.mark.behaviour("fork.killed")
+async def test_what_was_put_for_nothing_goes_from_a_thread_that_lives(world: World) -> None:
+    """Of two that forked to one id the one that lost died before it could tidy up."""
+    process, runs = await spoken(world)
+    ends = 0
+    while await world.loans(ORIGIN) == 0:
+        ends += 1
+        with pytest.raises(DiedError):
+            await world.process(Life(ends, is_done=True)).fork("fork", at=runs[-1])
+    await process.fork("fork", at=runs[-2])
+    await process.deliver_all()
+    twice = await world.loans(ORIGIN)
+
+    world.clock.now += LATER
+    await process.sweep()
+
+    assert (twice, await world.loans(ORIGIN), (await world.kept(FORK))[:2]) == (2, 1, (0, 0))
+    assert len(await process.entries(FORK)) == 2 * TURNS - 2
+
+
+@pytest.mark.behaviour("fork.killed")
+async def test_an_archive_that_is_away_refuses_a_fork_and_leaves_nothing(world: World) -> None:
+    """503, and the same request makes the fork once it is back."""
+    process, _ = await spoken(world)
+
+    async def away(*_: object) -> None:
+        raise ArchiveUnavailableError
+
+    archive = process.services.stores.archive
+    lend, archive.lend = archive.lend, away  # type: ignore[method-assign, assignment]
+    with pytest.raises(ArchiveUnavailableError):
+        await process.fork("fork")
+    left = await world.kept(FORK)
+    archive.lend = lend  # type: ignore[method-assign]
+
+    assert left == (0, 0, 0)
+    assert (await process.fork("fork")).entries == 2 * TURNS

@@ -1,0 +1,401 @@
+"""What a fork has without copies: whoever else is deleted or reset, and whenever, it keeps that, and leaves nothing."""
+
+from __future__ import annotations
+
+import base64
+import itertools
+from collections.abc import Awaitable, Callable, Iterator
+from typing import Any
+
+import pytest
+
+from hosting.core import forking
+from hosting.core.deletion import UNUSED_SECONDS
+from hosting.core.forking import MOST_LENDERS
+from hosting.core.sweeps import OVERLAP_SECONDS
+from hosting.core.thread_log import epoch_store_key
+from hosting.errors import HostingError
+from hosting.names import Address
+from state.attachments import references
+from state.codec import read
+from state.extension import host_of
+from tests.support.mortal import AGENT, HUB, ORIGIN, DiedError, Interrupted, Life, MortalProcess, World
+from tests.support.threads import accept
+
+FORK, AGAIN = Address.of(AGENT, "fork"), Address.of(AGENT, "again")
+PICTURE = "data:image/png;base64," + base64.b64encode(bytes(range(256)) * 100).decode()
+SEEN = ({"$type": "data", "uri": PICTURE, "mediaType": "image/png"},)
+LATER = UNUSED_SECONDS + OVERLAP_SECONDS
+NOTHING = (0, 0)
+
+Act = Callable[[MortalProcess], Awaitable[None]]
+Entries = list[Any]
+
+
+@pytest.fixture
+def world() -> Iterator[World]:
+    world = World()
+    yield world
+    world.loop.close()
+
+
+async def spoken(world: World, turns: int = 8) -> tuple[MortalProcess, Entries]:
+    """Return a process, and the entries of a thread, a picture among the oldest; most turns are archived."""
+    process = world.process()
+    await process.say("see", contents=SEEN)
+    await speak(process, ORIGIN, turns - 1)
+    assert host_of(read(world.engine.documents["origin"])).archived.entries > 2
+    return process, await process.entries(ORIGIN)
+
+
+async def speak(process: MortalProcess, address: Address, turns: int) -> None:
+    """Take so many turns on a thread."""
+    for number in range(turns):
+        await process.say(f"{number} ".ljust(300, "x"), address)
+
+
+async def forked(world: World) -> tuple[MortalProcess, Entries]:
+    """Return the same, with a fork of the thread."""
+    process, before = await spoken(world)
+    await process.fork("fork")
+    await process.deliver_all()
+    return process, before
+
+
+async def delete_origin(process: MortalProcess) -> None:
+    """Delete the thread that was forked."""
+    await process.delete(ORIGIN)
+
+
+async def reset_origin(process: MortalProcess) -> None:
+    """Reset the thread that was forked."""
+    await process.reset(ORIGIN)
+
+
+async def delete_fork(process: MortalProcess) -> None:
+    """Delete the fork."""
+    await process.delete(FORK)
+
+
+async def reset_fork(process: MortalProcess) -> None:
+    """Reset the fork."""
+    await process.reset(FORK)
+
+
+async def assert_whole(process: MortalProcess, address: Address, before: Entries) -> None:
+    """The fork has all entries, and its picture."""
+    assert await process.entries(address) == before
+    export = await process.services.threads.export(address, process.engine)
+    kept = {name for name in export.attachments.names if await export.attachments.read(name)}
+    assert kept == references(before[0][1])
+
+
+async def swept(world: World) -> None:
+    """Sweep over uploads when they are old, twice: what one sweep has a thread upload, the next finds."""
+    for _ in range(2):
+        world.clock.now += LATER
+        await world.process().sweep()
+
+
+@pytest.mark.behaviour("fork.cost")
+async def test_a_fork_of_a_long_thread_costs_what_one_of_a_short_thread_does(world: World) -> None:
+    """As many calls, and nothing is copied of what is archived; also where it ends before the end, near it."""
+    calls, other = [], World()
+    for one, turns in ((world, 8), (other, 60)):
+        await spoken(one, turns)
+        for wanted in ({}, {"at": 2 * turns - 2}):
+            life = Life()
+            await one.process(life).fork("fork" if not wanted else "again", **wanted)
+            calls.append(life.calls)
+        assert [(await one.kept(address))[:2] for address in (FORK, AGAIN)] == [NOTHING, NOTHING]
+    other.loop.close()
+
+    assert calls[:2] == calls[2:]
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("fork.cost")
+async def test_a_fork_at_a_run_costs_the_same_however_many_came_after_it(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As many calls, for a run that the log has; the last one has not ended."""
+    monkeypatch.setattr(forking, "_AT_ONCE", 20)
+    calls, other = [], World()
+    for one, turns in ((world, 20), (other, 60)):
+        process, _ = await spoken(one)
+        run_id = await process.say("here".ljust(300, "x"))
+        await speak(process, ORIGIN, turns)
+        await process.services.log.execute(ORIGIN, accept("open"))
+        life = Life()
+        made = await one.process(life).fork("fork", at=run_id)
+        calls.append(life.calls)
+        assert made.entries == 18
+        assert (await process.fork("again", at=run_id, before=True)).entries == 16
+    other.loop.close()
+
+    assert calls[0] == calls[1]
+
+
+@pytest.mark.behaviour("fork.alone")
+@pytest.mark.parametrize("act", [delete_origin, reset_origin])
+async def test_a_fork_keeps_what_its_origin_loses(world: World, act: Act) -> None:
+    """Entries and their picture: it has its own copies from then on, and goes on."""
+    process, before = await forked(world)
+
+    await act(process)
+
+    assert (await world.kept(ORIGIN))[:2] == NOTHING
+    await assert_whole(process, FORK, before)
+    assert (await world.kept(FORK))[1] == 1
+    await speak(process, FORK, 8)
+    assert (await process.entries(FORK))[: len(before)] == before
+    await process.delete(FORK)
+    assert (await world.kept(FORK))[:2] == NOTHING
+
+
+@pytest.mark.behaviour("fork.alone")
+@pytest.mark.parametrize("first", [delete_fork, reset_fork])
+@pytest.mark.parametrize("then", [delete_origin, reset_origin])
+async def test_what_a_fork_has_lost_does_not_come_back_with_its_origins_end(
+    world: World, first: Act, then: Act
+) -> None:
+    """It has given back what was lent to it."""
+    process, _ = await forked(world)
+    await first(process)
+    assert await world.loans(ORIGIN) == 0
+
+    await then(process)
+
+    assert (await world.kept(FORK))[:2] == NOTHING
+    assert (await world.kept(ORIGIN))[:2] == NOTHING
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("fork.alone")
+@pytest.mark.parametrize("is_done", [False, True], ids=["before a call", "after it"])
+@pytest.mark.parametrize("act", [delete_origin, reset_origin])
+async def test_whatever_call_a_process_dies_at_that_erases_an_origin_its_fork_is_whole(
+    world: World, act: Act, *, is_done: bool
+) -> None:
+    """Then, and when another process has finished it; nothing of the origin is left."""
+    _, before = await forked(world)
+    for ends in itertools.count(1):
+        again = world.again()
+        process = again.process()
+        try:
+            await act(again.process(Life(ends, is_done=is_done)))
+        except DiedError:
+            await assert_whole(process, FORK, before)
+            await act(process)
+        else:
+            break
+        await assert_whole(process, FORK, before)
+        assert (await again.kept(ORIGIN))[:2] == NOTHING
+        await process.delete(FORK)
+        await swept(again)
+        assert (await again.kept(FORK))[:2] == NOTHING
+
+    assert ends > 15
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("fork.killed")
+@pytest.mark.parametrize("act", [delete_origin, reset_origin, delete_fork])
+async def test_whenever_another_process_erases_a_thread_a_fork_of_it_is_whole_or_there_is_none(
+    world: World, act: Act
+) -> None:
+    """Between any two calls of the process that makes it."""
+    outcomes: set[str] = set()
+    _, before = await spoken(world)
+    for at in itertools.count(1):
+        again = world.again()
+        process = again.process()
+        life = Interrupted(at, lambda: act(process))  # noqa: B023 - it is called in this round
+        try:
+            await again.process(life).fork("fork")
+        except HostingError as error:
+            outcomes.add(type(error).__name__)
+        await process.deliver_all()
+        await swept(again)
+        position = (await again.kept(FORK))[2]
+        if position and FORK.thread_id in again.engine.documents and act is not delete_fork:
+            outcomes.add("whole")
+            found = await process.entries(FORK)
+            assert found in (before, [])  # it may have been reset before it was read
+            outcomes.add("empty" if not found else "full")
+        elif not position:
+            assert (await again.kept(FORK))[:2] == NOTHING
+            assert await again.loans(ORIGIN) == 0
+        if act is not delete_fork and at <= life.calls:
+            assert (await again.kept(ORIGIN))[:2] == NOTHING
+        await process.delete(FORK) if position else None
+        await swept(again)
+        assert (await again.kept(FORK))[:2] == NOTHING
+        if at > life.calls:
+            break
+
+    assert at > 10
+    if act is not delete_fork:
+        assert "full" in outcomes
+
+
+@pytest.mark.behaviour("fork.whole")
+@pytest.mark.parametrize("act", [delete_origin, reset_origin])
+async def test_a_fork_is_read_whole_while_its_origin_gives_it_copies(world: World, act: Act) -> None:
+    """Between any two calls of the process that reads or exports it."""
+    _, before = await forked(world)
+    for at in itertools.count(1):
+        again = world.again()
+        process = again.process()
+        life = Interrupted(at, lambda: act(process))  # noqa: B023 - it is called in this round
+        await assert_whole(again.process(life), FORK, before)
+        if at > life.calls:
+            break
+
+    assert at > 10
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("fork.alone")
+@pytest.mark.parametrize("meanwhile", [delete_fork, reset_fork])
+@pytest.mark.parametrize("act", [delete_origin, reset_origin])
+async def test_what_a_fork_loses_while_its_origin_gives_it_copies_is_gone(
+    world: World, meanwhile: Act, act: Act
+) -> None:
+    """Between any two calls of the process that erases the origin; what comes too late goes with the sweep."""
+    await forked(world)
+    for at in itertools.count(1):
+        again = world.again()
+        process = again.process()
+        life = Interrupted(at, lambda: meanwhile(process))  # noqa: B023 - it is called in this round
+        await act(again.process(life))
+        if at > life.calls:
+            break
+        await swept(again)
+        assert (await again.kept(FORK))[:2] == NOTHING, at
+        assert (await again.kept(ORIGIN))[:2] == NOTHING
+
+    assert at > 15
+
+
+@pytest.mark.behaviour("fork.alone")
+async def test_a_fork_that_is_being_deleted_gets_nothing_of_its_origin_any_more(world: World) -> None:
+    """Its entity has not done it yet when the origin goes: nothing of the picture comes to it for that while."""
+    process, _ = await forked(world)
+    await process.services.threads.delete(FORK, process.engine, 0.0)
+    waiting, world.engine.signals = world.engine.signals, []
+
+    await process.delete(ORIGIN)
+
+    assert ((await world.kept(FORK))[:2], await world.loans(ORIGIN)) == (NOTHING, 0)
+    world.engine.signals = waiting
+    await process.deliver_all()
+    assert (await world.kept(FORK))[:2] == NOTHING
+
+
+@pytest.mark.behaviour("fork.killed")
+async def test_an_attempt_that_did_not_count_gets_no_copies_when_its_origin_goes(world: World) -> None:
+    """Another one made the fork of that id: its entries are there once."""
+    process, before = await spoken(world)
+    for ends in itertools.count(1):
+        with pytest.raises(DiedError):
+            await world.process(Life(ends, is_done=True)).fork("fork")
+        if await world.loans(ORIGIN):
+            break
+    await process.fork("fork", at=len(before) - 2)
+    await process.deliver_all()
+    both = await world.loans(ORIGIN)
+
+    await process.delete(ORIGIN)
+
+    volumes = {name.split("-")[0] for name in await world.archive.names(epoch_store_key(HUB, FORK, 0))}
+    assert (both, len(volumes)) == (2, 1)
+    assert await process.entries(FORK) == before[:-2]
+    await swept(world)
+    assert await process.entries(FORK) == before[:-2]
+
+
+@pytest.mark.behaviour("fork.alone")
+async def test_a_fork_of_one_whose_origin_went_and_began_again_borrows_nothing_of_its_next_life(world: World) -> None:
+    """A thread of the same id is another thread."""
+    process, before = await forked(world)
+    await process.delete(ORIGIN)
+    await speak(process, ORIGIN, 8)
+
+    await process.fork("again", FORK)
+    await process.deliver_all()
+
+    await assert_whole(process, AGAIN, before)
+    assert [one.thread_id for one in host_of(read(world.engine.documents["again"])).lenders] == ["fork"]
+
+
+@pytest.mark.behaviour("fork.alone")
+@pytest.mark.parametrize("order", [*itertools.permutations((ORIGIN, FORK, AGAIN))])
+@pytest.mark.parametrize("ended", ["deleted", "reset"])
+async def test_a_fork_of_a_fork_keeps_all_whichever_of_them_goes_first(
+    world: World, order: tuple[Address, ...], ended: str
+) -> None:
+    """Each has archived some of what the last one says."""
+    process, _ = await forked(world)
+    await speak(process, FORK, 8)
+    await process.fork("again", FORK)
+    await process.deliver_all()
+    await speak(process, AGAIN, 8)
+    has = {address: await process.entries(address) for address in order}
+    assert len(host_of(read(world.engine.documents["again"])).lenders) == 2
+
+    for address in order:
+        await (process.delete(address) if ended == "deleted" else process.reset(address))
+        assert (await world.kept(address))[:2] == NOTHING
+        del has[address]
+        for other, before in has.items():
+            await assert_whole(process, other, before)
+
+
+@pytest.mark.behaviour("fork.alone")
+async def test_a_fork_of_one_that_has_copies_by_now_borrows_of_that_alone(world: World) -> None:
+    """And of one whose origin is on its way out it has copies."""
+    process, before = await forked(world)
+    await process.services.threads.delete(ORIGIN, process.engine, 0.0)  # whose entity has not done it yet
+    copied = await process.fork("copied", FORK)
+    await process.deliver_all()
+    await process.fork("again", FORK)
+    await process.deliver_all()
+
+    lenders = [host_of(read(world.engine.documents[one])).lenders for one in ("copied", "again")]
+
+    assert copied.entries == len(before)
+    assert [[one.thread_id for one in of] for of in lenders] == [[], ["fork"]]
+    await process.delete(FORK)
+    for address in (Address.of(AGENT, "copied"), AGAIN):
+        await assert_whole(process, address, before)
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("fork.whole")
+async def test_a_long_row_of_forks_is_whole_at_each_of_them(world: World) -> None:
+    """None has more lenders than the most."""
+    process, _ = await forked(world)
+    last, most = FORK, 0
+    for number in range(MOST_LENDERS + 3):
+        await speak(process, last, 6)
+        before = await process.entries(last)
+        await process.fork(f"f{number}", last)
+        await process.deliver_all()
+        last = Address.of(AGENT, f"f{number}")
+        await assert_whole(process, last, before)
+        most = max(most, len(host_of(read(world.engine.documents[last.thread_id])).lenders))
+
+    assert most == MOST_LENDERS
+
+
+@pytest.mark.behaviour("fork.alone")
+async def test_a_fork_keeps_what_it_has_when_somebody_else_empties_its_origins_document(world: World) -> None:
+    """Another package: that is a reset, and what the origin archives from then on is no part of the fork."""
+    process, before = await forked(world)
+    world.engine.documents["origin"] = '{"schemaVersion": "1.1.0", "data": {"conversationHistory": []}}'
+
+    await speak(process, ORIGIN, 8)
+
+    assert len(await process.entries(ORIGIN)) == 16
+    await assert_whole(process, FORK, before)

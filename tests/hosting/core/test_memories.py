@@ -1,0 +1,257 @@
+"""Memories of owners over a store: two processes, answers that are lost, other versions, other kinds of stores."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+
+import pytest
+
+from hosting.core.cells import Cells
+from hosting.core.memories import Memories
+from hosting.core.stores.contract import Append, StoredHead
+from hosting.core.stores.memory import MemoryObjects, MemoryThreadStore, SharedMemory
+from hosting.core.thread_log import PATIENCE_SECONDS, ThreadLog
+from hosting.embeddings import packed
+from hosting.errors import LogUnavailableError, NewerVersionError
+from hosting.memory import Fact, fact_id_of
+from hosting.names import Address, new_id
+from tests.support.thread_stores import ArmedStore
+
+AGENT, OWNER = "Clerk", "a" * 16
+ADDRESS = Address("clerk.memory", "facts", OWNER)
+
+
+def fact(text: str, fact_id: str | None = None) -> Fact:
+    """Return something that a person wrote."""
+    return Fact(id=fact_id or new_id(), text=text, at=1.0)
+
+
+def texts(facts: tuple[Fact, ...]) -> list[str]:
+    """Return what is known."""
+    return [one.text for one in facts]
+
+
+def memories_of(store: ArmedStore, patience_seconds: float = 0.1) -> Memories:
+    """Return the memories of one process, which waits so long for a store that is away."""
+    log = ThreadLog(store, MemoryObjects(), "hub", patience_seconds=patience_seconds)
+    return Memories(Cells(store, log), log.clocks)
+
+
+@pytest.fixture
+def store() -> ArmedStore:
+    """A store that fails as a test says."""
+    return ArmedStore(MemoryThreadStore(SharedMemory()))
+
+
+@pytest.mark.behaviour("memory.once")
+async def test_two_processes_that_remember_at_once_lose_nothing_of_each_other(store: ArmedStore) -> None:
+    """Whoever comes second does it again on what the first one left."""
+    one, two = memories_of(store), memories_of(store)
+    await one.remember(AGENT, OWNER, fact("first"))
+    store.before_append = lambda: two.remember(AGENT, OWNER, fact("second"))
+
+    await one.remember(AGENT, OWNER, fact("third"))
+
+    assert texts(await two.facts(AGENT, OWNER)) == ["first", "second", "third"]
+
+
+@pytest.mark.behaviour("memory.once")
+async def test_many_that_remember_at_once_are_all_remembered(store: ArmedStore) -> None:
+    """Each in its turn, whoever wins: of one process, and of as many processes as there are facts."""
+    several = memories_of(store), memories_of(store)
+    each = [memories_of(store) for _ in range(40)]
+    facts = [f"{number:02}" for number in range(80)]
+
+    await asyncio.gather(
+        *(several[number % 2].remember(AGENT, OWNER, fact(text)) for number, text in enumerate(facts[:40])),
+        *(process.remember(AGENT, OWNER, fact(text)) for process, text in zip(each, facts[40:], strict=True)),
+    )
+
+    assert sorted(texts(await each[0].facts(AGENT, OWNER))) == facts
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("memory.once")
+async def test_a_store_that_is_away_for_a_moment_is_waited_for(store: ArmedStore) -> None:
+    """As long as for any other append."""
+    memories = memories_of(store, PATIENCE_SECONDS)
+    store.fails = ["throttled"] * 5
+
+    await memories.remember(AGENT, OWNER, fact("first"))
+
+    assert texts(await memories.facts(AGENT, OWNER)) == ["first"]
+
+
+@pytest.mark.behaviour("memory.once")
+async def test_those_who_wait_for_their_turn_while_the_store_is_away_are_told_together(store: ArmedStore) -> None:
+    """The calls of the first one are the only ones."""
+    memories, store.is_away = memories_of(store), True
+    with pytest.raises(LogUnavailableError):
+        await memories.remember(AGENT, OWNER, fact("alone"))
+    calls = store.calls.total()
+
+    answers = await asyncio.gather(
+        *(memories.remember(AGENT, OWNER, fact(str(number))) for number in range(20)), return_exceptions=True
+    )
+
+    assert {type(answer) for answer in answers} == {LogUnavailableError}
+    assert store.calls.total() == 2 * calls
+
+
+@pytest.mark.behaviour("memory.owners")
+async def test_a_memory_that_others_change_at_each_moment_is_erased(store: ArmedStore) -> None:
+    """However often somebody comes first."""
+    one, other = memories_of(store), memories_of(store)
+    await one.remember(AGENT, OWNER, fact("first"))
+    left = 12
+
+    async def other_comes_first() -> None:
+        nonlocal left
+        if left:
+            left -= 1
+            await other.remember(AGENT, OWNER, fact(str(left)))
+            store.before_forget = other_comes_first
+
+    store.before_forget = other_comes_first
+    await one.erase([AGENT], OWNER)
+
+    assert (left, await store.head(ADDRESS)) == (0, None)
+
+
+@pytest.mark.behaviour("memory.once")
+async def test_a_call_that_is_made_again_after_a_lost_answer_remembers_once(store: ArmedStore) -> None:
+    """Its fact has the id of the call, and one that says the same is the same."""
+    memories, call = memories_of(store, PATIENCE_SECONDS), fact_id_of("run-1.call-1")
+    store.fails = ["answer lost", "answer lost"]
+
+    known = [
+        await memories.remember(AGENT, OWNER, fact(text, call)) for text in ("Likes tea", "Likes it", "likes  TEA")
+    ]
+
+    assert {one.text for one in known} == {"Likes tea"}
+    assert texts(await memories.facts(AGENT, OWNER)) == ["Likes tea"]
+
+
+@pytest.mark.behaviour("memory.once")
+async def test_a_store_that_stays_away_is_said_and_changes_nothing(store: ArmedStore) -> None:
+    """Neither what is known nor what is asked for."""
+    memories = memories_of(store)
+    await memories.remember(AGENT, OWNER, fact("first"))
+    store.is_away = True
+
+    with pytest.raises(LogUnavailableError):
+        await memories.remember(AGENT, OWNER, fact("second"))
+
+    store.is_away = False
+    assert texts(await memories.facts(AGENT, OWNER)) == ["first"]
+
+
+@pytest.mark.behaviour("memory.versions")
+async def test_a_memory_of_a_newer_version_is_left_as_it_is(store: ArmedStore) -> None:
+    """Nothing is read out of it, and nothing put in its place."""
+    await _stored(store, {"v": 2, "facts": []})
+    memories = memories_of(store)
+
+    with pytest.raises(NewerVersionError):
+        await memories.facts(AGENT, OWNER)
+    with pytest.raises(NewerVersionError):
+        await memories.remember(AGENT, OWNER, fact("first"))
+
+    assert (await _read(store))["v"] == 2
+
+
+@pytest.mark.behaviour("memory.versions")
+async def test_what_another_version_added_stays(store: ArmedStore) -> None:
+    """In the memory, and in each of its facts."""
+    await _stored(store, {"v": 1, "facts": [{"id": "f1", "text": "first", "at": 1.0, "mood": "glad"}], "locale": "de"})
+
+    await memories_of(store).remember(AGENT, OWNER, fact("second"))
+
+    stored = await _read(store)
+    assert (stored["locale"], stored["facts"][0]["mood"], len(stored["facts"])) == ("de", "glad", 2)
+
+
+@pytest.mark.behaviour("memory.owners")
+async def test_nothing_is_left_of_what_was_forgotten_or_erased(store: ArmedStore) -> None:
+    """In the one record that there is."""
+    memories = memories_of(store)
+    kept, gone = fact("kept"), fact("gone")
+    for one in (kept, gone):
+        await memories.remember(AGENT, OWNER, one)
+
+    assert await memories.forget(AGENT, OWNER, gone.id)
+    after_forgetting = json.dumps(await _read(store))
+    await memories.erase([AGENT], OWNER)
+
+    assert ("kept" in after_forgetting, "gone" in after_forgetting) == (True, False)
+    assert await store.head(ADDRESS) is None
+
+
+def embedded(one: Fact, size: int = 2000) -> Fact:
+    """Return a fact with a vector of that many numbers."""
+    return one.model_copy(update={"vector": packed("model", [1.0] * size)})
+
+
+@pytest.mark.behaviour("memory.meaning")
+async def test_vectors_take_no_room_from_facts(store: ArmedStore) -> None:
+    """Where a memory is nearly full, those of the newest facts are kept, and made again for the others."""
+    memories = memories_of(store)
+    facts = [fact(f"{number} {'x' * 480}") for number in range(80)]
+    for one in facts:
+        await memories.remember(AGENT, OWNER, one)
+
+    await memories.keep_vectors(AGENT, OWNER, [embedded(one) for one in facts])
+    kept = [one.vector is not None for one in await memories.facts(AGENT, OWNER)]
+    await memories.remember(AGENT, OWNER, fact("one more"))
+    store.calls.clear()
+    await memories.keep_vectors(AGENT, OWNER, [embedded(one) for one in facts])
+
+    assert kept == sorted(kept)
+    assert 0 < sum(kept) < len(facts) == len(kept)
+    assert len(await memories.facts(AGENT, OWNER)) == len(facts) + 1
+    assert store.calls["append"] == 0, "what does not fit is not written again"
+
+
+@pytest.mark.behaviour("memory.meaning")
+async def test_a_vector_is_kept_with_the_text_that_it_was_made_of_alone(store: ArmedStore) -> None:
+    """Not with another that came instead meanwhile; and it is gone with its fact."""
+    one, two = memories_of(store), memories_of(store)
+    changed, gone = fact("Has a dog."), fact("Has a cat.")
+    for each in (changed, gone):
+        await one.remember(AGENT, OWNER, each)
+    instead = changed.model_copy(update={"text": "Has a horse."})
+    store.before_append = lambda: two.replace(AGENT, OWNER, instead)
+
+    await one.keep_vectors(AGENT, OWNER, [embedded(changed), embedded(gone)])
+    known = await two.facts(AGENT, OWNER)
+    await two.forget(AGENT, OWNER, gone.id)
+
+    assert known == (instead, embedded(gone))
+    assert "vector" not in json.dumps(await _read(store))
+
+
+@pytest.mark.behaviour("memory.cost")
+async def test_a_run_costs_one_read_of_its_memory_and_a_change_one_append(store: ArmedStore) -> None:
+    """And no more, however much is known."""
+    memories = memories_of(store)
+    for number in range(20):
+        await memories.remember(AGENT, OWNER, fact(f"number {number}"))
+    store.calls.clear()
+
+    await memories.facts(AGENT, OWNER)
+    read = dict(store.calls)
+    await memories.remember(AGENT, OWNER, fact("one more"))
+
+    assert read == {"head": 1}
+    assert dict(store.calls) == {"head": 2, "append": 1}
+
+
+async def _stored(store: ArmedStore, memory: dict[str, object]) -> None:
+    await store.append(ADDRESS, None, Append(StoredHead(0, new_id(), json.dumps(memory).encode())))
+
+
+async def _read(store: ArmedStore) -> dict[str, object]:
+    head = await store.head(ADDRESS)
+    assert head is not None
+    return dict(json.loads(head.payload))

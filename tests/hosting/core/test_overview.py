@@ -1,0 +1,298 @@
+"""What is known of all of an agent's threads together, in two processes, whatever fails."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from contextlib import nullcontext
+from dataclasses import dataclass
+from typing import Any
+
+import pytest
+
+from hosting.core.cells import Cells
+from hosting.core.figures import Day
+from hosting.core.overview import Overview, OverviewQuery
+from hosting.core.overview_log import (
+    MOST_THREADS,
+    Known,
+    KnownThread,
+    OverviewHead,
+    OverviewLog,
+    OverviewState,
+)
+from hosting.core.stores.memory import MemoryObjects, MemoryThreadStore, SharedMemory
+from hosting.core.thread.commands import DeleteThread, FinishDelete
+from hosting.core.thread.run_request import Answering, Decision
+from hosting.core.thread_log import ThreadLog
+from hosting.errors import LogUnavailableError
+from hosting.listing import MOST_DAYS
+from hosting.names import APP, Address
+from hosting.ports import iso
+from tests.hosting.core.process import AGENT, ListedEngine, Process, call
+from tests.support.thread_stores import ArmedStore, Failure
+
+ALL = OverviewQuery(50)
+
+
+@dataclass
+class App:
+    """Two processes, and the overview of each."""
+
+    engine: ListedEngine
+    processes: tuple[Process, Process]
+    overviews: tuple[Overview, Overview]
+
+    async def turn(self, thread_id: str, message: str = "hi") -> None:
+        """Have a turn, and its entity commit."""
+        one = self.processes[0]
+        run = await one.start(call(message, thread_id=thread_id))
+        await one.runs.wait(run, one.engine, 5.0)
+        self.engine.changed[thread_id] = iso(time.time())
+
+    def overview(self, store: Any = None, **more: Any) -> Overview:
+        """Return one more, as of a process that has just started."""
+        return Overview(store or self.processes[1].store, self.processes[1].log, rest=0.0, **more)
+
+
+@pytest.fixture
+def app() -> Any:
+    """Over one log and one engine."""
+    shared, attachments, engine = SharedMemory(), MemoryObjects(), ListedEngine()
+    both = (Process(shared, attachments, engine), Process(shared, attachments, engine))
+    overviews = tuple(Overview(process.store, process.log, rest=0.0) for process in both)
+    yield App(engine, both, overviews)  # type: ignore[arg-type]
+    for process in both:
+        process.loop.close()
+
+
+async def runs_of(overview: Overview, app: App) -> int:
+    """Return how many runs are counted."""
+    figures = await overview.figures(AGENT, APP, 30, app.engine)
+    return sum(day.runs for _, day in figures.days)
+
+
+@pytest.mark.behaviour("overview.newest")
+async def test_threads_are_listed_by_their_last_change_with_their_titles(app: App) -> None:
+    """Found by a part of their ids, in pages that continue each other."""
+    for thread_id in ("older", "Other", "newest"):
+        await app.turn(thread_id, f"about {thread_id}")
+    await app.turn("older", "again")
+
+    page = await app.overviews[0].newest(AGENT, APP, ALL, app.engine)
+    first = await app.overviews[1].newest(AGENT, APP, OverviewQuery(2), app.engine)
+    second = await app.overviews[1].newest(AGENT, APP, OverviewQuery(2, first.cursor), app.engine)
+    found = await app.overviews[0].newest(AGENT, APP, OverviewQuery(5, search="o"), app.engine)
+
+    named = [(address.thread_id, head.title) for address, head in page.threads]
+    assert named == [("older", "about older"), ("newest", "about newest"), ("Other", "about Other")]
+    assert (*first.threads, *second.threads) == page.threads
+    assert (first.cursor is not None, second.cursor) == (True, None)
+    assert [address.thread_id for address, _ in found.threads] == ["older", "Other"]
+
+
+@pytest.mark.behaviour("overview.newest")
+async def test_a_deleted_thread_is_in_no_answer(app: App) -> None:
+    """Before the overview knows of it, and afterwards nothing of it stands there."""
+    await app.turn("kept")
+    await app.turn("gone")
+    await app.overviews[0].newest(AGENT, APP, ALL, app.engine)
+    gone = Address.of(AGENT, "gone")
+    await app.processes[0].log.execute(gone, DeleteThread(time.time()))
+    await app.processes[0].log.execute(gone, FinishDelete(time.time(), {}))
+    del app.engine.changed["gone"]
+
+    page = await app.overviews[1].newest(AGENT, APP, ALL, app.engine)
+    later = app.overview(clock=lambda: time.time() + 86_400)
+    await later.refresh(AGENT, app.engine)
+    left = await app.processes[1].store.events(Address(f"{AGENT.lower()}.overview", "threads"), 0)
+
+    assert [address.thread_id for address, _ in page.threads] == ["kept"]
+    assert b'"kept"' in left[0].payload
+    assert all(b'"gone":{' not in event.payload for event in left)
+
+
+@pytest.mark.behaviour("overview.newest")
+async def test_what_a_look_by_a_clock_ahead_came_before_is_seen_by_the_next_one(app: App) -> None:
+    """Its look is of a time that is still to come: all threads are listed anew."""
+    await app.turn("before")
+    await app.overview(clock=lambda: time.time() + 86_400).refresh(AGENT, app.engine)
+    await app.turn("behind")
+    changed = time.time() - 3600
+    app.engine.changed["behind"] = iso(changed)
+
+    page = await app.overview().newest(AGENT, APP, ALL, app.engine)
+
+    assert {address.thread_id for address, _ in page.threads} == {"before", "behind"}
+
+
+@pytest.mark.behaviour("overview.figures")
+async def test_figures_count_each_run_once_on_the_day_of_its_end(app: App) -> None:
+    """Failures by their codes, latencies and tokens, by whichever process looks, and by one that has just started."""
+    app.processes[0].agent.fails.append(ValueError("no"))
+    for n in range(4):
+        await app.turn(f"t{n % 2}")
+        await runs_of(app.overviews[n % 2], app)
+
+    (_, day), *others = (await app.overview().figures(AGENT, APP, 30, app.engine)).days
+
+    assert (day.runs, day.failures, others) == (4, {"run_failed": 1}, [])
+    assert 0 < day.latency_of(0.5) <= day.latency_of(0.95) <= day.longest_seconds <= day.seconds
+
+
+@pytest.mark.behaviour("overview.figures")
+async def test_a_run_that_was_open_at_a_look_is_counted_when_it_has_ended(app: App) -> None:
+    """With the time since its request; and the one that ended in between is not counted once more."""
+    one = app.processes[0]
+    one.agent.gate.clear()
+    first = await one.start(call("first"))
+    queued = await one.start(call("queued", waits=False))
+    one.agent.gate.set()
+    await one.runs.wait(first, one.engine, 5.0)
+    app.engine.changed["t1"] = iso(time.time())
+    while_open = await runs_of(app.overviews[0], app)
+    await one.deliver(queued.run_id)
+    app.engine.changed["t1"] = iso(time.time())
+
+    ((_, day),) = (await app.overviews[1].figures(AGENT, APP, 30, app.engine)).days
+
+    assert (while_open, day.runs) == (1, 2)
+    assert sum(day.latencies.values()) == 2
+    assert day.seconds > day.longest_seconds > 0
+
+
+@pytest.mark.behaviour("overview.exact")
+@pytest.mark.parametrize("failures", [1, 9])
+@pytest.mark.parametrize("failure", ["lost", "answer lost"])
+@pytest.mark.parametrize("at", range(3))
+async def test_a_process_that_is_lost_around_any_append_counts_no_run_twice_and_none_less(
+    app: App, failure: Failure, failures: int, at: int
+) -> None:
+    """Its reader is refused where the store stays away, else answered; whoever looks next knows all."""
+    store = ArmedStore(app.processes[0].store)
+    for n in range(3):
+        await app.turn(f"t{n}")
+        dying = app.overview(store)
+        store.fails = [failure] * failures if n == at else []
+        with pytest.raises(LogUnavailableError) if n == at and failures > 1 else nullcontext():
+            assert await runs_of(dying, app) == n + 1
+
+    assert await runs_of(app.overview(), app) == 3
+
+
+@pytest.mark.behaviour("overview.exact")
+async def test_processes_that_look_at_once_count_each_run_once(app: App) -> None:
+    """One appends first; the other begins anew on what that one wrote. So at the first look, and at a later one."""
+    counts = []
+    for _ in range(2):
+        for n in range(6):
+            await app.turn(f"t{n % 3}")
+        counts += await asyncio.gather(*(runs_of(overview, app) for overview in (*app.overviews, app.overview())))
+
+    assert counts == [6, 6, 6, 12, 12, 12]
+    assert await runs_of(app.overview(), app) == 12
+
+
+@pytest.mark.behaviour("overview.exact")
+async def test_an_overview_whose_erasure_was_broken_off_is_made_anew(app: App) -> None:
+    """Its events are gone, and its head is there: of the process that died between the two."""
+    address, store = Address(f"{AGENT.lower()}.overview", "threads"), app.processes[0].store
+    for n in range(3):
+        await app.turn(f"t{n}")
+        await runs_of(app.overviews[0], app)
+    head = await store.head(address)
+    assert head is not None
+    await store.erase(address, head.position)
+
+    counts = [await runs_of(overview, app) for overview in (app.overview(), *app.overviews, app.overview())]
+
+    assert counts == [3, 3, 3, 3]
+
+
+@pytest.mark.behaviour("erasure.stored")
+async def test_of_an_overview_that_is_erased_nothing_is_left(app: App) -> None:
+    """Neither its head nor its events, also where a look goes on meanwhile."""
+    await app.turn("gone")
+    await app.overviews[0].newest(AGENT, APP, ALL, app.engine)
+    address, store = Address(f"{AGENT.lower()}.overview", "threads"), app.processes[0].store
+    await app.turn("later")
+    store.before_forget = lambda: app.overviews[1].newest(AGENT, APP, ALL, app.engine)
+
+    await app.overviews[0].erase([AGENT], APP)
+
+    assert (await store.head(address), await store.events(address, 0)) == (None, [])
+
+
+@pytest.mark.behaviour("overview.exact")
+async def test_a_log_that_grew_is_written_anew_and_says_the_same(app: App) -> None:
+    """Also where threads have to be left out: their runs stay counted, and are not counted again."""
+    small = app.overview(most_threads=3)
+    for n in range(75):
+        await app.turn(f"t{n % 6}")
+        await runs_of(small, app)
+
+    fresh = app.overview()
+    head = await app.processes[0].store.head(Address(f"{AGENT.lower()}.overview", "threads"))
+
+    assert head is not None
+    assert b'"begins":0' not in head.payload
+    assert await runs_of(fresh, app) == 75
+
+
+@pytest.mark.behaviour("overview.exact")
+async def test_ten_thousand_threads_and_four_hundred_days_are_written_anew_in_one_append() -> None:
+    """With ids as the app makes them, and each day with failures and latencies of its own; another process reads it."""
+    store = MemoryThreadStore("hub")
+    known = KnownThread(counted=10**6, since=10**6, changed_at=time.time(), waits=False, seen=iso(time.time()))
+    day = Day(
+        runs=9, failures={"run_timed_out": 3}, latencies=dict.fromkeys(range(40), 2), tokens={"total_token_count": 9}
+    )
+    threads: dict[str, KnownThread | None] = {f"{at:032x}": known for at in range(MOST_THREADS)}
+    days = {f"2026-{at:03}": day for at in range(MOST_DAYS)}
+
+    whole = Known(threads={**threads, "gone": None}, days=days)
+    cells = Cells(store, ThreadLog(store, MemoryObjects(), "hub"))
+    await OverviewLog(cells).append(OverviewState(), "agent", APP, whole, OverviewHead())
+    read = await OverviewLog(cells).read(("agent", APP))
+
+    assert (len(read.threads), len(read.days), read.head.horizon) == (MOST_THREADS, MOST_DAYS, 0.0)
+
+
+@pytest.mark.behaviour("overview.free")
+async def test_only_what_changed_is_read_and_a_turn_writes_nothing_for_it(app: App) -> None:
+    """The engine is asked for what changed since; of other threads nothing is read."""
+    for n in range(5):
+        await app.turn(f"t{n}")
+    store, overview = app.processes[1].store, app.overviews[1]
+    await runs_of(overview, app)
+    before = store.calls.copy()
+    await runs_of(overview, app)
+    of_nothing = store.calls - before
+    await app.turn("t3")
+    before = store.calls.copy()
+    await runs_of(overview, app)
+    of_one = store.calls - before
+
+    assert of_nothing == {"head": 1}
+    assert of_one == {"head": 2, "events": 1, "append": 1}
+    assert app.engine.asked[0] is None
+    assert all(since is not None for since in app.engine.asked[1:])
+
+
+@pytest.mark.behaviour("overview.waiting")
+async def test_what_waits_for_approval_is_found_across_threads(app: App) -> None:
+    """Those that wait longest first; what was decided is not among them, also before the overview knows it."""
+    one, asked = app.processes[0], {}
+    for thread_id in ("first", "second"):
+        one.agent.asks = [thread_id]
+        await app.turn(thread_id)
+        run = await one.approvals.waiting(Address.of(AGENT, thread_id))
+        assert run is not None
+        asked[thread_id] = run.undecided[0].id
+    waiting = await app.overviews[1].waiting([AGENT], APP, ALL, app.engine)
+    decision = Decision(id=asked["first"], approved=True)
+    await one.approvals.answer(Address.of(AGENT, "first"), Answering(decision), app.engine)
+    left = await app.overviews[1].waiting([AGENT], APP, ALL, app.engine)
+
+    assert [address.thread_id for address, _ in waiting.threads] == ["first", "second"]
+    assert [address.thread_id for address, _ in left.threads] == ["second"]

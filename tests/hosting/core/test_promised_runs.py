@@ -1,0 +1,249 @@
+"""Runs that are answered 202: signalled for again while nobody has them, and found when whoever answered is gone."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+
+import pytest
+
+from hosting.core.operators_view import OperatorsView
+from hosting.core.overview import Overview
+from hosting.core.promised_runs import DEPLOYING_SECONDS, SWEPT_SECONDS, PromiseSweep
+from hosting.core.stores.memory import MemoryObjects, SharedMemory
+from hosting.core.thread.events import Completed
+from hosting.core.thread.run_request import Answering, Decision
+from hosting.errors import AttachmentsUnavailableError
+from hosting.names import Address
+from hosting.ports import Clocks
+from tests.hosting.core.process import ADDRESS, AGENT, Engine, Process, call
+
+pytestmark = pytest.mark.behaviour("service.promised")
+
+GUARD_SECONDS = 5.0
+LATER = 2 * SWEPT_SECONDS
+Processes = tuple[Process, Process]
+
+
+def later(process: Process, seconds: float) -> None:
+    """Move the clocks of a process."""
+    before = process.log.clocks
+    process.log.clocks = Clocks(lambda: before.wall() + seconds, lambda: before.awake() + seconds)
+
+
+async def until(condition: Callable[[], object]) -> None:
+    """Return once that holds, under the guard."""
+
+    async def wait() -> None:
+        while not condition():  # noqa: ASYNC110 - a timer of the process changes it
+            await asyncio.sleep(0.005)
+
+    await asyncio.wait_for(wait(), GUARD_SECONDS)
+
+
+async def sweep(process: Process, *, agents: tuple[str, ...] = (AGENT,)) -> None:
+    """Sweep as a process does that has these agents, a while later."""
+    later(process, LATER)
+    await PromiseSweep(process.promised, process.log, lambda: agents).run(process.engine)
+
+
+async def marked(process: Process) -> list[tuple[Address, str]]:
+    """Return the runs that have a mark."""
+    return [(run.address, run.run_id) for run in await process.promised.marked()]
+
+
+async def test_a_run_that_nobody_takes_up_is_signalled_for_again_until_its_entity_has_it(process: Process) -> None:
+    """By the process that answered about it."""
+    run = await process.start(call(waits=False))
+    signals = process.engine.signals
+    await until(lambda: len(signals) >= 3)
+
+    await process.deliver(run.run_id)
+    await until(lambda: process.promised.watched == 0)
+
+    assert {name: order["run_id"] for name, order in signals} == {"run": run.run_id}
+    assert isinstance(await process.end_of(run.run_id), Completed)
+    assert await marked(process) == []
+
+
+async def test_a_run_that_waits_for_its_turn_is_not_signalled_for_again(process: Process) -> None:
+    """Whoever has the one before it goes on with it."""
+    process.agent.gate.clear()
+    await process.start(call())
+    queued = await process.start(call(waits=False))
+    signals = len(process.engine.signals)
+
+    await asyncio.sleep(0.2)  # ten looks
+
+    assert len(process.engine.signals) == signals
+    assert await marked(process) == [(ADDRESS, queued.run_id)]
+    process.agent.gate.set()
+
+
+async def test_a_run_whose_caller_waits_leaves_no_mark(process: Process) -> None:
+    """Nothing is stored for it but its log."""
+    run = await process.start(call())
+    await process.runs.wait(run, process.engine, GUARD_SECONDS)
+
+    assert (await marked(process), process.promised.watched) == ([], 0)
+
+
+async def test_a_run_that_outlives_the_wait_is_marked_before_that_is_said(process: Process) -> None:
+    """Its holder may be gone before its end."""
+    process.agent.gate.clear()
+    started = call()
+    run = await process.start(started)
+    wanted = type(started.wait)(answer=True, seconds=0.05)
+
+    run = await process.runs.wait_as(wanted, run, process.engine)
+    process.agent.gate.set()
+
+    assert run.end is None
+    assert await marked(process) == [(ADDRESS, run.run_id)]
+
+
+async def test_the_run_behind_the_last_approval_is_marked_where_nobody_waits(process: Process) -> None:
+    """As any run that is left to its entity."""
+    process.agent.asks = ["c1"]
+    asked = await process.start(call())
+    await process.runs.wait(asked, process.engine, GUARD_SECONDS)
+    waiting = await process.approvals.waiting(ADDRESS)
+    assert waiting is not None
+
+    decision = Decision(id=waiting.undecided[0].id, approved=True)
+    answered = await process.approvals.answer(ADDRESS, Answering(decision, waits=False), process.engine)
+
+    assert answered.resumed is not None
+    assert await marked(process) == [(ADDRESS, answered.resumed.run_id)]
+
+
+async def test_the_sweep_finds_a_run_whose_process_died_behind_its_answer(processes: Processes) -> None:
+    """In another process; once it has ended, nothing of that is left."""
+    one, other = processes
+    run = await one.start(call(waits=False))
+    one.die()
+    await one.promised.close()
+    one.engine.signals.clear()
+
+    await sweep(other)
+    assert other.engine.signals == [("run", {"run_id": run.run_id, "logged": True})]
+    await other.deliver(run.run_id)
+    await sweep(other)
+
+    assert await marked(other) == []
+    assert len(other.engine.signals) == 1
+
+
+async def test_the_sweep_finds_a_run_that_was_marked_by_a_clock_ahead() -> None:
+    """Its mark is of a time that is still to come, and whoever left it has died."""
+    shared, attachments, engine = SharedMemory(), MemoryObjects(lambda: time.time() + 86_400.0), Engine()
+    one, other = (Process(shared, attachments, engine) for _ in range(2))
+    run = await one.start(call(waits=False))
+    one.die()
+    await one.promised.close()
+    engine.signals.clear()
+
+    await sweep(other)
+
+    assert engine.signals == [("run", {"run_id": run.run_id, "logged": True})]
+    for process in (one, other):
+        process.loop.close()
+
+
+async def test_the_sweep_leaves_a_run_of_an_agent_to_a_process_that_has_it(processes: Processes) -> None:
+    """An older version of the app may be the one that sweeps."""
+    one, other = processes
+    run = await one.start(call(waits=False))
+    one.die()
+    await one.promised.close()
+    one.engine.signals.clear()
+
+    await sweep(other, agents=())
+
+    assert (other.engine.signals, await marked(other)) == ([], [(ADDRESS, run.run_id)])
+
+
+async def test_the_sweep_signals_for_a_run_whose_holder_is_gone_and_for_none_whose_holder_lives(
+    processes: Processes,
+) -> None:
+    """A holder appends within its lease."""
+    one, other = processes
+    one.agent.gate.clear()
+    run = await one.start(call())
+    await one.promised.keep(ADDRESS, run.run_id, one.engine)
+    one.engine.signals.clear()
+    swept = PromiseSweep(other.promised, other.log, lambda: [AGENT])
+
+    for _ in range(3):
+        position = (await other.log.head(ADDRESS)).append_id
+        await until_appended(other, position)  # it renews its lease
+        later(other, LATER)
+        await swept.run(other.engine)
+    alive = list(other.engine.signals)
+    one.die()
+    await one.promised.close()
+    later(other, LATER)
+    await swept.run(other.engine)
+
+    assert (alive, len(other.engine.signals)) == ([], 1)
+
+
+async def until_appended(process: Process, append_id: str) -> None:
+    """Return once somebody has appended to the thread, under the guard."""
+
+    async def wait() -> None:
+        while (await process.log.head(ADDRESS)).append_id == append_id:  # noqa: ASYNC110 - another process does
+            await asyncio.sleep(0.005)
+
+    await asyncio.wait_for(wait(), GUARD_SECONDS)
+
+
+async def test_a_process_that_is_no_deployments_leaves_a_mark_only_where_its_look_finds_nobody(
+    processes: Processes,
+) -> None:
+    """A mark is a call of the store."""
+    one, other = processes
+    later(one, 2 * DEPLOYING_SECONDS)
+    run = await one.start(call(waits=False))
+    at_once = await marked(other)
+    signals = len(one.engine.signals)
+
+    await until(lambda: len(one.engine.signals) > signals)
+
+    assert (at_once, await marked(other)) == ([], [(ADDRESS, run.run_id)])
+
+
+class NoAttachments:
+    """Attachments that cannot be reached."""
+
+    async def put(self, *given: object) -> None:
+        """Fail."""
+        raise AttachmentsUnavailableError("They are away.")
+
+
+async def test_a_run_whose_mark_cannot_be_kept_is_answered_all_the_same(process: Process) -> None:
+    """And looked after here."""
+    process.promised._attachments = NoAttachments()  # type: ignore[assignment]
+    run = await process.start(call(waits=False))
+
+    await until(lambda: len(process.engine.signals) >= 2)
+
+    assert run.end is None
+
+
+async def test_operations_counts_a_run_of_which_the_engine_knows_nothing_and_calls_it_stuck_within_a_minute(
+    processes: Processes,
+) -> None:
+    """In every process, and also when the one that answered is gone."""
+    one, other = processes
+    run = await one.start(call(waits=False))
+    one.die()
+    view = OperatorsView(other.log, other.holders, Overview(other.store, other.log, rest=0.0), other.promised)
+
+    first = await view.look(AGENT, None, 60.0, other.engine)
+    later(other, 61.0)
+    then = await view.look(AGENT, None, 60.0, other.engine)
+
+    assert [one.id for one in first.queued] == [run.run_id]
+    assert (first.stuck, [(one.run_id, one.code) for one in then.stuck]) == ((), [(run.run_id, "not_taken_up")])

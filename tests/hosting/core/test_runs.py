@@ -1,0 +1,564 @@
+"""Runs as callers see them, in one process and in two, over the threads' log."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import time
+from dataclasses import replace
+
+import pytest
+
+from hosting.core.care import Care
+from hosting.core.runs import Runs
+from hosting.core.starts import STARTS_AT_ONCE, Starts
+from hosting.core.thread.commands import AcceptRun, CancelRun, ClaimRun, DeleteThread, FinishDelete
+from hosting.core.thread.events import Accepted, Claimed, Completed
+from hosting.core.thread.run import Run
+from hosting.core.thread.run_request import Retry, RunRequest
+from hosting.errors import EngineUnavailableError, IdempotencyKeyReusedError, ShuttingDownError, UnknownRunError
+from hosting.names import Address
+from hosting.ports import Wait
+from hosting.settings import read_settings
+from tests.hosting.core.process import ADDRESS, AGENT, MINUTE, Process, call
+from tests.support.threads import NOW, terms
+
+Processes = tuple[Process, Process]
+
+GUARD_SECONDS = 5.0
+
+
+def text_of(run: Run) -> str:
+    """Return the text that a run answered."""
+    assert isinstance(run.end, Completed)
+    text: str = run.end.entry["messages"][-1]["contents"][0]["text"]
+    return text
+
+
+async def until_asked(process: Process, verb: str = "watch", times: int = 1) -> None:
+    """Return once the process's store was asked so often for that: for when there is more, unless it is named."""
+
+    async def asked() -> None:
+        while process.store.calls[verb] < times:  # noqa: ASYNC110 - the waiter counts it
+            await asyncio.sleep(0)
+
+    await asyncio.wait_for(asked(), GUARD_SECONDS)
+
+
+async def answered(process: Process, message: str = "hi", **members: object) -> Run:
+    """Start a run and wait for its answer."""
+    run = await process.start(call(message, **members))  # type: ignore[arg-type]
+    return await process.runs.wait(run, process.engine, 5.0)
+
+
+@pytest.mark.behaviour("service.runs-here")
+async def test_a_waited_run_is_executed_where_its_request_came_in(process: Process) -> None:
+    """Two appends, and a signal beside the first."""
+    run = await answered(process, thread_id=None)
+
+    assert text_of(run) == "echo: hi"
+    assert await process.kinds(run.address) == ["accepted", "claimed", "completed"]
+    assert process.engine.signals == [("run", {"run_id": run.run_id, "logged": True})]
+
+
+@pytest.mark.behaviour("service.calls")
+async def test_a_turn_of_a_new_thread_and_of_a_known_one_costs_two_calls(counted: Process) -> None:
+    """Whatever was said before: this process appended it."""
+    first = await answered(counted, thread_id=None)
+    calls_of_new = dict(counted.store.calls)
+    counted.store.calls.clear()
+    await answered(counted, "again", thread_id=first.address.thread_id)
+
+    assert calls_of_new == {"append": 2}
+    assert dict(counted.store.calls) == {"append": 2}
+    assert (counted.engine.reads, counted.agent.turns[-1]) == (0, ["hi", "echo: hi", "again"])
+
+
+@pytest.mark.behaviour("service.calls")
+async def test_a_process_that_is_behind_reads_what_it_lacks(processes: Processes) -> None:
+    """And answers with all that was said, by whichever process."""
+    one, other = processes
+    await answered(one, "one")
+    await answered(other, "two")
+    one.store.calls.clear()
+
+    run = await answered(one, "three")
+
+    assert text_of(run) == "echo: three"
+    assert one.agent.turns[-1] == ["one", "echo: one", "two", "echo: two", "three"]
+    assert one.store.calls["head"] + one.store.calls["events"] <= 2  # a slow machine renews its lease besides
+
+
+@pytest.mark.behaviour("service.runs-here")
+async def test_two_runs_of_one_thread_have_their_turns_in_two_processes(processes: Processes) -> None:
+    """The one that waits is executed by its own process, behind the other."""
+    one, other = processes
+    one.agent.gate.clear()
+    first = await one.start(call("first"))
+    second = await other.start(call("second"))
+    waiting = asyncio.ensure_future(other.runs.wait(second, other.engine, 5.0))
+    one.agent.gate.set()
+
+    await one.runs.wait(first, one.engine, 5.0)
+    answer = await waiting
+
+    assert text_of(answer) == "echo: second"
+    assert other.agent.turns == [["first", "echo: first", "second"]]
+    assert len(one.agent.turns) == 1
+
+
+def patient(process: Process) -> Runs:
+    """Return the process's runs, whose waiters look at their store once a minute where it says nothing by itself."""
+    care = Care(process.log, process.changes, process.holders, pace=MINUTE)
+    return Runs(process.log, process.holders, care, read_settings({}), process.promised)
+
+
+@pytest.mark.behaviour("service.waits-elsewhere")
+async def test_whoever_waits_for_another_processs_run_learns_of_its_end_from_the_store(processes: Processes) -> None:
+    """As a stream does, and not with the next look."""
+    one, other = processes
+    one.agent.gate.clear()
+    run = await one.start(call())
+    waiting = asyncio.ensure_future(patient(other).wait(run, other.engine, 60.0))
+    await until_asked(other)
+    one.agent.gate.set()
+
+    assert text_of(await asyncio.wait_for(waiting, GUARD_SECONDS)) == "echo: hi"
+
+
+@pytest.mark.behaviour("service.waits-elsewhere")
+async def test_whoever_waits_behind_another_processs_run_begins_when_that_has_ended(processes: Processes) -> None:
+    """The store says when, also for a run of its own that waits for its turn."""
+    one, other = processes
+    one.agent.gate.clear()
+    await one.start(call("first"))
+    run = await other.start(call("second"))
+    waiting = asyncio.ensure_future(patient(other).wait(run, other.engine, 60.0))
+    await until_asked(other)
+    one.agent.gate.set()
+
+    assert text_of(await asyncio.wait_for(waiting, GUARD_SECONDS)) == "echo: second"
+    assert [turn[-1] for turn in other.agent.turns] == ["second"]
+
+
+@pytest.mark.behaviour("service.waits-elsewhere")
+async def test_what_other_runs_append_is_read_once_by_whoever_waits(processes: Processes) -> None:
+    """Behind the run stands the acceptance of another one: that is no news for ever."""
+    one, other = processes
+    one.agent.gate.clear()
+    run = await one.start(call("first"))
+    await one.start(call("second", waits=False))
+    waiting = asyncio.ensure_future(patient(other).wait(run, other.engine, 60.0))
+    await until_asked(other)
+    for _ in range(100):
+        await asyncio.sleep(0)
+    watches = other.store.calls["watch"]
+    one.agent.gate.set()
+
+    assert text_of(await asyncio.wait_for(waiting, GUARD_SECONDS)) == "echo: first"
+    assert watches == 1
+
+
+@pytest.mark.behaviour("service.waits-elsewhere")
+async def test_a_wait_outlives_a_store_that_is_away_for_a_while(processes: Processes) -> None:
+    """It reads again in its own time."""
+    one, other = processes
+    one.agent.gate.clear()
+    run = await one.start(call())
+    other.store.is_away = True
+    waiting = asyncio.ensure_future(other.runs.wait(run, other.engine, 60.0))
+    await until_asked(other, "events", times=2)
+    one.agent.gate.set()
+    other.store.is_away = False
+
+    assert text_of(await asyncio.wait_for(waiting, GUARD_SECONDS)) == "echo: hi"
+
+
+@pytest.mark.behaviour("service.runs-here")
+async def test_the_next_run_of_the_same_process_is_claimed_with_the_end_before_it(process: Process) -> None:
+    """In one append."""
+    process.agent.gate.clear()
+    first = await process.start(call("first"))
+    second = await process.start(call("second"))
+    waiting = asyncio.ensure_future(process.runs.wait(second, process.engine, 5.0))
+    await asyncio.sleep(0)
+    process.agent.gate.set()
+    await process.runs.wait(first, process.engine, 5.0)
+
+    assert text_of(await waiting) == "echo: second"
+    assert (await process.kinds())[3:5] == ["completed", "claimed"]
+
+
+@pytest.mark.behaviour("service.runs-here")
+async def test_a_caller_that_leaves_ends_nothing(process: Process) -> None:
+    """The run is a task of its own."""
+    process.agent.gate.clear()
+    run = await process.start(call())
+    waiting = asyncio.ensure_future(process.runs.wait(run, process.engine, 5.0))
+    await asyncio.sleep(0.02)
+    waiting.cancel()
+    process.agent.gate.set()
+
+    found = await process.runs.find(Address.of(AGENT, "t1"), run.run_id, process.engine)
+
+    assert text_of(await process.runs.wait(found, process.engine, 5.0)) == "echo: hi"
+
+
+@pytest.mark.behaviour("service.short-waits")
+@pytest.mark.parametrize(
+    ("seconds", "holder"), [(0.0, "entity"), (1.0, "entity"), (30.0, "caller"), (math.inf, "caller")]
+)
+async def test_a_run_is_claimed_for_a_caller_who_stays(processes: Processes, seconds: float, holder: str) -> None:
+    """Who waits for a second or less is answered 202 before most agents are done; who reads the events stays."""
+    one, other = processes
+    asked = replace(call(), wait=Wait(seconds))
+    run = await one.start(asked)
+    accepted_by_it = await one.kinds()
+    waiting = asyncio.ensure_future(one.runs.wait_as(asked.wait, run, one.engine))
+    await asyncio.wait((waiting,), timeout=0.05)  # it looks at the log once or twice
+    await other.deliver(run.run_id)
+    await waiting
+
+    claims = [event.holder for _, event in await one.log.events(ADDRESS, 0) if isinstance(event, Claimed)]
+    assert accepted_by_it[:2] == (["accepted"] if holder == "entity" else ["accepted", "claimed"])
+    assert claims == [holder]
+    assert [len(each.agent.turns) for each in processes] == ([0, 1] if holder == "entity" else [1, 0])
+
+
+@pytest.mark.behaviour("hosting.waits-that-fit")
+async def test_a_wait_counts_from_when_the_request_was_read(process: Process) -> None:
+    """Its caller's own does: what it took to begin the run is not waited for once more."""
+    process.agent.gate.clear()
+    asked = replace(call(), wait=Wait(30.0, since=time.monotonic() - 30.0))
+    run = await process.start(asked)
+
+    waited = await asyncio.wait_for(process.runs.wait_as(asked.wait, run, process.engine), GUARD_SECONDS)
+
+    assert (waited.run_id, waited.end) == (run.run_id, None)
+    process.agent.gate.set()
+
+
+@pytest.mark.behaviour("service.short-waits")
+async def test_the_end_before_it_claims_no_run_whose_caller_hardly_waits(process: Process) -> None:
+    """It would be handed on at the first step, by a caller who has left."""
+    process.agent.gate.clear()
+    first = await process.start(call("first"))
+    hasty = replace(call("second"), wait=Wait(1.0))
+    second = await process.start(hasty)
+    waiting = asyncio.ensure_future(process.runs.wait_as(hasty.wait, second, process.engine))
+    await asyncio.wait((waiting,), timeout=0.05)
+    process.agent.gate.set()
+    await process.runs.wait(first, process.engine, 5.0)
+
+    assert await process.kinds() == ["accepted", "claimed", "accepted", "completed"]
+    waiting.cancel()
+
+
+@pytest.mark.behaviour("service.promises")
+async def test_a_run_that_nobody_waits_for_is_left_to_its_entity(process: Process) -> None:
+    """Its signal is taken before the answer."""
+    run = await process.start(call(waits=False))
+
+    assert await process.kinds() == ["accepted"]
+    assert process.engine.signals == [("run", {"run_id": run.run_id, "logged": True})]
+
+
+@pytest.mark.behaviour("service.promises")
+@pytest.mark.parametrize("waits", [True, False])
+async def test_a_signal_that_fails_leaves_nothing_but_a_cancelled_run_and_a_free_key(
+    process: Process, waits: bool
+) -> None:
+    """The agent was not run; the same key begins anew."""
+    process.engine.is_away = True
+    with pytest.raises(EngineUnavailableError):
+        await process.start(call(waits=waits, key="k"))
+    process.engine.is_away = False
+
+    started = await process.runs.start(AGENT, call(key="k"), process.engine)
+    run = await process.runs.wait(started.run, process.engine, 5.0)
+
+    assert (text_of(run), started.replayed) == ("echo: hi", False)
+    assert len(process.agent.turns) == 1
+    assert (await process.kinds())[-4:][0] in ("cancelled", "accepted")
+
+
+@pytest.mark.behaviour("service.promises")
+async def test_a_repeated_key_finds_its_run_and_signals_for_it(processes: Processes) -> None:
+    """Whoever accepted it may have died before its own signal."""
+    one, other = processes
+    run = await one.start(call(waits=False, key="k"))
+    one.engine.signals.clear()
+
+    again = await other.runs.start(AGENT, call(waits=False, key="k"), other.engine)
+
+    assert (again.run.run_id, again.replayed) == (run.run_id, True)
+    assert set(map(str, other.engine.signals)) == {str(("run", {"run_id": run.run_id, "logged": True}))}
+
+
+@pytest.mark.behaviour("service.promises")
+async def test_a_key_with_another_request_is_refused(processes: Processes) -> None:
+    """In whichever process it comes in."""
+    one, other = processes
+    await answered(one, "hi", key="k")
+
+    with pytest.raises(IdempotencyKeyReusedError):
+        await other.start(call("something else", key="k"))
+
+
+@pytest.mark.behaviour("service.promises")
+async def test_a_key_without_a_thread_finds_its_thread_again(processes: Processes) -> None:
+    """Its name is made of the key."""
+    one, other = processes
+    first = await answered(one, thread_id=None, key="k")
+
+    again = await answered(other, thread_id=None, key="k")
+
+    assert (again.run_id, again.address) == (first.run_id, first.address)
+    assert other.agent.turns == []
+
+
+@pytest.mark.behaviour("service.cancel")
+async def test_a_cancelled_run_whose_attempt_fails_asks_the_model_no_more(processes: Processes) -> None:
+    """Its next attempt would have been a claim, which a cancelled run has no more."""
+    one, other = processes
+    one.agent.gate.clear()
+    one.agent.fails = [RuntimeError("once")]
+    request = call().request.model_copy(update={"retry": Retry(attempts=2, first_pause_seconds=0.0)})
+    run = await one.start(replace(call(), request=request))
+
+    await other.log.execute(ADDRESS, CancelRun(NOW, run.run_id))
+    one.agent.gate.set()
+    await one.holders.drain(5.0)
+
+    assert (await one.kinds())[-1] == "cancelled"
+    assert len(one.agent.turns) <= 1
+
+
+@pytest.mark.behaviour("service.cancel")
+async def test_a_run_that_another_process_holds_is_cancelled_within_a_look(processes: Processes) -> None:
+    """Its holder reads the head now and then."""
+    one, other = processes
+    one.agent.gate.clear()
+    run = await one.start(call())
+
+    await other.runs.cancel(Address.of(AGENT, "t1"), run.run_id, other.engine)
+    ended = await one.runs.wait(run, one.engine, 5.0)
+
+    assert ended.end is not None
+    assert ended.end.kind == "cancelled"
+
+
+@pytest.mark.behaviour("service.stale")
+async def test_a_holder_that_was_taken_over_appends_nothing_more(processes: Processes) -> None:
+    """And its agent is stopped; whoever waits has the end from the log."""
+    one, other = processes
+    one.agent.gate.clear()
+    run = await one.start(call())
+    head = await other.log.head(ADDRESS)
+    await other.log.execute(ADDRESS, ClaimRun(0.0, terms("entity-token", "entity"), idle_append=head.append_id))
+    one.agent.gate.set()
+
+    held = one.holders.held.get(run.run_id)
+    assert held is not None
+    await asyncio.wait_for(held.is_over.wait(), 5.0)
+
+    assert await one.kinds() == ["accepted", "claimed", "claimed"]
+
+
+@pytest.mark.behaviour("service.leave")
+async def test_a_process_that_is_told_to_stop_hands_its_runs_on(process: Process) -> None:
+    """Behind a time in which they may end."""
+    process.agent.gate.clear()
+    await process.start(call())
+
+    await process.holders.drain(0.05)
+
+    assert await process.kinds() == ["accepted", "claimed", "released"]
+    assert (await process.log.head(ADDRESS)).runs[0].signalled
+
+
+@pytest.mark.behaviour("service.leave")
+@pytest.mark.parametrize("who", [0, 1], ids=["its holder", "another"])
+async def test_a_process_that_is_told_to_stop_lets_go_of_who_waits_there(processes: Processes, who: int) -> None:
+    """With the run as it stands: it goes on elsewhere, and a connection that is kept would be broken."""
+    holder, there = processes[0], processes[who]
+    holder.agent.gate.clear()
+    run = await holder.start(call())
+    heard: list[object] = []
+
+    async def follow() -> None:
+        async for news in there.following.follow(run, there.engine):
+            heard.extend(news)
+
+    waiting = asyncio.ensure_future(there.runs.wait(run, there.engine, 60.0))
+    following = asyncio.ensure_future(follow())
+    await asyncio.sleep(0.02)
+
+    await there.holders.drain(0.05)
+    waited = await asyncio.wait_for(waiting, 5.0)
+    with pytest.raises(ShuttingDownError):
+        await asyncio.wait_for(following, 5.0)
+
+    assert (waited.run_id, waited.end) == (run.run_id, None)
+    assert len(heard) >= 2
+    await holder.holders.drain(0.0)
+
+
+@pytest.mark.behaviour("service.promises")
+@pytest.mark.parametrize("verb", ["find", "cancel"])
+async def test_whoever_asks_for_a_run_whose_process_died_before_its_signal_has_one_taken(
+    processes: Processes, verb: str
+) -> None:
+    """It was claimed, which proves nothing; a second one who asks needs another."""
+    one, other = processes
+    dead = Accepted(
+        at=time.time(), run_id="r1", agent=AGENT, thread_id="t1", request=RunRequest(message="hi"), fingerprint="f"
+    )
+    await one.log.execute(ADDRESS, AcceptRun(dead, 32, one.holders.claim_terms(AGENT.lower())))
+    before = list(other.engine.signals)
+
+    for _ in range(2):
+        await getattr(other.runs, verb)(Address.of(AGENT, "t1"), "r1", other.engine)
+
+    assert (before, other.engine.signals) == ([], [("run", {"run_id": "r1", "logged": True})] * 2)
+
+
+@pytest.mark.behaviour("service.find")
+async def test_a_run_is_found_by_its_thread_and_its_id(processes: Processes) -> None:
+    """By any process; under another thread it is unknown."""
+    one, other = processes
+    run = await answered(one)
+
+    found = await other.runs.find(Address.of(AGENT, "t1"), run.run_id, other.engine)
+
+    assert text_of(found) == "echo: hi"
+    with pytest.raises(UnknownRunError):
+        await other.runs.find(Address.of(AGENT, "t2"), run.run_id, other.engine)
+
+
+@pytest.mark.behaviour("service.find")
+async def test_a_run_of_a_deleted_thread_is_gone(process: Process) -> None:
+    """Not unknown."""
+    run = await answered(process)
+    await process.log.execute(ADDRESS, DeleteThread(1.0))
+    await process.log.execute(ADDRESS, FinishDelete(2.0, {}))
+
+    with pytest.raises(Exception, match="deleted with its thread"):
+        await process.runs.find(Address.of(AGENT, "t1"), run.run_id, process.engine)
+
+
+@pytest.mark.behaviour("service.words")
+async def test_words_are_heard_here_before_they_are_logged(process: Process) -> None:
+    """And stand in the log, by their offset, before the end."""
+    with process.changes.subscribe(ADDRESS) as follower:
+        run = await process.start(call(streams=True))
+        ended = await process.runs.wait(run, process.engine, 5.0)
+        await follower.wait(1.0)
+        news = follower.drain()
+
+    spoken = [(one.offset, one.text) for one in news if hasattr(one, "offset")]
+    assert spoken[0] == (0, "echo:")
+    assert ended.text == text_of(ended) == "echo: hi"
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("service.outage")
+async def test_an_end_that_cannot_be_logged_is_left_to_the_entity(process: Process) -> None:
+    """The caller is told at once that its run goes on, however long it would wait; nothing is ended twice."""
+    process.agent.gate.clear()
+    run = await process.start(call())
+    process.store.is_away = True
+    process.agent.gate.set()
+
+    waited = await asyncio.wait_for(process.runs.wait(run, process.engine, 60.0), GUARD_SECONDS)
+
+    process.store.is_away = False
+    assert waited.end is None
+    assert await process.kinds() == ["accepted", "claimed"]
+
+
+@pytest.mark.behaviour("service.retry")
+async def test_a_failed_attempt_is_made_again_in_its_own_claim(processes: Processes) -> None:
+    """Where the request says so."""
+    process = processes[0]
+    process.agent.fails = [RuntimeError("once")]
+    request = call().request.model_copy(update={"retry": Retry(attempts=2, first_pause_seconds=0.0)})
+    run = await process.start(replace(call(), request=request))
+
+    ended = await process.runs.wait(run, process.engine, 5.0)
+
+    assert text_of(ended) == "echo: hi"
+    assert await process.kinds() == ["accepted", "claimed", "claimed", "completed"]
+
+
+@pytest.mark.behaviour("service.calls")
+async def test_a_run_that_ends_before_its_caller_begins_to_wait_is_not_read_again(counted: Process) -> None:
+    """This process appended its end. A loop that is busy lets an instant agent come first."""
+
+    async def keep_busy() -> None:
+        while True:
+            time.sleep(0.005)  # noqa: ASYNC251 -- the loop is what is to be busy
+            await asyncio.sleep(0)
+
+    busy = asyncio.ensure_future(keep_busy())
+    ended = await answered(counted, thread_id=None)
+    busy.cancel()
+
+    assert text_of(ended) == "echo: hi"
+    assert dict(counted.store.calls) == {"append": 2}
+
+
+@pytest.mark.behaviour("service.runs-here")
+async def test_starts_that_wait_go_together_once_all_before_them_have_started() -> None:
+    """One that goes when any other has started finds the others at other places of their turns."""
+    starts, entered, ends = Starts(), 0, [asyncio.Event() for _ in range(2 * STARTS_AT_ONCE)]
+
+    async def start(end: asyncio.Event) -> None:
+        nonlocal entered
+        async with starts:
+            entered += 1
+            await end.wait()
+
+    running = [asyncio.ensure_future(start(end)) for end in ends]
+    await asyncio.sleep(0)
+    seen = [entered]
+    for some in (ends[:1], ends[1:STARTS_AT_ONCE]):
+        for one in some:
+            one.set()
+        for _ in range(5):
+            await asyncio.sleep(0)
+        seen.append(entered)
+    for end in ends:
+        end.set()
+    await asyncio.wait(running)
+
+    assert seen == [STARTS_AT_ONCE, STARTS_AT_ONCE, 2 * STARTS_AT_ONCE]
+
+
+@pytest.mark.behaviour("service.runs-here")
+async def test_of_many_starts_few_are_under_way_and_a_slow_one_holds_up_nobody() -> None:
+    """The next ones go when all of sixteen have started, or after a moment; whoever leaves the queue takes no turn."""
+    starts, under_way, most, ended = Starts(), 0, 0, 0
+
+    async def start(seconds: float) -> None:
+        nonlocal under_way, most, ended
+        async with starts:
+            under_way += 1
+            most = max(most, under_way)
+            await asyncio.sleep(seconds)
+            under_way -= 1
+            ended += 1
+
+    quick = [asyncio.ensure_future(start(0)) for _ in range(50)]
+    await asyncio.sleep(0)
+    quick[30].cancel()
+    await asyncio.wait(quick)
+    assert (ended, most) == (49, STARTS_AT_ONCE)
+
+    slow = [asyncio.ensure_future(start(60)) for _ in range(40)]
+    await asyncio.wait_for(asyncio.ensure_future(start(0)), 5.0)
+    for one in slow:
+        one.cancel()
+    await asyncio.wait(slow)
+    await asyncio.wait_for(start(0), 5.0)
+    assert (ended, under_way) == (51, 40)

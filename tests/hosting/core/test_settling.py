@@ -1,0 +1,223 @@
+"""What a deletion leaves: its receipt, the instances that it names, and threads whose time is up."""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from dataclasses import replace
+
+import pytest
+
+from hosting.core.deletion import Instance, Receipt
+from hosting.core.stores.archive import Volume
+from hosting.core.thread.commands import TrimThread
+from hosting.core.thread.run_request import RunRequest
+from hosting.names import Address
+from state.codec import read, write
+from state.conversation import without_oldest
+from state.models import entry_text
+from tests.hosting.core.process import ADDRESS, AGENT, Process, call
+
+Processes = tuple[Process, Process]
+OWN = "@dafx-echo@t1"
+
+
+async def carried(process: Process, message: str, orchestration_id: str | None = None) -> None:
+    """Have a run answered and stored that an orchestration asked for."""
+    requested = replace(call(message), request=RunRequest(message=message, orchestration_id=orchestration_id))
+    run = await process.start(requested)
+    await process.runs.wait(run, process.engine, 5.0)
+    await process.deliver(run.run_id)
+
+
+async def deleted(process: Process) -> Receipt:
+    """Have the thread deleted, and nothing settled yet; return the receipt."""
+    await process.threads.delete(Address.of(AGENT, "t1"), process.engine, 0.0)
+    await process.deliver_delete()
+    return await process.threads.receipt(Address.of(AGENT, "t1"))
+
+
+async def outcomes(process: Process) -> list[str]:
+    """Return what became of each instance, in the receipt's order."""
+    return [instance.outcome for instance in (await process.threads.receipt(Address.of(AGENT, "t1"))).instances]
+
+
+@pytest.mark.behaviour("erasure.receipt")
+async def test_a_receipt_says_what_was_deleted_and_names_each_orchestration_once(process: Process) -> None:
+    """In counts and hashes."""
+    await carried(process, "one")
+    await carried(process, "two", "o1")
+    await carried(process, "three", "o2")
+    await carried(process, "four", "o1")
+    stored = process.engine.documents["t1"].encode()
+
+    receipt = await deleted(process)
+
+    assert receipt == Receipt(
+        deleted_at=receipt.deleted_at,
+        reason="asked",
+        document_bytes=len(stored),
+        sha256=hashlib.sha256(stored).hexdigest(),
+        runs=4,
+        archived_entries=0,
+        instances=(Instance(id="o1"), Instance(id="o2"), Instance(id=OWN)),
+    )
+
+
+@pytest.mark.behaviour("erasure.receipt")
+@pytest.mark.parametrize("document", ["no JSON", None], ids=["unreadable", "a gap in the archive"])
+async def test_what_cannot_be_read_is_no_reason_to_keep_the_thread(process: Process, document: str | None) -> None:
+    """What can be found is named, and the rest goes."""
+    await carried(process, "one", "o1")
+    archived = write(without_oldest(read(process.engine.documents["t1"]), 2))
+    process.engine.documents["t1"] = document or archived
+
+    receipt = await deleted(process)
+
+    assert receipt.instances == (Instance(id="o1"), Instance(id=OWN))
+    assert process.engine.documents == {}
+
+
+@pytest.mark.behaviour("erasure.instances")
+async def test_an_orchestration_that_only_the_archive_knows_is_named(process: Process) -> None:
+    """Its run's events went by their age."""
+    await carried(process, "one", "o1")
+    conversation = read(process.engine.documents["t1"])
+    entries = [entry_text(entry) for entry in conversation.data.conversation_history.stored]
+    await process.archive.put(Volume(process.place(0), 0), 1, entries)
+    process.engine.documents["t1"] = write(without_oldest(conversation, 2))
+    trimmed = await process.log.execute(ADDRESS, TrimThread(time.time(), 4))
+    await process.log.trim(ADDRESS, trimmed.head)
+
+    assert (await deleted(process)).instances == (Instance(id="o1"), Instance(id=OWN))
+
+
+@pytest.mark.behaviour("erasure.receipt")
+async def test_a_second_delivery_leaves_the_receipt_as_it_is(process: Process) -> None:
+    """What was counted the first time is not there the second time; an entity that came back is purged again."""
+    await carried(process, "one")
+    await deleted(process)
+    await process.threads.delete(Address.of(AGENT, "t1"), process.engine, 0.0)
+    first = await process.threads.receipt(Address.of(AGENT, "t1"))
+
+    await process.deliver_delete()
+    returned = await outcomes(process)
+    await process.threads.delete(Address.of(AGENT, "t1"), process.engine, 0.0)
+
+    assert await process.threads.receipt(Address.of(AGENT, "t1")) == first
+    assert (returned, process.engine.purged) == (["pending"], [OWN, OWN])
+    assert await process.kinds() == ["deleted", *5 * ["settled"]]
+
+
+@pytest.mark.behaviour("erasure.instances")
+async def test_what_is_settled_is_not_asked_for_again(processes: Processes) -> None:
+    """What runs is, each time."""
+    one, other = processes
+    await carried(one, "one", "o1")
+    one.engine.outcomes = {"o1": "running"}
+    await deleted(one)
+
+    assert await one.purging.purge(ADDRESS, one.engine)
+    assert await outcomes(other) == ["running", "deleted"]
+    one.engine.outcomes = {"o1": "missing"}
+    await other.threads.delete(Address.of(AGENT, "t1"), other.engine, 0.0)
+
+    assert await outcomes(one) == ["missing", "deleted"]
+    assert one.engine.purged == ["o1", OWN, "o1"]
+
+
+@pytest.mark.behaviour("erasure.instances")
+async def test_an_engine_that_is_away_leaves_instances_pending(process: Process) -> None:
+    """The deletion itself is done; whoever deletes again finishes it."""
+    await carried(process, "one", "o1")
+    await deleted(process)
+    process.engine.is_away = True
+    is_over_now = await process.purging.purge(ADDRESS, process.engine)
+    pending = await outcomes(process)
+    process.engine.is_away = False
+
+    await process.threads.delete(Address.of(AGENT, "t1"), process.engine, 0.0)
+
+    assert (is_over_now, pending) == (False, ["pending", "pending"])
+    assert await outcomes(process) == ["deleted", "deleted"]
+
+
+@pytest.mark.behaviour("erasure.instances")
+async def test_the_entity_of_a_thread_that_begins_again_meanwhile_is_not_purged(processes: Processes) -> None:
+    """What waits for it would be lost."""
+    one, other = processes
+    await carried(one, "one", "o1")
+    await deleted(one)
+
+    async def begin_again() -> None:
+        await other.start(call("new", waits=False))
+
+    one.engine.before_purge = begin_again
+    await one.purging.purge(ADDRESS, one.engine)
+
+    assert one.engine.purged == ["o1"]
+    assert (await one.threads.receipt(Address.of(AGENT, "t1"))).instances[-1] == Instance(id=OWN)
+
+
+@pytest.mark.behaviour("erasure.instances")
+async def test_a_document_that_is_still_there_under_the_tombstone_is_asked_to_go(process: Process) -> None:
+    """Its entity is needed for that, and is not purged."""
+    await carried(process, "one")
+    left = process.engine.documents["t1"]
+    await deleted(process)
+    process.engine.documents["t1"] = left
+    process.engine.signals.clear()
+
+    await process.threads.delete(Address.of(AGENT, "t1"), process.engine, 0.0)
+
+    assert process.engine.signals == [("delete", {"logged": True})]
+    assert await outcomes(process) == ["pending"]
+
+
+@pytest.mark.behaviour("erasure.time-to-live")
+async def test_a_thread_whose_time_is_up_is_erased_and_says_so(process: Process) -> None:
+    """Nobody asked for it."""
+    await carried(process, "one")
+
+    is_gone = await process.deletion.expire(ADDRESS, process.engine.documents["t1"])
+
+    assert is_gone
+    assert (await process.threads.receipt(Address.of(AGENT, "t1"))).reason == "expired"
+
+
+@pytest.mark.behaviour("erasure.message-wins")
+async def test_a_thread_with_an_answer_that_is_not_stored_yet_is_kept(processes: Processes) -> None:
+    """It begins the time anew, once its entity comes by."""
+    one, other = processes
+    await carried(one, "one")
+    run = await other.start(call("two"))
+    await other.runs.wait(run, other.engine, 5.0)
+
+    assert not await one.deletion.expire(ADDRESS, one.engine.documents["t1"])
+    assert (await one.log.head(ADDRESS)).state == "open"
+
+
+@pytest.mark.behaviour("erasure.message-wins")
+async def test_a_message_that_comes_while_an_expired_thread_is_looked_at_wins(processes: Processes) -> None:
+    """Whether its run is still open or was answered at once."""
+    one, other = processes
+    await carried(one, "one")
+
+    async def come_first() -> None:
+        run = await other.start(call("two"))
+        await other.runs.wait(run, other.engine, 5.0)
+
+    one.store.before_append = come_first
+
+    assert not await one.deletion.expire(ADDRESS, one.engine.documents["t1"])
+    assert (await one.log.head(ADDRESS)).state == "open"
+
+
+@pytest.mark.behaviour("erasure.message-wins")
+async def test_an_expired_thread_that_is_being_deleted_is_deleted(process: Process) -> None:
+    """As it was asked, whichever signal comes first."""
+    await carried(process, "one")
+    await process.threads.delete(Address.of(AGENT, "t1"), process.engine, 0.0)
+
+    assert await process.deletion.expire(ADDRESS, process.engine.documents["t1"])
+    assert (await process.threads.receipt(Address.of(AGENT, "t1"))).reason == "asked"

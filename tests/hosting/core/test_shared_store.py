@@ -1,0 +1,195 @@
+"""Instances whose stores differ find it by the hub they share, and nobody else is told so."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from contextlib import nullcontext
+from pathlib import Path
+
+import pytest
+
+from hosting.core.entity.store_entity import StoreEntity
+from hosting.core.shared_store import ENTITY, FRESH_SECONDS, KEY, LOOK_SECONDS, MARK_SECONDS, SharedStore
+from hosting.core.stores.contract import ThreadStore
+from hosting.core.stores.memory import MemoryObjects, MemoryThreadStore
+from hosting.core.stores.sqlite import SqliteThreadStore
+from hosting.core.thread_log import ThreadLog
+from hosting.errors import StoresDifferError
+from hosting.ports import Clocks
+
+pytestmark = pytest.mark.behaviour("hosting.one-store")
+
+
+class Hub:
+    """A task hub with the one entity, carried out by the instance that `runs` it; its time is moved by `pass_time`."""
+
+    def __init__(self) -> None:
+        self.now = 1_000_000.0
+        self.passed = 0.0
+        self.clocks = Clocks(wall=lambda: self.now, awake=lambda: self.passed)
+        self.state: str | None = None
+        self.runs: Instance | None = None
+        self.signals = 0
+
+    def pass_time(self, seconds: float) -> None:
+        """Let time pass."""
+        self.now += seconds
+        self.passed += seconds
+
+    async def signal(self, entity: str, key: str, operation: str, value: object) -> None:
+        """Carry the operation out at once; twice, as a hub may."""
+        self.signals += 1
+        for _ in range(2):
+            batch = {"name": operation, "input": json.dumps(json.dumps(value)), "isSignal": True}
+            envelope = {
+                "self": {"name": entity, "key": key},
+                "exists": self.state is not None,
+                "state": self.state,
+                "batch": [batch],
+            }
+            assert (entity, key) == (ENTITY, KEY)
+            if self.runs is not None:
+                answer = json.loads(await self.runs.entity.handle(json.dumps(envelope)))
+                assert [one["isError"] for one in answer["results"]] == [False]
+                self.state = answer["entityState"]
+
+    async def read(self, entity: str, key: str) -> str | None:
+        """Return the entity's state."""
+        return self.state
+
+
+class Instance:
+    """One process of the app, with the store that its settings name."""
+
+    def __init__(self, hub: Hub, store: ThreadStore) -> None:
+        self._hub = hub
+        self.store = SharedStore(ThreadLog(store, MemoryObjects(), "hub", clocks=hub.clocks), store)
+        self.entity = StoreEntity(self.store, hub.clocks.wall, nullcontext)
+
+    async def is_ready(self) -> bool:
+        """Return what `health/ready` says of it, a moment later than it was asked before."""
+        self._hub.pass_time(LOOK_SECONDS)
+        try:
+            await self.store.check(self._hub)  # type: ignore[arg-type]
+        except StoresDifferError:
+            return False
+        return True
+
+
+@pytest.fixture
+def hub() -> Hub:
+    """A hub that nobody works on."""
+    return Hub()
+
+
+async def test_an_instance_alone_is_ready_and_marks_twice_a_minute(hub: Hub) -> None:
+    """However often it is asked."""
+    hub.runs = alone = Instance(hub, MemoryThreadStore("hub"))
+
+    answers = [await alone.is_ready() for _ in range(int(2 * MARK_SECONDS / LOOK_SECONDS))]
+
+    assert all(answers)
+    assert hub.signals == 2
+
+
+async def test_two_stores_of_one_hub_are_found_by_either_instance(hub: Hub) -> None:
+    """Also by one whose operations the other carries out, and which is never asked itself."""
+    asked, hub.runs = Instance(hub, MemoryThreadStore("hub")), Instance(hub, MemoryThreadStore("hub"))
+
+    assert not await asked.is_ready()
+    assert not await hub.runs.is_ready()
+
+
+async def test_what_a_clock_ahead_saw_keeps_nobody_from_being_ready_and_hides_no_other_store(hub: Hub) -> None:
+    """It was seen at a time that is still to come: of a store that is gone, and of one's own."""
+    gone, own, other = (Instance(hub, MemoryThreadStore("hub")) for _ in range(3))
+    hub.now += 86_400
+    for hub.runs in (gone, own):
+        await hub.runs.is_ready()
+    hub.now -= 86_400
+    hub.pass_time(MARK_SECONDS)
+
+    hub.runs = own
+    assert await own.is_ready()
+    hub.pass_time(MARK_SECONDS)
+    assert not await other.is_ready()
+    hub.pass_time(MARK_SECONDS)
+    assert not await own.is_ready()
+
+
+async def test_two_processes_with_one_store_are_ready(hub: Hub, tmp_path: Path) -> None:
+    """A rolling deployment changes nothing of that: the mark is the store's and not the process'."""
+    path = tmp_path / "log.sqlite"
+    stores = [SqliteThreadStore(path, "hub") for _ in range(3)]
+    older, newer, newest = (Instance(hub, store) for store in stores)
+
+    for hub.runs in (older, newer, newest):
+        assert [await one.is_ready() for one in (older, newer, newest)] == [True] * 3
+        hub.pass_time(MARK_SECONDS)
+    assert len(set(await asyncio.gather(*(one.store.id() for one in (older, newer, newest))))) == 1
+    for store in stores:
+        await store.close()
+
+
+async def test_two_first_looks_at_once_give_a_store_one_mark(hub: Hub) -> None:
+    """One append wins, and who lost it has the other's."""
+    store = MemoryThreadStore("hub")
+    instances = [Instance(hub, store) for _ in range(5)]
+
+    assert len(set(await asyncio.gather(*(one.store.id() for one in instances)))) == 1
+
+
+async def test_a_store_that_was_erased_or_replaced_while_nothing_ran_is_no_fault(hub: Hub) -> None:
+    """The hub still has the old one's mark, from before the new one."""
+    hub.runs = before = Instance(hub, MemoryThreadStore("hub"))
+    assert await before.is_ready()
+
+    hub.runs = after = Instance(hub, MemoryThreadStore("hub"))
+
+    assert [await after.is_ready() for _ in range(100)] == [True] * 100
+
+
+@pytest.mark.parametrize("is_at_work", [True, False])
+async def test_an_instance_with_a_forgotten_setting_is_forgotten_once_it_is_gone(hub: Hub, is_at_work: bool) -> None:
+    """Within the time for which a store counts as in use, also where nobody carries out what the hub holds."""
+    right, wrong = Instance(hub, MemoryThreadStore("hub")), Instance(hub, MemoryThreadStore("hub"))
+    hub.runs = wrong
+    assert not await right.is_ready()
+
+    hub.runs = right if is_at_work else None
+    hub.pass_time(FRESH_SECONDS)
+
+    assert await right.is_ready()
+
+
+async def test_a_hub_that_carries_out_nothing_proves_nothing(hub: Hub) -> None:
+    """No instance of the durable group is up yet, or an older one that has no such entity."""
+    asked = Instance(hub, MemoryThreadStore("hub"))
+
+    assert [await asked.is_ready() for _ in range(int(MARK_SECONDS) - 1)] == [True] * (int(MARK_SECONDS) - 1)
+    assert hub.signals == 1
+
+
+@pytest.mark.parametrize("state", ["", "{", "[]", '{"stores": 1}', '{"stores": {"a": {"since": "x"}}}', "5"])
+async def test_a_state_that_cannot_be_read_is_replaced(hub: Hub, state: str) -> None:
+    """Nothing is lost by that: who uses a store marks it again."""
+    hub.state = state
+    asked, hub.runs = Instance(hub, MemoryThreadStore("hub")), Instance(hub, MemoryThreadStore("hub"))
+
+    assert not await asked.is_ready()
+
+
+@pytest.mark.parametrize(
+    ("operation", "value"), [("mark", {}), ("mark", "x"), ("mark", {"store": 5}), ("other", {"store": "a"})]
+)
+async def test_what_nobody_of_us_sends_is_refused_and_changes_nothing(hub: Hub, operation: str, value: object) -> None:
+    """The engine keeps the state as it was."""
+    entity = Instance(hub, MemoryThreadStore("hub")).entity
+    batch = [{"name": operation, "input": json.dumps(json.dumps(value)), "isSignal": True}]
+    envelope = {"self": {"name": ENTITY, "key": KEY}, "exists": False, "state": None, "batch": batch}
+
+    answer = json.loads(await entity.handle(json.dumps(envelope)))
+
+    assert [one["isError"] for one in answer["results"]] == [True]
+    assert json.loads(answer["entityState"]) == {"stores": {}}

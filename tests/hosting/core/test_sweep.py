@@ -1,0 +1,168 @@
+"""The sweep over idle threads: in pages, a few at once, broken off and gone on with, at a thousand threads."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+
+import pytest
+
+from hosting.core.retention import DAY_SECONDS, Retention, is_expired
+from hosting.core.rotation import Rotation
+from hosting.core.stores.memory import MemoryObjects
+from hosting.core.sweeps import MOST_AT_ONCE, MOST_SECONDS, PAGE_SIZE, Signalled, Sweep, Swept
+from hosting.names import Address
+from hosting.ports import Clocks, EntityPage, iso
+from state.codec import read
+from state.extension import host_of
+from tests.hosting.core.process import AGENT, Engine, Process, call
+
+TTL = 3600.0
+
+
+class Threads(Engine):
+    """The engine, as far as a sweep knows it: when each thread was touched, and its entity, to which it delivers."""
+
+    def __init__(self, process: Process) -> None:
+        super().__init__()
+        self._process = process
+        self.now = float(int(time.time()))  # which a document's time can say exactly
+        self.touched: dict[str, float] = {}
+        self.under_way = 0
+        self.most_at_once = 0
+        self.page_sizes: list[int] = []
+        self.page_seconds = 0.0
+        self.passed_seconds = 0.0
+
+    def add(self, key: str, idle_seconds: float) -> None:
+        """Add a thread whose last turn was so long ago."""
+        self.touched[key] = self.now - idle_seconds
+        until = iso(self.touched[key] + TTL).replace("+00:00", "Z")
+        document = {"schemaVersion": "1.1.0", "data": {"conversationHistory": [], "expirationTimeUtc": until}}
+        self.documents[key] = json.dumps(document)
+
+    async def list(
+        self,
+        entity: str,
+        limit: int,
+        cursor: str | None,
+        changed_until: float | None = None,
+        changed_from: float | None = None,
+    ) -> EntityPage:
+        """See `EntityClient.list`; the limit counts before the filter, as the real engine's does."""
+        rest = sorted(key for key in self.touched if key > (cursor or ""))
+        page = [key for key in rest[:limit] if changed_until is None or self.touched[key] <= changed_until]
+        self.page_sizes.append(len(page))
+        self.passed_seconds += self.page_seconds
+        return EntityPage(
+            tuple((key, iso(self.touched[key])) for key in page), rest[limit - 1] if len(rest) > limit else None
+        )
+
+    async def signal(self, entity: str, key: str, operation: str, value: object) -> None:
+        """See `EntityClient.signal`; delivered at once."""
+        self.under_way += 1
+        self.most_at_once = max(self.most_at_once, self.under_way)
+        await asyncio.sleep(0)
+        address, document = Address.of(AGENT, key), self.documents.get(key)
+        self.touched[key] = self.now
+        if operation == "trim" and document is not None and (mark := host_of(read(document)).log_mark) is not None:
+            await Retention(self._process.log_at(lambda: self.now), 30).trim(address, mark)
+        elif document is not None and is_expired(read(document), self.now):
+            await self._process.deletion.expire(address, document)
+            del self.documents[key], self.touched[key]
+            if (end := await self._process.deletion.end(address)) is not None:
+                self.ends[key] = end
+        self.under_way -= 1
+
+
+@pytest.fixture
+def threads(process: Process) -> Threads:
+    """Threads of one agent."""
+    return Threads(process)
+
+
+def sweep_of(
+    process: Process,
+    threads: Threads,
+    operation: Signalled = "expire",
+    age_seconds: float = TTL,
+) -> Sweep:
+    """Return a sweep that waits for nobody: signals are delivered at once."""
+    ages = {AGENT: age_seconds}
+    return Sweep(
+        operation,
+        lambda: ages,
+        process.purging,
+        Rotation(MemoryObjects(), "hub", operation),
+        clocks=Clocks(lambda: threads.now, lambda: threads.passed_seconds),
+        receipt_seconds=(0.0,),
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("erasure.sweep")
+async def test_of_a_thousand_threads_those_are_deleted_whose_time_is_up(process: Process, threads: Threads) -> None:
+    """Page by page, a few signals at once; threads in use are not even asked."""
+    for number in range(1000):
+        threads.add(f"t-{number:05}", idle_seconds=TTL + 1 if number % 2 else 60)
+
+    swept = await sweep_of(process, threads).run(threads)
+
+    assert swept == Swept(signalled=500, is_complete=True)
+    assert sorted(threads.documents) == [f"t-{number:05}" for number in range(0, 1000, 2)]
+    assert max(threads.page_sizes) <= PAGE_SIZE
+    assert threads.most_at_once == MOST_AT_ONCE
+    assert sorted(threads.purged) == [f"@dafx-echo@t-{number:05}" for number in range(1, 1000, 2)]
+
+
+@pytest.mark.behaviour("erasure.sweep")
+async def test_a_sweep_ends_after_its_time_and_the_next_one_goes_on(process: Process, threads: Threads) -> None:
+    """What was done is not listed again, so nothing has to be remembered."""
+    for number in range(3 * PAGE_SIZE):
+        threads.add(f"t-{number:05}", idle_seconds=TTL)
+    threads.page_seconds = MOST_SECONDS / 2
+    sweep = sweep_of(process, threads)
+
+    first, left = await sweep.run(threads), len(threads.documents)
+    second = await sweep.run(threads)
+
+    assert (first, left) == (Swept(2 * PAGE_SIZE, is_complete=False), PAGE_SIZE)
+    assert len(set(threads.purged)) == len(threads.purged) == 3 * PAGE_SIZE
+    assert (second, threads.documents) == (Swept(PAGE_SIZE, is_complete=True), {})
+
+
+@pytest.mark.behaviour("erasure.sweep")
+async def test_a_thread_that_is_asked_early_is_asked_again_a_time_to_live_later(
+    process: Process, threads: Threads
+) -> None:
+    """One that was touched since its last answer, or whose clock was another's."""
+    threads.add("t", idle_seconds=0)
+    threads.touched["t"] -= TTL
+    sweep = sweep_of(process, threads)
+    await sweep.run(threads)
+    assert "t" in threads.documents
+
+    threads.now += TTL
+    await sweep.run(threads)
+
+    assert threads.documents == {}
+
+
+@pytest.mark.behaviour("erasure.sweep")
+async def test_a_thread_that_nobody_uses_loses_its_old_events_to_the_sweep(process: Process, threads: Threads) -> None:
+    """Its conversation stays; one that is in use is not asked."""
+    run = await process.start(call())
+    await process.runs.wait(run, process.engine, 5.0)
+    await process.deliver(run.run_id)
+    threads.documents = process.engine.documents
+    threads.touched["t1"] = threads.now
+    sweep = sweep_of(process, threads, "trim", 30 * DAY_SECONDS)
+
+    before = await sweep.run(threads)
+    threads.now += 31 * DAY_SECONDS
+    behind = await sweep.run(threads)
+
+    assert (before.signalled, behind.signalled) == (0, 1)
+    assert await process.kinds() == ["trimmed"]
+    assert "t1" in threads.documents

@@ -1,0 +1,325 @@
+"""A webhook that is not taken: tried again for a day, by a clock that a test moves, whichever process dies."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+from typing import Any
+
+import pytest
+
+from hosting.core.deletion import ThreadDeletion, read_receipt
+from hosting.core.delivery import JITTER, PAUSES, Delivery, WebhookOrder
+from hosting.core.stores.memory import SharedMemory
+from hosting.core.thread.commands import DeleteThread
+from hosting.core.thread_log import ThreadLog
+from hosting.core.webhook_client import Posted
+from hosting.core.webhooks import Webhooks
+from hosting.errors import AttachmentsUnavailableError, EngineUnavailableError
+from hosting.plan import AgentPlan
+from hosting.webhooks import WebhookRules
+from tests.hosting.core.process import ADDRESS, AGENT, Process, call
+from tests.hosting.core.webhook_yard import ClockEngine, Store
+
+pytestmark = pytest.mark.behaviour("webhooks.again")
+
+DAY = 86_400.0
+URL = "https://example.com/hook"
+
+
+class Desk:
+    """A run that has ended, a receiver that answers `answers` in turn, and processes that tell it, by one clock.
+
+    The processes' clock is so many seconds `ahead` of the engine's.
+    """
+
+    def __init__(self) -> None:
+        self.now = 1_000_000.0
+        self.ahead = 0.0
+        self.store = Store(lambda: self.now)
+        self.engine = ClockEngine(lambda: self.now)
+        self.process = Process(SharedMemory(), self.store, self.engine)
+        self.answers: list[Posted] = []
+        self.posts: list[tuple[float, str, bytes]] = []
+        self.order = WebhookOrder(ADDRESS, "", "agent")
+
+    async def begin(self) -> None:
+        """Have a run end."""
+        run = await self.process.start(call())
+        await self.process.deliver(run.run_id)
+        self.order = replace(self.order, run_id=run.run_id)
+
+    def webhooks(self) -> Webhooks:
+        """Return the webhooks of a new process."""
+        log: ThreadLog = self.process.log_at(lambda: self.now + self.ahead)
+        made = Webhooks(log, self.store, "hub", WebhookRules((b"s" * 32,), ()), poster=self.post)
+        made.add(AgentPlan(AGENT, self.process.agent, True, None, webhook=URL))  # type: ignore[arg-type]
+        return made
+
+    async def post(self, url: str, headers: dict[str, str], body: bytes, hosts: Sequence[str]) -> Posted:
+        """Take one."""
+        self.posts.append((self.now, headers["webhook-id"], body))
+        return self.answers.pop(0) if self.answers else Posted(503)
+
+    async def deliver(self, order: WebhookOrder | None = None) -> None:
+        """Have an order carried out by a new process: that of the run's end, or another one."""
+        await self.webhooks().deliver(order or self.order, self.engine)
+
+    async def wake(self) -> int:
+        """Have the clocks that are due order their tries, by another process; return how many did."""
+        return await self.engine.wake(self.webhooks())
+
+    async def record(self) -> Delivery:
+        """Return what came of it so far."""
+        found = await self.webhooks().deliveries.read(self.order, 0)
+        assert found is not None
+        return found
+
+    async def again(self) -> WebhookOrder:
+        """Return the order that somebody gives to send it again."""
+        found = await self.webhooks().again(self.order)
+        assert found is not None
+        return found[0]
+
+    async def not_taken(self) -> list[str]:
+        """Return the states of what is listed as not taken."""
+        page = await self.webhooks().deliveries.not_taken(AGENT, None, 10, self.now + 1)
+        return [delivery.state for _, delivery in page.deliveries]
+
+
+@pytest.fixture
+async def desk() -> Any:
+    """One run's end, not told yet."""
+    desk = Desk()
+    await desk.begin()
+    yield desk
+    desk.process.loop.close()
+
+
+async def test_it_is_tried_at_growing_pauses_for_a_day_and_then_given_up(desk: Desk) -> None:
+    """The same message each time; in the end no clock is left."""
+    began_at = desk.now
+    await desk.deliver()
+    while desk.now < began_at + 1.5 * DAY:
+        desk.now += 1
+        await desk.wake()
+
+    tried_at = [at for at, _, _ in desk.posts]
+    pauses = [later - earlier for earlier, later in pairwise(tried_at)]
+    assert len(pauses) == len(PAUSES)
+    for pause, least in zip(pauses, PAUSES, strict=True):
+        assert least <= pause <= least * (1 + JITTER) + 1
+    assert 0.9 * DAY <= tried_at[-1] - began_at <= 1.3 * DAY
+    record = await desk.record()
+    assert (record.state, [one.status for one in record.tries]) == ("dead", [503] * 8)
+    assert desk.engine.sleeping == {}
+
+
+@pytest.mark.parametrize("ahead_seconds", [DAY, 1000 * DAY], ids=["a day", "years"])
+async def test_a_clock_that_was_ahead_delays_no_further_try(desk: Desk, ahead_seconds: float) -> None:
+    """A clock sleeps for as long as it was told, whatever time it is elsewhere."""
+    desk.ahead = ahead_seconds
+    await desk.deliver()
+    desk.ahead = 0.0
+    for pause in PAUSES[:2]:
+        desk.now += pause * (1 + JITTER)
+        await desk.wake()
+
+    assert len(desk.posts) == 3
+
+
+@pytest.mark.behaviour("thread.versions")
+async def test_what_a_newer_version_added_to_a_delivery_stays(desk: Desk) -> None:
+    """An older one that tries it again writes it back."""
+    await desk.deliver()
+    known = json.loads((await desk.record()).model_dump_json())
+    known["mood"] = known["tries"][0]["mood"] = "good"
+    await desk.webhooks().deliveries.put(desk.order, 0, Delivery.model_validate(known))
+
+    desk.now += PAUSES[1] * (1 + JITTER)
+    await desk.wake()
+
+    record = await desk.record()
+    assert (record.model_extra, [one.model_extra for one in record.tries]) == ({"mood": "good"}, [{"mood": "good"}, {}])
+
+
+async def test_what_waits_says_from_when_on_it_is_tried_again(desk: Desk) -> None:
+    """No look finds it before, and the next one does; what was given up says none."""
+    await desk.deliver()
+    for _ in PAUSES:
+        at = (await desk.record()).next_at
+        assert at is not None
+        desk.now = at - 1
+        assert await desk.wake() == 0
+        desk.now = at + 0.01
+        assert await desk.wake() == 1
+
+    assert (await desk.record()).next_at is None
+
+
+async def test_a_run_has_its_own_deliveries_also_where_its_id_begins_another_ones(desk: Desk) -> None:
+    """As ids may that another program chose."""
+    deliveries = desk.webhooks().deliveries
+    for run_id, target in (("a", "agent"), ("a", "push-b"), ("a-b", "request")):
+        record = Delivery(run_id=run_id, target=target, event="run.completed", url=URL, state="dead")
+        await deliveries.put(WebhookOrder(ADDRESS, run_id, target), 0, record)
+
+    found = {run_id: await deliveries.of_thread(ADDRESS, 0, 1, run_id=run_id) for run_id in ("a", "a-b", "b")}
+    rest = await deliveries.of_thread(ADDRESS, 0, 1, found["a"].cursor, "a")
+    assert [[one.target for _, one in page.deliveries] for page in (*found.values(), rest)] == [
+        ["agent"],
+        ["request"],
+        [],
+        ["push-b"],
+    ]
+    assert (found["a-b"].cursor, rest.cursor) == (None, None)
+
+
+async def test_every_try_is_the_same_message(desk: Desk) -> None:
+    """By its id and its bytes, so that a receiver knows it."""
+    await desk.deliver()
+    desk.now += PAUSES[0] * 2
+    await desk.wake()
+
+    (_, *first), (_, *second) = desk.posts
+    assert first == second
+
+
+async def test_once_it_is_taken_nothing_is_sent_any_more(desk: Desk) -> None:
+    """Whatever signals come late, and whoever looks."""
+    desk.answers = [Posted(problem="timeout"), Posted(201)]
+    await desk.deliver()
+    desk.now += PAUSES[0] * 2
+    await desk.wake()
+    for order in [desk.order, replace(desk.order, tries=1, clock=0), replace(desk.order, tries=2)]:
+        await desk.deliver(order)
+    desk.now += DAY
+
+    assert await desk.wake() == 0
+    assert await desk.store.put_between("hub.not-taken", 0, desk.now + 1) == []
+    assert len(desk.posts) == 2
+    record = await desk.record()
+    assert record.state == "delivered"
+    assert [(one.status, one.problem) for one in record.tries] == [(None, "timeout"), (201, None)]
+
+
+@pytest.mark.parametrize("answer", [Posted(410), Posted(problem="inside_network")])
+async def test_a_receiver_that_is_gone_or_inside_is_not_tried_again(desk: Desk, answer: Posted) -> None:
+    """410 says that it wants no more."""
+    desk.answers = [answer]
+    await desk.deliver()
+
+    assert (await desk.record()).state == "dead"
+    assert desk.engine.sleeping == {}
+
+
+@pytest.mark.parametrize("away", ["hub.not-taken", "engine"])
+async def test_a_process_that_dies_behind_a_try_leaves_one_that_is_tried_again(desk: Desk, away: str) -> None:
+    """Its signal is delivered again: it finds the try on record, makes no other, and puts what is missing."""
+    desk.store.away, desk.engine.is_away = away, away == "engine"
+    with pytest.raises((AttachmentsUnavailableError, EngineUnavailableError)):
+        await desk.deliver()
+    desk.store.away, desk.engine.is_away = "", False
+    await desk.deliver()
+    tries, listed = len(desk.posts), await desk.not_taken()
+    desk.now += PAUSES[0] * 2
+    desk.answers = [Posted(200)]
+    await desk.wake()
+
+    assert (tries, listed, len(desk.posts)) == (1, ["waiting"], 2)
+    assert (await desk.record()).state == "delivered"
+    assert (desk.engine.sleeping, await desk.not_taken()) == ({}, [])
+
+
+async def test_a_record_is_no_upload_that_nothing_refers_to_and_is_kept_for_a_month(desk: Desk) -> None:
+    """What erases uploads leaves it, until it is old."""
+    desk.answers = [Posted(200)]
+    await desk.deliver()
+    deletion = ThreadDeletion(desk.process.log_at(lambda: desk.now), desk.process.stores)
+    kept = list[bool]()
+    for days in (2, 27, 2):
+        desk.now += days * DAY
+        await deletion.erase_unused(ADDRESS, desk.process.engine.documents["t1"])
+        kept.append(bool(await desk.store.names(desk.process.place(0))))
+
+    assert kept == [True, True, False]
+
+
+@pytest.mark.behaviour("webhooks.shown")
+async def test_two_that_send_it_again_at_one_time_have_one_try_made(desk: Desk) -> None:
+    """One that was dead is tried on where its day had not passed; nothing is left once it is taken."""
+    desk.answers = [Posted(410), Posted(500), Posted(200)]
+    await desk.deliver()
+    orders = [await desk.again(), await desk.again()]
+    for order in orders:
+        await desk.deliver(order)
+    posts, waiting = len(desk.posts), (await desk.not_taken(), len(desk.engine.sleeping))
+    desk.now += DAY
+    await desk.wake()
+
+    assert (posts, waiting) == (2, (["waiting"], 1))
+    assert [one.status for one in (await desk.record()).tries] == [410, 500, 200]
+    assert (await desk.not_taken(), desk.engine.sleeping) == ([], {})
+
+
+@pytest.mark.behaviour("webhooks.shown")
+async def test_a_name_without_its_record_is_listed_no_more(desk: Desk) -> None:
+    """Of a process that wrote it while the thread was deleted, or once its record went by age."""
+    desk.answers = [Posted(410)]
+    await desk.deliver()
+    await desk.store.erase(desk.process.place(0))
+
+    assert await desk.not_taken() == []
+    assert await desk.store.put_between("hub.not-taken", 0, desk.now + 1) == []
+
+
+@pytest.mark.behaviour("webhooks.deleted")
+async def test_a_deleted_thread_ends_its_deliveries(desk: Desk) -> None:
+    """The record goes with the thread. A clock that was left would end when it wakes."""
+    await desk.deliver()
+    await desk.process.log.execute(ADDRESS, DeleteThread(desk.now))
+    await desk.process.deliver_delete()
+    left = await desk.store.names(desk.process.place(0))
+    listed = await desk.store.put_between("hub.not-taken", 0, desk.now + 1)
+    desk.now += DAY
+    await desk.wake()
+
+    assert (left, listed) == ({}, [])
+    assert len(desk.posts) == 1
+    assert desk.engine.sleeping == {}
+
+
+@pytest.mark.behaviour("webhooks.deleted")
+async def test_who_purges_the_instances_of_a_deleted_thread_ends_its_clocks(desk: Desk) -> None:
+    """The process that deleted it died before that; its receipt names them. One that cannot be ended yet stays owed."""
+    await desk.deliver()
+    [clock] = desk.engine.sleeping
+    await desk.process.log.execute(ADDRESS, DeleteThread(desk.now))
+    await desk.process.deliver_delete()
+    desk.engine.is_away = True
+    await desk.process.purging.purge(ADDRESS, desk.engine)
+    away = await outcomes(desk)
+    desk.engine.is_away = False
+    await desk.process.purging.purge(ADDRESS, desk.engine)
+
+    assert (away[clock], (await outcomes(desk))[clock]) == ("pending", "deleted")
+    assert desk.engine.sleeping == {}
+
+
+async def outcomes(desk: Desk) -> dict[str, str]:
+    """Return what became of the instances in the receipt of the thread."""
+    receipt = read_receipt(event for _, event in await desk.process.log.events(ADDRESS, 0))
+    assert receipt is not None
+    return {instance.id: instance.outcome for instance in receipt.instances}
+
+
+async def test_a_webhook_that_is_no_longer_allowed_is_not_sent_to(desk: Desk) -> None:
+    """The rules are those of now: a setting may have changed since the request."""
+    webhooks = desk.webhooks()
+    webhooks.add(AgentPlan(AGENT, desk.process.agent, True, None, webhook="https://10.0.0.1/"))  # type: ignore[arg-type]
+    await webhooks.deliver(desk.order, desk.engine)
+
+    assert desk.posts == []
+    assert (await desk.record()).tries[0].problem == "not_allowed"

@@ -1,0 +1,217 @@
+"""Every interleaving of two processes, the entity and their faults, over the real decisions: no promise is broken."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from tests.hosting.core.thread import weakened
+from tests.hosting.core.thread.decisions import Decide, Decisions
+from tests.hosting.core.thread.explorer import explored
+from tests.hosting.core.thread.history import EVENTS
+from tests.hosting.core.thread.scenarios import ONE, QUICK, TOOL, WHOLE, a, b, waits
+from tests.hosting.core.thread.world import Faults, World
+
+STUCK = "what was promised cannot come about any more"
+
+WEAKENED: dict[str, tuple[Decide, World, str]] = {
+    "leases are not waited for": (
+        weakened.without_leases,
+        World((waits("A", "r1"), b("open", "r2")), Faults()),
+        "a holder that works and has its lease loses its claim",
+    ),
+    "a holder that came back in time is not seen": (
+        weakened.without_looking_again,
+        World((waits("A", "r1"),), Faults(sleeps=1), TOOL),
+        "a holder that works and has its lease loses its claim",
+    ),
+    "overlapping executions take each other's claims": (
+        weakened.without_beginnings,
+        World((a("open", "r1"),), Faults(overlaps=1)),
+        "a holder that works and has its lease loses its claim",
+    ),
+    "tokens are not looked at": (
+        weakened.without_tokens,
+        World((waits("A", "r1"),), Faults(sleeps=1)),
+        "a stale token appends",
+    ),
+    "a lost holder counts twice": (
+        weakened.a_lost_holder_counts_twice,
+        World((a("open", "r1"),), Faults(entity_deaths=2)),
+        "run_crashed, though 2 of its holders were lost",
+    ),
+    "a holder that let go counts as lost": (
+        weakened.released_is_lost,
+        World((waits("A", "r1"),), Faults(stops=1, entity_deaths=2)),
+        "run_crashed, though 2 of its holders were lost",
+    ),
+    "a failed signal cancels whatever was attached": (
+        weakened.without_attached,
+        World((a("open", "r1", key="k"), b("open", "r2", key="k")), Faults(failed_signals=1)),
+        "a run that somebody else was promised is cancelled by a failed signal",
+    ),
+    "a live claim counts as proof of a signal": (
+        weakened.a_live_claim_is_proof,
+        World((waits("A", "r1", "k"), b("open", "r2", key="k")), Faults(deaths=1)),
+        STUCK,
+    ),
+    "a queued run that is cancelled ends at once": (
+        weakened.cancelled_at_once,
+        World((waits("A", "r1"), b("open", "r2"), b("cancel", "r2")), Faults()),
+        "a run ends before one that was accepted earlier",
+    ),
+    "a cancel needs no signal": (
+        weakened.without_signals,
+        World((waits("A", "r1"), b("cancel", "r1")), Faults(deaths=1)),
+        STUCK,
+    ),
+    "a cancelled run is claimed": (
+        weakened.cancelled_is_claimed,
+        World((waits("A", "r1"), b("cancel", "r1")), Faults(deaths=1)),
+        "a run is claimed that is to be cancelled",
+    ),
+    "an interrupted run that is let go of ends as a cancelled one": (
+        weakened.interrupted_is_cancelled,
+        World((waits("A", "r1"), b("open", "r2", busy="interrupt")), Faults(stops=1)),
+        "a run that was begun and interrupted ends without what it said",
+    ),
+    "the late answer of a run that was rolled back is taken": (
+        weakened.rolled_back_answers,
+        World((waits("A", "r1"), b("open", "r2", busy="rollback")), Faults(sleeps=1)),
+        "a run that was rolled back leaves something",
+    ),
+    "a thread that is being deleted takes runs": (
+        weakened.accepted_while_deleting,
+        World((waits("A", "r1"), b("delete"), b("open", "r2")), Faults()),
+        "a run is accepted while its thread is being deleted",
+    ),
+    "whoever deletes for the second time needs no signal": (
+        weakened.without_signals,
+        World((waits("A", "r1"), b("delete"), a("delete")), Faults(deaths=1)),
+        STUCK,
+    ),
+    "whoever gives up a run does not look again": (
+        weakened.givers_up_do_not_look_again,
+        World((waits("A", "r1"), b("give up", "r1")), Faults()),
+        "a holder that works and has its lease loses its claim",
+    ),
+    "a run that is held counts as waiting": (
+        weakened.claimed_runs_wait,
+        World((waits("A", "r1"), b("end its waiting", "r1")), Faults()),
+        "a run that somebody holds is ended for its waiting",
+    ),
+    "a receipt is settled in any life": (
+        weakened.any_life_is_settled,
+        World((a("open", "r1"), b("delete"), b("open", "r2"), a("settle")), Faults()),
+        "the receipt of another life of the thread is settled",
+    ),
+    "a tombstone leaves the epoch": (
+        weakened.tombstones_keep_the_epoch,
+        World((waits("A", "r1"), b("delete")), Faults(entity_deaths=1)),
+        STUCK,
+    ),
+    "a reset needs no signal": (
+        weakened.without_signals,
+        World((a("open", "r1"), b("reset")), Faults()),
+        STUCK,
+    ),
+    "approvals outlive a reset": (
+        weakened.approvals_outlive_a_reset,
+        World((waits("A", "r1"), b("reset"), b("answer", "r2", approval="a1")), Faults(), approvals=ONE),
+        "an approval is decided twice, or while none waits",
+    ),
+    "a message is taken while approvals wait": (
+        weakened.accepted_while_waiting,
+        World((waits("A", "r1"), b("open", "r2")), Faults(), approvals=ONE),
+        "a message is accepted while approvals wait",
+    ),
+    "an approval that was decided waits on": (
+        weakened.approvals_wait_on,
+        World(
+            (waits("A", "r1"), b("answer", "r2", approval="a1"), a("answer", "r3", approval="a1")),
+            Faults(),
+            approvals=ONE,
+        ),
+        "an approval is decided twice, or while none waits",
+    ),
+    "a key is not looked at": (
+        weakened.keys_are_not_looked_at,
+        World((waits("A", "r1", "k"), b("open", "r2", key="k")), Faults()),
+        "a row that is to be new is there: k",
+    ),
+}
+
+
+def check(sentence: str, world: World, record_property: Any) -> None:
+    """Explore, and record how far."""
+    searched = explored(world)
+
+    record_property("measured", f"explored: {sentence}: {searched}")
+    assert searched.broken is None, str(searched)
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("thread.explored")
+@pytest.mark.parametrize("sentence", QUICK)
+def test_no_interleaving_breaks_a_promise(sentence: str, record_property: Any) -> None:
+    """Each of them in a small world, so that every run of the tests sees it."""
+    check(sentence, QUICK[sentence], record_property)
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("thread.explored")
+def test_the_worlds_see_every_kind_of_event() -> None:
+    """But for words and model results, which are steps as a tool's are, and trims."""
+    kinds = set()
+    for world in QUICK.values():
+        explored(world)
+        kinds |= world.decide.appended()
+
+    assert kinds == set(EVENTS)
+
+
+@pytest.mark.slow
+@pytest.mark.explore
+@pytest.mark.behaviour("thread.explored")
+@pytest.mark.parametrize("sentence", WHOLE)
+def test_no_interleaving_of_more_requests_and_faults_breaks_a_promise(sentence: str, record_property: Any) -> None:
+    """Up to three runs, and several faults together."""
+    check(sentence, WHOLE[sentence], record_property)
+
+
+@pytest.mark.behaviour("thread.explored")
+@pytest.mark.parametrize("left_out", WEAKENED)
+def test_a_rule_that_is_left_out_is_missed(left_out: str) -> None:
+    """The explorer can fail: it finds what the rule is there for, by the shortest way."""
+    decide, world, broken = WEAKENED[left_out]
+
+    searched = explored(replace(world, decide=Decisions(decide)))
+
+    assert searched.broken == broken, str(searched)
+    assert explored(world).broken is None
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("thread.explored")
+def test_a_document_that_another_was_committed_beside_has_to_be_refused() -> None:
+    """Else an execution that the engine gave away puts an older one in its place."""
+    world = World((a("open", "r1"), b("open", "r2")), Faults(overlaps=1, sleeps=1))
+
+    assert explored(replace(world, refuses=False)).broken == "an older document takes the place of a newer one"
+    assert explored(world).broken is None
+
+
+FREED = World((a("open", "r1", key="k"), b("open", "r2", key="k"), a("open", "r3", key="k")), Faults(failed_signals=1))
+REPEATED = World((waits("A", "r1", "k"), b("open", "r2", key="k")), Faults(), approvals=ONE)
+
+
+@pytest.mark.behaviour("thread.explored")
+@pytest.mark.parametrize(
+    ("world", "broken"), [(FREED, "a key begins two runs"), (REPEATED, "a repeat of a key is refused")]
+)
+def test_the_row_of_a_key_has_to_be_read_behind_the_head(world: World, broken: str) -> None:
+    """Else two requests use a key that a failed signal freed, or one is refused whose run is there."""
+    assert explored(replace(world, rows_first=True)).broken == broken
+    assert explored(world).broken is None

@@ -1,0 +1,459 @@
+"""The head: the fold of the events, whatever happened, and never large."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hosting.core.stores.contract import MOST_HEAD_BYTES
+from hosting.core.thread import events, head, rows, versions
+from hosting.core.thread.commands import (
+    AcceptRun,
+    AnswerApproval,
+    AttachToRun,
+    CancelRun,
+    Change,
+    ClaimRun,
+    Command,
+    DeleteThread,
+    EndRun,
+    ExpireRun,
+    FinishDelete,
+    RecordSteps,
+    ReleaseRun,
+    ResetThread,
+    RetryRun,
+    SignalFailed,
+    TrimThread,
+)
+from hosting.core.thread.decide import MOST_APPROVALS, MOST_OPEN_RUNS, decide
+from hosting.core.thread.draft import Draft
+from hosting.core.thread.head import NEW, Head, fold
+from hosting.core.thread.run import unanswered
+from hosting.core.thread.run_request import LONGEST_NAME, Decision, RunRequest
+from hosting.core.thread.thread_rules import MOST_GRANTS
+from hosting.core.thread.usage import NOTHING, TokenTotals
+from hosting.errors import NewerVersionError, RunFailedError
+from hosting.names import BUSY_POLICIES
+from hosting.principal import Principal
+from tests.support.seeds import repeated
+from tests.support.threads import (
+    DEADLINE,
+    NOW,
+    Thread,
+    accept,
+    accepted,
+    completed,
+    end,
+    model_result,
+    terms,
+    tool_started,
+)
+
+RUNS = st.sampled_from([f"r{number}" for number in range(6)])
+TOKENS = st.sampled_from([*(f"token-r{number}" for number in range(6)), "e1", "e2", "t"])
+UNRECORDED = st.sampled_from([{}, {"input_tokens": 3, "total_tokens": 5, "cost": 7}])
+APPROVALS = st.sampled_from(["a1", "a2"])
+TIMES = st.sampled_from([NOW, NOW + 60, DEADLINE + 1])
+POSITIONS = st.integers(0, 30)
+
+
+Asked = Callable[[Head], Command]
+"""What is asked of the head that stands there by then."""
+
+
+def asked(ask: Callable[..., Command], *given: st.SearchStrategy[Any]) -> st.SearchStrategy[Asked]:
+    """Return commands that `ask` makes of a head and of what is drawn: built once, for building takes the most time."""
+    return st.tuples(*given).map(lambda drawn: lambda state: ask(state, *drawn))
+
+
+def seen(state: Head, is_known: bool) -> str:
+    """Return the append that somebody saw last."""
+    return state.append_id if is_known else "another"
+
+
+def answered(state: Head, at: float, decided: Decision, run: str) -> Command:
+    """Return the answer to an approval of the run that waits."""
+    asked_by = state.waiting.run_id if state.waiting else "r0"
+    row = rows.ApprovalRow(epoch=state.epoch, asked_by=asked_by)
+    return AnswerApproval(at, decided, row, accepted(run, decisions=(decided,)))
+
+
+def held(state: Head, token: str) -> tuple[events.Step, ...]:
+    """Return steps of the run that this token would hold."""
+    run = state.claim.run_id if state.claim else token
+    return (model_result(run), tool_started(run))
+
+
+def ending(state: Head, token: str, asks: list[str], at: float, callers: dict[str, Any]) -> Command:
+    """Return the command that ends the run that this token would hold."""
+    run = state.claim.run_id if state.claim else token
+    return end(run, *asks, token=token, at=at, callers=callers)
+
+
+DECISIONS = st.builds(Decision, id=APPROVALS, approved=st.booleans())
+COMMANDS = st.one_of(
+    asked(lambda _, run, claimed, at: accept(run, claimed=claimed, at=at), RUNS, st.booleans(), TIMES),
+    asked(
+        lambda _, run, claimed, busy: replace(accept(run, claimed=claimed), busy=busy),
+        RUNS,
+        st.booleans(),
+        st.sampled_from(BUSY_POLICIES),
+    ),
+    asked(lambda _, run, decided: accept(run, decisions=(decided,)), RUNS, DECISIONS),
+    asked(lambda _, at, run: AttachToRun(at, run), TIMES, RUNS),
+    asked(
+        lambda state, at, token, is_known, began: ClaimRun(
+            at, terms(token, "entity"), idle_append=seen(state, is_known), since=began
+        ),
+        TIMES,
+        TOKENS,
+        st.booleans(),
+        POSITIONS,
+    ),
+    asked(lambda _, at, token, run: ClaimRun(at, terms(token), run_id=run), TIMES, TOKENS, RUNS),
+    asked(
+        lambda _, at, token, new_token, used: RetryRun(at, token, new_token, "run_failed", used),
+        TIMES,
+        TOKENS,
+        TOKENS,
+        UNRECORDED,
+    ),
+    asked(lambda state, token: RecordSteps(token, held(state, token)), TOKENS),
+    asked(
+        lambda _, at, token, signalled, used: ReleaseRun(at, token, signalled, used),
+        TIMES,
+        TOKENS,
+        st.booleans(),
+        UNRECORDED,
+    ),
+    asked(
+        ending,
+        TOKENS,
+        st.lists(APPROVALS, unique=True),
+        TIMES,
+        st.dictionaries(RUNS, st.builds(terms, TOKENS)),
+    ),
+    asked(lambda _, at, run, why: CancelRun(at, run, why), TIMES, RUNS, st.sampled_from(["asked", "queue_time"])),
+    asked(lambda state, at, run, is_known: ExpireRun(at, run, seen(state, is_known)), TIMES, RUNS, st.booleans()),
+    asked(
+        lambda _, at, run, token, key: SignalFailed(at, run, token, key),
+        TIMES,
+        RUNS,
+        st.none() | TOKENS,
+        st.none() | st.just("k"),
+    ),
+    asked(answered, TIMES, DECISIONS, RUNS),
+    asked(lambda _, at: ResetThread(at), TIMES),
+    asked(lambda _, at, why: DeleteThread(at, why), TIMES, st.sampled_from(["asked", "expired"])),
+    asked(lambda _, at: FinishDelete(at, {}), TIMES),
+    asked(lambda _, at, position: TrimThread(at, position), TIMES, POSITIONS),
+)
+"""Whatever may be asked of a thread, by those who know its head and by those who do not."""
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("thread.fold")
+@given(st.data())
+@settings(max_examples=repeated(150, exploring=1500))
+def test_whatever_is_asked_the_head_is_the_fold_of_the_events(data: st.DataObject) -> None:
+    """No command raises, none leaves a head that its events do not make, and the order of runs holds."""
+    thread = Thread()
+    ended: list[str] = []
+    for _ in range(data.draw(st.integers(1, 40))):
+        before = thread.head
+        command = data.draw(COMMANDS)(before)
+        if isinstance(getattr(command, "accepted", None), events.Accepted) and _is_known(thread, command):
+            continue  # ids of runs are ours, and new
+        outcome = thread.do(command)
+        if not isinstance(outcome, Change):
+            assert thread.head == before
+            continue
+        order = [run.id for run in before.runs]
+        ends = [event.run_id for event in outcome.events if isinstance(event, events.TERMINALS)]
+        assert outcome.head in (folded := fold(before, outcome.events), Draft(folded).renew().head)
+        assert ends == order[: len(ends)]
+        assert thread.head.position == len(thread.events)
+        assert thread.head.claim is None or thread.head.claim.run_id == thread.head.runs[0].id
+        assert (thread.head.epoch % 2 == 1) == (thread.head.state == "deleted")
+        ended += ends
+    assert len(ended) == len(set(ended))
+    assert head.decode(head.encode(thread.head)) == thread.head
+    assert [events.decode(events.encode(event)) for event in thread.events] == thread.events
+
+
+def _is_known(thread: Thread, command: Any) -> bool:
+    run_id = command.accepted.run_id
+    return any(isinstance(event, events.Accepted) and event.run_id == run_id for event in thread.events)
+
+
+@pytest.mark.behaviour("thread.fold")
+def test_the_largest_head_is_one_that_every_store_takes() -> None:
+    """With ids as long as they may be, a full queue and all the approvals that one run may ask for."""
+    thread = Thread()
+    thread.do(accept("r", claimed=True))
+    thread.do(end("r", *(f"{number:032}" for number in range(MOST_APPROVALS))))
+    approvals = thread.head.waiting
+    thread = Thread()
+    for number in range(MOST_OPEN_RUNS):
+        thread.do(accept(f"{number:064}", claimed=True, queue_limit=10_000))
+    named = Principal("\\" * LONGEST_NAME, '"' * LONGEST_NAME)
+    grants = tuple(head.Grant(id="0" * 16, principal=named, access="read", at=NOW) for _ in range(MOST_GRANTS))
+    imported = head.Import(source=f"{'a' * 61}.app~{'t' * 64}/1000/1000000000", position=10**9)
+    full = thread.head.model_copy(
+        update={
+            "waiting": approvals,
+            "title": "\U0001f600" * head.TITLE_CHARACTERS,
+            "grants": grants,
+            "imported": imported,
+            "runs": tuple(run.model_copy(update={"notifies": "receivers"}) for run in thread.head.runs),
+            "has_receivers": True,
+        }
+    )
+
+    assert len(full.runs) == MOST_OPEN_RUNS
+    assert len(head.encode(full)) < MOST_HEAD_BYTES
+    assert not isinstance(decide(full.model_copy(update={"waiting": None}), accept("r", queue_limit=10_000)), Change)
+
+
+@pytest.mark.behaviour("thread.fold")
+def test_a_head_is_stored_with_every_member() -> None:
+    """As whoever reads it in a later version finds it."""
+    thread = Thread(NEW.model_copy(update={"append_id": "a"}))
+    thread.do(accept("r1", claimed=True, streamed=True))
+    run = {"id": "r1", "first": 1, "at": NOW, "streamed": True, "decides": False, "attached": False, "signalled": False}
+    run |= {"cancelled": None, "barred": False, "attempts": 1, "lost": 0, "settled": 0}
+    claim = {"run_id": "r1", "attempt": 1, "token": "token-r1", "holder": "caller", "lease_seconds": 20.0}
+    claim |= {"deadline": DEADLINE, "void_after": 0, "position": 2, "renewals": 0}
+    none = {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0}
+
+    assert json.loads(head.encode(thread.head)) == {
+        "v": 1,
+        "append_id": "append-2",
+        "epoch": 0,
+        "position": 2,
+        "trimmed": 0,
+        "state": "open",
+        "runs": [run],
+        "claim": claim,
+        "waiting": None,
+        "resets": 0,
+        "reset_at": 0,
+        "changed_at": NOW,
+        "title": "Hello from r1",
+        "newest": 1,
+        "titled": 1,
+        "grants": [],
+        "imported": None,
+        "temporary": False,
+        "described": 0,
+        "usage": none,
+        "spent": none,
+        "spent_within": none,
+    }
+
+
+@pytest.mark.behaviour("thread.fold")
+def test_a_title_is_the_beginning_of_the_first_message() -> None:
+    """Without the blanks around it; a later message does not change it."""
+    thread = Thread()
+    for number, message in enumerate(["  " + "long " * 30, "another"]):
+        request = accepted(f"r{number}").model_copy(update={"request": RunRequest(message=message)})
+        thread.do(AcceptRun(request, 32))
+
+    assert thread.head.title == ("long " * 16)
+
+
+@pytest.mark.behaviour("thread.fold")
+def test_the_head_counts_tokens_and_names_the_thread_by_its_first_message() -> None:
+    """For lists of threads, which read nothing else."""
+    thread = Thread()
+    thread.do(accept("r1", claimed=True))
+    entry = {**completed("r1").entry, "usage": {"inputTokenCount": 3, "outputTokenCount": 4, "totalTokenCount": 7}}
+    thread.do(EndRun("token-r1", completed("r1").model_copy(update={"entry": entry})))
+
+    assert thread.head.usage == TokenTotals(input_tokens=3, output_tokens=4, total_tokens=7)
+    assert thread.head.title == "Hello from r1"
+
+
+@pytest.mark.behaviour("thread.fold")
+@pytest.mark.parametrize(
+    ("calls", "answered", "used"),
+    [
+        ([""], 25, 25),
+        (["", "1.c"], 25, 35),
+        ([""], None, 10),
+        (["", "1.c", "1.c"], None, 30),
+        (["1.1/writer/a", "2.1/editor/b"], 10, 20),
+        (["1.1/writer/a"], None, 10),
+    ],
+    ids=["answer", "answer-and-tool", "failure", "failure-and-tool", "workflow", "failed-workflow"],
+)
+def test_the_tokens_of_a_run_are_those_of_all_its_recorded_calls(
+    calls: list[str], answered: int | None, used: int
+) -> None:
+    """An answer counts its agent's calls, and those of its tools come to it; a failure has what was recorded.
+
+    A workflow's answer counts some of what its executors' agents used, which is all recorded.
+    """
+    thread = Thread()
+    thread.do(accept("r1", claimed=True))
+    response = {"messages": [], "usage_details": {"input_token_count": 6, "total_token_count": 10}}
+    for number, within in enumerate(calls, 1):
+        step = events.ModelResult(at=NOW, run_id="r1", number=number, within=within, digest="", response=response)
+        thread.do(RecordSteps("token-r1", (step,)))
+    assert thread.head.used.tokens == 10 * len(calls)
+    end: Any = unanswered("r1", NOW, RunFailedError("It failed."))
+    if answered is not None:
+        entry = {**completed("r1").entry, "usage": {"totalTokenCount": answered}}
+        end = completed("r1").model_copy(update={"entry": entry})
+    thread.do(EndRun("token-r1", end))
+
+    ended: Any = thread.events[-1]
+    assert (ended.usage or ended.entry["usage"])["totalTokenCount"] == used
+    assert thread.head.used.tokens == thread.head.usage.total_tokens == used
+    assert thread.head.spent == thread.head.spent_within == NOTHING
+
+
+@pytest.mark.behaviour("thread.fold")
+@pytest.mark.parametrize(("answered", "used"), [(None, 5), (9, 9)], ids=["no-answer", "answered"])
+def test_the_cost_of_a_run_is_that_of_its_recorded_calls_or_what_its_end_says(answered: int | None, used: int) -> None:
+    """Without prices nothing of it is written; code that knows none reads the rest."""
+    thread, step = Thread(), {"at": NOW, "run_id": "r1", "digest": "", "response": {"messages": []}}
+    thread.do(accept("r1", claimed=True))
+    assert b"cost" not in head.encode(thread.head) + events.encode(events.ModelResult(number=1, **step))
+    assert b"cost" not in events.encode(completed("r1"))
+    for number, within in enumerate(("", "1.a"), 1):
+        priced = events.ModelResult(number=number, within=within, cost=number + 1, **step)
+        thread.do(RecordSteps("token-r1", (events.decode(events.encode(priced)),)))  # type: ignore[arg-type]
+    assert thread.head.used.cost == 5
+    end: Any = unanswered("r1", NOW, RunFailedError("It failed."))
+    if answered is not None:
+        end = completed("r1").model_copy(update={"cost": answered, "model": "small"})
+    thread.do(EndRun("token-r1", end))
+
+    assert thread.events[-1].cost == used  # type: ignore[union-attr]
+    assert head.decode(head.encode(thread.head)).usage.cost == used
+    assert thread.head.spent.cost == thread.head.spent_within.cost == 0
+
+
+@pytest.mark.behaviour("thread.fold")
+@pytest.mark.parametrize("count", [-5, 2**53 + 1, 10**4000, 1.5, True, "7", None])
+def test_a_number_of_tokens_that_nobody_can_have_used_is_not_counted(count: object) -> None:
+    """Models say what they like; a head is small, and can be read again."""
+    thread = Thread()
+    thread.do(accept("r1", claimed=True))
+    entry = {**completed("r1").entry, "usage": {"inputTokenCount": count, "outputTokenCount": 4}}
+    thread.do(EndRun("token-r1", completed("r1").model_copy(update={"entry": entry})))
+
+    assert thread.head.usage == TokenTotals(input_tokens=0, output_tokens=4)
+
+
+@pytest.mark.behaviour("thread.fold")
+@pytest.mark.parametrize("depth", [1, 150, 188, 195, 200, 250, 400])
+def test_what_is_written_can_be_read_again(depth: int) -> None:
+    """Or is not written: an event that nobody can read would be in the way of all behind it."""
+    nested: Any = "x"
+    for _ in range(depth):
+        nested = [nested]
+    event = completed("r1", session={"of": nested})
+
+    try:
+        text = events.encode(event)
+    except ValueError:
+        assert depth > 188
+    else:
+        assert events.decode(text) == event
+
+
+@pytest.mark.behaviour("thread.fold")
+def test_half_a_character_is_not_written() -> None:
+    """No UTF-8 holds it; what asks or says it is refused before."""
+    with pytest.raises(ValueError, match="surrogates not allowed"):
+        events.encode(completed("r1", session={"of": "\ud83d"}))
+
+
+@pytest.mark.behaviour("thread.versions")
+def test_what_a_newer_version_wrote_is_not_decided_on() -> None:
+    """An event, a head or a row: in every rolling deployment two versions share a thread."""
+    newer = versions.NEWEST_VERSION + 1
+    unknown = b'{"v": %d, "kind": "unheard_of", "at": 1}' % newer
+    row = rows.encode(rows.RunRow(v=newer, epoch=0, first=1))
+
+    for read in (
+        lambda: events.decode(unknown),
+        lambda: events.decode(events.encode(accepted().model_copy(update={"v": newer}))),
+        lambda: head.decode(head.encode(NEW.model_copy(update={"v": newer}))),
+        lambda: rows.decode(rows.RunRow, row, NEW),
+    ):
+        with pytest.raises(NewerVersionError):
+            read()
+
+
+@pytest.mark.behaviour("thread.versions")
+def test_a_thread_is_of_the_newest_version_that_appended_to_it() -> None:
+    """An older process reads the head alone before it decides, so that must say what the events behind it are."""
+    older = fold(NEW, [accepted()]).model_copy(update={"v": versions.VERSION - 1})
+
+    assert fold(older, [accepted("r2")]).v == versions.VERSION
+
+
+@pytest.mark.behaviour("thread.versions")
+def test_members_that_this_version_does_not_know_are_no_error() -> None:
+    """What is added without a new version may be left unread."""
+    text = events.encode(accepted()).replace(b'"kind":', b'"mood": "good", "kind":', 1)
+
+    assert events.decode(text) == accepted()
+
+
+@pytest.mark.behaviour("thread.versions")
+def test_what_a_newer_version_added_to_a_head_stays_when_an_older_one_appends() -> None:
+    """At every level: of the thread as long as it lives, of a run and its claim as long as these are open."""
+    thread = Thread()
+    thread.do(accept("r1", claimed=True))
+    value = json.loads(head.encode(thread.head))
+    for part in (value, value["runs"][0], value["claim"], value["usage"], value["spent"]):
+        part["mood"] = 7
+    thread.head = head.decode(json.dumps(value).encode())
+
+    thread.do(RecordSteps("token-r1", (model_result("r1"),)))
+    thread.do(accept("r2"))
+    working = json.loads(head.encode(thread.head))
+    assert thread.head.spent.beyond(NOTHING) == {}
+    thread.do(end("r1"))
+    ended = json.loads(head.encode(thread.head))
+    deleted = fold(thread.head, [events.Deleting(at=NOW, reason="asked"), events.Deleted(at=NOW, receipt={})])
+
+    assert [part.get("mood") for part in (working, *working["runs"], working["claim"], working["usage"])] == [
+        *(7, 7, None, 7, 7)
+    ]
+    assert [part.get("mood") for part in (ended, *ended["runs"], ended["usage"])] == [7, None, 7]
+    assert b"mood" not in head.encode(deleted)
+
+
+@pytest.mark.behaviour("thread.keys")
+def test_a_row_of_another_epoch_or_without_payload_is_of_a_deleted_thread() -> None:
+    """Erasing empties rows; until it has come to one, its epoch says the same."""
+    row = rows.RunRow(epoch=0, first=1, last=3)
+    later = NEW.model_copy(update={"epoch": 2})
+
+    assert rows.decode(rows.RunRow, rows.encode(row), NEW) == row
+    assert rows.decode(rows.RunRow, rows.encode(row), later) == rows.DeletedRow(epoch=0)
+    assert rows.decode(rows.RunRow, b"", later) == rows.DeletedRow(epoch=-1)
+
+
+@pytest.mark.behaviour("thread.fold")
+def test_only_a_thread_with_newer_kinds_of_events_is_kept_from_an_older_version() -> None:
+    """By its head too, which an older version reads first; a deleted thread begins anew for everybody."""
+    ada = Principal("https://login.example", "ada")
+    plain = fold(NEW, [accepted()])
+    granted = fold(plain, [events.Granted(at=NOW, id="1", principal=ada, access="read")])
+
+    assert (plain.v, granted.v, fold(granted, [accepted("r2")]).v) == (1, 2, 2)
+    assert fold(granted, [events.Deleting(at=NOW, reason="asked"), events.Deleted(at=NOW, receipt={})]).v == 1

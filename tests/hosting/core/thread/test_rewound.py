@@ -1,0 +1,219 @@
+"""A run that goes on from before others: they are taken back in the append that accepts it, and nothing returns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from agent_framework import AgentResponse, Content, Message
+
+from hosting.core.thread.commands import (
+    AcceptRun,
+    AnswerApproval,
+    CancelRun,
+    Change,
+    Continuation,
+    ResetThread,
+    Unchanged,
+)
+from hosting.core.thread.conversation import Snapshot, resume
+from hosting.core.thread.events import Event, Rewound
+from hosting.core.thread.messages import approval_id
+from hosting.core.thread.rows import ApprovalRow, KeyRow
+from hosting.core.thread.run_request import Decision
+from hosting.errors import ApprovalExpiredError, ApprovalsPendingError, RunNotNewestError
+from state.codec import read, write
+from state.conversation import exchanges, session_state
+from state.convert import stored_response
+from state.models import Conversation
+from tests.support.state_documents import history_messages
+from tests.support.threads import NOW, Thread, accept, accepted, answered, completed, end, refusal, terms
+
+pytestmark = pytest.mark.behaviour("thread.rewound")
+
+
+def spoken(*runs: str) -> Thread:
+    """Return a thread in which these runs answered, one after the other."""
+    thread = Thread()
+    for run_id in runs:
+        thread.do(accept(run_id, claimed=True))
+        thread.do(answered(run_id, f"{run_id} says"))
+    return thread
+
+
+def rewinding(thread: Thread, first: int, entries: int, run_id: str = "new", **members: Any) -> AcceptRun:
+    """Return the command by which a run goes on from before the run at that position."""
+    session = members.pop("session", None)
+    rewound = Rewound(at=NOW, first=first, entries=entries, session=session)
+    return replace(accept(run_id, claimed=True, **members), continues=Continuation.of(thread.head, rewound))
+
+
+def numbered(thread: Thread) -> list[tuple[int, Event]]:
+    """Return the thread's events with their positions."""
+    return list(enumerate(thread.events, start=1))
+
+
+def first_of(thread: Thread, run_id: str) -> int:
+    """Return the position at which a run was accepted."""
+    return next(at for at, event in numbered(thread) if event.kind == "accepted" and event.run_id == run_id)
+
+
+def conversation_of(thread: Thread, stored: Conversation | None = None) -> Conversation:
+    """Return the conversation that a document and the log behind it make."""
+    begun = resume(stored, thread.head)
+    assert isinstance(begun, Snapshot)
+    return begun.apply(numbered(thread)[begun.since :]).conversation
+
+
+def documents(thread: Thread) -> list[Conversation]:
+    """Return what the entity may have stored at each moment, as it is read again."""
+    begun = Snapshot(read(None), 0, 0, {})
+    events = numbered(thread)
+    snapshots = [begun.apply(events[:count]) for count in range(1, len(events) + 1)]
+    return [read(write(snapshot.document(thread.head.epoch))) for snapshot in snapshots]
+
+
+def runs_of(conversation: Conversation) -> list[str | None]:
+    """Return the runs of the conversation, in order."""
+    return list(dict.fromkeys(entry.correlation_id for entry in exchanges(conversation)))
+
+
+def test_the_runs_are_taken_back_and_the_next_one_stands_in_their_place() -> None:
+    """In one append, whatever document was stored before or after it."""
+    thread = spoken("r1", "r2", "r3")
+
+    outcome = thread.do(rewinding(thread, first_of(thread, "r2"), 2))
+    thread.do(answered("new", "again"))
+
+    assert isinstance(outcome, Change)
+    assert [event.kind for event in outcome.events] == ["rewound", "accepted", "claimed"]
+    assert runs_of(conversation_of(thread)) == ["r1", "new"]
+    for stored in documents(thread):
+        assert runs_of(conversation_of(thread, stored)) == ["r1", "new"]
+
+
+def test_a_key_takes_back_once() -> None:
+    """The request that comes again finds its run, also after others went on."""
+    thread = spoken("r1", "r2")
+    command = rewinding(thread, first_of(thread, "r2"), 2, key="k")
+    thread.do(command)
+    thread.do(answered("new", "again"))
+    thread.do(accept("r4", claimed=True))
+
+    outcome = thread.do(replace(command, key=KeyRow(epoch=0, run_id="new", fingerprint="f")))
+
+    assert outcome == Unchanged("new")
+    assert thread.kinds().count("rewound") == 1
+
+
+@pytest.mark.parametrize("between", [accept("other"), ResetThread(NOW)])
+def test_nothing_is_taken_back_once_the_thread_went_on(between: Any) -> None:
+    """By a run, or a reset, of another process: the caller looks again."""
+    thread = spoken("r1", "r2")
+    command = rewinding(thread, first_of(thread, "r2"), 2)
+    thread.do(between)
+    before = thread.head
+
+    assert refusal(thread.do(command)) is RunNotNewestError
+    assert thread.head == before
+
+
+def test_an_open_run_ended_meanwhile_is_a_thread_that_went_on() -> None:
+    """What it left was not looked at."""
+    thread = spoken("r1")
+    thread.do(accept("r2", claimed=True))
+    command = rewinding(thread, first_of(thread, "r2"), 2)
+    thread.do(answered("r2", "late"))
+
+    assert refusal(thread.do(command)) is RunNotNewestError
+
+
+@pytest.mark.parametrize("reason", [None, "asked", "interrupt"])
+def test_a_run_under_way_ends_and_leaves_nothing(reason: Any) -> None:
+    """Whatever was to become of it before: not its words, and no approvals for which the thread would wait."""
+    thread = spoken("r1")
+    thread.do(accept("r2", claimed=True))
+    thread.do(accept("r3"))
+    if reason is not None:
+        thread.do(CancelRun(NOW, "r2", reason))
+
+    thread.do(rewinding(thread, first_of(thread, "r2"), 2))
+    thread.do(end("r2", "a1"))
+
+    assert [run.id for run in thread.head.runs] == ["new"]
+    assert not thread.head.is_waiting_for_approval(NOW)
+    assert runs_of(conversation_of(thread)) == ["r1"]
+    for stored in documents(thread):
+        assert runs_of(conversation_of(thread, stored)) == ["r1"]
+
+
+def test_a_thread_that_waits_goes_on_from_before_the_run_that_asked() -> None:
+    """And waits for nobody then: a decision comes too late. From behind it, it takes no message as ever."""
+    thread = spoken("r1")
+    thread.do(accept("r2", claimed=True))
+    thread.do(end("r2", "a1"))
+    behind = rewinding(thread, thread.head.position + 1, 4)
+
+    assert refusal(thread.do(behind)) is ApprovalsPendingError
+    thread.do(rewinding(thread, first_of(thread, "r2"), 2))
+    decided = AnswerApproval(
+        NOW, Decision(id="a1", approved=True), ApprovalRow(epoch=0, asked_by="r2"), accepted("r9", decisions=())
+    )
+
+    assert thread.head.waiting is None
+    assert refusal(thread.do(decided)) is ApprovalExpiredError
+
+
+def test_the_title_goes_with_the_message_that_it_is_of() -> None:
+    """And stays with one that was not taken back."""
+    kept, gone = spoken("r1", "r2"), spoken("r1", "r2")
+
+    kept.do(rewinding(kept, first_of(kept, "r2"), 2))
+    gone.do(rewinding(gone, first_of(gone, "r1"), 0))
+
+    assert (kept.head.title, gone.head.title) == ("Hello from r1", "Hello from new")
+
+
+def test_what_providers_left_is_what_they_had_left_before() -> None:
+    """With whatever of it a compaction had kept."""
+    thread = Thread()
+    for run_id in ("r1", "r2", "r3"):
+        thread.do(accept(run_id, claimed=True))
+        thread.do(replace(end(run_id), terminal=completed(run_id, session={"of": run_id})))
+    other = Thread(thread.head)
+    other.events = [*thread.events]
+
+    thread.do(rewinding(thread, first_of(thread, "r3"), 4, session={"of": "r2"}))
+    other.do(rewinding(other, first_of(other, "r2"), 2, session={"of": "r1"}))
+    before = conversation_of(other)
+
+    assert session_state(conversation_of(thread)) == {"of": "r2"}
+    assert session_state(before) == {"of": "r1"}
+    assert runs_of(before) == ["r1"]
+
+
+def test_calls_that_were_closed_by_what_was_taken_back_are_closed_anew() -> None:
+    """Of an older turn that asked, whose time passed: the model is sent no call without its result."""
+    thread = Thread()
+    thread.do(accept("r1", claimed=True))
+    call = Content.from_function_call("c1", "pay", arguments={})
+    request = Content.from_function_approval_request("q1", call)
+    response = AgentResponse(messages=[Message("assistant", [call, request])])
+    entry = stored_response(run_id="r1", created_at="2027-01-15T08:00:00Z", response=response)
+    asking = completed("r1", approval_id("r1", "q1"), expires_at=NOW).model_copy(update={"entry": entry})
+    thread.do(replace(end("r1"), terminal=asking))
+    for run_id in ("r2", "r3"):
+        thread.do(replace(accept(run_id, at=NOW + 1), terms=terms(f"token-{run_id}")))
+        thread.do(answered(run_id, f"{run_id} says"))
+
+    thread.do(rewinding(thread, first_of(thread, "r2"), 2, at=NOW + 2))
+    thread.do(answered("new", "again"))
+
+    assert roles(history_messages(conversation_of(thread))) == ["user", "assistant", "tool", "user", "assistant"]
+
+
+def roles(messages: Sequence[Message]) -> list[str]:
+    """Return who says each message."""
+    return [str(message.role) for message in messages]

@@ -1,0 +1,173 @@
+"""One run as its events tell it."""
+
+import pytest
+
+from hosting.core.thread.commands import CancelRun, ClaimRun, DeleteThread, RecordSteps
+from hosting.core.thread.events import ApprovalAnswered, CancelRequested, Checkpointed, Delta
+from hosting.core.thread.run import Cancelling, Ended, Gone, Open, Run, fold_run
+from hosting.core.thread.run_request import Decision
+from hosting.names import Address
+from tests.support.threads import NOW, Thread, accept, accepted, completed, end, model_result, terms, tool_started
+
+ADDRESS = Address.of("Helper", "t1")
+
+
+def run_of(thread: Thread, run_id: str = "r1") -> Run:
+    """Return the run as the thread's events tell it."""
+    run = fold_run(ADDRESS, run_id, enumerate(thread.events, start=1))
+    assert run is not None
+    return run
+
+
+def words(offset: int, text: str) -> Delta:
+    """Return what the agent said next."""
+    return Delta(at=NOW, run_id="r1", offset=offset, text=text)
+
+
+@pytest.mark.behaviour("thread.run")
+def test_words_stand_where_their_offset_says() -> None:
+    """What stands behind it is void."""
+    thread = Thread()
+    thread.do(accept("r1", claimed=True))
+    thread.do(RecordSteps("token-r1", (words(0, "Good "), words(5, "mourning"), words(7, "rning"))))
+
+    assert run_of(thread).text == "Good morning"
+
+
+@pytest.mark.behaviour("thread.run")
+def test_a_later_attempt_keeps_the_words_of_recorded_model_answers_only() -> None:
+    """It says the others anew."""
+    thread = Thread()
+    thread.do(accept("r1", claimed=True))
+    thread.do(RecordSteps("token-r1", (words(0, "Let me see. "), model_result(), words(12, "It is"))))
+
+    thread.do(ClaimRun(NOW, terms("e1", "entity"), idle_append=thread.head.append_id))
+
+    assert run_of(thread).text == "Let me see. "
+
+
+@pytest.mark.behaviour("thread.run")
+def test_a_later_attempt_of_a_workflow_keeps_the_words_up_to_its_newest_checkpoint() -> None:
+    """An executor's model answers are replayed, and it says what follows them anew."""
+    superstep = Checkpointed(
+        at=NOW, run_id="r1", superstep=1, framework="", graph="", checkpoint="", updates=[], values=[]
+    )
+    inner = model_result().model_copy(update={"within": "2.1/writer"})
+    thread = Thread()
+    thread.do(accept("r1", claimed=True))
+    thread.do(RecordSteps("token-r1", (words(0, "One."), superstep, words(4, "\n\nTw"), inner)))
+
+    thread.do(ClaimRun(NOW, terms("e1", "entity"), idle_append=thread.head.append_id))
+
+    assert run_of(thread).text == "One."
+
+
+@pytest.mark.behaviour("thread.run")
+def test_a_run_is_told_by_its_steps_its_claim_and_its_answers() -> None:
+    """All that a later attempt is given again, and whoever asks is answered."""
+    thread = Thread()
+    thread.do(accept("r1", claimed=True))
+    begun = run_of(thread)
+    steps = (model_result(), tool_started())
+    thread.do(RecordSteps("token-r1", steps))
+    thread.do(end("r1", "a1"))
+    yes = Decision(id="a1", approved=True)
+    thread.do(accept("r2", decisions=(yes,)))
+
+    assert begun == Run(ADDRESS, accepted("r1"), 1, 2, claim=thread.events[1])  # type: ignore[arg-type]
+    assert (begun.state, begun.stable) == (Open(), 0)
+    assert run_of(thread) == Run(
+        ADDRESS,
+        accepted=accepted("r1"),
+        first=1,
+        last=6,
+        claim=thread.events[1],
+        steps=steps,  # type: ignore[arg-type]
+        state=Ended(5, completed("r1", "a1")),
+        answers=(ApprovalAnswered(at=NOW, run_id="r1", decision=yes),),
+    )
+
+
+@pytest.mark.behaviour("thread.run")
+def test_a_run_is_told_up_to_its_end_whatever_stands_behind() -> None:
+    """Answers to its approvals change no stream of it."""
+    thread = Thread()
+    thread.do(accept("r1", claimed=True))
+    begun = run_of(thread)
+    thread.do(end("r1", "a1"))
+    thread.do(accept("r2", decisions=(Decision(id="a1", approved=True),)))
+
+    assert (begun.end_position, begun.streamed_through) == (0, 2)
+    assert (run_of(thread).last, run_of(thread).end_position, run_of(thread).streamed_through) == (4, 3, 3)
+
+
+@pytest.mark.behaviour("thread.run")
+def test_a_run_knows_what_it_asked_for_and_what_nobody_answered() -> None:
+    """In the order of the model; one that has not completed asked for nothing."""
+    thread = Thread()
+    thread.do(accept("r1", claimed=True))
+    begun = run_of(thread)
+    thread.do(end("r1", "a1", "a2"))
+    ended = run_of(thread).after(9, ApprovalAnswered(at=NOW, run_id="r1", decision=Decision(id="a1", approved=True)))
+
+    assert (begun.requested_approvals, begun.undecided) == ((), ())
+    assert [approval.id for approval in ended.requested_approvals] == ["a1", "a2"]
+    assert [approval.id for approval in ended.undecided] == ["a2"]
+
+
+@pytest.mark.behaviour("thread.run")
+def test_a_run_is_told_from_its_first_event_to_its_last() -> None:
+    """Events of other runs are not its own."""
+    thread = Thread()
+    thread.do(accept("r1", claimed=True))
+    thread.do(accept("r2"))
+    thread.do(CancelRun(NOW, "r1"))
+    thread.do(end("r1"))
+    thread.do(CancelRun(NOW, "r2"))
+
+    run = run_of(thread)
+
+    assert (run.first, run.last, run.state) == (1, 5, Ended(5, completed("r1")))
+    assert fold_run(ADDRESS, "r9", enumerate(thread.events, start=1)) is None
+
+
+@pytest.mark.behaviour("thread.run")
+@pytest.mark.parametrize("is_claimed", [True, False])
+def test_the_end_of_a_cancelled_run_is_certain_unless_a_holder_has_yet_to_end_it(is_claimed: bool) -> None:
+    """A later request changes neither the reason nor the end."""
+    thread = Thread()
+    thread.do(accept("r0", claimed=True))
+    thread.do(end("r0") if is_claimed else RecordSteps("token-r0", (tool_started(),)))
+    thread.do(accept("r1", claimed=is_claimed))
+    thread.do(CancelRun(NOW, "r1"))
+    run = run_of(thread)
+    again = run.after(9, CancelRequested(at=NOW + 9, run_id="r1", reason="queue_time"))
+
+    codes = [getattr(run.end, "code", None), getattr(again.end, "code", None)]
+    assert (codes, again.state) == ([None if is_claimed else "run_cancelled"] * 2, run.state)
+    assert (run.state == Cancelling("asked", None), run.end_position) == (is_claimed, 0)
+
+
+@pytest.mark.behaviour("thread.delete")
+def test_a_run_whose_thread_is_deleted_is_over() -> None:
+    """It has no end of its own."""
+    thread = Thread()
+    thread.do(accept("r1", claimed=True))
+    thread.do(DeleteThread(NOW))
+
+    run = run_of(thread)
+
+    assert (run.state, run.end, run.last) == (Gone(3), None, 3)
+
+
+@pytest.mark.behaviour("thread.delete")
+def test_a_run_that_had_ended_before_its_thread_was_deleted_has_its_end() -> None:
+    """The deletion is no event of it."""
+    thread = Thread()
+    thread.do(accept("r1", claimed=True))
+    thread.do(end("r1"))
+    thread.do(DeleteThread(NOW))
+
+    run = run_of(thread)
+
+    assert (run.state, run.last) == (Ended(3, completed("r1")), 3)
