@@ -11,6 +11,7 @@ import azure.durable_functions as df
 import azure.functions as func
 from agent_framework import SupportsAgentRun
 
+from hosting.assembly import make_features
 from hosting.azure_log import quiet_libraries
 from hosting.budgets import Budget, Price
 from hosting.core.agent.agent_loop import AgentLoop
@@ -28,6 +29,7 @@ from hosting.core.stores.choice import choose_stores
 from hosting.core.sweeps import Sweep
 from hosting.core.thread.run_request import Retry
 from hosting.errors import ConfigurationError
+from hosting.features.memory.provider import OwnerMemory
 from hosting.functions.access import Access
 from hosting.functions.agent_calls import WAIT_FUNCTION, AgentTask, register_wait
 from hosting.functions.answering import Served
@@ -43,6 +45,7 @@ from hosting.functions.durable import (
     register_sweep,
 )
 from hosting.functions.execution import name_executions
+from hosting.functions.features import register_features
 from hosting.functions.http_triggers import (
     exports_of,
     register_agent,
@@ -53,11 +56,9 @@ from hosting.functions.http_triggers import (
 )
 from hosting.functions.instance_triggers import register_instances
 from hosting.functions.mcp import ServedTool, register_tool
-from hosting.functions.memory_triggers import register_memory
 from hosting.functions.notices import Notices
 from hosting.functions.orchestrations import OrchestrationRoutes, warn_of_management_urls
 from hosting.functions.owner_triggers import register_grants, register_owners
-from hosting.functions.schedule_triggers import register_schedules
 from hosting.functions.shutdown import Shutdown
 from hosting.functions.user_routes import adapt_classic_handler, own_functions, refuse_taken_names, refuse_taken_routes
 from hosting.functions.wires import doors_of, register_wires
@@ -65,7 +66,6 @@ from hosting.host_settings import Safeguards, app_folder, report_missing, route_
 from hosting.http.page import FUNCTION as PAGE_FUNCTION
 from hosting.http.routes import OPENAPI
 from hosting.limits import Limit
-from hosting.memory import OwnerMemory
 from hosting.names import Busy, entity_function, entity_name, http_function
 from hosting.plan import AgentPlan, Plan, introduction_of
 from hosting.principal import Principal, PrincipalRequest, PrincipalResolver, checked_resolver
@@ -148,9 +148,8 @@ class AgentFunctionApp(df.DFApp):
         self._safeguards = Safeguards(self._settings, folder, environ)
         self._safeguards.check_http(is_anonymous=not self._plan.requires_key)
         self._services = self._make_services(folder, environ)
-        access = Access(principal, self._settings.admin_role, self._services.sharing)
         hosted = hosted_workflows(workflow, workflows)
-        self._served = Served(self, self._plan, access, [each.name for each in hosted], watch=self._shutdown.watch)
+        self._served = self._make_served(principal, [flow.name for flow in hosted])
         self._orchestrations = OrchestrationRoutes(self._served, self._services.route_prefix, self._shutdown)
         self._has_page = not is_production(environ) if enable_page is None else enable_page
         self._register_shared(lists_agents=health_lists_agents)
@@ -194,6 +193,11 @@ class AgentFunctionApp(df.DFApp):
             route_prefix=route_prefix(folder, environ),
         )
 
+    def _make_served(self, principal: PrincipalResolver | None, workflows: Sequence[str]) -> Served:
+        access = Access(principal, self._settings.admin_role, self._services.sharing)
+        features = make_features(self._services, self._plan, self._settings)
+        return Served(self, self._plan, access, workflows, self._shutdown.watch, features)
+
     def _register_shared(self, *, lists_agents: bool) -> None:
         """Register the functions that all agents share: one for each route."""
         served, plan, settings, services = self._served, self._plan, self._settings, self._services
@@ -202,7 +206,7 @@ class AgentFunctionApp(df.DFApp):
         exports = exports_of(served, services)
         register_threads(served, services, settings, exports)
         register_approvals(served, services, settings)
-        register_schedules(served, services, settings)
+        register_features(served)
         if served.workflows:
             register_instances(served, services, settings)
         if plan.has_owners:
@@ -361,7 +365,9 @@ class AgentFunctionApp(df.DFApp):
         if callback := callback or self.default_callback:
             self._notices.add_callback(self, planned.name, callback, self._services)
         self._services.hold(planned, seconds, retry, ttl)
-        self._add_memory(planned)
+        for feature in self._served.features:
+            feature.add(planned)
+        register_features(self._served)
         entity = ThreadEntity(planned, self._services)
         name, function = entity_name(planned.name), entity_function(planned.name)
         register_entity(self, name, lambda batch, _: entity.handle(batch), function)
@@ -375,12 +381,6 @@ class AgentFunctionApp(df.DFApp):
             )
         if ttl is not None:
             self._add_time_to_live(planned.name, ttl)
-
-    def _add_memory(self, planned: AgentPlan) -> None:
-        memories, has_any = self._services.memories, bool(self._services.memories.agents)
-        held, has_owners = self._services.holders.held, self._plan.has_owners
-        if memories.attach(planned.agent, planned.name, held, has_owners=has_owners) and not has_any:
-            register_memory(self._served, self._services, self._settings)
 
     def _add_time_to_live(self, agent: str, ttl_seconds: float) -> None:
         if not self._ttls:

@@ -157,22 +157,6 @@ class UnknownOrchestrationError(RequestError, code="unknown_orchestration", stat
     """There is no orchestration with this id, or it was not started for the caller."""
 
 
-class UnknownScheduleError(RequestError, code="unknown_schedule", status=404):
-    """The caller has no schedule with this id."""
-
-
-class TooManySchedulesError(RequestError, code="too_many_schedules", status=409):
-    """The caller has as many schedules with the agent as allowed."""
-
-
-class UnknownFactError(RequestError, code="unknown_fact", status=404):
-    """The agent has no fact about the caller with this id."""
-
-
-class MemoryFullError(RequestError, code="memory_full", status=409):
-    """The agent's memory of the caller is full."""
-
-
 class UnknownApprovalError(RequestError, code="unknown_approval", status=404):
     """The thread has no approval with this id."""
 

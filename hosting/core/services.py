@@ -34,7 +34,6 @@ from hosting.core.forking import Forking
 from hosting.core.held_runs import HeldRuns
 from hosting.core.lending import Lending
 from hosting.core.limiting import Limiter
-from hosting.core.memories import Memories
 from hosting.core.operators_view import OperatorsView
 from hosting.core.overview import Overview
 from hosting.core.owner_days import OwnerDays
@@ -46,7 +45,6 @@ from hosting.core.retention import Retention
 from hosting.core.rewinding import Rewinding
 from hosting.core.rotation import Rotation
 from hosting.core.runs import Runs
-from hosting.core.schedules import Schedules
 from hosting.core.shared_store import SharedStore
 from hosting.core.sharing import Sharing
 from hosting.core.stores.choice import Stores
@@ -180,16 +178,12 @@ class Services:
         self._pace = _batch_pace(self.settings, stores.threads)
         self.large_reads = LargeReads()
         self.overview = Overview(stores.threads, self.log)
-        cells = Cells(stores.threads, self.log)
-        self.memories = Memories(cells, self.log.clocks)
+        self.cells = Cells(stores.threads, self.log)
         self.budgets = Budgets(self.log)
         self.sharing = Sharing(self.log)
         self.shared_store = SharedStore(self.log, stores.threads)
         self.retention = Retention(self.log, self.settings.log_days)
         self.operators_view = OperatorsView(self.log, self.holders, self.overview, self.promised)
-        self._planned: dict[str, AgentPlan] = {}
-        most = self.settings.schedules
-        self.schedules = Schedules(cells, self.runs, self._planned, clocks=self.log.clocks, most=most)
         self.owners = Owners(self.log, self.threads, self.purging, stores, self.absent.has)
 
     def hold(
@@ -215,7 +209,6 @@ class Services:
             if limit.has_minutes:
                 minutes = OwnerMinutes(planned.name, self.log, self.stores.threads, limit)
             self._limiters[planned.name.lower()] = Limiter(limit, minutes, self.holders.held)
-        self._planned[planned.name.lower()] = planned
         if ttl_seconds is not None:
             self.ttls[planned.name.lower()] = ttl_seconds
         self._names[planned.name.lower()] = planned.name

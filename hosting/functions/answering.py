@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import re
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, TypeVar
-from urllib.parse import quote
 
 import azure.durable_functions as df
 import azure.functions as func
@@ -19,19 +17,13 @@ from starlette.requests import ClientDisconnect
 
 from hosting.core.limiting import ADMITTED
 from hosting.core.outcome import RunIds
-from hosting.core.request.slow_reads import read_aside
-from hosting.core.sharing import SharedThread
 from hosting.errors import (
     HostingError,
     InternalError,
     MethodNotAllowedError,
     UnauthorizedError,
-    UnknownApprovalError,
-    UnknownFactError,
-    UnknownRunError,
-    UnknownScheduleError,
-    UnknownThreadError,
 )
+from hosting.feature import Feature
 from hosting.functions.access import Access, refuse_forms_of_other_sites
 from hosting.functions.durable import DurableClient, enter_invocation
 from hosting.http.owner_routes import shared
@@ -44,18 +36,17 @@ from hosting.http.replies import (
     thread_headers,
     thread_ids,
 )
+from hosting.http.request import Handler, HttpRequest, Received, joined
 from hosting.http.route import Route
-from hosting.http.run_call import Form, RawRequest
+from hosting.http.run_call import Form
 from hosting.http.wire import Wire
 from hosting.http.workflow_routes import of_only_workflow, of_workflow
 from hosting.invocation import Invocation, current_invocation, mark_task
-from hosting.names import Address, is_id, may_be_stored
+from hosting.names import may_be_stored
 from hosting.plan import AgentPlan, Plan
-from hosting.principal import NOBODY, Caller
 
 logger = logging.getLogger(__name__)
 
-_HOST = re.compile(r"[A-Za-z0-9.:\[\]-]+\Z")
 NO_STORE = {"cache-control": "no-store"}
 """Answers hold messages of persons and states of the moment; no cache on the way knows the keys that open them."""
 
@@ -63,107 +54,9 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class HttpRequest:
-    """A request to a route, with the durable client of its invocation, the app's agents, and its sender.
-
-    `shared` is the thread that a grant in the path opens.
-    """
-
-    req: Request
-    client: DurableClient
-    route: Route
-    plan: Plan
-    caller: Caller = NOBODY
-    shared: SharedThread | None = None
-
-    async def parsed(self, parse: Callable[[RawRequest], T]) -> T:
-        """Return the result of `parse` for request and body, so that others continue meanwhile."""
-        body = await self.req.body()
-        raw = RawRequest(joined(self.req.headers.items()), joined(self.req.query_params.multi_items()), body)
-        return await read_aside(len(body), lambda: parse(raw))
-
-    @property
-    def query(self) -> Mapping[str, str]:
-        """The query's parameters, repeated ones joined by a comma."""
-        return joined(self.req.query_params.multi_items())
-
-    @cached_property
-    def base_url(self) -> str:
-        """The origin and route prefix by which the caller reached us, from the forwarded headers; no `/` at the end.
-
-        In FastAPI mode the request comes through the worker's own server, whose address is of no use to the caller.
-        """
-        req = self.req
-        prefix = "/".join(req.url.path.rstrip("/").split("/")[: -(self.route.path.count("/") + 1)])
-        host = req.headers.get("x-forwarded-host") or req.headers.get("host", "")
-        proto = req.headers.get("x-forwarded-proto") or req.url.scheme
-        return f"{proto}://{host}{prefix}" if _HOST.match(host) and proto in ("http", "https") else prefix
-
-    @property
-    def agent(self) -> AgentPlan:
-        """The agent that the path names; raises `UnknownAgentError` when it has no HTTP endpoint."""
-        if self.shared is not None:
-            return self.plan.served(self.shared.address.agent)
-        name = self.route.agent or self.req.path_params.get("name")
-        return self.plan.served(name or "", self.route.kind)
-
-    @property
-    def address(self) -> Address:
-        """The thread in the path, as one of the caller; raises as `agent` and `thread_id` do."""
-        if self.shared is not None:
-            return self.shared.address
-        return Address.of(self.agent.name, self.thread_id, self.caller.owner)
-
-    def thread_url(self, agent: str, thread_id: str) -> str:
-        """Return where the caller finds that thread."""
-        if self.shared is not None:
-            return f"{self.base_url}/shared/{self.caller.grant}"
-        return f"{self.base_url}/{self.plan.known(agent).kind}s/{quote(agent)}/threads/{quote(thread_id, safe='@:')}"
-
-    @property
-    def thread_id(self) -> str:
-        """The thread id in the path; raises `UnknownThreadError` for an invalid id."""
-        if self.shared is not None:
-            return self.shared.address.thread_id
-        value: str = self.req.path_params["thread_id"]
-        if not may_be_stored(value, self.caller.owner):
-            raise UnknownThreadError(f"There is no thread {value[:80]!r}.")
-        return value
-
-    @property
-    def run_id(self) -> str:
-        """The run id in the path; raises `UnknownRunError` for an invalid id."""
-        return self._id("run", UnknownRunError)
-
-    @property
-    def approval_id(self) -> str:
-        """The approval id in the path; raises `UnknownApprovalError` for an invalid id."""
-        return self._id("approval", UnknownApprovalError)
-
-    @property
-    def schedule_id(self) -> str:
-        """The schedule id in the path; raises `UnknownScheduleError` for an invalid id."""
-        return self._id("schedule", UnknownScheduleError)
-
-    @property
-    def fact_id(self) -> str:
-        """The fact's id in the path; raises `UnknownFactError` for an invalid id."""
-        return self._id("fact", UnknownFactError)
-
-    def _id(self, kind: str, refusal: type[HostingError]) -> str:
-        value: str = self.req.path_params[f"{kind}_id"]
-        if not is_id(value):
-            raise refusal(f"There is no {kind} {value[:80]!r}.")
-        return value
-
-
-Handler = Callable[[HttpRequest], Awaitable[Reply | Streamed]]
-
-
-@dataclass(frozen=True)
 class Served:
     """The context of every route's registration: the app, its agents, the rules of access, the names of its
-    `workflows`, its `routes` and its `wires`.
+    `workflows`, its `features`, `routes` and `wires`, and the `functions` of the durable engine that features have.
 
     A request that begins no run calls `watch`, so that a process which only follows runs knows when it is to end.
     """
@@ -173,8 +66,23 @@ class Served:
     access: Access
     workflows: Sequence[str] = ()
     watch: Callable[[], None] = lambda: None
+    features: Sequence[Feature] = ()
     routes: list[Route] = field(default_factory=list)
+    functions: list[str] = field(default_factory=list)
     wires: dict[str, Wire] = field(default_factory=dict)
+
+    @property
+    def link_names(self) -> list[str]:
+        """The members of a listed agent that features add."""
+        return [name for feature in self.features for name in feature.links]
+
+    def links(self, agent: AgentPlan) -> dict[str, str | None]:
+        """Return those of an agent: each path below it, None where it does not have the feature."""
+        return {
+            name: path if agent.http and feature.has(agent) else None
+            for feature in self.features
+            for name, path in feature.links.items()
+        }
 
 
 def serves(served: Served, route: Route) -> Callable[[Handler], Handler]:
@@ -205,8 +113,9 @@ async def admitted(served: Served, req: Request, client: DurableClient, route: R
     """Return the request with its sender and the owner of the threads; raises `CrossSiteError`, and as `Access.of`."""
     refuse_forms_of_other_sites(route, req.headers)
     headers, query = joined(req.headers.items()), joined(req.query_params.multi_items())
-    caller, opened = await served.access.of(route, headers, query, req.path_params)
-    return HttpRequest(req, client, route, served.plan, caller, opened)
+    caller, shared_thread = await served.access.of(route, headers, query, req.path_params)
+    received = Received(req.url.scheme, req.url.path, headers, query, req.path_params, req.body)
+    return HttpRequest(received, client, route, served.plan, caller, shared_thread)
 
 
 def _register(served: Served, route: Route, handler: Handler) -> None:
@@ -297,14 +206,6 @@ async def _sent(reply: Streamed, invocation: Invocation | None) -> AsyncIterator
     async with aclosing(frames):
         async for frame in frames:
             yield frame
-
-
-def joined(items: Iterable[tuple[str, str]]) -> dict[str, str]:
-    """Return each name once, repeated ones joined by a comma as HTTP joins headers, so that no value is dropped."""
-    by_name: dict[str, list[str]] = {}
-    for name, value in items:
-        by_name.setdefault(name, []).append(value)
-    return {name: ",".join(values) for name, values in by_name.items()}
 
 
 def _refusal(req: Request, error: HostingError) -> Reply:

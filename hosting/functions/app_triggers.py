@@ -13,9 +13,9 @@ from hosting.core.request.contents import limits_of
 from hosting.core.services import Services
 from hosting.core.shared_store import ENTITY
 from hosting.errors import HostingError, MethodNotAllowedError, UnknownRouteError
-from hosting.functions.answering import HttpRequest, Served, joined, respond, serves
+from hosting.functions.answering import Served, respond, serves
 from hosting.functions.durable import register_entity
-from hosting.http import memory_routes, routes, schedule_routes, workflow_routes
+from hosting.http import routes, workflow_routes
 from hosting.http.deliveries import NOT_TAKEN
 from hosting.http.openapi import OpenapiDocument, ServedApp
 from hosting.http.overview_replies import health_reply
@@ -23,15 +23,14 @@ from hosting.http.page import FUNCTION as PAGE_FUNCTION
 from hosting.http.page import ROUTE as PAGE_ROUTE
 from hosting.http.page import Page
 from hosting.http.replies import Reply, json_reply
+from hosting.http.request import HttpRequest, joined
 from hosting.plan import Kind
 from hosting.settings import Settings
 
 UNKNOWN_FUNCTIONS: dict[Kind, str] = {"agent": "z_unknown_agent", "workflow": "z_unknown_workflow"}
 """The host tries functions by their names, in capitals: these come last, and get the remaining requests."""
 _NO_WEBHOOKS = "This app sends no webhooks: AGENT_WEBHOOK_SECRET is not set. Poll the run with GET instead."
-_NO_SCHEDULES = "This app has no schedules: AGENT_SCHEDULES is 0. Start the runs yourself."
 _NO_OWNERS = "This app has no owners: its AgentFunctionApp has no principal=, so all threads belong to the app."
-_NO_MEMORY = "No agent of this app remembers its callers: none has an OwnerMemory."
 
 
 def register_unknown(served: Served) -> None:
@@ -66,16 +65,15 @@ def _unserved(served: Served, kind: Kind, method: str, name: str, rest: str) -> 
     parts = rest.split("/")
     if parts == ["run"]:
         return MethodNotAllowedError(f"{method} is not served here. Send POST {path}.")
-    lacks = {
-        "memory": (memory_routes.FACTS, _NO_MEMORY),
-        "webhooks": (NOT_TAKEN, _NO_WEBHOOKS),
-        "schedules": (schedule_routes.LIST, _NO_SCHEDULES),
-    }
+    lacks = {"webhooks": (NOT_TAKEN, _NO_WEBHOOKS)}
     if served.access.resolver is None and parts[:1] == ["threads"] and parts[2:3] in (["assign"], ["grants"]):
         return UnknownRouteError(_NO_OWNERS)
     for route, sentence in (lacks[part] for part in parts if part in lacks):
         if route not in served.routes:
             return UnknownRouteError(sentence)
+    for feature in served.features:
+        if not feature.is_on and not set(parts).isdisjoint(feature.paths):
+            return UnknownRouteError(feature.absent)
     return UnknownRouteError(f"{method} {path[:120]!r} is not a route of this app. GET openapi.json lists all routes.")
 
 

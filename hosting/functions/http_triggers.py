@@ -19,7 +19,7 @@ from hosting.core.thread.run import Ended
 from hosting.core.thread.run_request import Answering
 from hosting.core.threads import ThreadExport
 from hosting.errors import ForkRefusedError, HostingError
-from hosting.functions.answering import HttpRequest, Served, serves
+from hosting.functions.answering import Served, serves
 from hosting.http import routes, workflow_routes
 from hosting.http.bodies import AgentBudget, Export
 from hosting.http.exports import Exports
@@ -61,6 +61,7 @@ from hosting.http.replies import (
     thread_headers,
     timeline_reply,
 )
+from hosting.http.request import HttpRequest
 from hosting.http.run_call import DECISION, WORKFLOW_ANSWER, one_thread_id, parse_decision, parse_run
 from hosting.http.streams import Streams
 from hosting.http.thread_replies import (
@@ -152,10 +153,10 @@ def register_runs(served: Served, services: Services) -> None:
     @serves(served, routes.EVENTS)
     async def follow(request: HttpRequest) -> Reply | Streamed:
         wanted = read_stream_query(request.query)
-        after = read_resume_position(request.query, request.req.headers)
+        after = read_resume_position(request.query, request.headers)
         run = await runs.find(request.address, request.run_id, request.client)
         if wanted is not None:
-            return await streams.read(run, request.client, wanted, request.req.headers.get(IF_NONE_MATCH.name, ""))
+            return await streams.read(run, request.client, wanted, request.headers.get(IF_NONE_MATCH.name, ""))
         if isinstance(run.state, Ended) and after >= run.state.position:
             return Reply(204, "", None, run_headers(run))
         return streams.reply(run, request.client, request.thread_url(request.agent.name, request.thread_id), after)
@@ -174,18 +175,18 @@ def register_lists(served: Served, services: Services) -> None:
     """Register the lists of agents and of their threads, and the agents' figures."""
     threads, overview = services.threads, services.overview
 
-    @serves(served, routes.AGENTS)
+    @serves(served, routes.agents_route(served.link_names))
     async def agents(request: HttpRequest) -> Reply:
         administers = served.access.administers(request.caller.principal)
-        plans, remembering = list(served.plan.agents.values()), services.memories.agents
-        return agents_reply(plans, request.base_url, served.routes, remembering, administers=administers)
+        plans = list(served.plan.agents.values())
+        return agents_reply(plans, request.base_url, served.routes, served.links, administers=administers)
 
     if served.workflows:
 
-        @serves(served, workflow_routes.WORKFLOWS)
+        @serves(served, workflow_routes.workflows_route(served.link_names))
         async def workflows(request: HttpRequest) -> Reply:
             plans = list(served.plan.agents.values())
-            return workflows_reply(plans, request.base_url, served.routes)
+            return workflows_reply(plans, request.base_url, served.routes, served.links)
 
     @serves(served, routes.THREADS)
     async def page(request: HttpRequest) -> Reply:

@@ -8,11 +8,12 @@ from hosting.core.request.contents import limits_of
 from hosting.core.services import Services
 from hosting.core.thread.run_request import Answering
 from hosting.errors import HostingError, UnknownThreadError
-from hosting.functions.answering import HttpRequest, Served, serves
+from hosting.functions.answering import Served, serves
 from hosting.http import instances
 from hosting.http.instance_call import decision_of, parse_answer, parse_instance
 from hosting.http.parameters import MOST
 from hosting.http.replies import Reply
+from hosting.http.request import HttpRequest
 from hosting.settings import Settings
 
 

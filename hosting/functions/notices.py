@@ -25,11 +25,12 @@ from hosting.core.entity.callback_entity import CallbackEntity
 from hosting.core.services import Services
 from hosting.core.webhooks import Webhooks
 from hosting.errors import UnknownDeliveryError
-from hosting.functions.answering import HttpRequest, Served, serves
+from hosting.functions.answering import Served, serves
 from hosting.functions.durable import register_entity
 from hosting.http.deliveries import AGAIN, NOT_TAKEN, OF_THREAD, again_reply, deliveries_reply
 from hosting.http.parameters import OF_RUN, OWNER, read_cursor, read_limit
 from hosting.http.replies import Reply, thread_headers
+from hosting.http.request import HttpRequest
 
 AGAIN_SECONDS = 30.0
 """After this a clock asks again where its entity could not answer."""
@@ -98,7 +99,7 @@ def _register_deliveries(served: Served, services: Services, webhooks: Webhooks)
 
     @serves(served, AGAIN)
     async def again(request: HttpRequest) -> Reply:
-        address, receiver = request.address, request.req.path_params["receiver"]
+        address, receiver = request.address, request.received.path_params["receiver"]
         run = await services.runs.find(address, request.run_id, request.client)
         found = await webhooks.again(WebhookOrder(address, run.run_id, receiver)) if is_target(receiver) else None
         if found is None:

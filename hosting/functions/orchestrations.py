@@ -21,12 +21,13 @@ import azure.durable_functions as df
 import azure.functions as func
 
 from hosting.errors import EngineUnavailableError, HostingError, UnauthorizedError, UnknownOrchestrationError
-from hosting.functions.answering import NO_STORE, HttpRequest, Served, serves
+from hosting.functions.answering import NO_STORE, Served, serves
 from hosting.functions.durable import DurableClient
 from hosting.functions.shutdown import Shutdown
 from hosting.http.bodies import OrchestrationState
 from hosting.http.refusals import RETRY_AFTER_SECONDS
 from hosting.http.replies import Reply, json_reply, problem_reply
+from hosting.http.request import HttpRequest
 from hosting.http.routes import ORCHESTRATION
 from hosting.names import APP, is_id, new_id
 from hosting.ports import OrchestrationClient, OrchestrationStatus
@@ -118,7 +119,7 @@ class OrchestrationRoutes:
 
         @serves(self._served, ORCHESTRATION)
         async def status(request: HttpRequest) -> Reply:
-            shown: str = request.req.path_params["instance_id"]
+            shown: str = request.received.path_params["instance_id"]
             instance = _instance(request.caller.owner, shown)
             found = await request.client.status(instance) if is_id(shown) else None
             if found is None:

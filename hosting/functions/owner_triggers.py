@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import asdict, replace
+from typing import Any
 
 from hosting.core.request.contents import limits_of
 from hosting.core.services import Services
-from hosting.functions.answering import HttpRequest, Served, serves
+from hosting.functions.answering import Served, serves
 from hosting.functions.http_triggers import Starting
 from hosting.http import owner_routes
 from hosting.http.exports import Exports
-from hosting.http.memory_routes import fact_fields
-from hosting.http.owner_bodies import ShownFact
 from hosting.http.owner_call import parse_grant, parse_owner
 from hosting.http.parameters import read_cursor, read_limit
 from hosting.http.replies import Reply, Streamed, json_reply, thread_headers
-from hosting.http.schedule_routes import schedule_fields
+from hosting.http.request import HttpRequest
 from hosting.http.thread_replies import done_reply, grant_fields, grants_reply, owner_erasure_reply
 from hosting.settings import Settings
 
@@ -42,7 +41,7 @@ def register_grants(served: Served, services: Services, settings: Settings) -> N
     @serves(served, owner_routes.WITHDRAW)
     async def withdraw(request: HttpRequest) -> Reply:
         address = request.address
-        await sharing.withdraw(address, request.req.path_params["grant_id"])
+        await sharing.withdraw(address, request.received.path_params["grant_id"])
         return done_reply(address.thread_id)
 
     @serves(served, owner_routes.ASSIGN)
@@ -56,13 +55,8 @@ def register_grants(served: Served, services: Services, settings: Settings) -> N
 
 def register_owners(served: Served, services: Services, wait_seconds: float, exports: Exports) -> None:
     """Register the routes of everything that one owner has; a deletion is waited for as long as a run is."""
-    owners, memories = services.owners, services.memories
-
-    async def memories_of(owner: str) -> dict[str, list[ShownFact]]:
-        found = {agent: await memories.facts(agent, owner) for agent in await services.log.agents()}
-        return {
-            served.plan.names.get(agent, agent): [*map(fact_fields, facts)] for agent, facts in found.items() if facts
-        }
+    owners = services.owners
+    data = [part for feature in served.features if (part := feature.owner_data()) is not None]
 
     @serves(served, owner_routes.ME)
     async def me(request: HttpRequest) -> Reply:
@@ -70,26 +64,27 @@ def register_owners(served: Served, services: Services, wait_seconds: float, exp
         assert principal is not None
         return json_reply(200, {"owner": principal.owner, **asdict(principal)})
 
-    @serves(served, owner_routes.MY_EXPORT)
+    @serves(served, owner_routes.my_export({part.member: part.type for part in data}))
     async def export(request: HttpRequest) -> Streamed:
         owner, limit = request.caller.owner, read_limit(request.query)
         agent, _, thread_id = (read_cursor(request.query) or "").partition("~")
-        schedules = (
-            [] if agent else [schedule_fields(*one) for one in await services.schedules.of_owner(owner, request.client)]
-        )
-        remembered = {} if agent else await memories_of(owner)
-        members = {"owner": owner, "schedules": schedules, "memories": remembered}
+        members: dict[str, Any] = {"owner": owner}
+        for part in data:
+            members[part.member] = part.empty if agent else await part.export(owner, request.client)
         return await exports.owner(owner, (agent, thread_id), limit, request.client, members)
 
     @serves(served, owner_routes.ERASE_ME)
     async def erase(request: HttpRequest) -> Reply:
         owner, client, is_left = request.caller.owner, request.client, True
-        while is_left:  # schedules first: a tick begins a thread
-            await services.schedules.erase(owner, client)
+        beginning = [part for part in data if part.begins_runs]
+        while is_left:
+            for part in beginning:
+                await part.erase(owner, client)
             erased = await owners.erase(owner, client, wait_seconds)
-            is_left = erased.is_complete and bool(await services.schedules.of_owner(owner, client))
+            is_left = erased.is_complete and any([await part.export(owner, client) for part in beginning])
         if erased.is_complete:
-            agents = await services.log.agents()
-            await services.overview.erase(agents, request.caller.owner)
-            await memories.erase(agents, request.caller.owner)  # last: no run can learn anything more
-        return owner_erasure_reply(request.caller.owner, erased, served.plan.names)
+            await services.overview.erase(await services.log.agents(), owner)
+            for part in data:  # last: no run can bring anything more
+                if not part.begins_runs:
+                    await part.erase(owner, client)
+        return owner_erasure_reply(owner, erased, served.plan.names)

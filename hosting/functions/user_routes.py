@@ -23,12 +23,11 @@ import azure.functions as func
 from azurefunctions.extensions.http.fastapi import Request, Response
 
 from hosting.core.delivery import WEBHOOK_CLOCK
-from hosting.core.schedules import CLOCK
 from hosting.errors import ConfigurationError
-from hosting.functions.answering import Served, joined
+from hosting.functions.answering import Served
 from hosting.functions.app_triggers import UNKNOWN_FUNCTIONS
-from hosting.functions.schedule_triggers import TICK
 from hosting.http.page import FUNCTION as PAGE_FUNCTION
+from hosting.http.request import joined
 from hosting.invocation import begin_invocation, carried
 from hosting.settings import Settings
 
@@ -38,11 +37,10 @@ def own_functions(served: Served, settings: Settings, *, has_page: bool) -> set[
 
     A user's function may have the name of one that the app does not have.
     """
-    page, ticks = (PAGE_FUNCTION,) if has_page else (), (CLOCK, TICK) if settings.schedules else ()
-    clocks = (*ticks, WEBHOOK_CLOCK) if settings.webhook_secret else ticks
+    page, clocks = (PAGE_FUNCTION,) if has_page else (), (WEBHOOK_CLOCK,) if settings.webhook_secret else ()
     routes = (route.function for route in served.routes)
     wires = (wire.function for wire in served.wires.values())
-    return {*routes, *wires, *UNKNOWN_FUNCTIONS.values(), *page, *clocks}
+    return {*routes, *wires, *UNKNOWN_FUNCTIONS.values(), *page, *served.functions, *clocks}
 
 
 def adapt_classic_handler(function: Any) -> None:

@@ -7,9 +7,10 @@ members that they do not know. The first line of a body describes it in the docu
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
-from typing_extensions import NotRequired, TypedDict
+from typing_extensions import NotRequired, TypedDict, get_type_hints
 
 from hosting.amounts import BudgetState
 from hosting.core.outcome import Approval, OpenStatus, RunIds, RunStatus, ThreadIds, Usage
@@ -92,8 +93,6 @@ class ListedAgent(TypedDict):
     example: str
     run_url: str | None
     threads_url: str | None
-    schedules_url: str | None
-    memory_url: str | None
     budget_url: str | None
     webhooks_url: str | None
     mcp_tool: str | None
@@ -360,3 +359,11 @@ class Readiness(TypedDict):
     """The app takes runs and can use its log."""
 
     status: Literal["ready"]
+
+
+def with_members(body: Any, members: Mapping[str, Any]) -> Any:
+    """Return the type of a body with more members, under the same name and with the same description."""
+    make: Any = TypedDict
+    extended = make(body.__name__, {**get_type_hints(body, include_extras=True), **members})
+    extended.__doc__ = body.__doc__
+    return extended

@@ -1,4 +1,4 @@
-"""The bodies of requests in the OpenAPI document: those of runs, of schedules, and of JSON objects.
+"""The bodies of requests for runs in the OpenAPI document.
 
 A run's body goes by the limits of its agent, and a workflow's by what that takes.
 """
@@ -6,7 +6,8 @@ A run's body goes by the limits of its agent, and a workflow's by what that take
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from hosting.core.request.contents import NOT_BLANK, Limits
@@ -20,8 +21,8 @@ from hosting.http.run_call import (
     THREAD_ID_FIELDS,
     WAIT_MEMBERS,
     WORKFLOW_FIELDS,
+    json_object,
 )
-from hosting.http.schedule_call import MOST_BYTES, SCHEDULE_MEMBERS
 from hosting.names import BUSY, id_pattern, max_thread_id_length
 from hosting.workflows import WorkflowInput
 
@@ -35,28 +36,27 @@ def thread_id_schema(agent: str, owner: str, blank: str = "\\s*") -> Schema:
     return {"type": "string", "pattern": f"^(?:{id_pattern(max_thread_id_length(agent, owner))}|{blank})$"}
 
 
+@dataclass(frozen=True)
+class AgentBody:
+    """A body that goes by the limits of the agents or workflows that a route is for."""
+
+    describe: Callable[[Mapping[str, Limits], str], Schema]
+
+    def described(self, agents: Mapping[str, Limits], owner: str) -> Schema:
+        """Return the body as the document has it."""
+        return self.describe(agents, owner)
+
+
 def run_body(named: Mapping[str, Limits], owner: str) -> Schema:
     """Return the body of a run of any of these: an object of the known fields, or the message itself as text."""
     more: Schema = {**WAIT_MEMBERS, STREAM: STREAM_MEMBER, BUSY: BUSY_MEMBER}
-    bodies = [_run_object(agent, limits, owner, more) for agent, limits in named.items()]
+    bodies = [run_object(agent, limits, owner, more) for agent, limits in named.items()]
     most = max(limits.body_bytes for limits in named.values())
     takes = [limits.workflow for limits in named.values()]
     return {"description": f"At most {most} bytes.", **_body(bodies, takes)}
 
 
-def schedule_body(named: Mapping[str, Limits], owner: str) -> Schema:
-    """Return the body of a schedule of any of these: an object of a run's fields, and of when it has its runs."""
-    times: list[Schema] = [
-        {"required": [name], "properties": {name: {"type": "string"}, other: {"type": "null"}}}
-        for name, other in (("cron", "at"), ("at", "cron"))
-    ]
-    bodies = [_run_object(agent, limits, owner, SCHEDULE_MEMBERS) | {"anyOf": times} for agent, limits in named.items()]
-    schema = bodies[0] if len(bodies) == 1 else {"anyOf": bodies}
-    content = {"application/json": {"schema": schema}}
-    return {"description": f"At most {MOST_BYTES} bytes.", "required": True, "content": content}
-
-
-def _run_object(agent: str, limits: Limits, owner: str, more: Mapping[str, Any]) -> Schema:
+def run_object(agent: str, limits: Limits, owner: str, more: Mapping[str, Any]) -> Schema:
     """Return the object of the fields of a run, and of `more`.
 
     A field that is null counts as absent, and there must be a message or a content, or a workflow's input.
@@ -77,7 +77,7 @@ def _run_object(agent: str, limits: Limits, owner: str, more: Mapping[str, Any])
     return json_object({**members, **more}) | {"not": has_nothing}
 
 
-def input_body(workflows: Mapping[str, Limits]) -> Schema:
+def input_body(workflows: Mapping[str, Limits], owner: str) -> Schema:
     """Return the body that is a workflow's input itself: any value but null if one of them takes only text."""
     takes = [limits.workflow for limits in workflows.values() if limits.workflow is not None]
     return _body([_OF_WORDS if one.takes_words and not one.types else _input_schema(one) for one in takes], takes)
@@ -107,6 +107,7 @@ def _inlined(schema: Mapping[str, Any]) -> Schema:
     return {} if "$ref" in json.dumps(schema) else dict(schema)
 
 
-def json_object(members: Mapping[str, Any], **more: Any) -> Schema:
-    """Return the schema of an object of these members and no others."""
-    return {"type": "object", "properties": dict(members), **more, "additionalProperties": False}
+RUN_BODY = AgentBody(run_body)
+INPUT_BODY = AgentBody(input_body)
+ANSWER_BODY = AgentBody(lambda agents, owner: {"required": True, "content": {"application/json": {"schema": {}}}})
+"""The answer that a workflow asks for."""

@@ -15,6 +15,7 @@ from hosting import errors
 from hosting.core.outcome import completed_text
 from hosting.core.thread.events import Cancelled, Completed, Terminal
 from hosting.core.thread.run import Run
+from hosting.http.body_document import ANSWER_BODY, INPUT_BODY
 from hosting.http.instance_call import INSTANCE_PARAMETERS
 from hosting.http.refusals import RETRY_AFTER_SECONDS
 from hosting.http.replies import Reply, json_reply, run_headers
@@ -90,7 +91,7 @@ INSTANCE_RUN = Route(
     ),
     tuple(error for error in RUN.refusals if error is not errors.ThreadBusyError),
     INSTANCE_PARAMETERS,
-    "input",
+    INPUT_BODY,
     needs="run",
 )
 INSTANCE_STATUS = Route(
@@ -110,7 +111,7 @@ INSTANCE_RESPOND = Route(
     (ResponseSpec(200, "Recorded.", DeliveredResponse, (Header("x-ms-run-id", "The run that asked.", always=False),)),),
     ANSWER_APPROVAL.refusals,
     (THREAD_ID, APPROVAL_ID),
-    "answer",
+    ANSWER_BODY,
     needs="run",
 )
 

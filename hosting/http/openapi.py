@@ -30,7 +30,7 @@ from hosting.errors import (
     ThreadBusyError,
     UnauthorizedError,
 )
-from hosting.http.body_document import THREAD_TEXT, input_body, json_object, run_body, schedule_body, thread_id_schema
+from hosting.http.body_document import RUN_BODY, THREAD_TEXT, thread_id_schema
 from hosting.http.owner_routes import takes_owner
 from hosting.http.parameters import OWNER, Parameter
 from hosting.http.refusals import TRY_AGAIN
@@ -158,20 +158,8 @@ def _operation(route: Route, app: ServedApp) -> Schema:
     }
     if parameters := _parameters(route, app):
         operation["parameters"] = [parameter.described() for parameter in parameters]
-    if route.body == "run":
-        operation["requestBody"] = run_body(app.named_by(route), app.owner)
-    elif route.body == "schedule":
-        operation["requestBody"] = schedule_body(app.named_by(route), app.owner)
-    elif route.body == "answer":
-        operation["requestBody"] = {"required": True, "content": {"application/json": {"schema": {}}}}
-    elif route.body == "input":
-        operation["requestBody"] = input_body(app.named_by(route))
-    elif route.body is not None:
-        either = [{"required": [name]} for name in route.body.either]
-        rules = {**({"oneOf": either} if either else {}), **route.body.together}
-        schema = json_object(route.body.members, required=list(route.body.required), **rules)
-        content = {"application/json": {"schema": schema}}
-        operation["requestBody"] = {"required": not route.body.is_optional, "content": content}
+    if route.body is not None:
+        operation["requestBody"] = route.body.described(app.named_by(route), app.owner)
     if requires_key:
         operation["security"] = [{name: []} for name in _KEYS]
     return operation
@@ -181,7 +169,7 @@ def _parameters(route: Route, app: ServedApp) -> list[Parameter]:
     name = Parameter("name", "path", f"The {route.kind}.", {"type": "string", "enum": list(app.named_by(route))})
     in_path = {each.name: each for each in (name, *route.parameters) if each.location == "path"}
     parameters = [in_path[part] for part in route.path_names]
-    if route.agent is not None and route.body == "run":
+    if route.agent is not None and route.body is RUN_BODY:
         thread_id = thread_id_schema(route.agent, app.owner)
         in_header = thread_id_schema(route.agent, app.owner, blank="")
         parameters += (Parameter(name, "query", THREAD_TEXT, thread_id) for name in THREAD_ID_FIELDS)

@@ -1,4 +1,4 @@
-"""The JSON bodies about one owner: their identity, their stored data, and the facts that agents remember."""
+"""The JSON bodies about one owner: their identity, and their stored data."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import Literal
 from typing_extensions import NotRequired, TypedDict
 
 from hosting.http.bodies import Erasure, Export
-from hosting.http.schedule_routes import ShownSchedule
 
 
 class Me(TypedDict):
@@ -20,34 +19,13 @@ class Me(TypedDict):
     roles: list[str]
 
 
-class ShownFact(TypedDict):
-    """A fact that an agent remembers about the caller since `at` (RFC 3339).
-
-    The run and thread in which the agent learned it are null if a person wrote it.
-    """
-
-    fact_id: str
-    text: str
-    at: str
-    thread_id: str | None
-    run_id: str | None
-
-
-class FactList(TypedDict):
-    """The facts that an agent remembers about the caller, oldest first."""
-
-    facts: list[ShownFact]
-
-
 class OwnerExport(TypedDict):
     """A page of everything stored about an owner; `next_cursor` reads the next page.
 
-    The first page has all schedules and, by agent, all remembered facts.
+    The first page has all that is stored besides the threads.
     """
 
     owner: str
-    schedules: list[ShownSchedule]
-    memories: dict[str, list[ShownFact]]
     threads: list[Export]
     next_cursor: str | None
 

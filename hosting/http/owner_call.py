@@ -1,4 +1,4 @@
-"""Requests of an owner about their own data: sharing a thread, assigning it, and an agent's facts."""
+"""Requests of an owner about a thread: sharing and assigning it."""
 
 from __future__ import annotations
 
@@ -10,27 +10,14 @@ from hosting.core.request.strict_json import Schema
 from hosting.core.thread.run_request import GrantedAccess
 from hosting.errors import InvalidFieldError
 from hosting.http.run_call import JsonBody, RawRequest
-from hosting.memory import LONGEST_FACT, fact_refusal
 from hosting.principal import Principal
 
 GRANT_FIELDS: Mapping[str, Schema] = {
     **OWNER_FIELDS,
     "access": {"type": "string", "enum": ["read", "run"], "description": "read, or run (to send messages too)."},
 }
-FACT_FIELDS: Mapping[str, Schema] = {
-    "text": {"type": "string", "minLength": 1, "maxLength": LONGEST_FACT, "description": "One short sentence."}
-}
 GRANT = JsonBody(GRANT_FIELDS, tuple(GRANT_FIELDS), '{"issuer": "...", "id": "...", "access": "read"}')
-FACT = JsonBody(FACT_FIELDS, tuple(FACT_FIELDS), '{"text": "Drinks tea without milk."}')
 OWNER = JsonBody(OWNER_FIELDS, tuple(OWNER_FIELDS), '{"issuer": "...", "id": "..."}')
-
-
-def parse_fact(call: RawRequest, most_bytes: int) -> str:
-    """Return the fact to remember; raise a `HostingError` of `errors.REQUEST_ERRORS` otherwise."""
-    text = read_text("text", FACT.read(call, most_bytes).get("text"))
-    if refusal := fact_refusal(text):
-        raise InvalidFieldError(f"The field 'text' is refused. {refusal}")
-    return text.strip()
 
 
 def parse_grant(call: RawRequest, most_bytes: int) -> tuple[Principal, GrantedAccess]:

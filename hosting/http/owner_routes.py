@@ -6,10 +6,13 @@ only an owner may do is there too, and refused, so that a route of a thread is n
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from typing import Any
 
 from hosting import errors
 from hosting.http import bodies, owner_bodies, routes
+from hosting.http.bodies import with_members
 from hosting.http.owner_call import GRANT, OWNER
 from hosting.http.parameters import CURSOR, LIMIT, in_path
 from hosting.http.route import LOG, STORES, ResponseSpec, Route, ok
@@ -66,15 +69,22 @@ ASSIGN = Route(
     needs="admin",
 )
 ME = Route("http_me", "GET", "owners/me", "Show who is signed in", ok(owner_bodies.Me))
-MY_EXPORT = Route(
-    "http_my_export",
-    "GET",
-    "owners/me/export",
-    "Export everything that is stored about the caller",
-    ok(owner_bodies.OwnerExport),
-    (*routes.WHOLE, errors.AttachmentsUnavailableError),
-    (LIMIT, CURSOR),
-)
+
+
+def my_export(members: Mapping[str, Any]) -> Route:
+    """Return the export of the caller's data, which has these members by features besides the threads."""
+    body = with_members(owner_bodies.OwnerExport, members)
+    return Route(
+        "http_my_export",
+        "GET",
+        "owners/me/export",
+        "Export everything that is stored about the caller",
+        ok(body),
+        (*routes.WHOLE, errors.AttachmentsUnavailableError),
+        (LIMIT, CURSOR),
+    )
+
+
 ERASE_ME = Route(
     "http_my_erasure",
     "DELETE",

@@ -3,13 +3,24 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from hosting import errors
+from hosting.core.request.contents import Limits
 from hosting.http.parameters import Parameter
-from hosting.http.run_call import JsonBody
 from hosting.plan import Kind
+
+
+class RequestBody(Protocol):
+    """The body that a route takes, as far as the OpenAPI document describes it."""
+
+    def described(self, agents: Mapping[str, Limits], owner: str) -> dict[str, Any]:
+        """Return it as the document has it, for a route of these agents or workflows, with their limits.
+
+        `owner` is one whose threads a request may name.
+        """
 
 
 @dataclass(frozen=True)
@@ -68,13 +79,12 @@ class Route:
     """A verb on a path, the function that serves it, and its contract.
 
     `answers` and `refusals` are its own; `all_refusals` and `headers` add what its path, parameters and body bring.
-    Each part of the path that a caller chooses has its parameter here, but for the name of an agent. The `body` "run"
-    is that of the agent, whose limits it has, as a "schedule" has; "input" is what a workflow takes, and "answer" what
-    it asks for. One that `is_anonymous` needs no key. One that `is_for_all` is about the app and nobody's threads:
-    nobody has to be signed in there. A route of agents that `is_for_workflows` is one of theirs too. A route of a
-    thread that `is_for_shared` is there for those with whom one is shared too, and `needs` is what they must be allowed
-    to do: "own" is for its owner alone, "admin" for administrators. One that is for an `agent` or a workflow alone has
-    no place for a name in its path.
+    Each part of the path that a caller chooses has its parameter here, but for the name of an agent. One that
+    `is_anonymous` needs no key. One that `is_for_all` is about the app and nobody's threads: nobody has to be signed in
+    there. A route of agents that `is_for_workflows` is one of theirs too. A route of a thread that `is_for_shared` is
+    there for those with whom one is shared too, and `needs` is what they must be allowed to do: "own" is for its owner
+    alone, "admin" for administrators. One that is for an `agent` or a workflow alone has no place for a name in its
+    path.
     """
 
     function: str
@@ -84,7 +94,7 @@ class Route:
     answers: tuple[ResponseSpec, ...] = field(hash=False)
     refusals: Refusals = ()
     parameters: tuple[Parameter, ...] = ()
-    body: JsonBody | Literal["run", "input", "answer", "schedule"] | None = field(default=None, hash=False)
+    body: RequestBody | None = field(default=None, hash=False)
     is_anonymous: bool = False
     is_for_all: bool = False
     is_for_workflows: bool = True

@@ -6,13 +6,16 @@ body and its headers, and what it refuses. Its trigger and the OpenAPI document 
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
+from types import GenericAlias
 from typing import Any
 
 from hosting import errors
 from hosting.core.figures import Figures
 from hosting.core.outcome import CompletedRun, EndedRun
 from hosting.http import bodies
+from hosting.http.body_document import RUN_BODY
 from hosting.http.fork_call import FORK as FORK_BODY
 from hosting.http.parameters import (
     AFTER,
@@ -120,7 +123,15 @@ READY = Route(
 )
 _DOCUMENT = (ResponseSpec(200, "This document: OpenAPI 3.1.", dict[str, Any]),)
 OPENAPI = Route("http_openapi", "GET", "openapi.json", "Read this document", _DOCUMENT, is_for_all=True)
-AGENTS = Route("http_agents", "GET", "agents", "List the agents", ok(bodies.AgentList))
+
+
+def agents_route(links: Iterable[str]) -> Route:
+    """Return the list of agents, each with these members for URLs besides the core's own."""
+    agent = bodies.with_members(bodies.ListedAgent, dict.fromkeys(links, str | None))
+    body = bodies.with_members(bodies.AgentList, {"agents": GenericAlias(list, (agent,))})
+    return Route("http_agents", "GET", "agents", "List the agents", ok(body))
+
+
 RUN = Route(
     "http-<name>",
     "POST",
@@ -163,7 +174,7 @@ RUN = Route(
         *errors.RUN_ERRORS,
     ),
     RUN_PARAMETERS,
-    "run",
+    RUN_BODY,
     needs="run",
 )
 THREADS = Route(

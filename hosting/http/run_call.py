@@ -211,6 +211,13 @@ class JsonBody:
         """Whether no body at all is the object without members, which the route takes."""
         return not self.required and not self.either
 
+    def described(self, agents: Mapping[str, Limits], owner: str) -> dict[str, Any]:
+        """Return the body as the OpenAPI document has it; it is the same for all agents and owners."""
+        either = [{"required": [name]} for name in self.either]
+        rules = {**({"oneOf": either} if either else {}), **self.together}
+        schema = json_object(self.members, required=list(self.required), **rules)
+        return {"required": not self.is_optional, "content": {"application/json": {"schema": schema}}}
+
     def read(self, call: RawRequest, most_bytes: int) -> dict[str, Any]:
         """Return the members that a request sent; raise a `HostingError` of `errors.REQUEST_ERRORS` otherwise."""
         if self.is_optional and not call.body:
@@ -381,3 +388,8 @@ def read_wanted(fields: Mapping[str, Any], call: RawRequest, form: Form) -> Want
             longest = float(preferences["wait"].partition("=")[2])
         headers = {"Preference-Applied": ", ".join(preferences.values())}
     return Wanted(form if waits or form == "text" else "json", Wait(longest, answer=waits), headers)
+
+
+def json_object(members: Mapping[str, Any], **more: Any) -> dict[str, Any]:
+    """Return the schema of an object of these members and no others."""
+    return {"type": "object", "properties": dict(members), **more, "additionalProperties": False}

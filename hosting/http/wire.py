@@ -8,17 +8,15 @@ the wire's own shape.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeVar
 
 from hosting.errors import HostingError
 from hosting.http.parameters import in_path
 from hosting.http.replies import Reply, Streamed
+from hosting.http.request import HttpRequest
 from hosting.http.route import Route
-from hosting.http.run_call import RawRequest
-from hosting.ports import EntityClient
-from hosting.principal import Caller
 
 T = TypeVar("T")
 AGENT_ID = in_path("id", "The agent.", pattern=None)
@@ -27,33 +25,6 @@ AGENT_ID = in_path("id", "The agent.", pattern=None)
 
 class UnknownPathError(HostingError, code="unknown_url", status=404):
     """A path that the protocol does not have, or that this app does not serve."""
-
-
-class WireRequest(Protocol):
-    """A request with a known sender; `route` is the requested operation of the wire."""
-
-    @property
-    def client(self) -> EntityClient:
-        """The client that signals entities."""
-
-    @property
-    def caller(self) -> Caller:
-        """The sender, and the owner of the threads."""
-
-    @property
-    def route(self) -> Route:
-        """The operation."""
-
-    @property
-    def base_url(self) -> str:
-        """The origin and route prefix by which the caller reached the app."""
-
-    @property
-    def query(self) -> Mapping[str, str]:
-        """The query's parameters."""
-
-    async def parsed(self, parse: Callable[[RawRequest], T]) -> T:
-        """Return the result of `parse` for headers, query and body."""
 
 
 @dataclass(frozen=True)
@@ -88,7 +59,7 @@ class Wire(Protocol):
     def route_of(self, method: str, path: str) -> Route:
         """Return the operation; raises a `HostingError` for a path or a method that the wire does not have."""
 
-    async def reply(self, request: WireRequest, path: str) -> Reply | Streamed:
+    async def reply(self, request: HttpRequest, path: str) -> Reply | Streamed:
         """Return the answer of an operation; raises as the verbs of the service do."""
 
     def refusal(self, error: HostingError) -> Reply:

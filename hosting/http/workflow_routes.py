@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
+from types import GenericAlias
 
 from hosting import errors
 from hosting.http import bodies
+from hosting.http.body_document import RUN_BODY
 from hosting.http.route import Route, ok
 from hosting.http.routes import FORK, RUN
 from hosting.http.run_call import DECISION, WORKFLOW_ANSWER
 from hosting.names import http_function
 
-WORKFLOWS = Route("http_workflows", "GET", "workflows", "List the workflows", ok(bodies.WorkflowList))
 _OF_AGENT = "agents/{name}/"
 _OF_WORKFLOW = "workflows/{name}/"
+
+
+def workflows_route(links: Iterable[str]) -> Route:
+    """Return the list of workflows, each with these members for URLs besides the core's own."""
+    workflow = bodies.with_members(bodies.ListedWorkflow, dict.fromkeys(links, str | None))
+    body = bodies.with_members(bodies.WorkflowList, {"workflows": GenericAlias(list, (workflow,))})
+    return Route("http_workflows", "GET", "workflows", "List the workflows", ok(body))
 
 
 def of_workflow(route: Route) -> Route | None:
@@ -42,4 +51,4 @@ def workflow_run_route(workflow: str) -> Route:
     return replace(WORKFLOW_RUN, function=http_function(workflow), path=path, agent=workflow)
 
 
-WORKFLOW_RUN = replace(RUN, path=f"{_OF_WORKFLOW}run", description="Run the workflow", body="run")
+WORKFLOW_RUN = replace(RUN, path=f"{_OF_WORKFLOW}run", description="Run the workflow", body=RUN_BODY)

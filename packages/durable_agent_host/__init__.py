@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from hosting.core.agent.hitl_context import WorkflowHitlContext as WorkflowHitlContext
     from hosting.core.entity.called_run import AgentRunError as AgentRunError
     from hosting.core.thread.run_request import Retry as Retry
+    from hosting.features.memory.provider import OwnerMemory as OwnerMemory
     from hosting.limits import Limit as Limit
-    from hosting.memory import OwnerMemory as OwnerMemory
     from hosting.offline.model import OfflineChatClient as OfflineChatClient
     from hosting.principal import Principal as Principal
     from hosting.principal import PrincipalRequest as PrincipalRequest
@@ -43,7 +43,7 @@ _MODULES = {
     "Budget": "hosting.budgets",
     "Limit": "hosting.limits",
     "OfflineChatClient": "hosting.offline.model",
-    "OwnerMemory": "hosting.memory",
+    "OwnerMemory": "hosting.features.memory.provider",
     "Price": "hosting.budgets",
     "Principal": "hosting.principal",
     "PrincipalRequest": "hosting.principal",

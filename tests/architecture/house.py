@@ -81,12 +81,14 @@ HOSTING = House(
         (
             *("errors", "names", "ports", "listing", "settings", "host_settings", "invocation", "azure_log"),
             *("start_up", "tools", "plan", "principal", "bearer", "visible", "exchange", "amounts", "budgets"),
-            *("limits", "embeddings", "memory", "schedules", "webhooks", "workflow_copies", "workflows", "offline"),
+            *("limits", "webhooks", "workflow_copies", "workflows", "offline"),
         ),
         ("core",),
         ("http",),
+        ("feature",),
+        ("features",),
         ("functions", "console"),
-        ("app", "commands"),
+        ("app", "assembly", "commands"),
     ),
 )
 
@@ -108,18 +110,15 @@ CORE = House(
 )
 """One durable thread, and its runs: all that every feature stands on. The verbs are files of one floor."""
 
-FEATURES_BELOW = {"bearer", "budgets", "embeddings", "limits", "memory", "schedules", "webhooks"}
+FEATURES_BELOW = {"bearer", "budgets", "limits", "webhooks"}
 """The files in which features are described, although they stand below the core."""
 
 STILL_KNOWN = {
     "hosting.core.agent.spending": {"hosting.budgets"},
     "hosting.core.limiting": {"hosting.limits"},
-    "hosting.core.memories": {"hosting.memory"},
     "hosting.core.owner_minutes": {"hosting.limits"},
     "hosting.core.request.contents": {"hosting.webhooks"},
     "hosting.core.request.fields": {"hosting.webhooks"},
-    "hosting.core.schedule": {"hosting.http.schedule_call", "hosting.schedules"},
-    "hosting.core.schedules": {"hosting.http.schedule_call", "hosting.schedules"},
     "hosting.core.services": {"hosting.webhooks"},
     "hosting.core.webhooks": {"hosting.webhooks"},
 }

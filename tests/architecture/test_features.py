@@ -1,24 +1,29 @@
-"""How far a feature reaches into files that are not its own, and how large the core is: both only fall.
+"""A feature is one folder: what it may import, how many other files name it, and how large the core is.
 
-A figure that has become smaller is set to what it is now, so that it never rises again.
+The figures only fall. One that has become smaller is set to what it is now, so that it never rises again.
 """
 
+import inspect
 import re
 
 import pytest
 
-from tests.architecture.house import CORE
+from hosting.assembly import FEATURES, make_features
+from hosting.feature import Feature
+from tests.architecture.house import CORE, HOSTING
 from tests.architecture.imports import code_lines, import_graph
 
-CORE_LINES = 16_315
+CORE_LINES = 15_751
 """Without blank lines, comments and docstrings."""
 
-FEATURES = {
-    "schedules": (r"schedules?|schedule_\w+", 8),
-    "memory": (r"memor(?:y|ies)|memory_\w+|embeddings", 5),
+FOLDER = HOSTING.folder / "features"
+MOST_NAMING = 2
+"""The files outside of a feature's folder that may import from it."""
+
+NOT_YET_FOLDERS = {
     "webhooks": (r"webhooks?|webhook_\w+|deliver(?:y|ies)|push_configs", 17),
     "callbacks": (r"callbacks?|callback_\w+", 8),
-    "owners": (r"owners|owner_(?:bodies|routes|triggers|call)|sharing|bearer", 9),
+    "owners": (r"owners|owner_(?:bodies|routes|triggers|call)|sharing|bearer", 8),
     "budgets and limits": (r"budgets|budgeting|limits|limiting|spending|owner_(?:days|minutes)", 9),
     "overview": (r"overview|overview_\w+|figures", 10),
     "operations": (r"operations|operators_view", 2),
@@ -27,36 +32,80 @@ FEATURES = {
     "workflows": (r"workflows|workflow_\w+", 12),
     "mcp": (r"mcp", 1),
 }
-"""The names of a feature's own modules, and how many other modules of `hosting` import one of them."""
+"""Features that are no folder yet: the names of their modules, and how many other modules of `hosting` import them.
+
+A list that only becomes shorter.
+"""
 
 
-def own_modules(names: str) -> set[str]:
-    """Return the feature's modules, by the last part of their names; stores have names that are their backends'."""
-    own = re.compile(names)
-    modules = (module for module in import_graph() if module.startswith("hosting."))
-    return {module for module in modules if ".stores." not in module and own.fullmatch(module.rpartition(".")[2])}
+def hosting_modules() -> dict[str, frozenset[str]]:
+    """Return every module of `hosting` with the product modules that it imports."""
+    return {name: imported for name, imported in import_graph().items() if name.startswith("hosting.")}
 
 
-@pytest.mark.parametrize("feature", FEATURES)
-def test_no_more_files_name_a_feature(feature: str) -> None:
-    """What a reader opens to change a feature, besides its own files."""
-    names, known = FEATURES[feature]
-    own = own_modules(names)
+def naming(own: set[str]) -> list[str]:
+    """Return the modules of `hosting` that import one of these and are none of them."""
+    return sorted(name for name, imported in hosting_modules().items() if name not in own and imported & own)
 
-    naming = sorted(
-        module
-        for module, imported in import_graph().items()
-        if module.startswith("hosting.") and module not in own and imported & own
-    )
+
+def folder_modules(feature: str) -> set[str]:
+    """Return the modules of a feature's folder."""
+    folder = f"hosting.features.{feature}"
+    return {name for name in hosting_modules() if name == folder or name.startswith(f"{folder}.")}
+
+
+def test_each_folder_is_a_feature_that_the_app_has() -> None:
+    """By its name, in the one list."""
+    folders = {path.parent.name for path in FOLDER.glob("*/__init__.py")}
+
+    assert {feature.name for feature in FEATURES} == folders
+    assert len(FEATURES) == len(folders)
+    assert all(f"{feature.__name__}(" in inspect.getsource(make_features) for feature in FEATURES)
+
+
+@pytest.mark.parametrize("feature", FEATURES, ids=lambda feature: feature.name)
+def test_a_feature_stands_in_its_folder(feature: type[Feature]) -> None:
+    """Its class in `feature.py`, its errors where they are raised; and it says what is wrong where it can be off."""
+    homes = {feature.__module__, *(error.__module__ for error in feature.errors)}
+
+    assert feature.__module__ == f"hosting.features.{feature.name}.feature"
+    assert homes <= folder_modules(feature.name)
+    assert feature.absent or "is_on" not in vars(feature)
+
+
+@pytest.mark.parametrize("feature", FEATURES, ids=lambda feature: feature.name)
+def test_few_files_name_a_feature(feature: type[Feature]) -> None:
+    """What a reader opens to change it: the list of features, and the app, for a type that users get."""
+    files = naming(folder_modules(feature.name))
+
+    assert len(files) <= MOST_NAMING, files
+
+
+@pytest.mark.parametrize("feature", FEATURES, ids=lambda feature: feature.name)
+def test_a_feature_imports_no_other_and_no_trigger(feature: type[Feature]) -> None:
+    """Nor Azure: an orchestration is a generator over a small protocol."""
+    own = folder_modules(feature.name)
+    graph = hosting_modules()
+    imported = {name for module in own for name in graph[module]} - own
+
+    assert {name for name in imported if name.startswith(("hosting.features.", "hosting.functions"))} == set()
+
+
+@pytest.mark.parametrize("feature", NOT_YET_FOLDERS)
+def test_no_more_files_name_what_is_no_folder_yet(feature: str) -> None:
+    """What a reader opens to change it, besides its own files. Stores have names that are their backends'."""
+    names, known = NOT_YET_FOLDERS[feature]
+    pattern = re.compile(names)
+    modules = (name for name in hosting_modules() if ".stores." not in name and ".features." not in name)
+    own = {name for name in modules if pattern.fullmatch(name.rpartition(".")[2])}
+    files = naming(own)
 
     assert own, "the feature has no modules of these names"
-    assert len(naming) == known, f"set it to {len(naming)} if that is less; these name it: {naming}"
+    assert len(files) == known, f"set it to {len(files)} if that is less; these name it: {files}"
 
 
 def test_the_core_does_not_grow() -> None:
     """One durable thread, and its runs: all that every feature stands on."""
     lines = sum(code_lines(path) for path in CORE.folder.rglob("*.py"))
 
-    assert lines <= CORE_LINES, (
-        f"the core has {lines} lines of code: look first for the lines that the new ones replace"
-    )
+    assert lines <= CORE_LINES, f"the core has {lines} lines of code: which ones do the new ones replace?"

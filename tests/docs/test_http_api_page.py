@@ -7,15 +7,15 @@ from pathlib import Path
 
 import pytest
 
-from hosting.errors import REQUEST_ERRORS, RUN_ERRORS
-from hosting.http import memory_routes, schedule_routes
+from hosting.features.memory import http as memory_http
+from hosting.features.memory.http import ShownFact
+from hosting.features.schedules import http as schedules_http
+from hosting.features.schedules.http import ShownSchedule
+from hosting.features.schedules.requests import SCHEDULE_MEMBERS
 from hosting.http.operations import OPERATIONS, REASONS, AgentOperations, Operations, StuckThread
-from hosting.http.owner_bodies import ShownFact
 from hosting.http.routes import ORCHESTRATION
 from hosting.http.run_call import FIELDS, THREAD_ID_HEADERS, WAIT_HEADER
-from hosting.http.schedule_call import SCHEDULE_MEMBERS
-from hosting.http.schedule_routes import ShownSchedule
-from tests.support.declared_routes import OWNED_ROUTES, ROUTES, routes_in
+from tests.support.declared_routes import ERRORS, OWNED_ROUTES, ROUTES, routes_in
 
 PAGE = (Path(__file__).parents[2] / "docs" / "reference" / "http-runs.md").read_text(encoding="utf-8")
 ROUTED = (Path(__file__).parents[2] / "docs" / "reference" / "http-routes.md").read_text(encoding="utf-8")
@@ -29,7 +29,7 @@ ROWS = re.findall(r"^\| `([a-z_]+)` \| (\d*) ?\|", FAILED, flags=re.MULTILINE)
 @pytest.mark.behaviour("docs.error-codes")
 def test_the_page_lists_exactly_the_codes_and_statuses_of_the_errors() -> None:
     """`run_pending` is a tool result's code and no HTTP answer's."""
-    served = {(error.code, str(error.status)) for error in (*REQUEST_ERRORS, *RUN_ERRORS)}
+    served = {(error.code, str(error.status)) for error in ERRORS}
     assert set(ROWS) == served | {("run_pending", "")}
 
 
@@ -74,7 +74,7 @@ def test_the_page_has_exactly_the_fields() -> None:
 def test_the_page_about_schedules_has_exactly_their_routes_and_fields() -> None:
     """And what it shows of a schedule besides."""
     listed = re.findall(r"^\| `([A-Z]+ [^`?]+)` \|", SCHEDULES, flags=re.MULTILINE)
-    assert sorted(listed) == sorted(str(route) for route in routes_in(schedule_routes))
+    assert sorted(listed) == sorted(str(route) for route in routes_in(schedules_http))
     assert [name for name in SCHEDULE_MEMBERS if f"| `{name}` |" not in SCHEDULES] == []
     assert [name for name in ShownSchedule.__annotations__ if f"`{name}`" not in SCHEDULES] == []
 
@@ -85,7 +85,7 @@ def test_the_page_about_memories_has_exactly_their_routes_and_fields() -> None:
     page = (Path(__file__).parents[2] / "docs" / "guides" / "memory.md").read_text(encoding="utf-8")
     listed = re.findall(r"^\| `([A-Z]+ [^`?]+)` \|", page, flags=re.MULTILINE)
 
-    assert sorted(listed) == sorted(str(route) for route in routes_in(memory_routes))
+    assert sorted(listed) == sorted(str(route) for route in routes_in(memory_http))
     assert [name for name in ShownFact.__annotations__ if f"`{name}`" not in page] == []
 
 

@@ -50,7 +50,7 @@ VAGUE = re.compile("|".join(rf"\b(?:{words})\b" for words in NOUNS_INSTEAD), re.
 MOST_WORDS = 30
 """What a sentence may have: a longer one is read twice. A name in backquotes is one word."""
 NO_SENTENCE = re.compile(r"<!DOCTYPE|redis\.call|\b(?:SELECT|CREATE TABLE|INSERT INTO|PRIMARY KEY)\b")
-FOR_MODELS = {"hosting/memory.py"}
+FOR_MODELS = {"hosting/features/memory/provider.py"}
 """Instructions that a model reads."""
 BETWEEN_PARTS = re.compile(r"""["']\s+[a-zA-Z]?["']""")
 """What stands between the parts of a text that is written over several lines."""

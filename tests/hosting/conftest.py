@@ -1,4 +1,4 @@
-"""The app under test over both carriers: called directly, and on the local host's socket."""
+"""The app under test over both carriers, two processes of an app without a host, and the app of a clerk."""
 
 import shutil
 from collections.abc import AsyncIterator, Iterator
@@ -6,8 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from hosting.core.stores.memory import MemoryObjects, SharedMemory
 from tests.support.carriers import APP, Api, direct_api, load_app, socket_api
+from tests.support.desk import Desk
 from tests.support.direct import DirectHost
+from tests.support.process import Engine, Process
 from tests.support.running_host import RunningHost
 
 CARRIERS = ["direct", pytest.param("socket", marks=pytest.mark.slow)]
@@ -67,3 +70,35 @@ async def api(request: pytest.FixtureRequest) -> AsyncIterator[Api]:
         opened = socket_api(request.getfixturevalue("socket_host").origin, folder / ".agents" / "log.sqlite")
     async with opened.http:
         yield opened
+
+
+@pytest.fixture
+def processes() -> Iterator[tuple[Process, Process]]:
+    """What one appends the other finds."""
+    shared, attachments, engine = SharedMemory(), MemoryObjects(), Engine()
+    both = (Process(shared, attachments, engine), Process(shared, attachments, engine))
+    yield both
+    for process in both:
+        process.loop.close()
+
+
+@pytest.fixture
+def process(processes: tuple[Process, Process]) -> Process:
+    """The first of the two."""
+    return processes[0]
+
+
+@pytest.fixture
+def counted() -> Iterator[Process]:
+    """A process whose holders look after nothing within a test: what it asks its store for are a turn's own calls."""
+    alone = Process(SharedMemory(), MemoryObjects(), Engine(), holding={"poll_seconds": 60, "lease_seconds": 60})
+    yield alone
+    alone.loop.close()
+
+
+@pytest.fixture
+async def desk() -> AsyncIterator[Desk]:
+    """One process of the app, with its log in memory."""
+    desk = Desk()
+    async with desk.http:
+        yield desk

@@ -30,7 +30,7 @@ from hosting.core.telemetry import carried_traceparent
 from hosting.core.thread.run_request import ResponseFormat
 from hosting.errors import HostingError
 from hosting.exchange import MOST_HEAD_BYTES, UnreadableAnswerError, _chunks, _head
-from hosting.functions.answering import HttpRequest
+from hosting.features.schedules.times import read_times
 from hosting.functions.mcp import parse_call
 from hosting.http.instance_call import parse_instance
 from hosting.http.parameters import (
@@ -43,6 +43,7 @@ from hosting.http.parameters import (
     read_stream_query,
     read_window,
 )
+from hosting.http.request import HttpRequest
 from hosting.http.routes import RUN
 from hosting.http.run_call import WORKFLOW_ANSWER, RawRequest, parse_decision, parse_run
 from hosting.names import Address
@@ -50,7 +51,6 @@ from hosting.offline.model import answer_contents
 from hosting.plan import Plan
 from hosting.ports import read_utc
 from hosting.principal import PrincipalRequest, PrincipalResolver, easy_auth
-from hosting.schedules import read_times
 from hosting.visible import visible
 from hosting.webhooks import WebhookRules, read_webhook
 from hosting.workflows import WorkflowInput
@@ -338,7 +338,7 @@ PARSERS: Mapping[str, Parser] = {
     ),
     "traceparent": Parser(carried_traceparent, runs("00-", "00-0af7651916cd43dd8448eb211c80319c-")),
     "X-Forwarded-Host": Parser(
-        lambda host: http_request(x_forwarded_host=host).base_url, runs("a.b"), ("hosting.functions.answering._HOST",)
+        lambda host: http_request(x_forwarded_host=host).base_url, runs("a.b"), ("hosting.http.request._HOST",)
     ),
     "a query": Parser(
         lambda query: http_request(query).query, {**runs("a="), **repeated("a&", "a=b&", "#=&", "%41&", "a=%&")}
@@ -359,7 +359,7 @@ PARSERS: Mapping[str, Parser] = {
     "a schedule's time": Parser(
         lambda text: read_times(None, "UTC", text),
         runs("2026-01-01T00:00:00", "2026-01-01T00:00:00."),
-        ("hosting.schedules._TIME", "hosting.schedules._FRACTION"),
+        ("hosting.features.schedules.times._TIME", "hosting.features.schedules.times._FRACTION"),
     ),
     "a cron expression": Parser(lambda text: read_times(text, "UTC", None), runs("1", "1,", "*/", "1-", "* * * * ")),
     "a time zone": Parser(lambda text: read_times("* * * * *", text, None), runs("Europe/", "../")),

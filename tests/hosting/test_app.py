@@ -10,7 +10,7 @@ import pytest
 from agent_framework import Agent
 
 from hosting.errors import ConfigurationError
-from hosting.http import schedule_routes
+from hosting.features.schedules import http as schedules_http
 from hosting.http.operations import OPERATIONS
 from hosting.http.routes import RUN
 from hosting.settings import Settings, meaning_of, read_settings
@@ -19,7 +19,7 @@ from tests.support.declared_routes import ROUTES, routes_in
 from tests.support.direct import DirectHost
 from tests.support.made_app import MEMORY, app_of, triggers
 
-SHARED = [route.function for route in (*ROUTES, *routes_in(schedule_routes), OPERATIONS) if route is not RUN]
+SHARED = [route.function for route in (*ROUTES, *routes_in(schedules_http), OPERATIONS) if route is not RUN]
 
 
 @pytest.mark.behaviour("hosting.registers")

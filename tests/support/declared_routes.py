@@ -1,9 +1,11 @@
-"""The routes that a module of the library declares, for tests of all of them."""
+"""The routes and the refusals that the library declares, for tests of all of them."""
 
 from __future__ import annotations
 
 from types import ModuleType
 
+from hosting.assembly import FEATURES
+from hosting.errors import REQUEST_ERRORS, RUN_ERRORS
 from hosting.http import owner_routes, routes
 from hosting.http.owner_routes import SHARED_RUN, shared
 from hosting.http.route import Route
@@ -16,9 +18,11 @@ def routes_in(module: ModuleType) -> list[Route]:
 
 
 _COMMON = [value for value in vars(routes).values() if isinstance(value, Route)]
-ROUTES = [route for route in _COMMON if route is not routes.ORCHESTRATION]
+ROUTES = [*(route for route in _COMMON if route is not routes.ORCHESTRATION), routes.agents_route(())]
 """Those of every app."""
 SHARED_ROUTES = [SHARED_RUN, *(same for route in ROUTES if (same := shared(route)) is not None)]
 """Those of a thread that is shared with the caller."""
-OWNED_ROUTES = [route for route in routes_in(owner_routes) if route is not SHARED_RUN]
+OWNED_ROUTES = [*(route for route in routes_in(owner_routes) if route is not SHARED_RUN), owner_routes.my_export({})]
 """Those of an app that knows its callers, but for shared threads."""
+ERRORS = (*REQUEST_ERRORS, *RUN_ERRORS, *(error for feature in FEATURES for error in feature.errors))
+"""The refusals of requests and the errors of runs."""

@@ -17,7 +17,7 @@ from agent_framework import (
     ResponseStream,
 )
 
-from hosting.memory import OwnerMemory
+from hosting.features.memory.provider import OwnerMemory
 
 
 class _Rememberer(BaseChatClient[Any]):

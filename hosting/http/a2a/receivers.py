@@ -22,7 +22,7 @@ from hosting.http.a2a.push import OfReceivers, task_update
 from hosting.http.a2a.requests import Call
 from hosting.http.a2a.tasks import Tasks
 from hosting.http.replies import Reply
-from hosting.http.wire import WireRequest
+from hosting.http.request import HttpRequest
 from hosting.plan import AgentPlan
 
 
@@ -42,7 +42,7 @@ class Receivers:
             "DeleteTaskPushNotificationConfig": self._delete,
         }
 
-    async def keep(self, request: WireRequest, agent: AgentPlan, fold: TaskFold, config: PushConfig) -> PushConfig:
+    async def keep(self, request: HttpRequest, agent: AgentPlan, fold: TaskFold, config: PushConfig) -> PushConfig:
         """Have a receiver notified of the task, and return it with its id.
 
         Raises `UnsupportedOperationError` for a task of which nobody can be notified, and `InvalidFieldError` for one
@@ -60,13 +60,13 @@ class Receivers:
             await WebhookOrder(fold.address, fold.run.run_id, "request").signal(request.client)
         return config
 
-    async def _create(self, request: WireRequest, agent: AgentPlan, call: Call, wanted: OfReceivers) -> Reply:
+    async def _create(self, request: HttpRequest, agent: AgentPlan, call: Call, wanted: OfReceivers) -> Reply:
         assert wanted.config is not None
         fold = await self._tasks.find(request, agent, wanted.task_id)
         kept = await self.keep(request, agent, fold, wanted.config)
         return result_reply(call.id, _shown(fold.id, kept))
 
-    async def _get(self, request: WireRequest, agent: AgentPlan, call: Call, wanted: OfReceivers) -> Reply:
+    async def _get(self, request: HttpRequest, agent: AgentPlan, call: Call, wanted: OfReceivers) -> Reply:
         fold = await self._tasks.find(request, agent, wanted.task_id)
         begun, epoch = await self._task(fold)
         found = await self._configs.of_task(fold.address, epoch, begun)
@@ -75,14 +75,14 @@ class Receivers:
             raise UnknownRunError(f"The task has no receiver {wanted.config_id[:80]!r}. List them, or create it.")
         return result_reply(call.id, _shown(fold.id, config))
 
-    async def _list(self, request: WireRequest, agent: AgentPlan, call: Call, wanted: OfReceivers) -> Reply:
+    async def _list(self, request: HttpRequest, agent: AgentPlan, call: Call, wanted: OfReceivers) -> Reply:
         fold = await self._tasks.find(request, agent, wanted.task_id)
         begun, epoch = await self._task(fold)
         found = await self._configs.of_task(fold.address, epoch, begun)
         configs = [_shown(fold.id, config) for config in found.values()]
         return result_reply(call.id, {"configs": configs, "nextPageToken": ""})
 
-    async def _delete(self, request: WireRequest, agent: AgentPlan, call: Call, wanted: OfReceivers) -> Reply:
+    async def _delete(self, request: HttpRequest, agent: AgentPlan, call: Call, wanted: OfReceivers) -> Reply:
         fold = await self._tasks.find(request, agent, wanted.task_id)
         begun, epoch = await self._task(fold)
         await self._configs.erase(fold.address, epoch, begun, _id(wanted.config_id, fold, begun))

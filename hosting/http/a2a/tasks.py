@@ -15,7 +15,7 @@ from hosting.http.a2a import names
 from hosting.http.a2a.fold import TaskFold, fold_tasks
 from hosting.http.a2a.requests import Listing
 from hosting.http.replies import first_page
-from hosting.http.wire import WireRequest
+from hosting.http.request import HttpRequest
 from hosting.names import Address
 from hosting.plan import AgentPlan
 from hosting.ports import EntityClient
@@ -30,7 +30,7 @@ class Tasks:
     def __init__(self, services: Services) -> None:
         self._services = services
 
-    async def find(self, request: WireRequest, agent: AgentPlan, task_id: str) -> TaskFold:
+    async def find(self, request: HttpRequest, agent: AgentPlan, task_id: str) -> TaskFold:
         """Return a task as it stands; raises `UnknownRunError` and `ThreadDeletedError`."""
         run_id, thread_id = names.read_task_id(task_id)
         address = Address.of(agent.name, thread_id, request.caller.owner)
@@ -55,7 +55,7 @@ class Tasks:
         """Return the run that the task is at, and promise its outcome."""
         return await self._services.runs.find(fold.address, fold.run_id, client)
 
-    async def listed(self, request: WireRequest, agent: AgentPlan, wanted: Listing) -> dict[str, Any]:
+    async def listed(self, request: HttpRequest, agent: AgentPlan, wanted: Listing) -> dict[str, Any]:
         """Return a page of tasks, the newest change first; raises `InvalidFieldError` for a token that is none."""
         owner, after = request.caller.owner, _read_page_token(wanted.page_token)
         if wanted.context_id is not None:

@@ -24,8 +24,8 @@ from hosting.http.a2a.requests import A2A_DOCUMENT, Call, Listing, OfTask, Send,
 from hosting.http.a2a.task_streams import TaskStreams
 from hosting.http.a2a.tasks import Tasks
 from hosting.http.replies import Reply, Streamed
+from hosting.http.request import HttpRequest
 from hosting.http.route import Route
-from hosting.http.wire import WireRequest
 from hosting.names import Address, check_thread_id, keyed_thread_id
 from hosting.plan import AgentPlan, Plan
 from hosting.ports import Wait
@@ -34,7 +34,7 @@ CANCEL_SECONDS = 4.0
 """How long a cancel waits for the task's end: httpx, which the official client for Python uses, gives up after 5 s."""
 
 _Answer = Reply | Streamed
-_Method = Callable[[WireRequest, AgentPlan, Call, Any], Awaitable[_Answer]]
+_Method = Callable[[HttpRequest, AgentPlan, Call, Any], Awaitable[_Answer]]
 
 
 class A2AWire:
@@ -72,7 +72,7 @@ class A2AWire:
         """Return an error in the protocol's shape, for a request that could not be read."""
         return names.error_reply(error)
 
-    async def reply(self, request: WireRequest, path: str) -> _Answer:
+    async def reply(self, request: HttpRequest, path: str) -> _Answer:
         """Return the response of a request; a refusal of a readable request is a response too."""
         agent = self._plan.served(path.partition("/")[0])
         limits = limits_of(agent.agent, self._settings)
@@ -87,7 +87,7 @@ class A2AWire:
         except HostingError as error:
             return names.error_reply(error, call.id)
 
-    async def _send(self, request: WireRequest, agent: AgentPlan, call: Call, wanted: Send) -> _Answer:
+    async def _send(self, request: HttpRequest, agent: AgentPlan, call: Call, wanted: Send) -> _Answer:
         streams, client = call.method == "SendStreamingMessage", request.client
         wait = Wait(math.inf if streams else PROTOCOL_WAIT_SECONDS, answer=streams or wanted.waits)
         if wanted.task_id is None:
@@ -112,7 +112,7 @@ class A2AWire:
         fold = await self._tasks.find(request, agent, wanted.task_id)
         return names.result_reply(call.id, {"task": fold.task(wanted.history_length)})
 
-    async def _start(self, request: WireRequest, agent: AgentPlan, wanted: Send, wait: Wait, *, streams: bool) -> Run:
+    async def _start(self, request: HttpRequest, agent: AgentPlan, wanted: Send, wait: Wait, *, streams: bool) -> Run:
         """Start the run of a message, or return the run that the message started before.
 
         A message without a context begins the one that it and its id name, in every process: some clients use an id for
@@ -143,7 +143,7 @@ class A2AWire:
                 "message.messageId was used for another message of this context. Send a new id."
             ) from None
 
-    async def _decide(self, request: WireRequest, fold: TaskFold, wanted: Send, wait: Wait, *, streams: bool) -> None:
+    async def _decide(self, request: HttpRequest, fold: TaskFold, wanted: Send, wait: Wait, *, streams: bool) -> None:
         """Record a message's decisions on all waiting calls of the task, so that its run continues.
 
         A message that the task has already changes nothing.
@@ -168,7 +168,7 @@ class A2AWire:
 
     async def _answer(
         self,
-        request: WireRequest,
+        request: HttpRequest,
         address: Address,
         decisions: list[Decision],
         kept: Mapping[str, Any],
@@ -186,11 +186,11 @@ class A2AWire:
             raise UnsupportedOperationError("The task has changed. Read it with GetTask.")
         return resumed
 
-    async def _read(self, request: WireRequest, agent: AgentPlan, call: Call, wanted: OfTask) -> Reply:
+    async def _read(self, request: HttpRequest, agent: AgentPlan, call: Call, wanted: OfTask) -> Reply:
         fold = await self._tasks.find(request, agent, wanted.task_id)
         return names.result_reply(call.id, fold.task(wanted.history_length))
 
-    async def _cancel(self, request: WireRequest, agent: AgentPlan, call: Call, wanted: OfTask) -> Reply:
+    async def _cancel(self, request: HttpRequest, agent: AgentPlan, call: Call, wanted: OfTask) -> Reply:
         fold = await self._tasks.find(request, agent, wanted.task_id)
         if fold.is_over:
             raise TaskNotCancelableError("The task is over. Read it with GetTask.")
@@ -205,12 +205,12 @@ class A2AWire:
         fold = await self._tasks.find(request, agent, wanted.task_id)
         return names.result_reply(call.id, fold.task())
 
-    async def _subscribe(self, request: WireRequest, agent: AgentPlan, call: Call, wanted: OfTask) -> Streamed:
+    async def _subscribe(self, request: HttpRequest, agent: AgentPlan, call: Call, wanted: OfTask) -> Streamed:
         fold = await self._tasks.find(request, agent, wanted.task_id)
         if fold.is_over:
             raise UnsupportedOperationError("The task is over and sends nothing more. Read it with GetTask.")
         run = await self._tasks.current_run(fold, request.client)
         return self._streams.reply(fold, run, request.client, call, fold.snapshot(), stays=True)
 
-    async def _list(self, request: WireRequest, agent: AgentPlan, call: Call, wanted: Listing) -> Reply:
+    async def _list(self, request: HttpRequest, agent: AgentPlan, call: Call, wanted: Listing) -> Reply:
         return names.result_reply(call.id, await self._tasks.listed(request, agent, wanted))

@@ -26,7 +26,7 @@ from hosting.errors import IdempotencyKeyReusedError, RunNotNewestError
 from hosting.http.ag_ui.agreement import LoggedThread, Turn, turns_of, wire_fields
 from hosting.http.ag_ui.messages import conversation_mark, mark, older_messages
 from hosting.http.ag_ui.requests import RunInput
-from hosting.http.wire import WireRequest
+from hosting.http.request import HttpRequest
 from hosting.names import Address
 from hosting.plan import AgentPlan
 from hosting.ports import EntityClient, Wait
@@ -61,7 +61,7 @@ class Beginning:
     def __init__(self, services: Services) -> None:
         self._services = services
 
-    async def begin(self, request: WireRequest, agent: AgentPlan, wanted: RunInput) -> Begun:
+    async def begin(self, request: HttpRequest, agent: AgentPlan, wanted: RunInput) -> Begun:
         """Return the run, begun or found: the client's id of a run is its key.
 
         Raises `RunNotNewestError` for a message asked again that the thread cannot go on from, and as `Runs.start`.
@@ -84,7 +84,7 @@ class Beginning:
             is_limited = False
         raise AssertionError("the last try returns or raises")
 
-    async def _plan(self, request: WireRequest, agent: AgentPlan, address: Address, wanted: RunInput) -> _Plan:
+    async def _plan(self, request: HttpRequest, agent: AgentPlan, address: Address, wanted: RunInput) -> _Plan:
         """Return how the request continues the thread as it is now; raises as `begin` does."""
         head, history = await self._history(address, request.client)
         if (own := history.own(wanted.run_id)) is not None:
@@ -104,7 +104,7 @@ class Beginning:
         rewound = await self._services.rewinding.before(address, first, answered, now, request.client)
         return _Plan(wanted, Continuation.of(head, rewound), agrees, is_restated=True)
 
-    async def _start(self, request: WireRequest, agent: AgentPlan, plan: _Plan, *, is_limited: bool = True) -> Begun:
+    async def _start(self, request: HttpRequest, agent: AgentPlan, plan: _Plan, *, is_limited: bool = True) -> Begun:
         wanted = plan.wanted
         *earlier, last = wanted.messages
         start = StartRun(

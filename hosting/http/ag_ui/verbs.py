@@ -20,8 +20,8 @@ from hosting.http.ag_ui.fold import RunFold, WireEvent, encoded
 from hosting.http.ag_ui.names import UnservedInputError
 from hosting.http.ag_ui.requests import AG_UI_DOCUMENT, RunInput, parse_input
 from hosting.http.replies import Reply, Streamed, run_headers
+from hosting.http.request import HttpRequest
 from hosting.http.route import Route
-from hosting.http.wire import WireRequest
 from hosting.names import Address
 from hosting.plan import AgentPlan, Plan
 from hosting.ports import EntityClient
@@ -49,7 +49,7 @@ class AgUiWire:
         """Return an error in the protocol's shape."""
         return names.ag_ui_refusal(error)
 
-    async def reply(self, request: WireRequest, path: str) -> Reply | Streamed:
+    async def reply(self, request: HttpRequest, path: str) -> Reply | Streamed:
         """Return a run's events up to its end; raises the errors of the service and `UnservedInputError`."""
         agent = self._plan.served(path.rstrip("/"))
         limits, owner = limits_of(agent.agent, self._services.settings), request.caller.owner
@@ -65,7 +65,7 @@ class AgUiWire:
     def _streamed(self, events: AsyncGenerator[bytes, None], run: Run) -> Streamed:
         return Streamed(events, {**run_headers(run), "x-accel-buffering": "no"})
 
-    async def _decide(self, request: WireRequest, agent: AgentPlan, wanted: RunInput) -> tuple[Run, Mapping[str, str]]:
+    async def _decide(self, request: HttpRequest, agent: AgentPlan, wanted: RunInput) -> tuple[Run, Mapping[str, str]]:
         """Record the decisions, which must be on all that the thread waits for.
 
         Return the run that goes on, and the ids of the calls for which the one before waited.

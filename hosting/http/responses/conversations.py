@@ -13,6 +13,7 @@ from hosting.core.thread.head import Head
 from hosting.core.thread.run import Run
 from hosting.errors import InvalidFieldError, ThreadDeletingError, UnknownThreadError
 from hosting.http.replies import Reply, json_reply
+from hosting.http.request import HttpRequest
 from hosting.http.responses import names
 from hosting.http.responses.agents import find_agent
 from hosting.http.responses.fold import ResponseFold
@@ -21,7 +22,6 @@ from hosting.http.responses.objects import conversation_object, input_items, pag
 from hosting.http.responses.requests import body_fields, read_metadata
 from hosting.http.route import Route
 from hosting.http.run_call import RawRequest
-from hosting.http.wire import WireRequest
 from hosting.names import Address, new_id
 from hosting.plan import Plan
 from hosting.ports import EntityClient
@@ -44,7 +44,7 @@ class ConversationVerbs:
         self._plan = plan
         self._services = services
         self._settings = services.settings
-        self.verbs: Mapping[Route, Callable[[WireRequest, Mapping[str, str]], Awaitable[Reply]]] = {
+        self.verbs: Mapping[Route, Callable[[HttpRequest, Mapping[str, str]], Awaitable[Reply]]] = {
             names.LIST: self._list,
             names.BEGIN: self._begin,
             names.CONVERSATION: self._read,
@@ -59,7 +59,7 @@ class ConversationVerbs:
         if not await self._services.threads.delete(address, client, self._settings.wait_seconds):
             raise ThreadDeletingError("The deletion is in progress. Try again in a moment.")
 
-    async def _list(self, request: WireRequest, parts: Mapping[str, str]) -> Reply:
+    async def _list(self, request: HttpRequest, parts: Mapping[str, str]) -> Reply:
         """Return the agent's conversations, the newest change first. A `type` is of sessions of workflows."""
         query = request.query
         agent = find_agent(self._plan, query.get("agent_id") or query.get("entity_id"), "'agent_id' in the query")
@@ -75,7 +75,7 @@ class ConversationVerbs:
         has_more = listed.cursor is not None
         return json_reply(200, {"object": "list", "data": found, "has_more": has_more})
 
-    async def _begin(self, request: WireRequest, parts: Mapping[str, str]) -> Reply:
+    async def _begin(self, request: HttpRequest, parts: Mapping[str, str]) -> Reply:
         """Before the first response only metadata is written: the id has the owner and the time.
 
         Metadata that names the agent and has nothing else is not kept.
@@ -97,7 +97,7 @@ class ConversationVerbs:
             await self._services.threads.describe(address, kept, request.client)
         return json_reply(200, conversation_object(agent.name, thread_id, now, kept))
 
-    async def _update(self, request: WireRequest, parts: Mapping[str, str]) -> Reply:
+    async def _update(self, request: HttpRequest, parts: Mapping[str, str]) -> Reply:
         """Give the conversation other metadata: all of it, as the protocol has it."""
 
         def parse(raw: RawRequest) -> dict[str, str]:
@@ -112,28 +112,28 @@ class ConversationVerbs:
         await self._services.threads.describe(address, metadata, request.client)
         return json_reply(200, conversation_object(agent, address.thread_id, created_at, metadata))
 
-    async def _read(self, request: WireRequest, parts: Mapping[str, str]) -> Reply:
+    async def _read(self, request: HttpRequest, parts: Mapping[str, str]) -> Reply:
         address, head, log = await self._log(request, names.read_conversation_id(parts["id"]))
         agent, created_at = find_agent(self._plan, address.agent).name, _created_at(address, head, log)
         metadata = await self._services.log.metadata(address, head)
         return json_reply(200, conversation_object(agent, address.thread_id, created_at, metadata))
 
-    async def _delete(self, request: WireRequest, parts: Mapping[str, str]) -> Reply:
+    async def _delete(self, request: HttpRequest, parts: Mapping[str, str]) -> Reply:
         await self.delete(self._address(request, names.read_conversation_id(parts["id"])), request.client)
         return json_reply(200, {"id": parts["id"], "object": "conversation.deleted", "deleted": True})
 
-    async def _list_items(self, request: WireRequest, parts: Mapping[str, str]) -> Reply:
+    async def _list_items(self, request: HttpRequest, parts: Mapping[str, str]) -> Reply:
         async with self._services.large_reads.turn(request.caller.owner):
             return json_reply(200, page(await self._items(request, parts), request.query))
 
-    async def _read_item(self, request: WireRequest, parts: Mapping[str, str]) -> Reply:
+    async def _read_item(self, request: HttpRequest, parts: Mapping[str, str]) -> Reply:
         async with self._services.large_reads.turn(request.caller.owner):
             for item in await self._items(request, parts):
                 if item["id"] == parts["item"]:
                     return json_reply(200, item)
         raise UnknownThreadError(f"The conversation has no item {parts['item'][:80]!r}.")
 
-    async def _items(self, request: WireRequest, parts: Mapping[str, str]) -> list[dict[str, Any]]:
+    async def _items(self, request: HttpRequest, parts: Mapping[str, str]) -> list[dict[str, Any]]:
         """Return the items of the runs that the log has, and that have an answer or may get one."""
         address, _, log = await self._log(request, names.read_conversation_id(parts["id"]))
         agent = find_agent(self._plan, address.agent).name
@@ -155,7 +155,7 @@ class ConversationVerbs:
                 items += [*input_items(fold.run), *fold.output()]
         return items
 
-    async def _log(self, request: WireRequest, named: Named) -> tuple[Address, Head, list[tuple[int, Event]]]:
+    async def _log(self, request: HttpRequest, named: Named) -> tuple[Address, Head, list[tuple[int, Event]]]:
         """Return the log of a conversation: empty for a new one before its first response.
 
         Raises `UnknownThreadError`.
@@ -170,7 +170,7 @@ class ConversationVerbs:
     async def _events(self, address: Address, head: Head, through: int) -> list[tuple[int, Event]]:
         return await self._services.log.events(address, head.trimmed, through=through)
 
-    def _address(self, request: WireRequest, named: Named) -> Address:
+    def _address(self, request: HttpRequest, named: Named) -> Address:
         find_agent(self._plan, named.agent)
         return named.address(request.caller.owner)
 

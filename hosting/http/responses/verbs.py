@@ -32,6 +32,7 @@ from hosting.errors import (
 )
 from hosting.http.openapi import API_VERSION
 from hosting.http.replies import Reply, Streamed, json_reply
+from hosting.http.request import HttpRequest
 from hosting.http.responses import names
 from hosting.http.responses.agents import entity_object, find_agent, meta_object, model_object, served_agents
 from hosting.http.responses.conversations import ConversationVerbs
@@ -40,7 +41,6 @@ from hosting.http.responses.names import Named, NotServedError
 from hosting.http.responses.objects import input_items, page
 from hosting.http.responses.requests import RESPONSES_DOCUMENT, Create, parse_create
 from hosting.http.route import Route
-from hosting.http.wire import WireRequest
 from hosting.names import Address, check_thread_id
 from hosting.plan import Plan
 from hosting.ports import EntityClient
@@ -51,7 +51,7 @@ CANCEL_SECONDS = 4.0
 """How long a cancel waits for the run's end: clients that wait for an answer alone give up after 5 s."""
 
 _Answer = Reply | Streamed
-_Verb = Callable[[WireRequest, Mapping[str, str]], Awaitable[_Answer]]
+_Verb = Callable[[HttpRequest, Mapping[str, str]], Awaitable[_Answer]]
 
 
 class ResponsesWire:
@@ -89,36 +89,36 @@ class ResponsesWire:
         """Return an error in the protocol's shape."""
         return names.refusal(error)
 
-    async def reply(self, request: WireRequest, path: str) -> _Answer:
+    async def reply(self, request: HttpRequest, path: str) -> _Answer:
         """Return the response of an operation; raises the errors of the service and `NotServedError`."""
         verb = self._verbs.get(request.route)
         if verb is None:
             raise NotServedError(names.NOT_SERVED[request.route])
         return await verb(request, names.parts_of(request.route, path) or {})
 
-    async def _read_meta(self, request: WireRequest, parts: Mapping[str, str]) -> Reply:
+    async def _read_meta(self, request: HttpRequest, parts: Mapping[str, str]) -> Reply:
         return json_reply(200, meta_object(self._plan, API_VERSION))
 
-    async def _list_entities(self, request: WireRequest, parts: Mapping[str, str]) -> Reply:
+    async def _list_entities(self, request: HttpRequest, parts: Mapping[str, str]) -> Reply:
         return json_reply(200, {"entities": [entity_object(agent) for agent in served_agents(self._plan)]})
 
-    async def _read_entity(self, request: WireRequest, parts: Mapping[str, str]) -> Reply:
+    async def _read_entity(self, request: HttpRequest, parts: Mapping[str, str]) -> Reply:
         return json_reply(200, entity_object(find_agent(self._plan, parts["id"])))
 
-    async def _list_models(self, request: WireRequest, parts: Mapping[str, str]) -> Reply:
+    async def _list_models(self, request: HttpRequest, parts: Mapping[str, str]) -> Reply:
         return json_reply(200, {"object": "list", "data": [model_object(agent) for agent in served_agents(self._plan)]})
 
-    async def _read_model(self, request: WireRequest, parts: Mapping[str, str]) -> Reply:
+    async def _read_model(self, request: HttpRequest, parts: Mapping[str, str]) -> Reply:
         return json_reply(200, model_object(find_agent(self._plan, parts["id"])))
 
-    async def _create(self, request: WireRequest, parts: Mapping[str, str]) -> _Answer:
+    async def _create(self, request: HttpRequest, parts: Mapping[str, str]) -> _Answer:
         wanted = await request.parsed(lambda raw: parse_create(raw, self._known, self._settings.max_body_bytes))
         run = await (self._decide(request, wanted) if wanted.decisions else self._start(request, wanted))
         if wanted.streams:
             return self._streamed(run, request.client, -1)
         return await self._shown(await self._runs.wait_as(wanted.start.wait, run, request.client), request.client)
 
-    async def _start(self, request: WireRequest, wanted: Create) -> Run:
+    async def _start(self, request: HttpRequest, wanted: Create) -> Run:
         start = replace(wanted.start, busy=find_agent(self._plan, wanted.agent).busy)
         if wanted.conversation is not None:
             check_thread_id(wanted.conversation.thread_id, wanted.agent, request.caller.owner)
@@ -137,7 +137,7 @@ class ResponsesWire:
                 raise
         return await self._start_on_fork(request, wanted.agent, start, before)
 
-    async def _start_on_fork(self, request: WireRequest, agent: str, start: StartRun, before: Run) -> Run:
+    async def _start_on_fork(self, request: HttpRequest, agent: str, start: StartRun, before: Run) -> Run:
         """Start the run on a fork of the thread that ends with the run `before`: the thread has gone on from there.
 
         Under a key it is the same fork each time, which no other request with that key makes. The request was counted
@@ -155,7 +155,7 @@ class ResponsesWire:
         start = replace(start, thread_id=forked.thread_id, follows=None)
         return (await self._runs.start(agent, start, request.client, request.caller, is_limited=False)).run
 
-    async def _decide(self, request: WireRequest, wanted: Create) -> Run:
+    async def _decide(self, request: HttpRequest, wanted: Create) -> Run:
         """Record the decisions, which must be on all that the thread waits for, and return the run that goes on."""
         approvals, place = self._services.approvals, wanted.previous or wanted.conversation
         assert place is not None
@@ -179,7 +179,7 @@ class ResponsesWire:
             raise NotServedError("These answers are recorded; the thread waits for others. Send those.", "input")
         return resumed
 
-    async def _read(self, request: WireRequest, parts: Mapping[str, str]) -> _Answer:
+    async def _read(self, request: HttpRequest, parts: Mapping[str, str]) -> _Answer:
         query = request.query
         after = query.get("starting_after", "-1")
         if not after.removeprefix("-").isdigit() or not after.isascii() or len(after) > 17:
@@ -190,13 +190,13 @@ class ResponsesWire:
             return self._streamed(run, request.client, int(after))
         return await self._shown(run, request.client)
 
-    async def _cancel(self, request: WireRequest, parts: Mapping[str, str]) -> Reply:
+    async def _cancel(self, request: HttpRequest, parts: Mapping[str, str]) -> Reply:
         named = names.read_response_id(parts["id"])
         run = await self._runs.cancel(named.address(request.caller.owner), named.run_id, request.client)
         seconds = min(CANCEL_SECONDS, self._settings.wait_seconds)
         return await self._shown(await self._runs.wait(run, request.client, seconds, takes=False), request.client)
 
-    async def _delete(self, request: WireRequest, parts: Mapping[str, str]) -> Reply:
+    async def _delete(self, request: HttpRequest, parts: Mapping[str, str]) -> Reply:
         named = names.read_response_id(parts["id"])
         run = await self._find(request, named)
         if len(await self._services.threads.runs(run.address, 2, request.client)) > 1:
@@ -205,11 +205,11 @@ class ResponsesWire:
         await self._conversations.delete(run.address, request.client)
         return json_reply(200, {"id": parts["id"], "object": "response", "deleted": True})
 
-    async def _list_input(self, request: WireRequest, parts: Mapping[str, str]) -> Reply:
+    async def _list_input(self, request: HttpRequest, parts: Mapping[str, str]) -> Reply:
         run = await self._find(request, names.read_response_id(parts["id"]))
         return json_reply(200, page(input_items(run), request.query))
 
-    async def _find(self, request: WireRequest, named: Named) -> Run:
+    async def _find(self, request: HttpRequest, named: Named) -> Run:
         try:
             return await self._runs.find(self._address(request, named), named.run_id, request.client)
         except UnknownRunError as error:
@@ -262,7 +262,7 @@ class ResponsesWire:
             with suppress(HostingError):
                 await self._services.threads.delete(run.address, client, 0.0)
 
-    def _address(self, request: WireRequest, named: Named) -> Address:
+    def _address(self, request: HttpRequest, named: Named) -> Address:
         find_agent(self._plan, named.agent)
         return named.address(request.caller.owner)
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import hosting.app
-from hosting.core.memories import Memories
-from hosting.memory import Fact
+from hosting.features.memory.facts import Memories
+from hosting.features.memory.provider import Fact
 from tests.support.rememberer import rememberer
 
 REMEMBERED = Path(os.environ["REMEMBERED"])

@@ -19,7 +19,7 @@ from hosting.errors import (
     UnknownApprovalError,
 )
 from hosting.names import Address
-from tests.hosting.core.process import ADDRESS, AGENT, Process, call
+from tests.support.process import ADDRESS, AGENT, Process, call
 from tests.support.threads import accepted, end, terms
 
 Processes = tuple[Process, Process]

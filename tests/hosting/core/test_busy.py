@@ -13,7 +13,7 @@ from hosting.core.thread.events import Cancelled, Claimed, Completed, Delta
 from hosting.core.thread.run import Run
 from hosting.names import Busy
 from state.codec import read
-from tests.hosting.core.process import ADDRESS, EchoAgent, Engine, Process, call
+from tests.support.process import ADDRESS, EchoAgent, Engine, Process, call
 from tests.support.state_documents import history_messages
 
 Processes = tuple[Process, Process]

@@ -14,7 +14,7 @@ from hosting.core.thread.events import Delta
 from hosting.core.thread.run import Cancelling, Open
 from hosting.core.thread_operations import GoOn, OperationOutcome, Store, ThreadOperations
 from hosting.settings import read_settings
-from tests.hosting.core.process import ADDRESS, AGENT, MINUTE, Process, call
+from tests.support.process import ADDRESS, AGENT, MINUTE, Process, call
 from tests.support.threads import accepted, terms
 
 Processes = tuple[Process, Process]

@@ -17,8 +17,8 @@ from hosting.core.thread.run import Run
 from hosting.invocation import TASK_MARK, begin_invocation, current_invocation
 from hosting.ports import OrchestrationStatus
 from hosting.tools import ENGINE, Engine, Orchestrations
-from tests.hosting.core.process import EchoAgent, Process, call
-from tests.hosting.core.process import Engine as DurableEngine
+from tests.support.process import EchoAgent, Process, call
+from tests.support.process import Engine as DurableEngine
 
 GUARD_SECONDS = 5.0
 

@@ -14,7 +14,7 @@ from hosting.core.thread_log import ThreadLog
 from hosting.names import Address
 from state.conversation import without_oldest
 from state.models import Conversation
-from tests.hosting.core.process import ADDRESS, AGENT, Engine, Process, call
+from tests.support.process import ADDRESS, AGENT, Engine, Process, call
 from tests.support.threads import accepted
 
 Processes = tuple[Process, Process]

@@ -18,7 +18,7 @@ from hosting.core.thread.run import Run, unanswered
 from hosting.core.thread.run_request import Retry, StartRun
 from hosting.errors import LogUnavailableError, RunFailedError, ThreadDeletedError
 from hosting.names import Address
-from tests.hosting.core.process import ADDRESS, AGENT, MINUTE, Engine, Process, call
+from tests.support.process import ADDRESS, AGENT, MINUTE, Engine, Process, call
 from tests.support.threads import end, terms
 
 Processes = tuple[Process, Process]

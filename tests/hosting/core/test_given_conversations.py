@@ -12,7 +12,7 @@ from hosting.names import Address
 from state.conversation import append_turn
 from state.convert import request_entry
 from state.models import Conversation
-from tests.hosting.core.process import ADDRESS, Engine, Process, call
+from tests.support.process import ADDRESS, Engine, Process, call
 from tests.support.state_documents import response_entry
 
 

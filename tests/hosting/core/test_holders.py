@@ -21,7 +21,7 @@ from hosting.core.thread.run_request import Retry
 from hosting.errors import EngineUnavailableError, NewerVersionError, ThreadDeletingError
 from hosting.names import Address
 from hosting.ports import Clocks
-from tests.hosting.core.process import ADDRESS, AGENT, LEASE_SECONDS, Engine, Process, call
+from tests.support.process import ADDRESS, AGENT, LEASE_SECONDS, Engine, Process, call
 
 Processes = tuple[Process, Process]
 

@@ -22,10 +22,10 @@ from hosting.core.webhook_client import Posted, post
 from hosting.core.webhooks import logger as webhook_logger
 from hosting.errors import AttachmentsUnavailableError, EngineUnavailableError
 from hosting.invocation import TASK_MARK, begin_invocation
-from tests.hosting.core.process import ADDRESS, AGENT
 from tests.hosting.core.webhook_yard import HANGS, Yard
 from tests.support.app.scripted import scripted_agent
 from tests.support.made_app import app_of, ask, served
+from tests.support.process import ADDRESS, AGENT
 from tests.support.receiver import GUARD_SECONDS, WEBHOOKS, receiving
 
 pytestmark = pytest.mark.behaviour("webhooks.apart")

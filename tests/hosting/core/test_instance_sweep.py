@@ -9,7 +9,7 @@ import pytest
 from hosting.core.purging import Purging
 from hosting.core.stores.memory import MemoryObjects, SharedMemory
 from hosting.core.sweeps import PURGED_AFTER_SECONDS, InstanceSweep, Swept
-from tests.hosting.core.process import ADDRESS, QUIET_SECONDS, Engine, Process, call
+from tests.support.process import ADDRESS, QUIET_SECONDS, Engine, Process, call
 
 HOUR = 3600.0
 

@@ -19,8 +19,8 @@ from hosting.core.thread_operations import Store
 from hosting.errors import EngineUnavailableError, ThreadDeletedError
 from state.codec import read, write
 from state.extension import host_of
-from tests.hosting.core.process import ADDRESS, AGENT, Engine, Process, call
 from tests.support.mortal import ORIGIN, World
+from tests.support.process import ADDRESS, AGENT, Engine, Process, call
 
 pytestmark = pytest.mark.behaviour("service.late-answers")
 

@@ -11,8 +11,8 @@ import pytest
 from hosting.core.agent.held_run import HeldRun
 from hosting.core.stores.memory import MemoryObjects, SharedMemory
 from hosting.core.thread.run import Run
-from tests.hosting.core.process import ADDRESS, Engine, Process, call
 from tests.support.planned import planned_agent
+from tests.support.process import ADDRESS, Engine, Process, call
 
 LOOKED = ["accepted", "claimed", "model_result", "tool_started", "tool_result"]
 

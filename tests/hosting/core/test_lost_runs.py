@@ -18,8 +18,8 @@ from hosting.core.thread.run import Cancelling, Open
 from hosting.core.thread_operations import GoOn, ThreadOperations
 from hosting.names import Address
 from hosting.ports import Clocks
-from tests.hosting.core.process import ADDRESS, AGENT, Process, call
 from tests.support.carriers import GUARD_SECONDS
+from tests.support.process import ADDRESS, AGENT, Process, call
 from tests.support.threads import accepted, terms
 
 Processes = tuple[Process, Process]

@@ -16,7 +16,7 @@ from hosting.core.thread.commands import AcceptRun, DeleteThread, RecordSteps
 from hosting.names import Address
 from hosting.ports import Clocks, iso
 from hosting.principal import Caller, Principal
-from tests.hosting.core.process import ADDRESS, AGENT, ListedEngine, Process, call
+from tests.support.process import ADDRESS, AGENT, ListedEngine, Process, call
 from tests.support.threads import accepted, terms
 
 ADA = Caller.of(Principal("https://login.example", "ada"))

@@ -29,7 +29,7 @@ from hosting.errors import LogUnavailableError
 from hosting.listing import MOST_DAYS
 from hosting.names import APP, Address
 from hosting.ports import iso
-from tests.hosting.core.process import AGENT, ListedEngine, Process, call
+from tests.support.process import AGENT, ListedEngine, Process, call
 from tests.support.thread_stores import ArmedStore, Failure
 
 ALL = OverviewQuery(50)

@@ -17,7 +17,7 @@ from hosting.core.thread.run_request import Answering, Decision
 from hosting.errors import AttachmentsUnavailableError
 from hosting.names import Address
 from hosting.ports import Clocks
-from tests.hosting.core.process import ADDRESS, AGENT, Engine, Process, call
+from tests.support.process import ADDRESS, AGENT, Engine, Process, call
 
 pytestmark = pytest.mark.behaviour("service.promised")
 

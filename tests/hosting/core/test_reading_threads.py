@@ -19,7 +19,7 @@ from hosting.names import Address
 from state.codec import read, write
 from state.conversation import without_oldest
 from state.models import entry_text
-from tests.hosting.core.process import ADDRESS, AGENT, Process, call
+from tests.support.process import ADDRESS, AGENT, Process, call
 from tests.support.state_documents import history_messages
 
 Processes = tuple[Process, Process]

@@ -11,7 +11,7 @@ import pytest
 from hosting.core.thread.commands import DeleteThread
 from hosting.core.thread.events import Accepted
 from hosting.errors import HostingError
-from tests.hosting.core.process import ADDRESS, Process, call
+from tests.support.process import ADDRESS, Process, call
 
 TIMES = 20
 

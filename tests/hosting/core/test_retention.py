@@ -16,7 +16,7 @@ from hosting.errors import UnknownApprovalError
 from hosting.names import Address
 from state.codec import read
 from state.extension import LogMark, host_of
-from tests.hosting.core.process import ADDRESS, AGENT, Process, call
+from tests.support.process import ADDRESS, AGENT, Process, call
 from tests.support.state_documents import history_messages
 
 Processes = tuple[Process, Process]

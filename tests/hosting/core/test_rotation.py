@@ -14,7 +14,7 @@ from hosting.core.sweeps import MOST_SECONDS, Sweep
 from hosting.errors import AttachmentsUnavailableError, EngineUnavailableError
 from hosting.names import StoreKey, entity_name
 from hosting.ports import Clocks, EntityPage
-from tests.hosting.core.process import Engine, Process
+from tests.support.process import Engine, Process
 
 AGENTS = ("ann", "bob", "cid")
 

@@ -20,7 +20,7 @@ from hosting.errors import EngineUnavailableError, IdempotencyKeyReusedError, Sh
 from hosting.names import Address
 from hosting.ports import Wait
 from hosting.settings import read_settings
-from tests.hosting.core.process import ADDRESS, AGENT, MINUTE, Process, call
+from tests.support.process import ADDRESS, AGENT, MINUTE, Process, call
 from tests.support.threads import NOW, terms
 
 Processes = tuple[Process, Process]

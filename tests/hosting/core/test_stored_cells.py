@@ -9,24 +9,24 @@ import pytest
 
 from hosting.amounts import Used
 from hosting.core.cells import Cells
-from hosting.core.memories import Memories
 from hosting.core.overview import Overview
 from hosting.core.owner_days import OwnerDays
 from hosting.core.owner_minutes import OwnerMinutes
-from hosting.core.schedules import Schedules
 from hosting.core.shared_store import SharedStore
 from hosting.core.stores.contract import Append, AppendOutcome, StoredHead
 from hosting.core.stores.memory import MemoryObjects, MemoryThreadStore, SharedMemory
 from hosting.core.thread.run_request import RunRequest
 from hosting.core.thread_log import ThreadLog
-from hosting.http.schedule_call import NewSchedule
+from hosting.features.memory.facts import Memories
+from hosting.features.memory.provider import Fact
+from hosting.features.schedules.requests import NewSchedule
+from hosting.features.schedules.schedules import Schedules
+from hosting.features.schedules.times import Times
 from hosting.limits import Limit
-from hosting.memory import Fact
 from hosting.names import APP, Address
 from hosting.ports import Clocks
 from hosting.principal import NOBODY, Caller, Principal
-from hosting.schedules import Times
-from tests.hosting.core.process import ListedEngine, Process
+from tests.support.process import ListedEngine, Process
 from tests.support.thread_stores import ArmedStore
 
 PAGE = (Path(__file__).parents[3] / "docs" / "contributing" / "stored-names.md").read_text(encoding="utf-8")

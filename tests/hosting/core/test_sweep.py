@@ -16,7 +16,7 @@ from hosting.names import Address
 from hosting.ports import Clocks, EntityPage, iso
 from state.codec import read
 from state.extension import host_of
-from tests.hosting.core.process import AGENT, Engine, Process, call
+from tests.support.process import AGENT, Engine, Process, call
 
 TTL = 3600.0
 

@@ -17,7 +17,7 @@ from hosting.names import Address
 from state.codec import read, write
 from state.conversation import reset, with_log_mark
 from state.extension import LogMark, host_of
-from tests.hosting.core.process import ADDRESS, AGENT, Engine, Process, call
+from tests.support.process import ADDRESS, AGENT, Engine, Process, call
 from tests.support.state_documents import history_messages
 
 Processes = tuple[Process, Process]

@@ -17,7 +17,7 @@ from hosting.names import Address
 from state.codec import read, write
 from state.conversation import with_log_mark
 from state.extension import LogMark
-from tests.hosting.core.process import ADDRESS, AGENT, Process, call
+from tests.support.process import ADDRESS, AGENT, Process, call
 from tests.support.state_documents import history_messages
 
 Processes = tuple[Process, Process]

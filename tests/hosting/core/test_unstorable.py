@@ -11,8 +11,8 @@ from agent_framework import Agent, Content
 from hosting.core.stores.memory import MemoryObjects, SharedMemory
 from hosting.core.thread.events import Completed, Failed, ToolResult
 from hosting.core.thread.run_request import RunRequest
-from tests.hosting.core.process import AGENT, Engine, Process, call
 from tests.support.planned import planned_client
+from tests.support.process import AGENT, Engine, Process, call
 
 
 @pytest.mark.behaviour("service.unstorable")

@@ -12,8 +12,8 @@ from hosting.core.delivery import WebhookOrder
 from hosting.core.webhook_client import Posted
 from hosting.core.webhooks import Webhooks
 from hosting.errors import AttachmentsUnavailableError, EngineUnavailableError
-from tests.hosting.core.process import AGENT
 from tests.hosting.core.webhook_yard import Yard
+from tests.support.process import AGENT
 from tests.support.seeds import repeated
 
 pytestmark = [pytest.mark.behaviour("webhooks.again"), pytest.mark.behaviour("webhooks.apart")]

@@ -20,8 +20,8 @@ from hosting.core.webhooks import Webhooks
 from hosting.errors import AttachmentsUnavailableError, EngineUnavailableError
 from hosting.plan import AgentPlan
 from hosting.webhooks import WebhookRules
-from tests.hosting.core.process import ADDRESS, AGENT, Process, call
 from tests.hosting.core.webhook_yard import ClockEngine, Store
+from tests.support.process import ADDRESS, AGENT, Process, call
 
 pytestmark = pytest.mark.behaviour("webhooks.again")
 

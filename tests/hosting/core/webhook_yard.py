@@ -17,7 +17,7 @@ from hosting.names import StoreKey
 from hosting.plan import AgentPlan
 from hosting.ports import Clock, OrchestrationStatus, Purge
 from hosting.webhooks import WebhookRules
-from tests.hosting.core.process import ADDRESS, AGENT, Engine, Process, call
+from tests.support.process import ADDRESS, AGENT, Engine, Process, call
 from tests.support.receiver import GUARD_SECONDS
 
 HANGS = "https://hangs.example/hook"

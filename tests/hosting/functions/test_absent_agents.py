@@ -20,19 +20,19 @@ from hosting.core.cells import Cells
 from hosting.core.deletion import ThreadDeletion
 from hosting.core.delivery import ENTITY, POST, WebhookOrder
 from hosting.core.purging import Purging
-from hosting.core.schedules import ScheduleName
 from hosting.core.sweeps import InstanceSweep
 from hosting.core.thread.commands import DeleteThread
 from hosting.core.thread_log import ThreadLog
+from hosting.features.memory.provider import OwnerMemory
+from hosting.features.schedules.schedules import ScheduleName
 from hosting.functions.durable import DurableClient
-from hosting.memory import OwnerMemory
 from hosting.names import Address
 from hosting.offline.model import OfflineChatClient
 from hosting.ports import Clocks
-from tests.hosting.functions.owned_app import ISSUER, owner, signed_in
 from tests.support.canary import holds
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.direct import DirectHost, Entities, SignalClient
+from tests.support.owned_app import ISSUER, owner, signed_in
 from tests.support.receiver import WEBHOOKS, receiving
 
 CANARY = "canary-8c21"

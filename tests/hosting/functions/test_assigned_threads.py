@@ -14,8 +14,8 @@ import pytest
 from hosting.core.thread.commands import Command, DeleteThread, DescribeThread
 from hosting.core.thread_log import ThreadLog
 from hosting.errors import LogUnavailableError
-from tests.hosting.functions.owned_app import ISSUER, THREADS, OwnedApp, owner, with_roles
 from tests.support.entity_calls import call_agent
+from tests.support.owned_app import ISSUER, THREADS, OwnedApp, owner, with_roles
 
 ADA = {"issuer": ISSUER, "id": "ada"}
 PICTURE = "data:image/png;base64," + base64.b64encode(bytes(range(256)) * 100).decode()

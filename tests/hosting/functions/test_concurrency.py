@@ -12,7 +12,7 @@ from starlette.requests import Request
 
 from hosting.core.request.response_format import read_response_format
 from hosting.errors import HostingError
-from hosting.functions.answering import HttpRequest
+from hosting.http.request import HttpRequest
 from hosting.http.routes import RUN
 from hosting.http.run_call import RawRequest
 from hosting.plan import Plan

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from tests.hosting.functions.owned_app import ISSUER, OwnedApp, owner, with_roles
 from tests.support.app.scripted import scripted_agent
 from tests.support.made_app import app_of, ask, served
+from tests.support.owned_app import ISSUER, OwnedApp, owner, with_roles
 from tests.support.receiver import WEBHOOKS, Receiver, receiving
 
 pytestmark = pytest.mark.behaviour("webhooks.shown")

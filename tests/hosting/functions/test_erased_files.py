@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from tests.hosting.functions.owned_app import THREADS, OwnedApp
 from tests.support.canary import holds
 from tests.support.carriers import GUARD_SECONDS
+from tests.support.owned_app import THREADS, OwnedApp
 from tests.support.rememberer import rememberer
 
 CANARY = "canary-5d1e"

@@ -9,11 +9,11 @@ import httpx
 import pytest
 from jsonschema import Draft202012Validator
 
-from tests.hosting.functions.owned_app import ISSUER, THREADS, OwnedApp, with_roles
 from tests.support.app.scripted import scripted_agent
 from tests.support.desk import Desk
 from tests.support.flows import FLOWS
 from tests.support.made_app import app_of, served
+from tests.support.owned_app import ISSUER, THREADS, OwnedApp, with_roles
 
 FORK = f"{THREADS}/t/fork"
 

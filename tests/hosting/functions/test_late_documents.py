@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.hosting.functions.owned_app import RUN, THREADS, OwnedApp
+from tests.support.owned_app import RUN, THREADS, OwnedApp
 
 BODY = bytes(range(256)) * 100
 PICTURE = {"$type": "data", "uri": "data:image/png;base64," + base64.b64encode(BODY).decode()}

@@ -15,7 +15,6 @@ import pytest
 
 from hosting.app import AgentFunctionApp, Limit
 from hosting.errors import ConfigurationError
-from tests.hosting.functions.owned_app import signed_in
 from tests.support.a2a import HEADERS, message
 from tests.support.ag_ui import wanted
 from tests.support.app.scripted import scripted_agent
@@ -23,6 +22,7 @@ from tests.support.bench import CountingAgent
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.direct import DirectHost
 from tests.support.made_app import app_of, ask, served
+from tests.support.owned_app import signed_in
 
 RUN = "/api/agents/Joker/run"
 THREADS = "/api/agents/Joker/threads"

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.hosting.functions.owned_app import OwnedApp, owner, with_roles
 from tests.support.carriers import GUARD_SECONDS, Api
+from tests.support.owned_app import OwnedApp, owner, with_roles
 
 URL = "/api/operations"
 

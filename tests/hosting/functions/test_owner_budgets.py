@@ -18,9 +18,9 @@ from hosting.core.owner_days import OwnerDays
 from hosting.core.services import Services
 from hosting.errors import LogUnavailableError
 from hosting.ports import Clocks
-from tests.hosting.functions.owned_app import ISSUER, signed_in
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.made_app import app_of, served
+from tests.support.owned_app import ISSUER, signed_in
 from tests.support.spender import CALLS, Held, Spender, priced, spender
 
 RUN = "/api/agents/Joker/run"

@@ -18,11 +18,11 @@ from hosting.core.stores.memory import MemoryThreadStore
 from hosting.errors import ConfigurationError, IdentityUnavailableError, InvalidFieldError
 from hosting.http.route import Route
 from hosting.tools import current
-from tests.hosting.functions.owned_app import ISSUER, RUN, THREADS, OwnedApp, owner, signed_in
 from tests.support.app.scripted import scripted_agent
 from tests.support.declared_routes import OWNED_ROUTES, ROUTES, SHARED_ROUTES
 from tests.support.direct import SignalClient
 from tests.support.noted import Noted, NotingOrchestration
+from tests.support.owned_app import ISSUER, RUN, THREADS, OwnedApp, owner, signed_in
 
 FIGURES = "/api/agents/Clerk/figures"
 

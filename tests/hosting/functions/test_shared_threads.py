@@ -12,8 +12,8 @@ import pytest
 
 from hosting.core.sharing import SharedThread, Sharing
 from hosting.http.route import Route
-from tests.hosting.functions.owned_app import ISSUER, RUN, THREADS, OwnedApp, owner, with_roles
 from tests.support.declared_routes import ROUTES, SHARED_ROUTES
+from tests.support.owned_app import ISSUER, RUN, THREADS, OwnedApp, owner, with_roles
 from tests.support.receiver import WEBHOOKS, receiving
 
 BOB = {"issuer": ISSUER, "id": "bob", "access": "read"}

@@ -27,8 +27,8 @@ from hosting.core.agent.callbacks import AgentCallbackContext
 from hosting.names import Address, thread_key
 from hosting.offline.model import OfflineChatClient
 from hosting.tools import current
-from tests.hosting.functions.owned_app import THREADS, OwnedApp, owner, signed_in
 from tests.support.made_app import app_of, served
+from tests.support.owned_app import THREADS, OwnedApp, owner, signed_in
 
 WRITE = 'Call file_memory_write with {"file_name": "a.md", "content": "of ada"}'
 READ = 'Call file_memory_read with {"file_name": "a.md"}'

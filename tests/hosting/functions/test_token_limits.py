@@ -15,9 +15,9 @@ import hosting.app
 from hosting.app import AgentFunctionApp, Budget, Limit
 from hosting.errors import ConfigurationError
 from hosting.ports import Clocks
-from tests.hosting.functions.owned_app import signed_in
 from tests.support.app.scripted import scripted_agent
 from tests.support.made_app import app_of, served
+from tests.support.owned_app import signed_in
 from tests.support.spender import CALLS, spender
 
 RUN = "/api/agents/Joker/run"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import httpx
 import pytest
 
-from tests.hosting.functions.owned_app import signed_in
 from tests.support.app.scripted import scripted_agent
 from tests.support.made_app import app_of, served
+from tests.support.owned_app import signed_in
 
 LACKS_MEMORY = "No agent of this app remembers its callers"
 LACKS_WEBHOOKS = "This app sends no webhooks: AGENT_WEBHOOK_SECRET is not set."

@@ -15,26 +15,26 @@ from typing_extensions import TypedDict
 
 from hosting.app import AgentFunctionApp, Limit
 from hosting.errors import (
-    REQUEST_ERRORS,
-    RUN_ERRORS,
     ForkRefusedError,
     MethodNotAllowedError,
     RunIdReusedError,
     UnknownRouteError,
 )
-from hosting.functions.answering import HttpRequest, serves
+from hosting.functions.answering import serves
 from hosting.functions.wires import WIRES
 from hosting.http import openapi
 from hosting.http.a2a.names import CARD, RPC
 from hosting.http.ag_ui.names import RUN
 from hosting.http.parameters import Parameter, in_path
 from hosting.http.replies import Reply, json_reply
+from hosting.http.request import HttpRequest
 from hosting.http.responses.names import NOT_SERVED, OPERATIONS
 from hosting.http.route import Route, ok
 from hosting.http.run_call import FIELDS, THREAD_ID_HEADERS, WAIT_HEADER
 from hosting.http.wire_document import operation_id
 from hosting.names import max_thread_id_length
 from tests.support.app.scripted import scripted_agent
+from tests.support.declared_routes import ERRORS
 from tests.support.direct import DirectHost
 from tests.support.flows import FLOWS, text_flow
 from tests.support.receiver import WEBHOOKS
@@ -376,7 +376,7 @@ def test_every_field_header_and_code_of_the_contract_is_in_it() -> None:
 
     assert set(schema["properties"]) == set(FIELDS)
     assert {*THREAD_ID_HEADERS, WAIT_HEADER} <= {each["name"] for each in run["parameters"]}
-    assert codes == {error.code for error in (*REQUEST_ERRORS, *RUN_ERRORS)} - {
+    assert codes == {error.code for error in ERRORS} - {
         ForkRefusedError.code,  # of workflows, which this app has none of
         MethodNotAllowedError.code,
         UnknownRouteError.code,

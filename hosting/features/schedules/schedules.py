@@ -21,8 +21,6 @@ from hosting.core.cells import Cells
 from hosting.core.clocks import end_clock, start_clock
 from hosting.core.promised_runs import DEPLOYING_SECONDS
 from hosting.core.runs import Runs
-from hosting.core.schedule import LastRun, Schedule, ScheduleClock, ScheduleName, decode, encode
-from hosting.core.schedule_places import NEW_SECONDS, SchedulePlaces
 from hosting.core.stores.contract import MOST_HEAD_BYTES
 from hosting.core.thread.run_request import StartRun
 from hosting.errors import (
@@ -32,15 +30,17 @@ from hosting.errors import (
     IdempotencyKeyReusedError,
     InvalidFieldError,
     LimitExceededError,
+    RequestError,
     UnknownAgentError,
-    UnknownScheduleError,
 )
-from hosting.http.schedule_call import NewSchedule
+from hosting.features.schedules.places import NEW_SECONDS, SchedulePlaces
+from hosting.features.schedules.requests import NewSchedule
+from hosting.features.schedules.schedule import LastRun, Schedule, ScheduleClock, ScheduleName, decode, encode
+from hosting.features.schedules.times import LONGEST_AHEAD_SECONDS
 from hosting.names import keyed_thread_id, new_id
 from hosting.plan import AgentPlan
 from hosting.ports import ClockClient, Clocks, Wait, utc
 from hosting.principal import Caller
-from hosting.schedules import LONGEST_AHEAD_SECONDS
 
 logger = logging.getLogger(__name__)
 
@@ -59,6 +59,10 @@ EARLY_SECONDS = 2.0
 """By so much the engine's timers may come early."""
 OVERDUE_SECONDS = 180.0
 _AT_ONCE = 8
+
+
+class UnknownScheduleError(RequestError, code="unknown_schedule", status=404):
+    """The caller has no schedule with this id."""
 
 
 class Schedules:

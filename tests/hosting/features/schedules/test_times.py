@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from hosting.errors import InvalidFieldError
-from hosting.schedules import LATE_SECONDS, Due, Missed, Times, due, read_times
+from hosting.features.schedules.times import LATE_SECONDS, Due, Missed, Times, due, read_times
 
 BERLIN = "Europe/Berlin"
 

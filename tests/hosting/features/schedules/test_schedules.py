@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -13,9 +12,6 @@ from hosting.core.agent.held_run import read_run
 from hosting.core.cells import Cells
 from hosting.core.limiting import Limiter
 from hosting.core.owner_minutes import OwnerMinutes
-from hosting.core.schedule import Schedule, ScheduleClock, ScheduleName, decode
-from hosting.core.schedule_places import NEW_SECONDS
-from hosting.core.schedules import Schedules
 from hosting.core.stores.contract import Append, StoredHead
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import RunRequest
@@ -27,18 +23,19 @@ from hosting.errors import (
     LimitExceededError,
     LogUnavailableError,
     NewerVersionError,
-    TooManySchedulesError,
-    UnknownScheduleError,
 )
-from hosting.http.schedule_call import NewSchedule
-from hosting.http.schedule_routes import schedule_fields, schedules_reply
+from hosting.features.schedules.http import schedule_fields
+from hosting.features.schedules.places import NEW_SECONDS, TooManySchedulesError
+from hosting.features.schedules.requests import NewSchedule
+from hosting.features.schedules.schedule import Schedule, ScheduleClock, ScheduleName, decode
+from hosting.features.schedules.schedules import Schedules, UnknownScheduleError
+from hosting.features.schedules.times import LATE_SECONDS, Missed, Times
 from hosting.limits import Limit
 from hosting.names import APP, new_id
 from hosting.plan import AgentPlan
 from hosting.ports import Clocks, OrchestrationStatus, Purge, iso
 from hosting.principal import NOBODY, Caller, Principal
-from hosting.schedules import LATE_SECONDS, Missed, Times
-from tests.hosting.core.process import ADDRESS, AGENT, Engine, Process, call
+from tests.support.process import ADDRESS, AGENT, Engine, Process, call
 
 NOW = 1_800_000_000.0
 HOURLY = Times("0 * * * *")
@@ -706,7 +703,7 @@ async def test_a_schedule_whose_times_are_not_known_says_so_and_waits(
     await rewritten(one, name, members)
     one.time.now = NEXT
 
-    shown = json.loads(schedules_reply(await one.all.of_agent(AGENT, APP, one.engine)).body)["schedules"]
+    shown = [schedule_fields(*schedule) for schedule in await one.all.of_agent(AGENT, APP, one.engine)]
     slept = [await one.wake(name), await one.wake(other)]
     lost, found = sorted(shown, key=lambda schedule: schedule["problem"] is None)
 

@@ -1,22 +1,28 @@
-"""The routes of an agent's schedules, and their answers (docs/guides/schedules.md)."""
+"""The routes of an agent's schedules, with their bodies and handlers (docs/guides/schedules.md)."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal
 
 from typing_extensions import TypedDict
 
 from hosting import errors
-from hosting.core.schedule import Schedule, ScheduleName
+from hosting.core.request.contents import Limits, limits_of
+from hosting.features.schedules.places import TooManySchedulesError
+from hosting.features.schedules.requests import MOST_BYTES, SCHEDULE_MEMBERS, SCHEDULE_PARAMETERS, parse_schedule
+from hosting.features.schedules.schedule import Schedule, ScheduleName
+from hosting.features.schedules.schedules import Schedules, UnknownScheduleError
+from hosting.features.schedules.times import Missed
+from hosting.http.body_document import AgentBody, Schema, run_object
 from hosting.http.parameters import in_path
 from hosting.http.replies import Reply, json_reply
+from hosting.http.request import Bound, HttpRequest
 from hosting.http.route import STORES, Header, ResponseSpec, Route, ok
 from hosting.http.routes import RUN
-from hosting.http.schedule_call import SCHEDULE_PARAMETERS
 from hosting.names import Busy
 from hosting.ports import iso
-from hosting.schedules import Missed
+from hosting.settings import Settings
 
 
 class ScheduledRun(TypedDict):
@@ -57,9 +63,22 @@ class ScheduleList(TypedDict):
     schedules: list[ShownSchedule]
 
 
+def schedule_body(agents: Mapping[str, Limits], owner: str) -> Schema:
+    """Return the body of a schedule of any of these: an object of a run's fields, and of when it has its runs."""
+    times: list[Schema] = [
+        {"required": [name], "properties": {name: {"type": "string"}, other: {"type": "null"}}}
+        for name, other in (("cron", "at"), ("at", "cron"))
+    ]
+    bodies = [run_object(agent, limits, owner, SCHEDULE_MEMBERS) | {"anyOf": times} for agent, limits in agents.items()]
+    schema = bodies[0] if len(bodies) == 1 else {"anyOf": bodies}
+    content = {"application/json": {"schema": schema}}
+    return {"description": f"At most {MOST_BYTES} bytes.", "required": True, "content": content}
+
+
+SCHEDULE_BODY = AgentBody(schedule_body)
 _PATH = "agents/{name}/schedules"
 _ONE = f"{_PATH}/{{schedule_id}}"
-_ID = (in_path("schedule_id", "The schedule.", errors.UnknownScheduleError),)
+_ID = (in_path("schedule_id", "The schedule.", UnknownScheduleError),)
 _NOT_OF_SCHEDULES = (
     errors.InvalidWaitError,
     errors.ThreadDeletedError,
@@ -79,9 +98,9 @@ CREATE = Route(
         ResponseSpec(201, "The schedule.", ShownSchedule, (Header("Location", "The schedule's URL."),)),
         ResponseSpec(200, "An earlier request with this key created the schedule.", ShownSchedule),
     ),
-    (*(one for one in RUN.refusals if one not in _NOT_OF_SCHEDULES), errors.TooManySchedulesError),
+    (*(one for one in RUN.refusals if one not in _NOT_OF_SCHEDULES), TooManySchedulesError),
     SCHEDULE_PARAMETERS,
-    "schedule",
+    SCHEDULE_BODY,
     needs="own",
 )
 LIST = Route("http_schedules", "GET", _PATH, "List the agent's schedules", ok(ScheduleList), STORES)
@@ -118,16 +137,59 @@ DELETE = Route(
 )
 
 
-def schedule_reply(name: ScheduleName, schedule: Schedule, url: str | None = None) -> Reply:
-    """Return a schedule; with a `url`, as the response to its creation."""
-    fields = schedule_fields(name, schedule)
-    return json_reply(200, fields) if url is None else json_reply(201, fields, {"location": url})
+class ScheduleHandlers:
+    """The handlers of the routes of all schedules."""
+
+    def __init__(self, schedules: Schedules, settings: Settings) -> None:
+        self._schedules = schedules
+        self._settings = settings
+
+    def bound(self) -> Sequence[Bound]:
+        """Return the routes with their handlers."""
+        return (
+            Bound(CREATE, self._create),
+            Bound(LIST, self._list),
+            Bound(READ, self._read),
+            Bound(PAUSE, self._pause),
+            Bound(RESUME, self._resume),
+            Bound(DELETE, self._delete),
+        )
+
+    async def _create(self, request: HttpRequest) -> Reply:
+        agent, owner = request.agent, request.caller.owner
+        limits = limits_of(agent.agent, self._settings)
+        new = await request.parsed(lambda raw: parse_schedule(raw, agent.name, limits, owner))
+        name, schedule, is_new = await self._schedules.create(agent.name, new, request.client, request.caller)
+        if not is_new:
+            return json_reply(200, schedule_fields(name, schedule))
+        url = f"{request.agent_url}/schedules/{name.id}"
+        return json_reply(201, schedule_fields(name, schedule), {"location": url})
+
+    async def _list(self, request: HttpRequest) -> Reply:
+        schedules = await self._schedules.of_agent(request.agent.name, request.caller.owner, request.client)
+        body: ScheduleList = {"schedules": [schedule_fields(*schedule) for schedule in schedules]}
+        return json_reply(200, body)
+
+    async def _read(self, request: HttpRequest) -> Reply:
+        name = _name(request)
+        return json_reply(200, schedule_fields(name, await self._schedules.find(name, request.client)))
+
+    async def _pause(self, request: HttpRequest) -> Reply:
+        name = _name(request)
+        return json_reply(200, schedule_fields(name, await self._schedules.pause(name, request.client)))
+
+    async def _resume(self, request: HttpRequest) -> Reply:
+        name = _name(request)
+        return json_reply(200, schedule_fields(name, await self._schedules.resume(name, request.client)))
+
+    async def _delete(self, request: HttpRequest) -> Reply:
+        await self._schedules.delete(_name(request), request.client)
+        return Reply(204, "", None)
 
 
-def schedules_reply(found: Iterable[tuple[ScheduleName, Schedule]]) -> Reply:
-    """Return the list of an owner's schedules with an agent."""
-    body: ScheduleList = {"schedules": [schedule_fields(name, schedule) for name, schedule in found]}
-    return json_reply(200, body)
+def _name(request: HttpRequest) -> ScheduleName:
+    schedule_id = request.id("schedule", UnknownScheduleError)
+    return ScheduleName(request.agent.name.lower(), request.caller.owner, schedule_id)
 
 
 def schedule_fields(name: ScheduleName, schedule: Schedule) -> ShownSchedule:

@@ -19,13 +19,21 @@ from hosting.core.agent.framework import agents_within
 from hosting.core.agent.held_run import HeldRun
 from hosting.core.cells import Cell, CellKind, Cells
 from hosting.core.stores.contract import MOST_HEAD_BYTES
-from hosting.errors import ConfigurationError, MemoryFullError, NewerVersionError
-from hosting.memory import Fact, OwnerMemory, RunMemory
+from hosting.errors import ConfigurationError, NewerVersionError, RequestError
+from hosting.features.memory.provider import Fact, OwnerMemory, RunMemory
 from hosting.ports import Clocks
 
 VERSION = 1
 MOST_BYTES = MOST_HEAD_BYTES - 4096
 """The most bytes of all facts of an owner, as JSON: some hundred sentences."""
+
+
+class UnknownFactError(RequestError, code="unknown_fact", status=404):
+    """The agent has no fact about the caller with this id."""
+
+
+class MemoryFullError(RequestError, code="memory_full", status=409):
+    """The agent's memory of the caller is full."""
 
 
 class _Memory(BaseModel):

@@ -13,6 +13,7 @@ from hosting.core.request.fields import read_members, read_text
 from hosting.core.request.strict_json import Schema
 from hosting.core.thread.run_request import RunRequest
 from hosting.errors import BodyTooLargeError, InvalidFieldError, UnsupportedMediaTypeError
+from hosting.features.schedules.times import MISSED_POLICIES, MOST_CHARACTERS, UTC, Missed, Times, read_times
 from hosting.http.parameters import Parameter
 from hosting.http.run_call import (
     BUSY_MEMBER,
@@ -31,7 +32,6 @@ from hosting.http.run_call import (
     workflow_request,
 )
 from hosting.names import APP, BUSY, Busy, check_thread_id
-from hosting.schedules import MISSED_POLICIES, MOST_CHARACTERS, UTC, Missed, Times, read_times
 
 MOST_BYTES = 32 * 1024
 """The largest body of a schedule, which is read each time that schedules are listed."""

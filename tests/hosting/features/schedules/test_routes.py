@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from hosting.http.schedule_call import MOST_BYTES
-from tests.hosting.functions.owned_app import OwnedApp, with_roles
-from tests.hosting.functions.owned_app import owner as owner_of
+from hosting.features.schedules.requests import MOST_BYTES
 from tests.support.desk import Desk
+from tests.support.owned_app import OwnedApp, with_roles
+from tests.support.owned_app import owner as owner_of
 
 PLACE = "/api/agents/Clerk/schedules"
 DAILY = {"cron": "0 9 * * 1-5", "time_zone": "Europe/Berlin", "message": "Write the report", "thread_id": "reports"}

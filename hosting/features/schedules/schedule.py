@@ -21,10 +21,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from hosting.core.cells import Cell, CellKind
 from hosting.core.thread.run_request import RunRequest
 from hosting.errors import NewerVersionError
-from hosting.http.schedule_call import NewSchedule
+from hosting.features.schedules.requests import NewSchedule
+from hosting.features.schedules.times import Missed, Times, due
 from hosting.names import APP, Busy
 from hosting.principal import Principal
-from hosting.schedules import Missed, Times, due
 
 VERSION = 1
 

@@ -1,0 +1,131 @@
+"""`Feature`: a part of an app beside the threads of its agents, declared by what it adds.
+
+Theory. A feature declares, and the app consumes. No feature is given the app, the object that it registers with, or
+another feature. What it may declare is a closed set, and all of it stands here. So a feature is one folder of
+`hosting/features/` and one line of `hosting/assembly.py`, and whoever asks for "all that is stored of an owner" gets it
+without knowing who stores it.
+
+A feature may start late, with the first agent that has it. What it keeps is exported and erased even while it is off:
+it may have been on before.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, ClassVar, Protocol, get_origin
+
+from hosting.errors import HostingError
+from hosting.http.request import Bound
+from hosting.plan import AgentPlan
+from hosting.ports import ClockClient
+
+
+class DurableTask(Protocol):
+    """A task of the durable engine; an orchestration yields it to wait for its `result`, which may be an exception."""
+
+    result: Any
+    is_completed: bool
+
+    def cancel(self) -> None:
+        """Cancel a timer, which keeps the orchestration open otherwise."""
+
+
+class OrchestrationContext(Protocol):
+    """The calls of an orchestration on the durable engine, by the SDK's names for them."""
+
+    @property
+    def current_utc_datetime(self) -> datetime:
+        """The time, the same at every replay."""
+
+    def get_input(self) -> Any:
+        """Return the input of the orchestration."""
+
+    def create_timer(self, fire_at: datetime) -> Any:
+        """Return the `DurableTask` that ends at that time."""
+
+    def call_activity(self, name: str, input_: str) -> Any:
+        """Return the `DurableTask` that calls an activity."""
+
+    def task_any(self, activities: list[Any]) -> Any:
+        """Return the task that ends with the first of these; its result is that `DurableTask`."""
+
+    def continue_as_new(self, input_: Any) -> None:
+        """Begin anew with another input, and without a history."""
+
+
+@dataclass(frozen=True)
+class Orchestration:
+    """An orchestration of the durable engine. Another version of the app may replay it, so it is to decide little."""
+
+    name: str
+    run: Callable[[OrchestrationContext], Generator[Any, Any, None]]
+
+
+@dataclass(frozen=True)
+class Activity:
+    """An activity: it takes a text and the durable client of the invocation, and returns a text."""
+
+    name: str
+    run: Callable[[str, ClockClient], Awaitable[str]]
+
+
+@dataclass(frozen=True)
+class OwnerData:
+    """The data of an owner that a feature keeps beside their threads.
+
+    `member` is its name in the owner's export, and `type` the type of that member in the OpenAPI document: a list or a
+    dict. It is erased when all threads of the owner are gone, or before them where it `begins_runs`: an erased owner
+    would have new threads otherwise. Both functions raise `LogUnavailableError`, and are safe to call again.
+    """
+
+    member: str
+    type: Any
+    export: Callable[[str, ClockClient], Awaitable[Any]]
+    erase: Callable[[str, ClockClient], Awaitable[None]]
+    begins_runs: bool = False
+
+    @property
+    def empty(self) -> Any:
+        """Its value in later pages of an export: the first page has all of it."""
+        return (get_origin(self.type) or self.type)()
+
+
+class Feature:
+    """The base of all features. A feature overrides what it needs; each method has a default.
+
+    `name` is that of its folder. `paths` are the words of its paths that no other feature has, and `absent` is the
+    sentence for a caller who asks for one of them where the app does not have the feature. `links` are members of an
+    agent in `GET agents`, each with its path below the agent. `errors` are its refusals.
+    """
+
+    name: ClassVar[str]
+    paths: ClassVar[Sequence[str]] = ()
+    absent: ClassVar[str] = ""
+    links: ClassVar[Mapping[str, str]] = {}
+    errors: ClassVar[Sequence[type[HostingError]]] = ()
+
+    @property
+    def is_on(self) -> bool:
+        """Whether the app has it by now. Its routes and functions are registered then."""
+        return True
+
+    def has(self, agent: AgentPlan) -> bool:
+        """Return whether an agent or a workflow has it, and so its links."""
+        return self.is_on
+
+    def add(self, agent: AgentPlan) -> None:
+        """Take up an agent that the app has from now on; raise `ConfigurationError` for one that it cannot serve."""
+
+    def routes(self) -> Sequence[Bound]:
+        """Return its routes. Those below `agents/{name}/` are workflows' too, unless they say otherwise."""
+        return ()
+
+    def durable(self) -> Sequence[Orchestration | Activity]:
+        """Return its functions of the durable engine. Their names are stored, and never change."""
+        return ()
+
+    def owner_data(self) -> OwnerData | None:
+        """Return the data of owners that it keeps."""
+        return None

@@ -1,0 +1,67 @@
+"""The memories of an app's agents: their routes, and what is known of an owner."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from hosting.core.agent.held_run import HeldRun
+from hosting.core.cells import Cells
+from hosting.core.thread_log import ThreadLog
+from hosting.feature import Feature, OwnerData
+from hosting.features.memory.facts import Memories, MemoryFullError, UnknownFactError
+from hosting.features.memory.http import MemoryHandlers, ShownFact, fact_fields
+from hosting.http.request import Bound
+from hosting.plan import AgentPlan, Plan
+from hosting.ports import ClockClient
+from hosting.settings import Settings
+
+
+class MemoryFeature(Feature):
+    """The memories of one app; an agent has one by an `OwnerMemory` among its context providers."""
+
+    name = "memory"
+    paths = ("memory",)
+    absent = "No agent of this app remembers its callers: none has an OwnerMemory."
+    links: ClassVar[Mapping[str, str]] = {"memory_url": "memory"}
+    errors = (UnknownFactError, MemoryFullError)
+
+    def __init__(
+        self, cells: Cells, log: ThreadLog, held: Mapping[str, HeldRun], plan: Plan, settings: Settings
+    ) -> None:
+        """`held` are the runs of this process."""
+        self.memories = Memories(cells, log.clocks)
+        self._log = log
+        self._held = held
+        self._plan = plan
+        self._settings = settings
+
+    @property
+    def is_on(self) -> bool:
+        """Whether any agent remembers. For one that does not, the routes show an empty list."""
+        return bool(self.memories.agents)
+
+    def has(self, agent: AgentPlan) -> bool:
+        """Return whether an agent remembers; a workflow does not, though its agents may."""
+        return agent.workflow is None and agent.name.lower() in self.memories.agents
+
+    def add(self, agent: AgentPlan) -> None:
+        """Connect an agent's memories; raise `ConfigurationError` for one that would be everybody's."""
+        self.memories.attach(agent.agent, agent.name, self._held, has_owners=self._plan.has_owners)
+
+    def routes(self) -> Sequence[Bound]:
+        """Return the routes of all agents' memories."""
+        return MemoryHandlers(self.memories, self._settings.max_body_bytes).bound()
+
+    def owner_data(self) -> OwnerData:
+        """Return the facts that each agent knows of an owner, by the agent's name."""
+        return OwnerData("memories", dict[str, list[ShownFact]], self._export, self._erase)
+
+    async def _export(self, owner: str, client: ClockClient) -> dict[str, list[ShownFact]]:
+        facts = {agent: await self.memories.facts(agent, owner) for agent in await self._log.agents()}
+        return {
+            self._plan.names.get(agent, agent): [*map(fact_fields, known)] for agent, known in facts.items() if known
+        }
+
+    async def _erase(self, owner: str, client: ClockClient) -> None:
+        await self.memories.erase(await self._log.agents(), owner)

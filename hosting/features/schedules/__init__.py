@@ -1,0 +1,1 @@
+"""Runs that begin at a time, once or again and again."""
