@@ -54,6 +54,7 @@ def folder_modules(feature: str) -> set[str]:
     return {name for name in hosting_modules() if name == folder or name.startswith(f"{folder}.")}
 
 
+@pytest.mark.behaviour("hosting.one-folder")
 def test_each_folder_is_a_feature_that_the_app_has() -> None:
     """By its name, in the one list."""
     folders = {path.parent.name for path in FOLDER.glob("*/__init__.py")}
@@ -63,6 +64,7 @@ def test_each_folder_is_a_feature_that_the_app_has() -> None:
     assert all(f"{feature.__name__}(" in inspect.getsource(make_features) for feature in FEATURES)
 
 
+@pytest.mark.behaviour("hosting.one-folder")
 @pytest.mark.parametrize("feature", FEATURES, ids=lambda feature: feature.name)
 def test_a_feature_stands_in_its_folder(feature: type[Feature]) -> None:
     """Its class in `feature.py`, its errors where they are raised; and it says what is wrong where it can be off."""
@@ -73,6 +75,7 @@ def test_a_feature_stands_in_its_folder(feature: type[Feature]) -> None:
     assert feature.absent or "is_on" not in vars(feature)
 
 
+@pytest.mark.behaviour("hosting.one-folder")
 @pytest.mark.parametrize("feature", FEATURES, ids=lambda feature: feature.name)
 def test_few_files_name_a_feature(feature: type[Feature]) -> None:
     """What a reader opens to change it: the list of features, and the app, for a type that users get."""
@@ -81,6 +84,7 @@ def test_few_files_name_a_feature(feature: type[Feature]) -> None:
     assert len(files) <= MOST_NAMING, files
 
 
+@pytest.mark.behaviour("hosting.one-folder")
 @pytest.mark.parametrize("feature", FEATURES, ids=lambda feature: feature.name)
 def test_a_feature_imports_no_other_and_no_trigger(feature: type[Feature]) -> None:
     """Nor Azure: an orchestration is a generator over a small protocol."""

@@ -6,8 +6,11 @@ BEHAVIOURS = {
     "streamed, waited for and killed, but for a short list of differences with reasons.",
     "hosting.one-name": "A public class or function of hosting/ and state/ has its name alone, or its meaning.",
     "hosting.import-levels": "A module of hosting/ imports only what stands before it in the levels.",
-    "hosting.core-alone": "The core imports neither a feature nor the parsers of requests, but for a list that only "
-    "becomes shorter.",
+    "hosting.core-alone": "The core imports no feature and no room above it, but for a list that only becomes shorter.",
+    "hosting.one-folder": "A feature is one folder: it imports no other feature and no trigger, at most two files "
+    "outside name it, and one list has them all.",
+    "hosting.feature-page": "A page adds a small feature, step by step, and the app serves, lists, describes, exports "
+    "and erases it.",
     "hosting.azure-at-the-edge": "Azure is imported by the triggers and the app alone, agent-framework where agents "
     "and messages are touched.",
     "hosting.devhost-apart": "The local host imports nothing of the product, nor the product of it.",
