@@ -7,8 +7,8 @@ tools. Only a connection that is over is replaced, or one that a call was refuse
 So no run is cut off by what another one finds out.
 
 A call whose connection broke may have been carried out. Only a tool that is `idempotent` is called again. Of any other
-the model reads that the outcome is unknown, and goes on. A call is also made again that a server refused
-because it does not know the session: it has done nothing.
+the model reads that the outcome is unknown, and goes on. A call is also made again that has done nothing: one that a
+server refused because it does not know the session, and one that found the connection let go of and was not sent.
 
 A transport that fails cancels the task that opened it (anyio's cancel scopes). That would be the task in which
 agent-framework opens and closes all connections of the server. So each transport is opened and left by a task of its
@@ -37,6 +37,9 @@ LEAVING_SECONDS = 10.0
 _CONNECTION_CLOSED = -32000
 _NO_SESSION = (-32600, -32001)
 """The codes by which servers refuse a session that they do not know: of MCP's SDK for Python, and of the others."""
+_UNSENT = "MCPTool is not connected."
+_LEFT = "Client must be used within an async context manager"
+"""What the framework says where it has no connection to send a call by, and the SDK of one that was left meanwhile."""
 
 
 class UnreachableError(ConnectionError):
@@ -177,41 +180,45 @@ class ToolServer:
 
     async def call(self, make: Callable[[], Awaitable[None]], *, is_idempotent: bool) -> None:
         """Call a tool of the server, and once more if that is safe; raises the call's exception."""
-        connection = self._connection
-        try:
-            await self._counted(make)
-            return
-        except Exception as error:
-            refusal = _refusal(error)
-            if refusal is None:
-                raise
-            failure = error
-        self._is_doubted = True
-        is_cut_off = _is_cut_off(refusal)
-        self._is_lost |= is_cut_off and connection is None
-        unreachable: UnreachableError | None = None
-        try:
-            await self.ready()
-        except UnreachableError as error:
-            unreachable = error
-        is_replaced = self._connection is not connection
-        had_no_session = is_replaced and not is_cut_off and _names_session(refusal)
-        if unreachable is None and (had_no_session or (is_idempotent and (is_cut_off or is_replaced))):
-            await self._counted(make)
-        elif is_cut_off and not is_idempotent:
-            raise BrokenConnectionError(
-                f"The connection to the MCP server {self._server.name!r} broke during this call. The tool may have "
-                "done its work, and is not called again."
-            ) from failure
-        else:
-            raise unreachable or failure
+        may_repeat, failure = await self._try(make, is_idempotent=is_idempotent)
+        if may_repeat:
+            _, failure = await self._try(make, is_idempotent=is_idempotent)
+        if failure is not None:
+            raise failure
 
-    async def _counted(self, make: Callable[[], Awaitable[None]]) -> None:
+    async def _try(self, make: Callable[[], Awaitable[None]], *, is_idempotent: bool) -> tuple[bool, Exception | None]:
+        """Make a call; return whether it may be made again, on the present connection, and why it failed."""
+        connection = self._connection
         self._calls += 1
         try:
             await make()
+            return False, None
+        except Exception as error:
+            refusal, failure = _refusal(error), error
         finally:
             self._calls -= 1
+        if refusal is None:
+            return False, failure
+        code, text = getattr(refusal, "code", None), str(refusal)
+        was_sent, is_cut_off = text != _UNSENT, text == _LEFT or code == _CONNECTION_CLOSED
+        self._is_doubted |= was_sent
+        self._is_lost |= is_cut_off and connection is None
+        may_repeat = True
+        try:
+            await self.ready()
+        except UnreachableError as error:
+            may_repeat, failure = False, error
+        if is_cut_off and not is_idempotent:
+            broken = BrokenConnectionError(
+                f"The connection to the MCP server {self._server.name!r} broke during this call. The tool may have "
+                "done its work, and is not called again."
+            )
+            broken.__cause__ = failure
+            return False, broken
+        is_replaced = self._connection is not connection
+        had_no_session = is_replaced and code in _NO_SESSION and "session" in text.lower()
+        is_safe = not was_sent or had_no_session or (is_idempotent and (is_cut_off or is_replaced))
+        return may_repeat and is_safe, failure
 
     async def _open_again(self) -> None:
         work = self._reconnect() if self._is_over or not self._server.is_connected else self._check()
@@ -306,17 +313,9 @@ def _innermost(error: BaseException) -> BaseException:
 
 
 def _refusal(error: Exception) -> BaseException | None:
-    """Return the protocol client's exception, if a call failed by that and not by the tool's answer.
-
-    Its package is not among our requirements.
-    """
-    kinds = ((cause, kind) for cause in chain_of(error) for kind in type(cause).__mro__)
-    return next((cause for cause, kind in kinds if kind.__name__ == "MCPError"), None)
-
-
-def _is_cut_off(refusal: BaseException) -> bool:
-    return getattr(refusal, "code", None) == _CONNECTION_CLOSED
-
-
-def _names_session(refusal: BaseException) -> bool:
-    return getattr(refusal, "code", None) in _NO_SESSION and "session" in str(refusal).lower()
+    """Return why the protocol's client, which we do not require, got no answer of the tool; None if it did."""
+    for cause in chain_of(error):
+        is_refused = any(kind.__name__ == "MCPError" for kind in type(cause).__mro__)
+        if is_refused or (isinstance(cause, RuntimeError) and str(cause) in (_UNSENT, _LEFT)):
+            return cause
+    return None

@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +22,7 @@ from agent_framework import (
     Workflow,
     WorkflowBuilder,
 )
+from mcp import Client
 
 from hosting.core.agent import connections, lifespans
 from hosting.core.thread.events import Failed, ToolResult
@@ -180,6 +181,53 @@ async def test_a_connection_that_is_closed_is_not_taken_for_a_broken_one(
         await results(bench)
 
     assert [record.message for record in caplog.records if record.name == connections.__name__] == []
+
+
+@pytest.mark.behaviour("hosting.connections-come-back")
+@pytest.mark.parametrize("kind", ["http", "stdio"])
+@pytest.mark.parametrize("is_harmless", [False, True])
+async def test_a_call_whose_connection_was_let_go_of_before_it_was_sent_is_made_on_a_new_one(
+    shop: Shop, kind: str, is_harmless: bool
+) -> None:
+    """It has done nothing, so it is made, whatever its tool does."""
+    served = Served(kind, shop)
+    served.start()
+    tool = idempotent(served.tool) if is_harmless else served.tool
+
+    async def break_connection() -> None:
+        await asyncio.to_thread(served.restart, int((await told(shop, "price"))[2]))
+        await asyncio.to_thread(wait_until_over, served.tool)
+
+    def between(what: str) -> None:
+        if what == "model 2":  # the next append is that a call begins, whose server is connected to by then
+            bench.store.before_append = break_connection
+
+    bench = bench_of(agent=Agent(planned_client(between, (("price",), ("price",), "done")), name="Joker", tools=[tool]))
+    async with closed(bench):
+        seen = await results(bench)
+        calls = [line for line in shop.told() if line.startswith("price")]
+
+    assert (seen, len(calls)) == (["0 costs 3"] * 2, 1)
+
+
+@pytest.mark.behaviour("hosting.connections-come-back")
+@pytest.mark.parametrize("is_harmless", [False, True])
+async def test_a_call_that_its_client_was_left_in_was_cut_off(shop: Shop, is_harmless: bool) -> None:
+    """A client may send more than once for a call, so what it refuses to send may have begun."""
+    shop.start()
+    tool, calls = MCPStreamableHTTPTool("shop", shop.url), list[str]()
+
+    async def make() -> None:
+        calls.append("price")
+        if len(calls) == 1:
+            await Client(shop.url).call_tool("price")
+
+    call = await connections.connected(tool, make, is_idempotent=is_harmless)
+    with nullcontext() if is_harmless else pytest.raises(connections.BrokenConnectionError):
+        await call()
+    await tool.close()
+
+    assert len(calls) == (2 if is_harmless else 1)
 
 
 @pytest.mark.behaviour("hosting.connections-come-back")
