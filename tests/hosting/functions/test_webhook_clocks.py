@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import hosting.app
-from devhost.durable.records import Orchestration
+from devhost.durable.records import Orchestration, orchestration_target
 from devhost.durable.store.contract import InstanceFilter
 from devhost.durable.unkind import KIND, Armed, Fault, Unkind
 from hosting.core.delivery import ENTITY, FORGET, HELD_SECONDS, JITTER, PAUSES, WEBHOOK_CLOCK, WebhookOrder
@@ -61,17 +61,26 @@ class Waiting:
         return (await self.deliveries())[0]
 
     async def until_tried(self, times: int) -> None:
-        """Return once so many tries are on record, and the clock sleeps that comes behind them."""
+        """Return once so many tries are on record, and the clock sleeps that comes behind them.
+
+        Its input is there before the episode that has the timer.
+        """
 
         async def tried() -> bool:
-            given = [json.loads(json.loads(text)) for text in await self.inputs()]
-            return [one["tries"] for one in given] == [times]
+            clocks = await self.clocks()
+            tries = [json.loads(json.loads(str(clock.input)))["tries"] for clock in clocks]
+            return tries == [times] and await self.sleeps(clocks[0])
 
         await self.until(tried)
 
     async def inputs(self) -> list[str]:
         """Return the inputs of the clocks that the engine has."""
         return [str(clock.input) for clock in await self.clocks()]
+
+    async def sleeps(self, clock: Orchestration) -> bool:
+        """Return whether a timer of the clock is under way."""
+        waiting = await self.running.store.messages(orchestration_target(clock.instance_id), 10)
+        return any(message.due is not None and message.due > self.clock.now() for message in waiting)
 
     async def clocks(self) -> list[Orchestration]:
         """Return the clocks that the engine has."""
