@@ -54,17 +54,39 @@ async def marked(process: Process) -> list[tuple[Address, str]]:
 
 
 async def test_a_run_that_nobody_takes_up_is_signalled_for_again_until_its_entity_has_it(process: Process) -> None:
-    """By the process that answered about it."""
+    """By the process that answered about it. Its mark is left to the sweep then, for its entity may be lost."""
+    process.agent.gate.clear()
     run = await process.start(call(waits=False))
     signals = process.engine.signals
     await until(lambda: len(signals) >= 3)
 
-    await process.deliver(run.run_id)
+    delivery = asyncio.ensure_future(process.deliver(run.run_id))
     await until(lambda: process.promised.watched == 0)
+    left = await marked(process)
+    process.agent.gate.set()
+    await delivery
+    while await process.end_of(run.run_id) is None:
+        await process.deliver(run.run_id)
+    await sweep(process)
 
     assert {name: order["run_id"] for name, order in signals} == {"run": run.run_id}
     assert isinstance(await process.end_of(run.run_id), Completed)
-    assert await marked(process) == []
+    assert (left, await marked(process)) == ([(ADDRESS, run.run_id)], [])
+
+
+async def test_a_look_that_finds_that_its_run_has_ended_takes_the_mark_away(process: Process) -> None:
+    """No sweep has to read of it."""
+    moment = process.log.clocks.awake()
+    process.log.clocks = Clocks(process.log.clocks.wall, lambda: moment)
+    run = await process.start(call(waits=False))
+    await process.deliver(run.run_id)
+    before = await marked(process)
+    later(process, 1.0)
+
+    await until(lambda: process.promised.watched == 0)
+
+    assert (before, await marked(process)) == ([(ADDRESS, run.run_id)], [])
+    assert len(process.engine.signals) == 1
 
 
 async def test_a_run_that_waits_for_its_turn_is_not_signalled_for_again(process: Process) -> None:
