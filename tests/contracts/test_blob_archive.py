@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import math
 import uuid
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Iterator
 
 import pytest
 
 from hosting.core.stores.archive import Archive, Volume
-from hosting.core.stores.blobs import BlobObjects
+from hosting.core.stores.blobs import PATIENCE_SECONDS, BlobObjects
 from hosting.errors import ArchiveUnavailableError
 from hosting.names import StoreKey
 from tests.support.azurite import Azurite
@@ -37,7 +38,7 @@ async def archive(proxy: FaultProxy) -> AsyncIterator[Archive]:
     await made.close()
 
 
-def archive_at(proxy: FaultProxy, container: str, patience_seconds: float = 5) -> Archive:
+def archive_at(proxy: FaultProxy, container: str, patience_seconds: float = PATIENCE_SECONDS) -> Archive:
     """Return an archive whose repeats do not wait."""
     connect = connect_quickly(proxy.connection_string)
     return Archive(BlobObjects(connect, container, ArchiveUnavailableError, patience_seconds))
@@ -64,11 +65,15 @@ async def test_a_move_is_one_call_and_a_page_of_a_long_thread_a_few(azurite: Azu
 async def test_an_account_that_never_answers_or_throttles_is_reported(proxy: FaultProxy) -> None:
     """Within the archive's patience, whatever is asked; afterwards it goes on."""
     container = f"test-{uuid.uuid4().hex}"
-    impatient = archive_at(proxy, container, patience_seconds=0.05)
+    impatient = archive_at(proxy, container, patience_seconds=1)
     silent = proxy.set("silent", times=math.inf)
-    for ask in (impatient.put(VOLUME, 1, ENTRIES), impatient.read(VOLUME, 1, 1), impatient.erase(PLACE)):
+
+    async def is_refused(asked: Awaitable[object]) -> None:
         with pytest.raises(ArchiveUnavailableError, match="older part of this thread"):
-            await ask
+            await asked
+
+    calls = (impatient.put(VOLUME, 1, ENTRIES), impatient.read(VOLUME, 1, 1), impatient.erase(PLACE))
+    await asyncio.gather(*map(is_refused, calls))
     await impatient.close()
 
     silent.clear()
