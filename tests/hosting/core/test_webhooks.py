@@ -57,19 +57,20 @@ async def test_a_run_without_an_answer_is_told_with_its_code(receiver: Receiver)
     async with served(app_of(scripted_agent("Joker"), environ=WEBHOOKS, webhook=receiver.url)) as (_, http):
         await ask(http, "fail please")
         failed = await receiver.next()
-        first = asyncio.ensure_future(ask(http, "sleep 0.2", thread_id="t"))
+        first = asyncio.ensure_future(ask(http, "meet 2", thread_id="t"))
         while not (await http.get(RUN)).json().get("runs"):  # noqa: ASYNC110 - the app has no event for a test
             await asyncio.sleep(0.005)
         waiting = await ask(http, "say hello", thread_id="t", wait_for_response=False)
         await http.post(waiting.headers["location"] + "/cancel")
+        last = (await ask(http, "meet 2")).json()["run_id"]
         await first
-        ends = [await receiver.next(), await receiver.next()]
+        ends = [await receiver.next() for _ in range(3)]
 
     assert _kind(failed) == ("run.failed", "failed", "run_failed")
-    assert [_kind(one) for one in ends] == [
+    assert {_kind(one) for one in ends if one.message["data"]["run_id"] != last} == {
         ("run.completed", "success", None),
         ("run.cancelled", "cancelled", "run_cancelled"),
-    ]
+    }
 
 
 @pytest.mark.behaviour("webhooks.told")
@@ -110,10 +111,11 @@ async def test_a_receiver_is_told_that_an_approval_is_asked_and_how_the_run_behi
 async def test_a_run_that_began_before_a_reset_is_told_too(receiver: Receiver) -> None:
     """It is no part of the conversation, and ended."""
     async with served(app_of(scripted_agent("Joker"), environ=WEBHOOKS)) as (_, http):
-        running = asyncio.ensure_future(ask(http, "sleep 0.2", thread_id="t", webhook=receiver.url))
+        running = asyncio.ensure_future(ask(http, "meet 2", thread_id="t", webhook=receiver.url))
         while not (await http.get(RUN)).json().get("runs"):  # noqa: ASYNC110 - the app has no event for a test
             await asyncio.sleep(0.005)
         assert (await http.post("/api/agents/Joker/threads/t/reset")).status_code == 204
+        await ask(http, "meet 2")
         run_id = (await running).json()["run_id"]
 
         assert (await receiver.next()).message["data"]["run_id"] == run_id

@@ -123,16 +123,18 @@ async def test_a_run_that_was_cancelled_while_it_waited_is_a_failure() -> None:
     """In its turn, and it never began."""
     listening = OnlyEnds()
     async with served(app_of(scripted_agent("Joker"), default_callback=listening)) as (_, http):
-        first = asyncio.ensure_future(ask(http, "sleep 0.2", thread_id="t"))
+        first = asyncio.ensure_future(ask(http, "meet 2", thread_id="t"))
         while not (await http.get("/api/agents/Joker/threads/t/runs")).json().get("runs"):  # noqa: ASYNC110
             await asyncio.sleep(0)
         waiting = await ask(http, "say hello", thread_id="t", wait_for_response=False)
         await http.post(waiting.headers["location"] + "/cancel")
-        answered = (await first).json()["run_id"]
+        last = await ask(http, "meet 2")
 
-        calls = {await listening.next(), await listening.next()}
+        calls = {await listening.next() for _ in range(3)}
+        ids = [(await first).json()["run_id"], last.json()["run_id"]]
 
-    assert calls == {("response", "echo: sleep 0.2", answered), ("failure", "run_cancelled", waiting.json()["run_id"])}
+    answers = {("response", "2 have met", run_id) for run_id in ids}
+    assert calls == {*answers, ("failure", "run_cancelled", waiting.json()["run_id"])}
 
 
 @pytest.mark.behaviour("callbacks.updates")
