@@ -240,7 +240,8 @@ async def test_a_run_that_outlives_the_wait_is_a_tool_error_that_says_how_to_go_
     environ = {**IN_MEMORY, "AGENT_WAIT_SECONDS": "0.05"}
     host = DirectHost(AgentFunctionApp(agents=[scripted_agent("Joker")], enable_mcp_tool_trigger=True, environ=environ))
 
-    result = await host.call_tool("Joker", {"query": "sleep 0.2"})
+    result = await host.call_tool("Joker", {"query": "meet 2"})
+    await host.call_tool("Joker", {"query": "meet 2"})
 
     pending = result["structuredContent"]
     assert (result["isError"], pending["code"]) == (True, "run_pending")
@@ -269,12 +270,13 @@ async def test_the_answer_of_a_run_that_outlived_a_call_is_had_by_asking_on_its_
     host = DirectHost(AgentFunctionApp(agents=[scripted_agent("Joker")], enable_mcp_tool_trigger=True, environ=environ))
     with monkeypatch.context() as scaled:
         scaled.setattr("hosting.functions.mcp.PROTOCOL_WAIT_SECONDS", 0.05)
-        pending = await host.call_tool("Joker", {"query": "sleep 0.2"})
+        pending = await host.call_tool("Joker", {"query": "meet 2"})
+    await host.call_tool("Joker", {"query": "meet 2"})
     thread = pending["structuredContent"]["thread_id"]
     asked = await host.call_tool("Joker", {"query": "recall", "threadId": thread})
 
     assert "within 0.05 s" in pending["content"][0]["text"]
-    assert asked["structuredContent"]["response"] == "sleep 0.2 | recall"
+    assert asked["structuredContent"]["response"] == "meet 2 | recall"
 
 
 @pytest.mark.behaviour("hosting.waits-that-fit")

@@ -169,16 +169,17 @@ async def queued_run(api: Api, thread_id: str) -> str:
 @pytest.mark.behaviour("http.cancels-runs")
 async def test_a_queued_run_that_is_cancelled_never_starts_and_its_neighbours_do(api: Api) -> None:
     """Cancelling twice, or after the end, is answered as the first time and changes nothing."""
-    first = await started(api, "sleep 0.3", thread_id="cancel-queued")
+    first = await started(api, "meet 2", thread_id="cancel-queued")
     queued = await started(api, "never", thread_id="cancel-queued")
     last = await started(api, "recall", thread_id="cancel-queued")
 
     answers = [await cancelled(api, queued) for _ in range(2)]
+    await api.ask("meet 2")
 
     assert [(answer.status_code, answer.json()["status"]) for answer in answers] == [(202, "cancelled")] * 2
     assert (await api.ended(queued.headers["location"]))["status"] == "cancelled"
-    assert (await api.ended(first.headers["location"]))["response"] == "echo: sleep 0.3"
-    assert (await api.ended(last.headers["location"]))["response"] == "sleep 0.3 | recall"
+    assert (await api.ended(first.headers["location"]))["response"] == "2 have met"
+    assert (await api.ended(last.headers["location"]))["response"] == "meet 2 | recall"
     assert (await cancelled(api, last)).json()["status"] == "success"
 
 

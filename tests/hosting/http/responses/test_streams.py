@@ -161,9 +161,11 @@ async def test_a_response_that_is_not_stored_is_not_continued() -> None:
     """Also while it is there still."""
     wired = Wired({"AGENT_WAIT_SECONDS": "0"})
     async with wired.http:
-        created = await wired.create("sleep 0.2", store=False)
+        created = await wired.create("meet 2", store=False)
         status, error = await wired.refused(model="Joker", input="and?", previous_response_id=created.id)
-        await followed(wired, created.id)
+        other = await wired.create("meet 2")
+        for each in (created, other):
+            await followed(wired, each.id)
 
     assert (status, error["code"]) == (409, "thread_deleting")
 
