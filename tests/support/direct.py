@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import logging
 import uuid
 from collections import defaultdict
 from collections.abc import Callable
@@ -23,6 +24,8 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
+
+logger = logging.getLogger(__name__)
 
 MOST_DELIVERIES = 6
 
@@ -147,6 +150,12 @@ class SignalClient:
         return PurgeHistoryResult(1)
 
 
+async def _failed(request: Request, error: Exception) -> Response:
+    """Answer as the host does, which has the cause in its log: clients of tests do not raise it."""
+    logger.error("The function at %s failed.", request.url.path, exc_info=error)
+    return Response("Internal Server Error", 500)
+
+
 class DirectHost:
     """The indexed app: `asgi` for its HTTP functions, `entities` for the rest, `tools` by MCP tool name.
 
@@ -175,7 +184,7 @@ class DirectHost:
             if binding["type"] == "httpTrigger"
             for path in dict.fromkeys((binding["route"], binding["route"].removesuffix("/{*path}")))  # also empty
         ]
-        self.asgi = Starlette(routes=routes)
+        self.asgi = Starlette(routes=routes, exception_handlers={Exception: _failed})
 
     async def call_tool(self, name: str, arguments: dict[str, Any]) -> dict[str, Any]:
         """Call an MCP tool function and return the CallToolResult that its envelope holds."""
