@@ -21,7 +21,6 @@ from hosting.core.agent.hosted_agent import TimeLimit, function_timeout_seconds
 from hosting.core.delivery import ENTITY
 from hosting.core.entity.proxy import DurableAgent
 from hosting.core.entity.thread_entity import ThreadEntity
-from hosting.core.overview import OverviewSweep
 from hosting.core.retention import DAY_SECONDS, checked_ttl
 from hosting.core.services import Services
 from hosting.core.shared_store import ENTITY as STORE_ENTITY
@@ -217,9 +216,9 @@ class AgentFunctionApp(df.DFApp):
         register_openapi(served, settings)
         age_seconds, turns = settings.log_days * DAY_SECONDS, services.rotation("trim")
         trimming = Sweep("trim", lambda: dict.fromkeys(plan.by_name(), age_seconds), services.purging, turns)
-        overview = OverviewSweep(services.overview, plan.by_name, services.rotation("overview"))
-        sweeps = (trimming, *services.sweeps(plan.by_name), overview)
-        register_sweep(self, RETENTION_FUNCTION, RETENTION_SCHEDULE, *sweeps)
+        of_features = [work for feature in served.features for work in feature.upkeep()]
+        sweeps = (trimming, *services.sweeps(plan.by_name))
+        register_sweep(self, RETENTION_FUNCTION, RETENTION_SCHEDULE, *sweeps, *of_features)
         register_sweep(self, PROMISE_FUNCTION, PROMISE_SCHEDULE, services.promise_sweep(plan.by_name))
         register_wait(self)
         if self._has_page:

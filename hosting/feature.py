@@ -92,6 +92,13 @@ class OwnerData:
         return (get_origin(self.type) or self.type)()
 
 
+class Upkeep(Protocol):
+    """Work that one instance of the app does twice a day."""
+
+    async def run(self, client: ClockClient) -> object:
+        """Do it once. A failure keeps no other work from being done."""
+
+
 class Feature:
     """The base of all features. A feature overrides what it needs; each method has a default.
 
@@ -126,6 +133,16 @@ class Feature:
         """Return its functions of the durable engine. Their names are stored, and never change."""
         return ()
 
+    def upkeep(self) -> Sequence[Upkeep]:
+        """Return its work of twice a day."""
+        return ()
+
     def owner_data(self) -> OwnerData | None:
         """Return the data of owners that it keeps."""
         return None
+
+    async def forget_owner(self, owner: str, client: ClockClient) -> None:
+        """Erase what it has made of the owner's threads, which are erased by now. Raises `LogUnavailableError`.
+
+        An export has the threads, and not this.
+        """

@@ -13,9 +13,6 @@ from typing import TypeVar
 from hosting.errors import EngineUnavailableError
 from hosting.ports import EntityClient, EntityPage
 
-MOST_DAYS = 400
-"""The days that an agent's figures are listed of, and kept for."""
-
 T = TypeVar("T")
 
 

@@ -32,10 +32,9 @@ from hosting.core.document_writer import Attachments, DocumentWriter
 from hosting.core.following import Following
 from hosting.core.forking import Forking
 from hosting.core.held_runs import HeldRuns
+from hosting.core.hooks import NewestThreads
 from hosting.core.lending import Lending
 from hosting.core.limiting import Limiter
-from hosting.core.operators_view import OperatorsView
-from hosting.core.overview import Overview
 from hosting.core.owner_days import OwnerDays
 from hosting.core.owner_minutes import OwnerMinutes
 from hosting.core.owners import Owners
@@ -100,6 +99,8 @@ class Services:
     clocks: Clocks = SYSTEM_CLOCKS
     ttls: dict[str, float] = field(default_factory=dict, init=False)
     """Agents' times to live in seconds, by their names in lower case."""
+    newest_threads: NewestThreads = field(init=False, repr=False)
+    """Set by `hosting.assembly`: the feature that answers is made of these services."""
 
     def __post_init__(self) -> None:
         stores, settings = self.stores, self.settings
@@ -177,13 +178,11 @@ class Services:
         stores = self.stores
         self._pace = _batch_pace(self.settings, stores.threads)
         self.large_reads = LargeReads()
-        self.overview = Overview(stores.threads, self.log)
         self.cells = Cells(stores.threads, self.log)
         self.budgets = Budgets(self.log)
         self.sharing = Sharing(self.log)
         self.shared_store = SharedStore(self.log, stores.threads)
         self.retention = Retention(self.log, self.settings.log_days)
-        self.operators_view = OperatorsView(self.log, self.holders, self.overview, self.promised)
         self.owners = Owners(self.log, self.threads, self.purging, stores, self.absent.has)
 
     def hold(

@@ -17,8 +17,8 @@ from hosting.functions.answering import Served, respond, serves
 from hosting.functions.durable import register_entity
 from hosting.http import routes, workflow_routes
 from hosting.http.deliveries import NOT_TAKEN
+from hosting.http.lists import health_reply
 from hosting.http.openapi import OpenapiDocument, ServedApp
-from hosting.http.overview_replies import health_reply
 from hosting.http.page import FUNCTION as PAGE_FUNCTION
 from hosting.http.page import ROUTE as PAGE_ROUTE
 from hosting.http.page import Page

@@ -21,10 +21,8 @@ import azure.functions as func
 from azure.durable_functions import DurableOrchestrationClient, EntityId, OrchestrationRuntimeStatus
 
 from hosting.core.entity.called_run import AgentCall
-from hosting.core.overview import OverviewSweep
-from hosting.core.promised_runs import PromiseSweep
-from hosting.core.sweeps import InstanceSweep, Sweep, TombstoneSweep, UploadSweep
 from hosting.errors import EngineUnavailableError
+from hosting.feature import Upkeep
 from hosting.functions.agent_calls import AgentTask
 from hosting.invocation import begin_invocation
 from hosting.ports import ClockClient, EntityEnd, EntityPage, OrchestrationStatus, Purge, utc
@@ -195,12 +193,7 @@ PROMISE_SCHEDULE = "30 */5 * * * *"
 """Every five minutes: one listing if no run was answered before its result was read."""
 
 
-def register_sweep(
-    app: df.DFApp,
-    name: str,
-    schedule: str,
-    *sweeps: Sweep | UploadSweep | InstanceSweep | TombstoneSweep | OverviewSweep | PromiseSweep,
-) -> None:
+def register_sweep(app: df.DFApp, name: str, schedule: str, *sweeps: Upkeep) -> None:
     """Register a timer. One instance of the app runs it at a time; a missed moment of a seldom timer is made up for.
 
     A sweep that fails keeps no other one from its work. The host remembers a timer's moments in a container that it

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 
 from hosting.core.budgeting import budget_of_run
-from hosting.core.overview import OverviewQuery
+from hosting.core.hooks import ThreadQuery
 from hosting.core.request.contents import Limits, limits_of
 from hosting.core.runs import SHORT_WAIT_SECONDS
 from hosting.core.services import Services
@@ -24,23 +24,12 @@ from hosting.http import routes, workflow_routes
 from hosting.http.bodies import AgentBudget, Export
 from hosting.http.exports import Exports
 from hosting.http.fork_call import parse_fork
-from hosting.http.operations import OPERATIONS, operations_reply
-from hosting.http.overview_replies import (
-    agents_reply,
-    figures_reply,
-    newest_reply,
-    threads_reply,
-    waiting_reply,
-    workflows_reply,
-)
+from hosting.http.lists import agents_reply, newest_reply, threads_reply, workflows_reply
 from hosting.http.parameters import (
     IF_NONE_MATCH,
-    OWNER,
     SEARCH,
     SORT,
     read_cursor,
-    read_days,
-    read_hours,
     read_limit,
     read_resume_position,
     read_stream_query,
@@ -172,8 +161,8 @@ def register_runs(served: Served, services: Services) -> None:
 
 
 def register_lists(served: Served, services: Services) -> None:
-    """Register the lists of agents and of their threads, and the agents' figures."""
-    threads, overview = services.threads, services.overview
+    """Register the lists of agents and of their threads, and the agents' budgets."""
+    threads = services.threads
 
     @serves(served, routes.agents_route(served.link_names))
     async def agents(request: HttpRequest) -> Reply:
@@ -193,15 +182,10 @@ def register_lists(served: Served, services: Services) -> None:
         agent, limit, cursor = request.agent, read_limit(request.query), read_cursor(request.query)
         search = SEARCH.read(request.query)
         if SORT.read(request.query) or search is not None:
-            wanted = OverviewQuery(limit, cursor, search or "")
-            newest = await overview.newest(agent.name, request.caller.owner, wanted, request.client)
+            wanted = ThreadQuery(limit, cursor, search or "")
+            newest = await services.newest_threads(agent.name, request.caller.owner, wanted, request.client)
             return newest_reply(newest, services.clocks.wall())
         return threads_reply(await threads.page(agent.name, request.caller.owner, limit, cursor, request.client))
-
-    @serves(served, routes.FIGURES)
-    async def figures(request: HttpRequest) -> Reply:
-        agent, days = request.agent, read_days(request.query)
-        return figures_reply(agent.name, await overview.figures(agent.name, request.caller.owner, days, request.client))
 
     @serves(served, routes.BUDGET)
     async def budget(request: HttpRequest) -> Reply:
@@ -211,13 +195,6 @@ def register_lists(served: Served, services: Services) -> None:
             "budget": await services.budgets.of_owner(agent, request.caller.owner),
         }
         return json_reply(200, body)
-
-    @serves(served, OPERATIONS)
-    async def operations(request: HttpRequest) -> Reply:
-        hours, owner = read_hours(request.query), OWNER.read(request.query)
-        plans, now, view = list(served.plan.agents.values()), services.log.clocks.wall(), services.operators_view
-        looks = [await view.look(plan.name, owner, 3600.0 * hours, request.client) for plan in plans]
-        return operations_reply(list(zip(plans, looks, strict=True)), now, hours, services.log.readiness.calls)
 
 
 def exports_of(served: Served, services: Services) -> Exports:
@@ -300,14 +277,6 @@ def register_approvals(served: Served, services: Services, settings: Settings) -
     async def waiting(request: HttpRequest) -> Reply:
         run = await approvals.waiting(request.address)
         return approvals_reply(request.thread_id, run)
-
-    @serves(served, routes.WAITING)
-    async def all_waiting(request: HttpRequest) -> Reply:
-        wanted = OverviewQuery(read_limit(request.query), read_cursor(request.query))
-        agents = [agent.name for agent in served.plan.agents.values() if agent.http]
-        page = await services.overview.waiting(agents, request.caller.owner, wanted, request.client)
-        paused = [run for address, _ in page.threads if (run := await approvals.waiting(address)) is not None]
-        return waiting_reply(paused, served.plan.agents, page.cursor)
 
     @serves(served, routes.ANSWER_APPROVAL)
     async def decide(request: HttpRequest) -> Reply | Streamed:

@@ -83,7 +83,8 @@ def register_owners(served: Served, services: Services, wait_seconds: float, exp
             erased = await owners.erase(owner, client, wait_seconds)
             is_left = erased.is_complete and any([await part.export(owner, client) for part in beginning])
         if erased.is_complete:
-            await services.overview.erase(await services.log.agents(), owner)
+            for feature in served.features:
+                await feature.forget_owner(owner, client)
             for part in data:  # last: no run can bring anything more
                 if not part.begins_runs:
                     await part.erase(owner, client)

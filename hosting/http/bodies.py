@@ -23,20 +23,6 @@ class ApprovalList(ThreadIds):
     approvals: list[Approval]
 
 
-class WaitingApproval(Approval, ThreadIds):
-    """One approval with its agent or workflow (`kind`) and thread."""
-
-    agent: str
-    kind: Literal["agent", "workflow"]
-
-
-class WaitingApprovals(TypedDict):
-    """The approvals that the caller's threads wait for, of all agents; `next_cursor` reads the next page."""
-
-    approvals: list[WaitingApproval]
-    next_cursor: str | None
-
-
 class AnsweredApproval(ThreadIds):
     """The answer is recorded. The thread continues after the last answer."""
 

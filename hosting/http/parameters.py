@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeVar, cast, get_args
 
 from hosting.core.request.strict_json import Schema
 from hosting.errors import HostingError, InvalidFieldError
-from hosting.listing import MOST_DAYS, Window
+from hosting.listing import Window
 from hosting.names import APP, OWNER_LENGTH, id_pattern
 
 Live = Literal["long-poll", "sse"]
@@ -58,13 +58,11 @@ class Parameter:
 
 DEFAULT_LIMIT = 50
 MOST = 200
-DEFAULT_DAYS = 30
-MOST_HOURS = 720
 BEGINNING = "-1"
 NOW = "now"
 _LONGEST_CURSOR = 1024
 _DIGITS = 9
-_NUMBER = re.compile(f"[0-9]{{1,{_DIGITS}}}")
+NUMBER = re.compile(f"[0-9]{{1,{_DIGITS}}}")
 _EVENT_ID = re.compile(rf"([0-9]{{1,{_DIGITS}}})(?:\.[0-9]{{1,{_DIGITS}}})?")
 _ORDER = re.compile("asc|desc")
 _SORT = re.compile("changed")
@@ -78,7 +76,7 @@ _CURSOR = re.compile("[0-9]{1,15}")
 _PATH_ID: Schema = {"type": "string", "pattern": f"^{id_pattern()}$"}
 _POSITION: Schema = {"type": "integer", "minimum": 0, "maximum": 10**_DIGITS - 1}
 _ID: Schema = {"type": "string", "pattern": f"^{_EVENT_ID.pattern}$"}
-_NUMBER_ADVICE = f"a whole number of at most {_DIGITS} digits."
+NUMBER_ADVICE = f"a whole number of at most {_DIGITS} digits."
 _ID_ADVICE = "the id of an event, or 0 for all."
 _OFFSET_ADVICE = f"Stream-Next-Offset of the last answer, '{BEGINNING}' for all events or '{NOW}' for new ones only."
 
@@ -104,8 +102,8 @@ LIMIT = Parameter(
     "query",
     "The number of items.",
     {"type": "integer", "minimum": 1, "maximum": MOST, "default": DEFAULT_LIMIT},
-    _NUMBER,
-    _NUMBER_ADVICE,
+    NUMBER,
+    NUMBER_ADVICE,
 )
 ORDER = Parameter(
     "order",
@@ -115,8 +113,8 @@ ORDER = Parameter(
     _ORDER,
     "'asc' (oldest first) or 'desc'.",
 )
-AFTER = Parameter("after", "query", "Only entries after this position.", _POSITION, _NUMBER, _NUMBER_ADVICE)
-BEFORE = Parameter("before", "query", "Only entries before this position.", _POSITION, _NUMBER, _NUMBER_ADVICE)
+AFTER = Parameter("after", "query", "Only entries after this position.", _POSITION, NUMBER, NUMBER_ADVICE)
+BEFORE = Parameter("before", "query", "Only entries before this position.", _POSITION, NUMBER, NUMBER_ADVICE)
 CURSOR = Parameter(
     "cursor",
     "query",
@@ -140,22 +138,6 @@ SEARCH = Parameter(
     "a part of a thread's id.",
 )
 OF_RUN = Parameter("run_id", "query", "Only deliveries of this run.", _PATH_ID, _RUN_ID, "the id of a run.")
-DAYS = Parameter(
-    "days",
-    "query",
-    "The number of days, of those on which runs ended; the newest first.",
-    {"type": "integer", "minimum": 1, "maximum": MOST_DAYS, "default": DEFAULT_DAYS},
-    _NUMBER,
-    _NUMBER_ADVICE,
-)
-HOURS = Parameter(
-    "hours",
-    "query",
-    "Only threads that changed within this many hours.",
-    {"type": "integer", "minimum": 1, "maximum": MOST_HOURS, "default": 1},
-    _NUMBER,
-    _NUMBER_ADVICE,
-)
 EVENTS_AFTER = Parameter("after", "query", "Only events after this id.", _ID, _EVENT_ID, _ID_ADVICE)
 LAST_EVENT_ID = Parameter(
     "last-event-id", "header", "Only events after this id. It wins over `after`.", _ID, _EVENT_ID, _ID_ADVICE
@@ -202,22 +184,6 @@ def read_limit(query: Mapping[str, str]) -> int:
     if not 1 <= limit <= MOST:
         raise InvalidFieldError(f"The query 'limit' is {limit}. Send 1 to {MOST}, or leave it out for {DEFAULT_LIMIT}.")
     return limit
-
-
-def read_days(query: Mapping[str, str]) -> int:
-    """Return of how many days a request wants figures; raises `InvalidFieldError` unless that is 1 to 400."""
-    days = int(DAYS.read(query) or DEFAULT_DAYS)
-    if not 1 <= days <= MOST_DAYS:
-        raise InvalidFieldError(f"The query 'days' is {days}. Send 1 to {MOST_DAYS}, or leave it out for 30.")
-    return days
-
-
-def read_hours(query: Mapping[str, str]) -> int:
-    """Return within how many hours threads changed; raises `InvalidFieldError` unless that is 1 to 720."""
-    hours = int(HOURS.read(query) or 1)
-    if not 1 <= hours <= MOST_HOURS:
-        raise InvalidFieldError(f"The query 'hours' is {hours}. Send 1 to {MOST_HOURS}, or leave it out for 1.")
-    return hours
 
 
 def read_cursor(query: Mapping[str, str]) -> str | None:

@@ -12,7 +12,6 @@ from types import GenericAlias
 from typing import Any
 
 from hosting import errors
-from hosting.core.figures import Figures
 from hosting.core.outcome import CompletedRun, EndedRun
 from hosting.http import bodies
 from hosting.http.body_document import RUN_BODY
@@ -21,7 +20,6 @@ from hosting.http.parameters import (
     AFTER,
     BEFORE,
     CURSOR,
-    DAYS,
     EVENTS_AFTER,
     IF_NONE_MATCH,
     LAST_EVENT_ID,
@@ -186,15 +184,6 @@ THREADS = Route(
     STORES,
     (LIMIT, CURSOR, SORT, SEARCH),
 )
-FIGURES = Route(
-    "http_figures",
-    "GET",
-    "agents/{name}/figures",
-    "Read the agent's runs by day: count, duration, failures and usage",
-    ok(Figures),
-    STORES,
-    (DAYS,),
-)
 BUDGET = Route(
     "http_budget",
     "GET",
@@ -332,15 +321,6 @@ EVENTS_TAIL = Route(
 )
 APPROVALS = read_of_thread(
     "http_thread_approvals", "/approvals", "List the tool calls that wait for approval", bodies.ApprovalList, LOG
-)
-WAITING = Route(
-    "http_approvals",
-    "GET",
-    "approvals",
-    "List the tool calls of all threads that wait for approval",
-    ok(bodies.WaitingApprovals),
-    STORES,
-    (LIMIT, CURSOR),
 )
 ANSWER_APPROVAL = Route(
     "http_approval_answer",

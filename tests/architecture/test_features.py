@@ -25,8 +25,6 @@ NOT_YET_FOLDERS = {
     "callbacks": (r"callbacks?|callback_\w+", 8),
     "owners": (r"owners|owner_(?:bodies|routes|triggers|call)|sharing|bearer", 8),
     "budgets and limits": (r"budgets|budgeting|limits|limiting|spending|owner_(?:days|minutes)", 9),
-    "overview": (r"overview|overview_\w+|figures", 10),
-    "operations": (r"operations|operators_view", 2),
     "approvals": (r"approvals", 1),
     "forks": (r"forking|fork_call", 5),
     "workflows": (r"workflows|workflow_\w+", 12),

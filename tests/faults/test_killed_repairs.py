@@ -30,7 +30,7 @@ pytestmark = [
 IMPATIENT = (
     SOURCE
     + """
-hosting.core.operators_view.QUIET_SECONDS = 0.5
+hosting.features.overview.operators_view.QUIET_SECONDS = 0.5
 """
 )
 """The same app, which lists what was quiet for half a second."""

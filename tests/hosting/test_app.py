@@ -10,8 +10,8 @@ import pytest
 from agent_framework import Agent
 
 from hosting.errors import ConfigurationError
+from hosting.features.overview.operations import OPERATIONS
 from hosting.features.schedules import http as schedules_http
-from hosting.http.operations import OPERATIONS
 from hosting.http.routes import RUN
 from hosting.settings import Settings, meaning_of, read_settings
 from tests.support.app.scripted import ScriptedClient, scripted_agent

@@ -6,6 +6,7 @@ from types import ModuleType
 
 from hosting.assembly import FEATURES
 from hosting.errors import REQUEST_ERRORS, RUN_ERRORS
+from hosting.features.overview import http as overview_http
 from hosting.http import owner_routes, routes
 from hosting.http.owner_routes import SHARED_RUN, shared
 from hosting.http.route import Route
@@ -18,7 +19,11 @@ def routes_in(module: ModuleType) -> list[Route]:
 
 
 _COMMON = [value for value in vars(routes).values() if isinstance(value, Route)]
-ROUTES = [*(route for route in _COMMON if route is not routes.ORCHESTRATION), routes.agents_route(())]
+ROUTES = [
+    *(route for route in _COMMON if route is not routes.ORCHESTRATION),
+    routes.agents_route(()),
+    *routes_in(overview_http),
+]
 """Those of every app."""
 SHARED_ROUTES = [SHARED_RUN, *(same for route in ROUTES if (same := shared(route)) is not None)]
 """Those of a thread that is shared with the caller."""

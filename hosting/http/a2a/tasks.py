@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from hosting.core.broadcast import LoggedEvent
-from hosting.core.overview import OverviewQuery
+from hosting.core.hooks import ThreadQuery
 from hosting.core.services import Services
 from hosting.core.stores.contract import MOST_POSITION
 from hosting.core.thread.run import Run
@@ -61,8 +61,8 @@ class Tasks:
         if wanted.context_id is not None:
             addresses = [Address.of(agent.name, wanted.context_id, owner)]
         else:
-            newest = OverviewQuery(MOST_CONTEXTS)
-            page = await self._services.overview.newest(agent.name, owner, newest, request.client)
+            newest = ThreadQuery(MOST_CONTEXTS)
+            page = await self._services.newest_threads(agent.name, owner, newest, request.client)
             addresses = [address for address, _ in page.threads]
         async with self._services.large_reads.turn(owner):
             folds = [fold for address in addresses for fold in await self._of_thread(address)]

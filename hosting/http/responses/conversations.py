@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
 from hosting.core.broadcast import LoggedEvent
-from hosting.core.overview import OverviewQuery
+from hosting.core.hooks import ThreadQuery
 from hosting.core.services import Services
 from hosting.core.thread.events import Accepted, Completed, Event, Reset, Rewound, RunEvent
 from hosting.core.thread.head import Head
@@ -63,8 +63,8 @@ class ConversationVerbs:
         """Return the agent's conversations, the newest change first. A `type` is of sessions of workflows."""
         query = request.query
         agent = find_agent(self._plan, query.get("agent_id") or query.get("entity_id"), "'agent_id' in the query")
-        newest, found = OverviewQuery(MOST_CONVERSATIONS), []
-        listed = await self._services.overview.newest(agent.name, request.caller.owner, newest, request.client)
+        newest, found = ThreadQuery(MOST_CONVERSATIONS), []
+        listed = await self._services.newest_threads(agent.name, request.caller.owner, newest, request.client)
         for address, head in listed.threads if "type" not in query else ():
             first = await self._events(address, head, head.trimmed + 1)
             created_at, metadata = (

@@ -8,8 +8,6 @@ from collections.abc import Callable
 
 import pytest
 
-from hosting.core.operators_view import OperatorsView
-from hosting.core.overview import Overview
 from hosting.core.promised_runs import DEPLOYING_SECONDS, SWEPT_SECONDS, PromiseSweep
 from hosting.core.stores.memory import MemoryObjects, SharedMemory
 from hosting.core.thread.events import Completed
@@ -252,20 +250,3 @@ async def test_a_run_whose_mark_cannot_be_kept_is_answered_all_the_same(process:
     await until(lambda: len(process.engine.signals) >= 2)
 
     assert run.end is None
-
-
-async def test_operations_counts_a_run_of_which_the_engine_knows_nothing_and_calls_it_stuck_within_a_minute(
-    processes: Processes,
-) -> None:
-    """In every process, and also when the one that answered is gone."""
-    one, other = processes
-    run = await one.start(call(waits=False))
-    one.die()
-    view = OperatorsView(other.log, other.holders, Overview(other.store, other.log, rest=0.0), other.promised)
-
-    first = await view.look(AGENT, None, 60.0, other.engine)
-    later(other, 61.0)
-    then = await view.look(AGENT, None, 60.0, other.engine)
-
-    assert [one.id for one in first.queued] == [run.run_id]
-    assert (first.stuck, [(one.run_id, one.code) for one in then.stuck]) == ((), [(run.run_id, "not_taken_up")])

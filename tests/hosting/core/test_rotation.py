@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import pytest
 
-from hosting.core.overview import Overview, OverviewSweep
 from hosting.core.rotation import Rotation
 from hosting.core.stores.memory import MemoryObjects
 from hosting.core.sweeps import MOST_SECONDS, Sweep
@@ -135,24 +134,6 @@ async def test_an_agent_whose_list_fails_keeps_no_other_from_its_turn(process: P
     assert [key for key in engine.swept if not key.startswith("ann")] == [
         f"{agent}/t{page}" for agent in ("bob", "cid") for page in range(3)
     ]
-
-
-async def test_overviews_are_brought_up_to_date_in_turns_too(process: Process) -> None:
-    """One that fails, and one whose process dies."""
-    engine, store = Lists(), MemoryObjects()
-    engine.broken = {"ann"}
-    overview = Overview(process.store, process.log, rest=0.0)
-
-    def sweep() -> OverviewSweep:
-        return OverviewSweep(overview, lambda: AGENTS, Rotation(store, "hub", "overview"))
-
-    with pytest.raises(EngineUnavailableError):
-        await sweep().run(engine)
-    await store.put(StoreKey("hub.swept", "overview"), {"agent": b"ann"})  # as a process that died at it left it
-    with pytest.raises(EngineUnavailableError):
-        await sweep().run(engine)
-
-    assert engine.asked == ["ann", "bob", "cid", "bob", "cid", "ann"]
 
 
 async def test_a_store_that_is_away_costs_no_agent_its_sweep(process: Process) -> None:

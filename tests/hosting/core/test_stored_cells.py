@@ -9,7 +9,6 @@ import pytest
 
 from hosting.amounts import Used
 from hosting.core.cells import Cells
-from hosting.core.overview import Overview
 from hosting.core.owner_days import OwnerDays
 from hosting.core.owner_minutes import OwnerMinutes
 from hosting.core.shared_store import SharedStore
@@ -19,6 +18,7 @@ from hosting.core.thread.run_request import RunRequest
 from hosting.core.thread_log import ThreadLog
 from hosting.features.memory.facts import Memories
 from hosting.features.memory.provider import Fact
+from hosting.features.overview.overview import Overview
 from hosting.features.schedules.requests import NewSchedule
 from hosting.features.schedules.schedules import Schedules
 from hosting.features.schedules.times import Times
@@ -92,7 +92,7 @@ async def test_cells_stand_where_and_as_they_always_did() -> None:
     await SharedStore(log, store).id()
     await Memories(cells, clocks).remember(AGENT, OWNER, fact)
     await Memories(cells, clocks).remember(AGENT, APP, fact)
-    await Overview(store, log, lambda: NOW).refresh(AGENT, engine)
+    await Overview(Cells(store, log), log, lambda: NOW).refresh(AGENT, engine)
     await schedules.create(AGENT, new, engine, NOBODY)  # type: ignore[arg-type]
     await schedules.create(AGENT, new, engine, Caller.of(Principal("https://issuer.example", "somebody")))  # type: ignore[arg-type]
 

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from playwright.async_api import Page
 
-from hosting.http.operations import REASONS
+from hosting.features.overview.operations import REASONS
 from tests.hosting.http.browsed_page import ask, browsed, ended, sharing_browser
 from tests.support.running_host import ROOT, RunningHost
 

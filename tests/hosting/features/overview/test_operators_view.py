@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from hosting.core.operators_view import Look, OperatorsView
-from hosting.core.overview import Overview
+from hosting.core.cells import Cells
 from hosting.core.stores.memory import MemoryObjects, SharedMemory
 from hosting.core.thread.commands import AcceptRun, DeleteThread, RecordSteps
+from hosting.features.overview.operators_view import Look, OperatorsView
+from hosting.features.overview.overview import Overview
 from hosting.names import Address
 from hosting.ports import Clocks, iso
 from hosting.principal import Caller, Principal
@@ -45,7 +46,7 @@ def processes(engine: ListedEngine) -> Iterator[Processes]:
 
 def view_of(process: Process, **bounds: int) -> OperatorsView:
     """Return what an operator asks this process."""
-    overview = Overview(process.store, process.log, rest=0.0)
+    overview = Overview(Cells(process.store, process.log), process.log, rest=0.0)
     return OperatorsView(process.log, process.holders, overview, process.promised, **bounds)
 
 
@@ -233,3 +234,20 @@ async def test_a_sign_of_life_is_another_text(processes: Processes, engine: List
     assert [one_of.seen for one_of in first] == [one_of.seen for one_of in same]
     assert [(one_of.run_id, one_of.code) for one_of in alive] == [("r1", "silent")]
     assert alive[0].seen != first[0].seen
+
+
+@pytest.mark.behaviour("service.promised")
+async def test_operations_counts_a_run_of_which_the_engine_knows_nothing_and_calls_it_stuck_within_a_minute(
+    processes: Processes,
+) -> None:
+    """In every process, and also when the one that answered is gone."""
+    one, other = processes
+    run = await one.start(call(waits=False))
+    one.die()
+
+    first = await look(other)
+    other.log.clocks = Clocks(lambda: time.time() + 61)
+    then = await look(other)
+
+    assert [one.id for one in first.queued] == [run.run_id]
+    assert (first.stuck, [(one.run_id, one.code) for one in then.stuck]) == ((), [(run.run_id, "not_taken_up")])

@@ -14,10 +14,9 @@ from dataclasses import dataclass, field
 from pydantic import BaseModel, ConfigDict
 
 from hosting.core.cells import Cell, CellKind, Cells
-from hosting.core.figures import Day
 from hosting.core.recent import Recent
 from hosting.core.stores.contract import Append, Appended, StoredHead
-from hosting.listing import MOST_DAYS
+from hosting.features.overview.figures import MOST_DAYS, Day
 from hosting.names import new_id
 
 MOST_THREADS = 10_000

@@ -11,46 +11,16 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict
-from typing_extensions import NotRequired, TypedDict
 
-from hosting.core.outcome import Usage, usage_of
+from hosting.core.outcome import usage_of
 from hosting.core.thread.events import Completed, Terminal
 
+MOST_DAYS = 400
+"""The days that an agent's figures are listed of, and kept for."""
 _CLASSES_A_DOUBLING = 8
 _LEAST_SECONDS = 0.001
 
 KeyT = TypeVar("KeyT")
-
-
-class Latencies(TypedDict):
-    """Seconds from requests to the ends of their runs: mean, median, 95th percentile and maximum."""
-
-    mean: float
-    p50: float
-    p95: float
-    max: float
-
-
-class DayFigures(TypedDict):
-    """The runs that ended on a day (UTC): count, failures by code, and tokens.
-
-    `cost` is set if the runs have a cost.
-    """
-
-    day: str
-    runs: int
-    failures: dict[str, int]
-    latency_seconds: Latencies
-    usage: Usage
-    cost: NotRequired[str]
-
-
-class Figures(TypedDict):
-    """An agent's figures by day, oldest day first; they count every run that ended before `as_of`."""
-
-    agent: str
-    as_of: str
-    days: list[DayFigures]
 
 
 class Day(BaseModel):

@@ -1,4 +1,4 @@
-"""Replies about many threads: lists, waiting approvals and figures by day; and about agents and the app."""
+"""Replies that list: the app's agents and workflows, also in its health, and an agent's threads."""
 
 from __future__ import annotations
 
@@ -6,12 +6,8 @@ from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import cast
 from urllib.parse import quote
 
-from hosting.amounts import cost_text
-from hosting.core.figures import Day, DayFigures, Figures
-from hosting.core.outcome import approval_fields
-from hosting.core.overview import AgentFigures, OverviewPage
+from hosting.core.hooks import FoundThreads
 from hosting.core.thread.head import Head
-from hosting.core.thread.run import Run
 from hosting.http.bodies import (
     AgentList,
     HealthyAgent,
@@ -19,8 +15,6 @@ from hosting.http.bodies import (
     ListedThread,
     ListedWorkflow,
     ThreadPage,
-    WaitingApproval,
-    WaitingApprovals,
     WorkflowList,
 )
 from hosting.http.deliveries import NOT_TAKEN
@@ -106,7 +100,7 @@ def threads_reply(page: EntityPage) -> Reply:
     return json_reply(200, body)
 
 
-def newest_reply(page: OverviewPage, now: float) -> Reply:
+def newest_reply(page: FoundThreads, now: float) -> Reply:
     """Return a page of threads, the newest change first."""
     threads = [_listed(address.thread_id, head, now) for address, head in page.threads]
     body: ThreadPage = {"threads": threads, "next_cursor": page.cursor}
@@ -120,47 +114,3 @@ def _listed(thread_id: str, head: Head, now: float) -> ListedThread:
         "title": head.title,
         "status": "waiting" if head.is_waiting_for_approval(now) else "running" if head.runs else "idle",
     }
-
-
-def waiting_reply(paused: Sequence[Run], plans: Mapping[str, AgentPlan], cursor: str | None) -> Reply:
-    """Return the waiting approvals of these runs; `plans` has the agents by their names in lower case."""
-    waiting: list[WaitingApproval] = [
-        {
-            "agent": plans[run.address.agent].name,
-            "kind": plans[run.address.agent].kind,
-            **thread_ids(run.address.thread_id),
-            **approval,
-        }
-        for run in paused
-        for approval in approval_fields(run, run.undecided)
-    ]
-    body: WaitingApprovals = {"approvals": waiting, "next_cursor": cursor}
-    return json_reply(200, body)
-
-
-def figures_reply(agent: str, figures: AgentFigures) -> Reply:
-    """Return an agent's figures by day, the oldest day first."""
-    days = [day_fields(date, day) for date, day in figures.days]
-    body: Figures = {"agent": agent, "as_of": iso(figures.seen_until), "days": days}
-    return json_reply(200, body)
-
-
-def day_fields(date: str, day: Day) -> DayFigures:
-    """Return the figures of the runs of one day."""
-    mean = day.seconds / day.runs if day.runs else 0.0
-    median, slow, longest = day.latency_of(0.5), day.latency_of(0.95), day.longest_seconds
-    figures: DayFigures = {
-        "day": date,
-        "runs": day.runs,
-        "failures": dict(day.failures),
-        "latency_seconds": {
-            "mean": round(mean, 3),
-            "p50": round(median, 3),
-            "p95": round(slow, 3),
-            "max": round(longest, 3),
-        },
-        "usage": dict(day.tokens),  # type: ignore[typeddict-item]
-    }
-    if day.cost:
-        figures["cost"] = cost_text(day.cost)
-    return figures

@@ -26,20 +26,19 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from hosting.core.cells import Cells
-from hosting.core.figures import Day
-from hosting.core.overview_log import (
+from hosting.core.hooks import FoundThreads, ThreadQuery
+from hosting.core.rotation import Rotation
+from hosting.core.thread.events import TERMINALS, Accepted, Terminal
+from hosting.core.thread_log import ThreadLog
+from hosting.errors import EngineUnavailableError, LogUnavailableError
+from hosting.features.overview.figures import Day
+from hosting.features.overview.log import (
     MOST_THREADS,
     Known,
     KnownThread,
     OverviewLog,
     OverviewState,
 )
-from hosting.core.rotation import Rotation
-from hosting.core.stores.contract import ThreadStore
-from hosting.core.thread.events import TERMINALS, Accepted, Terminal
-from hosting.core.thread.head import Head
-from hosting.core.thread_log import ThreadLog
-from hosting.errors import EngineUnavailableError, LogUnavailableError
 from hosting.listing import entity_pages
 from hosting.names import APP, Address, entity_name
 from hosting.ports import Clock, EntityClient, read_utc
@@ -64,29 +63,12 @@ class AgentFigures:
     seen_until: float
 
 
-@dataclass(frozen=True)
-class OverviewQuery:
-    """Which threads: so many at most, after those of the page before, with ids that contain `search` in any case."""
-
-    limit: int
-    cursor: str | None = None
-    search: str = ""
-
-
-@dataclass(frozen=True)
-class OverviewPage:
-    """Threads with their heads, and where the next page begins, if there is one."""
-
-    threads: tuple[tuple[Address, Head], ...]
-    cursor: str | None
-
-
 class Overview:
     """The overviews of one app, for one event loop."""
 
     def __init__(
         self,
-        store: ThreadStore,
+        cells: Cells,
         log: ThreadLog,
         clock: Clock = time.time,
         *,
@@ -95,7 +77,7 @@ class Overview:
         most_threads: int = MOST_THREADS,
     ) -> None:
         """A reader waits `waited_seconds` for a refresh; later results come with a later answer."""
-        self._written = OverviewLog(Cells(store, log), most_threads)
+        self._written = OverviewLog(cells, most_threads)
         self._log = log
         self._clock = clock
         self._waited_seconds = waited_seconds
@@ -103,7 +85,7 @@ class Overview:
         self._refreshes: dict[tuple[str, str], asyncio.Task[OverviewState]] = {}
         self._rests_until: dict[tuple[str, str], float] = {}
 
-    async def newest(self, agent: str, owner: str, wanted: OverviewQuery, client: EntityClient) -> OverviewPage:
+    async def newest(self, agent: str, owner: str, wanted: ThreadQuery, client: EntityClient) -> FoundThreads:
         """Return the owner's threads with the agent, the newest change first.
 
         Raises `EngineUnavailableError` and `LogUnavailableError`.
@@ -114,8 +96,8 @@ class Overview:
         return await self._page(sorted(((-at, agent.lower(), thread_id) for at, thread_id in found)), owner, wanted)
 
     async def waiting(
-        self, agents: Iterable[str], owner: str, wanted: OverviewQuery, client: EntityClient
-    ) -> OverviewPage:
+        self, agents: Iterable[str], owner: str, wanted: ThreadQuery, client: EntityClient
+    ) -> FoundThreads:
         """Return the owner's threads that wait for approvals, with whichever agent; those that wait longest first.
 
         Raises as `newest` does.
@@ -135,13 +117,13 @@ class Overview:
         state = await self._current(agent, owner, client)
         return AgentFigures(tuple(sorted(state.days.items())[-days:]), max(state.seen_until, state.head.seen_until))
 
-    async def _page(self, found: list[tuple[float, str, str]], owner: str, wanted: OverviewQuery) -> OverviewPage:
+    async def _page(self, found: list[tuple[float, str, str]], owner: str, wanted: ThreadQuery) -> FoundThreads:
         after, limit = _read_cursor(wanted.cursor), wanted.limit
         rest = [one for one in found if one > after][: limit + 1]
         addresses = [Address.of(agent, thread_id, owner) for _, agent, thread_id in rest[:limit]]
         heads = await self._gather(self._log.head(address) for address in addresses)
         shown = tuple(one for one in zip(addresses, heads, strict=True) if one[1].state == "open")
-        return OverviewPage(shown, _write_cursor(rest[limit - 1]) if len(rest) > limit else None)
+        return FoundThreads(shown, _write_cursor(rest[limit - 1]) if len(rest) > limit else None)
 
     async def _gather(self, reads: Iterable[Any]) -> list[Any]:
         gate = asyncio.Semaphore(_AT_ONCE)

@@ -11,9 +11,15 @@ from typing import Any
 import pytest
 
 from hosting.core.cells import Cells
-from hosting.core.figures import Day
-from hosting.core.overview import Overview, OverviewQuery
-from hosting.core.overview_log import (
+from hosting.core.hooks import ThreadQuery
+from hosting.core.rotation import Rotation
+from hosting.core.stores.memory import MemoryObjects, MemoryThreadStore, SharedMemory
+from hosting.core.thread.commands import DeleteThread, FinishDelete
+from hosting.core.thread.run_request import Answering, Decision
+from hosting.core.thread_log import ThreadLog
+from hosting.errors import EngineUnavailableError, LogUnavailableError
+from hosting.features.overview.figures import MOST_DAYS, Day
+from hosting.features.overview.log import (
     MOST_THREADS,
     Known,
     KnownThread,
@@ -21,18 +27,13 @@ from hosting.core.overview_log import (
     OverviewLog,
     OverviewState,
 )
-from hosting.core.stores.memory import MemoryObjects, MemoryThreadStore, SharedMemory
-from hosting.core.thread.commands import DeleteThread, FinishDelete
-from hosting.core.thread.run_request import Answering, Decision
-from hosting.core.thread_log import ThreadLog
-from hosting.errors import LogUnavailableError
-from hosting.listing import MOST_DAYS
-from hosting.names import APP, Address
-from hosting.ports import iso
+from hosting.features.overview.overview import Overview, OverviewSweep
+from hosting.names import APP, Address, StoreKey, entity_name
+from hosting.ports import EntityPage, iso
 from tests.support.process import AGENT, ListedEngine, Process, call
 from tests.support.thread_stores import ArmedStore, Failure
 
-ALL = OverviewQuery(50)
+ALL = ThreadQuery(50)
 
 
 @dataclass
@@ -52,7 +53,8 @@ class App:
 
     def overview(self, store: Any = None, **more: Any) -> Overview:
         """Return one more, as of a process that has just started."""
-        return Overview(store or self.processes[1].store, self.processes[1].log, rest=0.0, **more)
+        log = self.processes[1].log
+        return Overview(Cells(store or self.processes[1].store, log), log, rest=0.0, **more)
 
 
 @pytest.fixture
@@ -60,7 +62,7 @@ def app() -> Any:
     """Over one log and one engine."""
     shared, attachments, engine = SharedMemory(), MemoryObjects(), ListedEngine()
     both = (Process(shared, attachments, engine), Process(shared, attachments, engine))
-    overviews = tuple(Overview(process.store, process.log, rest=0.0) for process in both)
+    overviews = tuple(Overview(Cells(process.store, process.log), process.log, rest=0.0) for process in both)
     yield App(engine, both, overviews)  # type: ignore[arg-type]
     for process in both:
         process.loop.close()
@@ -80,9 +82,9 @@ async def test_threads_are_listed_by_their_last_change_with_their_titles(app: Ap
     await app.turn("older", "again")
 
     page = await app.overviews[0].newest(AGENT, APP, ALL, app.engine)
-    first = await app.overviews[1].newest(AGENT, APP, OverviewQuery(2), app.engine)
-    second = await app.overviews[1].newest(AGENT, APP, OverviewQuery(2, first.cursor), app.engine)
-    found = await app.overviews[0].newest(AGENT, APP, OverviewQuery(5, search="o"), app.engine)
+    first = await app.overviews[1].newest(AGENT, APP, ThreadQuery(2), app.engine)
+    second = await app.overviews[1].newest(AGENT, APP, ThreadQuery(2, first.cursor), app.engine)
+    found = await app.overviews[0].newest(AGENT, APP, ThreadQuery(5, search="o"), app.engine)
 
     named = [(address.thread_id, head.title) for address, head in page.threads]
     assert named == [("older", "about older"), ("newest", "about newest"), ("Other", "about Other")]
@@ -296,3 +298,37 @@ async def test_what_waits_for_approval_is_found_across_threads(app: App) -> None
 
     assert [address.thread_id for address, _ in waiting.threads] == ["first", "second"]
     assert [address.thread_id for address, _ in left.threads] == ["second"]
+
+
+class Begun(ListedEngine):
+    """An engine that notes whose list is begun, and fails for the agents that are `broken`."""
+
+    def __init__(self, *broken: str) -> None:
+        super().__init__()
+        self.broken = broken
+        self.begun: list[str] = []
+
+    async def list(self, entity: str, *page: Any) -> EntityPage:
+        """Return the agent's list."""
+        self.begun.append(entity.removeprefix(entity_name("")))
+        if self.begun[-1] in self.broken:
+            raise EngineUnavailableError("The durable engine cannot be reached.")
+        return await super().list(entity, *page)
+
+
+@pytest.mark.behaviour("erasure.sweep-turns")
+async def test_overviews_are_brought_up_to_date_in_turns(process: Process) -> None:
+    """One that fails, and one whose process dies."""
+    engine, store, agents = Begun("ann"), MemoryObjects(), ("ann", "bob", "cid")
+    overview = Overview(Cells(process.store, process.log), process.log, rest=0.0)
+
+    def sweep() -> OverviewSweep:
+        return OverviewSweep(overview, lambda: agents, Rotation(store, "hub", "overview"))
+
+    with pytest.raises(EngineUnavailableError):
+        await sweep().run(engine)
+    await store.put(StoreKey("hub.swept", "overview"), {"agent": b"ann"})  # as a process that died at it left it
+    with pytest.raises(EngineUnavailableError):
+        await sweep().run(engine)
+
+    assert engine.begun == ["ann", "bob", "cid", "bob", "cid", "ann"]

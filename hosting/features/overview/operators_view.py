@@ -20,13 +20,13 @@ from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Literal, TypeVar
 
-from hosting.core.figures import Day
 from hosting.core.held_runs import HeldRuns
-from hosting.core.overview import CLOCKS_DIFFER_SECONDS, Overview
 from hosting.core.promised_runs import PromisedRuns
 from hosting.core.thread.head import Head
 from hosting.core.thread.open_runs import OpenRun
 from hosting.core.thread_log import ThreadLog
+from hosting.features.overview.figures import Day
+from hosting.features.overview.overview import CLOCKS_DIFFER_SECONDS, Overview
 from hosting.listing import entity_pages
 from hosting.names import APP, Address, entity_name
 from hosting.ports import EntityClient, read_utc

@@ -1,0 +1,1 @@
+"""All threads of an owner together, and those of all owners for operators."""

@@ -1,0 +1,57 @@
+"""All threads together: the newest, waiting approvals and figures of an owner; and for operators, those of all owners.
+
+Both are one feature, because an operator's figures of today are those of the owners, added up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hosting.core.cells import Cells
+from hosting.core.held_runs import HeldRuns
+from hosting.core.promised_runs import PromisedRuns
+from hosting.core.rotation import Rotation
+from hosting.core.thread_log import ThreadLog
+from hosting.feature import Feature, Upkeep
+from hosting.features.overview.http import OverviewHandlers
+from hosting.features.overview.operations import OperationsHandlers
+from hosting.features.overview.operators_view import OperatorsView
+from hosting.features.overview.overview import Overview, OverviewSweep
+from hosting.http.request import Bound
+from hosting.plan import Plan
+from hosting.ports import ClockClient
+
+
+class OverviewFeature(Feature):
+    """The overviews of one app. Each app has them: its lists of threads by their last change are read from there."""
+
+    name = "overview"
+
+    def __init__(
+        self,
+        cells: Cells,
+        log: ThreadLog,
+        holders: HeldRuns,
+        promised: PromisedRuns,
+        plan: Plan,
+        *,
+        rotation: Rotation,
+    ) -> None:
+        """`rotation` is the turn order of the agents in the upkeep."""
+        self.overview = Overview(cells, log)
+        self._view = OperatorsView(log, holders, self.overview, promised)
+        self._sweep = OverviewSweep(self.overview, plan.by_name, rotation)
+        self._log = log
+
+    def routes(self) -> Sequence[Bound]:
+        """Return the routes of owners, and that of operators."""
+        of_owners, of_operators = OverviewHandlers(self.overview, self._log), OperationsHandlers(self._view, self._log)
+        return *of_owners.bound(), *of_operators.bound()
+
+    def upkeep(self) -> Sequence[Upkeep]:
+        """Return the look at the app's own threads, before their events go by their age."""
+        return (self._sweep,)
+
+    async def forget_owner(self, owner: str, client: ClockClient) -> None:
+        """Erase the overviews of the owner with each agent."""
+        await self.overview.erase(await self._log.agents(), owner)

@@ -1,0 +1,180 @@
+"""The routes of an agent's figures by day and of all waiting approvals, with their bodies and handlers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from typing_extensions import NotRequired, TypedDict
+
+from hosting.amounts import cost_text
+from hosting.core.agent.held_run import read_run
+from hosting.core.hooks import ThreadQuery
+from hosting.core.outcome import Approval, ThreadIds, Usage, approval_fields
+from hosting.core.thread.run import Run
+from hosting.core.thread_log import ThreadLog
+from hosting.errors import InvalidFieldError
+from hosting.features.overview.figures import MOST_DAYS, Day
+from hosting.features.overview.overview import AgentFigures, Overview
+from hosting.http.parameters import CURSOR, LIMIT, NUMBER, NUMBER_ADVICE, Parameter, read_cursor, read_limit
+from hosting.http.replies import Reply, json_reply, thread_ids
+from hosting.http.request import Bound, HttpRequest
+from hosting.http.route import STORES, Route, ok
+from hosting.plan import AgentPlan
+from hosting.ports import iso
+
+DEFAULT_DAYS = 30
+
+
+class WaitingApproval(Approval, ThreadIds):
+    """One approval with its agent or workflow (`kind`) and thread."""
+
+    agent: str
+    kind: Literal["agent", "workflow"]
+
+
+class WaitingApprovals(TypedDict):
+    """The approvals that the caller's threads wait for, of all agents; `next_cursor` reads the next page."""
+
+    approvals: list[WaitingApproval]
+    next_cursor: str | None
+
+
+class Latencies(TypedDict):
+    """Seconds from requests to the ends of their runs: mean, median, 95th percentile and maximum."""
+
+    mean: float
+    p50: float
+    p95: float
+    max: float
+
+
+class DayFigures(TypedDict):
+    """The runs that ended on a day (UTC): count, failures by code, and tokens.
+
+    `cost` is set if the runs have a cost.
+    """
+
+    day: str
+    runs: int
+    failures: dict[str, int]
+    latency_seconds: Latencies
+    usage: Usage
+    cost: NotRequired[str]
+
+
+class Figures(TypedDict):
+    """An agent's figures by day, oldest day first; they count every run that ended before `as_of`."""
+
+    agent: str
+    as_of: str
+    days: list[DayFigures]
+
+
+DAYS = Parameter(
+    "days",
+    "query",
+    "The number of days, of those on which runs ended; the newest first.",
+    {"type": "integer", "minimum": 1, "maximum": MOST_DAYS, "default": DEFAULT_DAYS},
+    NUMBER,
+    NUMBER_ADVICE,
+)
+FIGURES = Route(
+    "http_figures",
+    "GET",
+    "agents/{name}/figures",
+    "Read the agent's runs by day: count, duration, failures and usage",
+    ok(Figures),
+    STORES,
+    (DAYS,),
+)
+WAITING = Route(
+    "http_approvals",
+    "GET",
+    "approvals",
+    "List the tool calls of all threads that wait for approval",
+    ok(WaitingApprovals),
+    STORES,
+    (LIMIT, CURSOR),
+)
+
+
+class OverviewHandlers:
+    """The handlers of the routes about all threads of a caller."""
+
+    def __init__(self, overview: Overview, log: ThreadLog) -> None:
+        self._overview = overview
+        self._log = log
+
+    def bound(self) -> Sequence[Bound]:
+        """Return the routes with their handlers."""
+        return Bound(FIGURES, self._figures), Bound(WAITING, self._waiting)
+
+    async def _figures(self, request: HttpRequest) -> Reply:
+        agent, days = request.agent.name, read_days(request.query)
+        figures = await self._overview.figures(agent, request.caller.owner, days, request.client)
+        return figures_reply(agent, figures)
+
+    async def _waiting(self, request: HttpRequest) -> Reply:
+        wanted = ThreadQuery(read_limit(request.query), read_cursor(request.query))
+        agents = [agent.name for agent in request.plan.agents.values() if agent.http]
+        page = await self._overview.waiting(agents, request.caller.owner, wanted, request.client)
+        asking = [
+            await read_run(self._log, address, head.waiting.run_id, head)
+            for address, head in page.threads
+            if head.waiting is not None
+        ]
+        paused = [run for run in asking if isinstance(run, Run)]
+        return waiting_reply(paused, request.plan.agents, page.cursor)
+
+
+def read_days(query: Mapping[str, str]) -> int:
+    """Return of how many days a request wants figures; raises `InvalidFieldError` unless that is 1 to 400."""
+    days = int(DAYS.read(query) or DEFAULT_DAYS)
+    if not 1 <= days <= MOST_DAYS:
+        raise InvalidFieldError(f"The query 'days' is {days}. Send 1 to {MOST_DAYS}, or leave it out for 30.")
+    return days
+
+
+def waiting_reply(paused: Sequence[Run], plans: Mapping[str, AgentPlan], cursor: str | None) -> Reply:
+    """Return the waiting approvals of these runs; `plans` has the agents by their names in lower case."""
+    waiting: list[WaitingApproval] = [
+        {
+            "agent": plans[run.address.agent].name,
+            "kind": plans[run.address.agent].kind,
+            **thread_ids(run.address.thread_id),
+            **approval,
+        }
+        for run in paused
+        for approval in approval_fields(run, run.undecided)
+    ]
+    body: WaitingApprovals = {"approvals": waiting, "next_cursor": cursor}
+    return json_reply(200, body)
+
+
+def figures_reply(agent: str, figures: AgentFigures) -> Reply:
+    """Return an agent's figures by day, the oldest day first."""
+    days = [day_fields(date, day) for date, day in figures.days]
+    body: Figures = {"agent": agent, "as_of": iso(figures.seen_until), "days": days}
+    return json_reply(200, body)
+
+
+def day_fields(date: str, day: Day) -> DayFigures:
+    """Return the figures of the runs of one day."""
+    mean = day.seconds / day.runs if day.runs else 0.0
+    median, slow, longest = day.latency_of(0.5), day.latency_of(0.95), day.longest_seconds
+    figures: DayFigures = {
+        "day": date,
+        "runs": day.runs,
+        "failures": dict(day.failures),
+        "latency_seconds": {
+            "mean": round(mean, 3),
+            "p50": round(median, 3),
+            "p95": round(slow, 3),
+            "max": round(longest, 3),
+        },
+        "usage": dict(day.tokens),  # type: ignore[typeddict-item]
+    }
+    if day.cost:
+        figures["cost"] = cost_text(day.cost)
+    return figures
