@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -36,7 +36,7 @@ from hosting.http.replies import (
     thread_headers,
     thread_ids,
 )
-from hosting.http.request import Handler, HttpRequest, Received, joined
+from hosting.http.request import Bound, Handler, HttpRequest, Received, joined
 from hosting.http.route import Route
 from hosting.http.run_call import Form
 from hosting.http.wire import Wire
@@ -97,6 +97,12 @@ def serves(served: Served, route: Route) -> Callable[[Handler], Handler]:
         return handler
 
     return register
+
+
+def register_bound(served: Served, bound: Iterable[Bound]) -> None:
+    """Register these handlers, each as `serves` does."""
+    for route, handler in bound:
+        serves(served, route)(handler)
 
 
 def _elsewhere(served: Served, route: Route) -> Iterator[Route]:

@@ -9,7 +9,7 @@ import azure.durable_functions as df
 import azure.functions as func
 
 from hosting.feature import Activity, Orchestration
-from hosting.functions.answering import Served, serves
+from hosting.functions.answering import Served, register_bound
 from hosting.functions.durable import enter_invocation
 
 
@@ -18,9 +18,7 @@ def register_features(served: Served) -> None:
     for feature in served.features:
         if not feature.is_on:
             continue
-        for route, handler in feature.routes():
-            if route not in served.routes:
-                serves(served, route)(handler)
+        register_bound(served, (bound for bound in feature.routes() if bound.route not in served.routes))
         for function in feature.durable():
             if function.name not in served.functions:
                 served.functions.append(function.name)

@@ -7,32 +7,26 @@ Each handler parses its request, calls one verb of the service, and replies; wha
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from functools import partial
 
-from hosting.core.budgeting import budget_of_run
 from hosting.core.hooks import ThreadQuery
-from hosting.core.request.contents import Limits, limits_of
+from hosting.core.request.contents import limits_of
 from hosting.core.runs import SHORT_WAIT_SECONDS
 from hosting.core.services import Services
-from hosting.core.thread.run import Ended
 from hosting.core.thread.run_request import Answering
 from hosting.core.threads import ThreadExport
-from hosting.errors import ForkRefusedError, HostingError
-from hosting.functions.answering import Served, serves
+from hosting.errors import ForkRefusedError
+from hosting.functions.answering import Served, register_bound, serves
 from hosting.http import routes, workflow_routes
 from hosting.http.bodies import AgentBudget, Export
 from hosting.http.exports import Exports
 from hosting.http.fork_call import parse_fork
 from hosting.http.lists import agents_reply, newest_reply, threads_reply, workflows_reply
 from hosting.http.parameters import (
-    IF_NONE_MATCH,
     SEARCH,
     SORT,
     read_cursor,
     read_limit,
-    read_resume_position,
-    read_stream_query,
     read_window,
 )
 from hosting.http.replies import (
@@ -40,19 +34,13 @@ from hosting.http.replies import (
     Streamed,
     answered_reply,
     approvals_reply,
-    cancel_reply,
     json_reply,
-    run_headers,
-    run_reply,
-    run_url,
     runs_reply,
-    status_reply,
     thread_headers,
-    timeline_reply,
 )
 from hosting.http.request import HttpRequest
-from hosting.http.run_call import DECISION, WORKFLOW_ANSWER, one_thread_id, parse_decision, parse_run
-from hosting.http.streams import Streams
+from hosting.http.run_call import DECISION, WORKFLOW_ANSWER, parse_decision
+from hosting.http.runs import RunHandlers, Starting, own_day_of
 from hosting.http.thread_replies import (
     deleting_reply,
     done_reply,
@@ -68,96 +56,16 @@ from hosting.principal import Caller
 from hosting.settings import Settings
 
 
-def _streams(services: Services) -> Streams:
-    """Return the streams of runs; on the developer's machine they have the tools' exceptions."""
-    return Streams(services.following, names_causes=services.loop.names_causes)
-
-
-class Starting:
-    """Answers requests that start a run."""
-
-    def __init__(self, services: Services, settings: Settings) -> None:
-        self._runs, self._budgets = services.runs, services.budgets
-        self._streams = _streams(services)
-        self._settings = settings
-
-    async def reply(self, request: HttpRequest, agent: AgentPlan, limits: Limits) -> Reply | Streamed:
-        """Start the run, on the thread that is shared if there is one, and answer as its caller wants it."""
-        call = await request.parsed(lambda raw: parse_run(raw, agent.name, limits, request.caller.owner, agent.busy))
-        start, wanted = call.start, call.wanted
-        if request.shared is not None:
-            start = replace(start, thread_id=one_thread_id([request.thread_id, start.thread_id or ""]))
-        thread_id = start.thread_id
-        try:
-            started = await self._runs.start(agent.name, start, request.client, request.caller)
-            run, thread_id = started.run, started.run.address.thread_id
-            headers = {**({"Idempotency-Replayed": "true"} if started.replayed else {}), **wanted.headers}
-            url = request.thread_url(agent.name, thread_id)
-            if wanted.form == "events":
-                streamed = self._streams.reply(run, request.client, url)
-                return replace(streamed, headers={**streamed.headers, **headers})
-            run = await self._runs.wait_as(wanted.wait, run, request.client)
-        except HostingError as error:
-            error.thread_id = thread_id
-            if error.run_id is not None and thread_id is not None:
-                error.run_url = run_url(error.run_id, request.thread_url(agent.name, thread_id))
-            raise
-        budget = None
-        if agent.budget is not None and wanted.form != "text":
-            budget = await self._budgets.of_answer(agent, run, own_day_of(request))
-        return run_reply(run, wanted.form, url, headers, budget)
-
-
-def own_day_of(request: HttpRequest) -> str | None:
-    """Return the owner whose day with an agent the caller may read: their own, not that of a shared thread."""
-    return request.caller.owner if request.shared is None else None
-
-
 def register_agent(served: Served, agent: AgentPlan, services: Services, settings: Settings) -> None:
     """Register `POST agents/<name>/run` of one agent as the function `http-<name>`."""
-    starting, limits = Starting(services, settings), limits_of(agent.agent, settings)
+    starting, limits = Starting(services), limits_of(agent.agent, settings)
     route = routes.run_route if agent.workflow is None else workflow_routes.workflow_run_route
     serves(served, route(agent.name))(partial(starting.reply, agent=agent, limits=limits))
 
 
 def register_runs(served: Served, services: Services) -> None:
-    """Register the run's status, event and cancel routes."""
-    runs, streams = services.runs, _streams(services)
-
-    @serves(served, routes.STATUS)
-    async def read(request: HttpRequest) -> Reply:
-        run = await runs.find(request.address, request.run_id, request.client)
-        url = request.thread_url(request.agent.name, request.thread_id)
-        return status_reply(run, url, budget_of_run(request.agent, run))
-
-    @serves(served, routes.TIMELINE)
-    async def steps(request: HttpRequest) -> Reply:
-        run = await runs.find(request.address, request.run_id, request.client)
-        events = await services.log.events(request.address, run.first - 1, through=run.last)
-        held = services.holders.held.get(run.run_id)
-        superstep, notifies = None if held is None else held.superstep, request.agent.webhook is not None
-        causes = services.loop.names_causes
-        return timeline_reply(run, events, superstep, notifies=notifies, names_causes=causes)
-
-    @serves(served, routes.EVENTS)
-    async def follow(request: HttpRequest) -> Reply | Streamed:
-        wanted = read_stream_query(request.query)
-        after = read_resume_position(request.query, request.headers)
-        run = await runs.find(request.address, request.run_id, request.client)
-        if wanted is not None:
-            return await streams.read(run, request.client, wanted, request.headers.get(IF_NONE_MATCH.name, ""))
-        if isinstance(run.state, Ended) and after >= run.state.position:
-            return Reply(204, "", None, run_headers(run))
-        return streams.reply(run, request.client, request.thread_url(request.agent.name, request.thread_id), after)
-
-    @serves(served, routes.EVENTS_TAIL)
-    async def tail(request: HttpRequest) -> Reply:
-        return streams.tail(await runs.find(request.address, request.run_id, request.client))
-
-    @serves(served, routes.CANCEL)
-    async def cancel(request: HttpRequest) -> Reply:
-        run = await runs.cancel(request.address, request.run_id, request.client)
-        return cancel_reply(run)
+    """Register the routes of one run."""
+    register_bound(served, RunHandlers(services).bound())
 
 
 def register_lists(served: Served, services: Services) -> None:
@@ -271,7 +179,7 @@ def _register_changes(served: Served, services: Services, settings: Settings) ->
 
 def register_approvals(served: Served, services: Services, settings: Settings) -> None:
     """Register the routes of approvals, for all agents' threads."""
-    approvals, runs, streams = services.approvals, services.runs, _streams(services)
+    approvals, runs, starting = services.approvals, services.runs, Starting(services)
 
     @serves(served, routes.APPROVALS)
     async def waiting(request: HttpRequest) -> Reply:
@@ -290,8 +198,4 @@ def register_approvals(served: Served, services: Services, settings: Settings) -
         recorded = await approvals.answer(request.address, answer, request.client)
         if recorded.resumed is None:
             return answered_reply(recorded.requested, call.decision, wanted.form, url)
-        if wanted.form == "events":
-            return streams.reply(recorded.resumed, request.client, url)
-        run = await runs.wait_as(wanted.wait, recorded.resumed, request.client)
-        budget = await services.budgets.of_answer(request.agent, run, own_day_of(request))
-        return run_reply(run, wanted.form, url, wanted.headers, budget)
+        return await starting.answer(request, request.agent, recorded.resumed, wanted, {})

@@ -8,20 +8,20 @@ from typing import Any
 from hosting.core.request.contents import limits_of
 from hosting.core.services import Services
 from hosting.functions.answering import Served, serves
-from hosting.functions.http_triggers import Starting
 from hosting.http import owner_routes
 from hosting.http.exports import Exports
 from hosting.http.owner_call import parse_grant, parse_owner
 from hosting.http.parameters import read_cursor, read_limit
 from hosting.http.replies import Reply, Streamed, json_reply, thread_headers
 from hosting.http.request import HttpRequest
+from hosting.http.runs import Starting
 from hosting.http.thread_replies import done_reply, grant_fields, grants_reply, owner_erasure_reply
 from hosting.settings import Settings
 
 
 def register_grants(served: Served, services: Services, settings: Settings) -> None:
     """Register how threads are shared and handed over, and the runs on shared ones."""
-    sharing, starting = services.sharing, Starting(services, settings)
+    sharing, starting = services.sharing, Starting(services)
 
     @serves(served, owner_routes.SHARED_RUN)
     async def start(request: HttpRequest) -> Reply | Streamed:
