@@ -48,7 +48,6 @@ from hosting.functions.features import register_features
 from hosting.functions.http_triggers import (
     exports_of,
     register_agent,
-    register_approvals,
     register_lists,
     register_runs,
     register_threads,
@@ -204,7 +203,6 @@ class AgentFunctionApp(df.DFApp):
         register_lists(served, services)
         exports = exports_of(served, services)
         register_threads(served, services, settings, exports)
-        register_approvals(served, services, settings)
         register_features(served)
         if served.workflows:
             register_instances(served, services, settings)

@@ -6,24 +6,29 @@ from collections.abc import Sequence
 
 from hosting.core.services import Services
 from hosting.feature import Feature
+from hosting.features.approvals.feature import ApprovalsFeature
 from hosting.features.memory.feature import MemoryFeature
 from hosting.features.overview.feature import OverviewFeature
 from hosting.features.schedules.feature import SchedulesFeature
+from hosting.http.runs import Starting
 from hosting.plan import Plan
 from hosting.settings import Settings
 
-FEATURES: Sequence[type[Feature]] = (SchedulesFeature, MemoryFeature, OverviewFeature)
+FEATURES: Sequence[type[Feature]] = (SchedulesFeature, MemoryFeature, OverviewFeature, ApprovalsFeature)
 
 
 def make_features(services: Services, plan: Plan, settings: Settings) -> Sequence[Feature]:
     """Return the features of one app, also those that are off. Each is given what it needs, and no more."""
-    cells, log = services.cells, services.log
-    overview = OverviewFeature(
-        cells, log, services.holders, services.promised, plan, rotation=services.rotation("overview")
-    )
+    cells, log, runs, holders = services.cells, services.log, services.runs, services.holders
+    overview = OverviewFeature(cells, log, holders, services.promised, plan, rotation=services.rotation("overview"))
     services.newest_threads = overview.overview.newest
+    approvals = ApprovalsFeature(
+        log, runs, holders, services.agents, Starting(services), most_bytes=settings.max_body_bytes
+    )
+    services.approvals = approvals.approvals
     return (
-        SchedulesFeature(cells, services.runs, plan, log.clocks, settings),
-        MemoryFeature(cells, log, services.holders.held, plan, settings),
+        SchedulesFeature(cells, runs, plan, log.clocks, settings),
+        MemoryFeature(cells, log, holders.held, plan, settings),
         overview,
+        approvals,
     )

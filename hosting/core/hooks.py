@@ -1,4 +1,4 @@
-"""What the core asks of features, each by a small protocol. `hosting.assembly` says which feature answers."""
+"""What the core, and the protocols that stand on it, ask of features. An app fills it in (`hosting.assembly`)."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from hosting.core.thread.head import Head
+from hosting.core.thread.run import Run
+from hosting.core.thread.run_request import Answering
 from hosting.names import Address
 from hosting.ports import EntityClient
 
@@ -34,4 +36,26 @@ class NewestThreads(Protocol):
         """Return the owner's threads with the agent, the newest change first.
 
         Raises `EngineUnavailableError` and `LogUnavailableError`.
+        """
+
+
+@dataclass(frozen=True)
+class Answered:
+    """An answer was recorded for the run `requested`; `resumed` continues from there if it was the last one."""
+
+    requested: Run
+    resumed: Run | None
+
+
+class AnswersApprovals(Protocol):
+    """The approvals that threads wait for: each protocol shows and answers them in its own words."""
+
+    async def waiting(self, address: Address) -> Run | None:
+        """Return the run whose approvals the thread waits for now, or None. Raises `LogUnavailableError`."""
+
+    async def answer(self, address: Address, answering: Answering, client: EntityClient) -> Answered:
+        """Record the decision, and begin the run that continues if it was the last one missing.
+
+        Raises what the thread refuses: `UnknownApprovalError`, `ApprovalAnsweredError`, `ApprovalExpiredError`,
+        `ThreadDeletedError` and `ThreadDeletingError`; and as `Runs.start` does.
         """

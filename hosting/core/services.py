@@ -20,7 +20,6 @@ from hosting.core.agent.held_run import LEASE_MARGIN_SECONDS, LEASE_SECONDS
 from hosting.core.agent.hosted_agent import HostedAgent
 from hosting.core.agent.spending import Spending, check_prices
 from hosting.core.agent.workflow_runner import WorkflowRunner
-from hosting.core.approvals import Approvals
 from hosting.core.archiving import Archiver, Capacity
 from hosting.core.broadcast import Broadcast
 from hosting.core.budgeting import Budgets
@@ -32,7 +31,7 @@ from hosting.core.document_writer import Attachments, DocumentWriter
 from hosting.core.following import Following
 from hosting.core.forking import Forking
 from hosting.core.held_runs import HeldRuns
-from hosting.core.hooks import NewestThreads
+from hosting.core.hooks import AnswersApprovals, NewestThreads
 from hosting.core.lending import Lending
 from hosting.core.limiting import Limiter
 from hosting.core.owner_days import OwnerDays
@@ -101,6 +100,8 @@ class Services:
     """Agents' times to live in seconds, by their names in lower case."""
     newest_threads: NewestThreads = field(init=False, repr=False)
     """Set by `hosting.assembly`: the feature that answers is made of these services."""
+    approvals: AnswersApprovals = field(init=False, repr=False)
+    """Those of the app's feature, for other protocols; `hosting.assembly` sets it."""
 
     def __post_init__(self) -> None:
         stores, settings = self.stores, self.settings
@@ -164,9 +165,13 @@ class Services:
             absent=self.absent,
             ttls=self.ttls,
         )
-        self.approvals = Approvals(self.log, self.runs, self.holders, self._agents)
         self.rewinding = Rewinding(self.threads, archiver)
         self.forking = Forking(self.log, self.threads, archiver, attachments, stores, publish=self.holders.publish)
+
+    @property
+    def agents(self) -> Mapping[str, HostedAgent]:
+        """The agents that this process runs, by their names in lower case."""
+        return self._agents
 
     def _webhooks(self) -> Webhooks | None:
         rules = webhook_rules(self.settings)

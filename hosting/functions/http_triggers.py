@@ -11,9 +11,7 @@ from functools import partial
 
 from hosting.core.hooks import ThreadQuery
 from hosting.core.request.contents import limits_of
-from hosting.core.runs import SHORT_WAIT_SECONDS
 from hosting.core.services import Services
-from hosting.core.thread.run_request import Answering
 from hosting.core.threads import ThreadExport
 from hosting.errors import ForkRefusedError
 from hosting.functions.answering import Served, register_bound, serves
@@ -32,14 +30,11 @@ from hosting.http.parameters import (
 from hosting.http.replies import (
     Reply,
     Streamed,
-    answered_reply,
-    approvals_reply,
     json_reply,
     runs_reply,
     thread_headers,
 )
 from hosting.http.request import HttpRequest
-from hosting.http.run_call import DECISION, WORKFLOW_ANSWER, parse_decision
 from hosting.http.runs import RunHandlers, Starting, own_day_of
 from hosting.http.thread_replies import (
     deleting_reply,
@@ -175,27 +170,3 @@ def _register_changes(served: Served, services: Services, settings: Settings) ->
         thread_id = request.thread_id
         is_done = await threads.delete(request.address, request.client, settings.wait_seconds)
         return done_reply(thread_id) if is_done else deleting_reply(thread_id)
-
-
-def register_approvals(served: Served, services: Services, settings: Settings) -> None:
-    """Register the routes of approvals, for all agents' threads."""
-    approvals, runs, starting = services.approvals, services.runs, Starting(services)
-
-    @serves(served, routes.APPROVALS)
-    async def waiting(request: HttpRequest) -> Reply:
-        run = await approvals.waiting(request.address)
-        return approvals_reply(request.thread_id, run)
-
-    @serves(served, routes.ANSWER_APPROVAL)
-    async def decide(request: HttpRequest) -> Reply | Streamed:
-        body = DECISION if request.agent.workflow is None else WORKFLOW_ANSWER
-        most_bytes = settings.max_body_bytes
-        call = await request.parsed(lambda raw: parse_decision(raw, request.approval_id, most_bytes, body))
-        url = request.thread_url(request.agent.name, request.thread_id)
-        wanted = call.wanted
-        waits = runs.wait_seconds(wanted.wait) > SHORT_WAIT_SECONDS
-        answer = Answering(call.decision, request.caller, waits=waits, streamed=wanted.form == "events")
-        recorded = await approvals.answer(request.address, answer, request.client)
-        if recorded.resumed is None:
-            return answered_reply(recorded.requested, call.decision, wanted.form, url)
-        return await starting.answer(request, request.agent, recorded.resumed, wanted, {})

@@ -13,23 +13,8 @@ from typing import Any, Literal
 from typing_extensions import NotRequired, TypedDict, get_type_hints
 
 from hosting.amounts import BudgetState
-from hosting.core.outcome import Approval, OpenStatus, RunIds, RunStatus, ThreadIds, Usage
+from hosting.core.outcome import OpenStatus, RunIds, RunStatus, ThreadIds, Usage
 from hosting.workflows import WorkflowGraph
-
-
-class ApprovalList(ThreadIds):
-    """One approval that a thread waits for."""
-
-    approvals: list[Approval]
-
-
-class AnsweredApproval(ThreadIds):
-    """The answer is recorded. The thread continues after the last answer."""
-
-    status: Literal["answered"]
-    id: str
-    approved: bool
-    pending_approvals: list[Approval]
 
 
 class PendingRun(RunIds):

@@ -20,7 +20,7 @@ from hosting.http.instance_call import INSTANCE_PARAMETERS
 from hosting.http.refusals import RETRY_AFTER_SECONDS
 from hosting.http.replies import Reply, json_reply, run_headers
 from hosting.http.route import RUN_HEADERS, STORES, Header, ResponseSpec, Route
-from hosting.http.routes import ANSWER_APPROVAL, APPROVAL_ID, PENDING_HEADERS, RUN, THREAD_ID
+from hosting.http.routes import APPROVAL_ID, GOING_ON, PENDING_HEADERS, RUN, THREAD_ID
 from hosting.ports import iso
 
 RuntimeStatus = Literal["Pending", "Running", "Completed", "Failed", "Terminated"]
@@ -109,7 +109,7 @@ INSTANCE_RESPOND = Route(
     "workflow/{name}/respond/{thread_id}/{approval_id}",
     "Answer an executor's question, by the names of agent-framework-azurefunctions",
     (ResponseSpec(200, "Recorded.", DeliveredResponse, (Header("x-ms-run-id", "The run that asked.", always=False),)),),
-    ANSWER_APPROVAL.refusals,
+    GOING_ON,
     (THREAD_ID, APPROVAL_ID),
     ANSWER_BODY,
     needs="run",

@@ -16,7 +16,6 @@ from hosting.amounts import BudgetState, cost_text
 from hosting.core.archiving import PAGE_BYTES
 from hosting.core.outcome import (
     ThreadIds,
-    approval_fields,
     completed_fields,
     ids,
     open_status,
@@ -30,11 +29,9 @@ from hosting.core.outcome import (
 from hosting.core.thread.events import Completed, Event
 from hosting.core.thread.finish import finish_reason, is_incomplete
 from hosting.core.thread.run import Run
-from hosting.core.thread.run_request import Decision, Superstep
+from hosting.core.thread.run_request import Superstep
 from hosting.errors import HostingError
 from hosting.http.bodies import (
-    AnsweredApproval,
-    ApprovalList,
     ListedRun,
     PendingRun,
     RunList,
@@ -197,29 +194,6 @@ def cancel_reply(run: Run) -> Reply:
     """Return how the run stands after a request to cancel it."""
     body: RunState = {"status": status_of(run), **ids(run.accepted)}
     return json_reply(202, body, run_headers(run))
-
-
-def approvals_reply(thread_id: str, paused: Run | None) -> Reply:
-    """Return the open approvals of the run `paused`, on which its thread waits."""
-    waiting = [] if paused is None else approval_fields(paused, paused.undecided)
-    body: ApprovalList = {**thread_ids(thread_id), "approvals": waiting}
-    return json_reply(200, body, thread_headers(thread_id))
-
-
-def answered_reply(paused: Run, decision: Decision, form: Form, thread_url: str) -> Reply:
-    """Return that an answer was recorded, and the approvals that still wait."""
-    thread_id, waiting = paused.accepted.thread_id, paused.undecided
-    if form == "text":
-        sentence = f"Answered. {len(waiting)} more before the thread continues. GET {thread_url}/approvals lists them."
-        return Reply(200, sentence, "text/plain", thread_headers(thread_id))
-    body: AnsweredApproval = {
-        "status": "answered",
-        "id": decision.id,
-        "approved": decision.approved,
-        **thread_ids(thread_id),
-        "pending_approvals": approval_fields(paused, waiting),
-    }
-    return json_reply(200, body, thread_headers(thread_id))
 
 
 def runs_reply(thread_id: str, runs: Sequence[Run]) -> Reply:

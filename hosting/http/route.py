@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -81,10 +81,10 @@ class Route:
     `answers` and `refusals` are its own; `all_refusals` and `headers` add what its path, parameters and body bring.
     Each part of the path that a caller chooses has its parameter here, but for the name of an agent. One that
     `is_anonymous` needs no key. One that `is_for_all` is about the app and nobody's threads: nobody has to be signed in
-    there. A route of agents that `is_for_workflows` is one of theirs too. A route of a thread that `is_for_shared` is
-    there for those with whom one is shared too, and `needs` is what they must be allowed to do: "own" is for its owner
-    alone, "admin" for administrators. One that is for an `agent` or a workflow alone has no place for a name in its
-    path.
+    there. A route of agents that `is_for_workflows` is one of theirs too, as `of_workflows` changes it. A route of a
+    thread that `is_for_shared` is there for those with whom one is shared too, and `needs` is what they must be allowed
+    to do: "own" is for its owner alone, "admin" for administrators. One that is for an `agent` or a workflow alone has
+    no place for a name in its path.
     """
 
     function: str
@@ -101,6 +101,7 @@ class Route:
     is_for_shared: bool = True
     needs: Literal["read", "run", "own", "admin"] = "read"
     agent: str | None = None
+    of_workflows: Callable[[Route], Route] | None = None
 
     def __post_init__(self) -> None:
         described = sorted(each.name for each in self.parameters if each.location == "path")

@@ -34,7 +34,7 @@ from hosting.http.parameters import (
     in_path,
 )
 from hosting.http.route import FINISH_HEADERS, LOG, RUN_HEADERS, STORES, Header, Refusals, ResponseSpec, Route, ok
-from hosting.http.run_call import DECISION, KEY_PARAMETER, RUN_PARAMETERS, WAIT_PARAMETERS
+from hosting.http.run_call import KEY_PARAMETER, RUN_PARAMETERS
 from hosting.http.timeline import RunTimeline
 from hosting.names import MAX_STORED_ID_LENGTH, http_function
 
@@ -49,7 +49,7 @@ OF_LIMIT = (
 """Of answers to requests that begin a run."""
 COUNTED = frozenset((409, 410, 429, 500, 503))
 """The statuses of refusals that may come when a limit has counted the request, but for those of a run's end."""
-_PREFERENCE = Header("Preference-Applied", "The preferences that were applied.", always=False)
+PREFERENCE = Header("Preference-Applied", "The preferences that were applied.", always=False)
 _REPLAYED = Header("Idempotency-Replayed", "true: an earlier request with this key started the run.", always=False)
 _STREAM_POSITION = (
     Header("Stream-Next-Offset", "Durable Streams: the offset after the last event of the response.", always=False),
@@ -75,6 +75,14 @@ THREAD_ID = in_path(
 RUN_ID = in_path("run_id", "The run.", errors.UnknownRunError, errors.ThreadDeletedError, *STORES)
 _OF_APPROVALS = (errors.UnknownApprovalError, errors.ApprovalAnsweredError, errors.ApprovalExpiredError)
 APPROVAL_ID = in_path("approval_id", "The approval.", *_OF_APPROVALS)
+GOING_ON: Refusals = (
+    errors.InvalidWaitError,
+    *_CONVERSATION,
+    errors.ThreadDeletedError,
+    errors.ShuttingDownError,
+    *errors.RUN_ERRORS,
+)
+"""Of an answer to an approval, with which the run may go on."""
 _INSTANCE_ID = in_path("instance_id", "The orchestration.", errors.UnknownOrchestrationError, pattern=None)
 _RUN = f"{THREAD_PATH}/runs/{{run_id}}"
 _OF_RUN = (THREAD_ID, RUN_ID)
@@ -140,7 +148,7 @@ RUN = Route(
             200,
             "The agent's answer, or the run's events as they come.",
             CompletedRun,
-            (*RUN_HEADERS, *FINISH_HEADERS, _REPLAYED, _PREFERENCE),
+            (*RUN_HEADERS, *FINISH_HEADERS, _REPLAYED, PREFERENCE),
             or_text=True,
             or_events=True,
         ),
@@ -148,7 +156,7 @@ RUN = Route(
             202,
             "The run is in progress: you did not wait, or the wait ended first.",
             bodies.PendingRun,
-            (*RUN_HEADERS, *PENDING_HEADERS, _REPLAYED, _PREFERENCE),
+            (*RUN_HEADERS, *PENDING_HEADERS, _REPLAYED, PREFERENCE),
             or_text=True,
         ),
     ),
@@ -318,42 +326,6 @@ EVENTS_TAIL = Route(
     "Read the last offset of a run's events (Durable Streams)",
     (ResponseSpec(200, "The last offset, and whether the run has ended.", headers=_STREAM_POSITION),),
     parameters=_OF_RUN,
-)
-APPROVALS = read_of_thread(
-    "http_thread_approvals", "/approvals", "List the tool calls that wait for approval", bodies.ApprovalList, LOG
-)
-ANSWER_APPROVAL = Route(
-    "http_approval_answer",
-    "POST",
-    f"{THREAD_PATH}/approvals/{{approval_id}}",
-    "Approve or refuse a tool call",
-    (
-        ResponseSpec(
-            200,
-            "The answer is recorded. After the last answer: the response of the run that continued.",
-            bodies.AnsweredApproval | CompletedRun,
-            (Header("x-ms-run-id", "The run that continued.", always=False), _PREFERENCE),
-            or_text=True,
-            or_events=True,
-        ),
-        ResponseSpec(
-            202,
-            "The run is in progress: you did not wait, or the wait ended first.",
-            bodies.PendingRun,
-            (*RUN_HEADERS, *PENDING_HEADERS, _PREFERENCE),
-            or_text=True,
-        ),
-    ),
-    (
-        errors.InvalidWaitError,
-        *_CONVERSATION,
-        errors.ThreadDeletedError,
-        errors.ShuttingDownError,
-        *errors.RUN_ERRORS,
-    ),
-    (THREAD_ID, APPROVAL_ID, *WAIT_PARAMETERS),
-    DECISION,
-    needs="run",
 )
 ORCHESTRATION = Route(
     "http_orchestration",

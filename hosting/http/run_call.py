@@ -1,8 +1,7 @@
 """A caller's HTTP request, parsed and checked before anything is started.
 
-`parse_run` and `parse_decision` read the body, the query and the headers together: which form the body has and which
-the answer gets, the thread, and whether the caller waits. What they refuse raises a `HostingError` of
-`errors.REQUEST_ERRORS`.
+`parse_run` reads the body, the query and the headers together: which form the body has and which the answer gets, the
+thread, and whether the caller waits. What it refuses raises a `HostingError` of `errors.REQUEST_ERRORS`.
 """
 
 from __future__ import annotations
@@ -17,22 +16,17 @@ from urllib.parse import unquote
 
 from hosting.core.request.contents import Limits
 from hosting.core.request.fields import (
-    ANSWER_FIELDS,
-    DECISION_FIELDS,
     REQUEST_FIELDS,
-    STANDING,
     TRUTH_SCHEMA,
     TRUTH_WORD,
-    VALUE,
     WEBHOOK,
-    read_decision,
     read_flag,
     read_members,
     read_text,
     read_truth,
 )
 from hosting.core.request.strict_json import Schema, decode_utf8, json_type, parse_json, refuse_lone_surrogates
-from hosting.core.thread.run_request import Decision, RunRequest, StartRun
+from hosting.core.thread.run_request import RunRequest, StartRun
 from hosting.errors import (
     BodyTooLargeError,
     ConflictingThreadIdsError,
@@ -127,14 +121,6 @@ class RunCall:
     wanted: Wanted
 
 
-@dataclass(frozen=True)
-class AnswerCall:
-    """A caller's decision, and the wanted answer of the run that may continue."""
-
-    decision: Decision
-    wanted: Wanted
-
-
 def parse_run(call: RawRequest, agent: str, limits: Limits, owner: str = APP, busy: Busy = "queue") -> RunCall:
     """Return the run of `agent` that a request starts; raise a `HostingError` of `errors.REQUEST_ERRORS` otherwise.
 
@@ -225,20 +211,6 @@ class JsonBody:
         if body_form(call, most_bytes) != "json":
             raise UnsupportedMediaTypeError(f"The body of this request is JSON. Send application/json: {self.example}.")
         return json_fields(call.body, self.members.keys())
-
-
-DECISION = JsonBody({**DECISION_FIELDS, **WAIT_MEMBERS}, ("approved",), '{"approved": true}', together=STANDING)
-WORKFLOW_ANSWER = JsonBody({**ANSWER_FIELDS, **WAIT_MEMBERS}, (), '{"approved": true}', ("approved", VALUE), STANDING)
-
-
-def parse_decision(call: RawRequest, approval_id: str, most_bytes: int, body: JsonBody) -> AnswerCall:
-    """Return the decision that a request holds; raise a `HostingError` of `errors.REQUEST_ERRORS` otherwise.
-
-    `body` is `DECISION`, or `WORKFLOW_ANSWER` where an executor may ask.
-    """
-    fields = body.read(call, most_bytes)
-    decision = read_decision({**fields, "id": approval_id})
-    return AnswerCall(decision, read_wanted(fields, call, answer_form(call.headers.get("accept", ""), "json")))
 
 
 def body_form(call: RawRequest, most_bytes: int) -> Form:

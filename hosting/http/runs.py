@@ -59,10 +59,10 @@ class Starting:
             raise
 
     async def answer(
-        self, request: HttpRequest, agent: AgentPlan, run: Run, wanted: Wanted, headers: Mapping[str, str]
+        self, request: HttpRequest, agent: AgentPlan, run: Run, wanted: Wanted, headers: Mapping[str, str] | None = None
     ) -> Reply | Streamed:
         """Return the answer that the caller wants of a run that has begun: its events, its end, or where to find it."""
-        headers = {**headers, **wanted.headers}
+        headers = {**(headers or {}), **wanted.headers}
         url = request.thread_url(agent.name, run.address.thread_id)
         if wanted.form == "events":
             streamed = self._streams.reply(run, request.client, url)

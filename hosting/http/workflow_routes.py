@@ -11,7 +11,6 @@ from hosting.http import bodies
 from hosting.http.body_document import RUN_BODY
 from hosting.http.route import Route, ok
 from hosting.http.routes import FORK, RUN
-from hosting.http.run_call import DECISION, WORKFLOW_ANSWER
 from hosting.names import http_function
 
 _OF_AGENT = "agents/{name}/"
@@ -30,8 +29,9 @@ def of_workflow(route: Route) -> Route | None:
     if not (route.path.startswith(_OF_AGENT) and route.is_for_workflows):
         return None
     path = route.path.replace(_OF_AGENT, _OF_WORKFLOW, 1)
-    body = WORKFLOW_ANSWER if route.body is DECISION else route.body
-    same = replace(route, function=route.function.replace("http_", "http_workflow_"), path=path, body=body)
+    same = replace(route, function=route.function.replace("http_", "http_workflow_"), path=path)
+    if route.of_workflows is not None:
+        return route.of_workflows(same)
     if route is FORK:
         return replace(same, description="Refuses: it has no forks", answers=(), refusals=(errors.ForkRefusedError,))
     return same

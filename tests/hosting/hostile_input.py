@@ -30,6 +30,7 @@ from hosting.core.telemetry import carried_traceparent
 from hosting.core.thread.run_request import ResponseFormat
 from hosting.errors import HostingError
 from hosting.exchange import MOST_HEAD_BYTES, UnreadableAnswerError, _chunks, _head
+from hosting.features.approvals.http import WORKFLOW_ANSWER, parse_decision
 from hosting.features.schedules.times import read_times
 from hosting.functions.mcp import parse_call
 from hosting.http.instance_call import parse_instance
@@ -45,7 +46,7 @@ from hosting.http.parameters import (
 )
 from hosting.http.request import HttpRequest
 from hosting.http.routes import RUN
-from hosting.http.run_call import WORKFLOW_ANSWER, RawRequest, parse_decision, parse_run
+from hosting.http.run_call import RawRequest, parse_run
 from hosting.names import Address
 from hosting.offline.model import answer_contents
 from hosting.plan import Plan

@@ -6,6 +6,7 @@ from types import ModuleType
 
 from hosting.assembly import FEATURES
 from hosting.errors import REQUEST_ERRORS, RUN_ERRORS
+from hosting.features.approvals import http as approvals
 from hosting.features.overview import http as overview_http
 from hosting.http import owner_routes, routes
 from hosting.http.owner_routes import SHARED_RUN, shared
@@ -23,6 +24,7 @@ ROUTES = [
     *(route for route in _COMMON if route is not routes.ORCHESTRATION),
     routes.agents_route(()),
     *routes_in(overview_http),
+    *routes_in(approvals),
 ]
 """Those of every app."""
 SHARED_ROUTES = [SHARED_RUN, *(same for route in ROUTES if (same := shared(route)) is not None)]

@@ -18,7 +18,6 @@ from hosting.core.agent.agent_runner import AgentRunner
 from hosting.core.agent.callbacks import Listener
 from hosting.core.agent.deltas import BatchPace
 from hosting.core.agent.hosted_agent import HostedAgent
-from hosting.core.approvals import Approvals
 from hosting.core.archiving import Archiver, Capacity
 from hosting.core.broadcast import Broadcast
 from hosting.core.care import Care, Pace
@@ -40,6 +39,7 @@ from hosting.core.thread_log import ThreadLog, epoch_store_key
 from hosting.core.thread_operations import GoOn, OperationOutcome, Store, ThreadOperations
 from hosting.core.threads import Threads
 from hosting.errors import EngineUnavailableError
+from hosting.features.approvals.approvals import Approvals
 from hosting.names import Address, StoreKey
 from hosting.ports import Clocks, EntityEnd, EntityPage, Purge, Wait, read_utc
 from hosting.settings import read_settings

@@ -18,7 +18,7 @@ from tests.support.running_host import RunningHost
 
 pytestmark = pytest.mark.slow
 
-PAGE = Path(__file__).resolve().parents[3] / "docs" / "guides" / "approvals.md"
+PAGE = Path(__file__).resolve().parents[4] / "docs" / "guides" / "approvals.md"
 BEFORE = """
 class payments:
     @staticmethod

@@ -16,6 +16,7 @@ from functools import partial
 from hosting.core.agent.held_run import read_run
 from hosting.core.agent.hosted_agent import HostedAgent
 from hosting.core.held_runs import HeldRuns
+from hosting.core.hooks import Answered
 from hosting.core.request.response_format import CHECK_SECONDS
 from hosting.core.runs import Runs
 from hosting.core.thread.commands import AnswerApproval, Change, ClaimTerms, Stale, Unchanged
@@ -39,14 +40,6 @@ class _Recording:
     run_id: str
     terms: ClaimTerms | None
     requested: Run | None = None
-
-
-@dataclass(frozen=True)
-class Answered:
-    """An answer was recorded for the run `requested`; `resumed` continues from there if it was the last one."""
-
-    requested: Run
-    resumed: Run | None
 
 
 class Approvals:

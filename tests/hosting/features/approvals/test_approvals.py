@@ -7,7 +7,6 @@ import time
 
 import pytest
 
-from hosting.core.approvals import Answered
 from hosting.core.thread.commands import AcceptRun, ResetThread
 from hosting.core.thread.events import Completed
 from hosting.core.thread.run_request import Answering, Decision
@@ -18,6 +17,7 @@ from hosting.errors import (
     EngineUnavailableError,
     UnknownApprovalError,
 )
+from hosting.features.approvals.approvals import Answered
 from hosting.names import Address
 from tests.support.process import ADDRESS, AGENT, Process, call
 from tests.support.threads import accepted, end, terms
