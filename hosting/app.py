@@ -53,7 +53,6 @@ from hosting.functions.http_triggers import (
     register_threads,
 )
 from hosting.functions.instance_triggers import register_instances
-from hosting.functions.mcp import ServedTool, register_tool
 from hosting.functions.notices import Notices
 from hosting.functions.orchestrations import OrchestrationRoutes, warn_of_management_urls
 from hosting.functions.owner_triggers import register_grants, register_owners
@@ -193,7 +192,7 @@ class AgentFunctionApp(df.DFApp):
 
     def _make_served(self, principal: PrincipalResolver | None, workflows: Sequence[str]) -> Served:
         access = Access(principal, self._settings.admin_role, self._services.sharing)
-        features = make_features(self._services, self._plan, self._settings)
+        features = make_features(self._services, self._plan, self._settings, principal)
         return Served(self, self._plan, access, workflows, self._shutdown.watch, features)
 
     def _register_shared(self, *, lists_agents: bool) -> None:
@@ -370,12 +369,6 @@ class AgentFunctionApp(df.DFApp):
         register_entity(self, name, lambda batch, _: entity.handle(batch), function)
         if planned.http:
             register_agent(self._served, planned, self._services, self._settings)
-        if planned.tool is not None:
-            register_tool(
-                self,
-                planned.tool,
-                ServedTool(planned, self._services.runs, self._settings, self._served.access.resolver),
-            )
         if ttl is not None:
             self._add_time_to_live(planned.name, ttl)
 

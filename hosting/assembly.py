@@ -7,17 +7,27 @@ from collections.abc import Sequence
 from hosting.core.services import Services
 from hosting.feature import Feature
 from hosting.features.approvals.feature import ApprovalsFeature
+from hosting.features.mcp.feature import McpFeature
 from hosting.features.memory.feature import MemoryFeature
 from hosting.features.overview.feature import OverviewFeature
 from hosting.features.schedules.feature import SchedulesFeature
 from hosting.http.runs import Starting
 from hosting.plan import Plan
+from hosting.principal import PrincipalResolver
 from hosting.settings import Settings
 
-FEATURES: Sequence[type[Feature]] = (SchedulesFeature, MemoryFeature, OverviewFeature, ApprovalsFeature)
+FEATURES: Sequence[type[Feature]] = (
+    SchedulesFeature,
+    MemoryFeature,
+    OverviewFeature,
+    ApprovalsFeature,
+    McpFeature,
+)
 
 
-def make_features(services: Services, plan: Plan, settings: Settings) -> Sequence[Feature]:
+def make_features(
+    services: Services, plan: Plan, settings: Settings, resolver: PrincipalResolver | None
+) -> Sequence[Feature]:
     """Return the features of one app, also those that are off. Each is given what it needs, and no more."""
     cells, log, runs, holders = services.cells, services.log, services.runs, services.holders
     overview = OverviewFeature(cells, log, holders, services.promised, plan, rotation=services.rotation("overview"))
@@ -31,4 +41,5 @@ def make_features(services: Services, plan: Plan, settings: Settings) -> Sequenc
         MemoryFeature(cells, log, holders.held, plan, settings),
         overview,
         approvals,
+        McpFeature(runs, settings, resolver),
     )

@@ -12,7 +12,7 @@ it may have been on before.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
 from typing import Any, ClassVar, Protocol, get_origin
 
@@ -69,6 +69,23 @@ class Activity:
 
     name: str
     run: Callable[[str, ClockClient], Awaitable[str]]
+
+
+@dataclass(frozen=True)
+class McpTool:
+    """A tool of the app's MCP server, and its function `name`: that takes a call as text, and returns a result as text.
+
+    `properties` and `output_schema` are JSON as the trigger takes them. `failure` is the result of a call that raised.
+    """
+
+    name: str
+    tool: str
+    description: str
+    _: KW_ONLY
+    properties: str
+    output_schema: str
+    run: Callable[[str, ClockClient], Awaitable[str]]
+    failure: str
 
 
 @dataclass(frozen=True)
@@ -135,6 +152,10 @@ class Feature:
 
     def upkeep(self) -> Sequence[Upkeep]:
         """Return its work of twice a day."""
+        return ()
+
+    def tools(self) -> Sequence[McpTool]:
+        """Return the tools that MCP clients find. The names of their functions never change."""
         return ()
 
     def owner_data(self) -> OwnerData | None:

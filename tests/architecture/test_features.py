@@ -27,7 +27,6 @@ NOT_YET_FOLDERS = {
     "budgets and limits": (r"budgets|budgeting|limits|limiting|spending|owner_(?:days|minutes)", 9),
     "forks": (r"forking|fork_call", 5),
     "workflows": (r"workflows|workflow_\w+", 12),
-    "mcp": (r"mcp", 1),
 }
 """Features that are no folder yet: the names of their modules, and how many other modules of `hosting` import them.
 

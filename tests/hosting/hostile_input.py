@@ -31,8 +31,8 @@ from hosting.core.thread.run_request import ResponseFormat
 from hosting.errors import HostingError
 from hosting.exchange import MOST_HEAD_BYTES, UnreadableAnswerError, _chunks, _head
 from hosting.features.approvals.http import WORKFLOW_ANSWER, parse_decision
+from hosting.features.mcp.tool import parse_call
 from hosting.features.schedules.times import read_times
-from hosting.functions.mcp import parse_call
 from hosting.http.instance_call import parse_instance
 from hosting.http.parameters import (
     OF_RUN,

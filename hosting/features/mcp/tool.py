@@ -1,15 +1,11 @@
-"""The MCP tool trigger `mcptool-<agent>`: an agent as a tool with a conversation (docs/reference/mcp.md)."""
+"""An agent as a tool with a conversation: the call of the trigger `mcptool-<agent>`, and its result."""
 
 from __future__ import annotations
 
 import json
-import logging
 from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
-
-import azure.durable_functions as df
-import azure.functions as func
 
 from hosting.core.outcome import (
     approval_fields,
@@ -29,7 +25,7 @@ from hosting.core.thread.finish import finish_reason, is_incomplete
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import RunRequest, StartRun
 from hosting.errors import BodyTooLargeError, HostingError, InternalError, InvalidFieldError, MissingMessageError
-from hosting.functions.durable import enter_invocation
+from hosting.feature import McpTool
 from hosting.http.run_call import one_thread_id
 from hosting.names import APP, check_thread_id, mcp_function
 from hosting.plan import AgentPlan, ToolPlan
@@ -37,8 +33,6 @@ from hosting.ports import EntityClient, Wait
 from hosting.principal import Caller, PrincipalRequest, PrincipalResolver, owner_of, resolve
 from hosting.settings import Settings
 from hosting.visible import visible_line
-
-logger = logging.getLogger(__name__)
 
 _ESCAPED_BYTES = 6
 _HEADERS_BYTES = 65_536
@@ -85,32 +79,8 @@ def output_schema(plan: AgentPlan) -> dict[str, Any]:
     }
 
 
-def register_tool(app: df.DFApp, tool_plan: ToolPlan, served: ServedTool) -> None:
-    """Register one agent as the MCP tool that was planned for it."""
-
-    async def tool(call: str, client: Any, context: func.Context) -> str:
-        try:
-            return await served.call(call, enter_invocation(client, context))
-        except HostingError as error:
-            return _envelope(error.detail, {"code": error.code}, is_error=True)
-        except Exception:  # in Development the real host shows the caller what a tool's function raises
-            logger.exception("The tool of agent %s failed.", served.plan.name)
-            detail = "The app failed on this call. Its log has the cause."
-            return _envelope(detail, {"code": InternalError.code}, is_error=True)
-
-    trigger = app.mcp_tool_trigger(
-        arg_name="call",
-        tool_name=tool_plan.name,
-        description=tool_plan.description,
-        tool_properties=_PROPERTIES,
-        use_result_schema=True,
-        output_schema=json.dumps(output_schema(served.plan)),
-    )
-    app.function_name(mcp_function(served.plan.name))(trigger(app.durable_client_input(client_name="client")(tool)))
-
-
 @dataclass(frozen=True)
-class ServedTool:
+class AgentTool:
     """An agent as an MCP tool. With a `resolver`, which identifies the caller, threads are the caller's."""
 
     plan: AgentPlan
@@ -118,8 +88,27 @@ class ServedTool:
     settings: Settings
     resolver: PrincipalResolver | None = None
 
+    def declared(self, tool: ToolPlan) -> McpTool:
+        """Return the tool with the function that answers its calls."""
+        detail = "The app failed on this call. Its log has the cause."
+        return McpTool(
+            mcp_function(self.plan.name),
+            tool.name,
+            tool.description,
+            properties=_PROPERTIES,
+            output_schema=json.dumps(output_schema(self.plan)),
+            run=self.call,
+            failure=_envelope(detail, {"code": InternalError.code}, is_error=True),
+        )
+
     async def call(self, context: str, client: EntityClient) -> str:
-        """Return the tool result for the trigger's text, a tool error for a run that failed."""
+        """Return the tool result for the trigger's text, a tool error for a refused call or a run that failed."""
+        try:
+            return await self._answer(context, client)
+        except HostingError as error:
+            return _envelope(error.detail, {"code": error.code}, is_error=True)
+
+    async def _answer(self, context: str, client: EntityClient) -> str:
         most = self.settings.max_body_bytes
         # JSON escapes a byte to six at most: a longer text holds too much, and is not even parsed.
         _check_size(len(context), _ESCAPED_BYTES * most + _HEADERS_BYTES)

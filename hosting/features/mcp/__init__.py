@@ -1,0 +1,1 @@
+"""Agents and workflows as tools of an MCP server."""
