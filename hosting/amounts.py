@@ -60,13 +60,6 @@ class LimitState(TypedDict):
     left: int
 
 
-class Standing(NamedTuple):
-    """How a limit stands, and in how many `seconds` there is more of it, where that is known."""
-
-    state: LimitState
-    seconds: int | None = None
-
-
 def counted_tokens(usage: Mapping[str, Any] | None) -> int:
     """Return all tokens that a model counted in one answer, by the framework's names."""
     both = token_count(usage, "input_token_count") + token_count(usage, "output_token_count")

@@ -11,9 +11,8 @@ import azure.durable_functions as df
 import azure.functions as func
 from agent_framework import SupportsAgentRun
 
-from hosting.assembly import make_features
+from hosting.assembly import hooks_of, make_features
 from hosting.azure_log import quiet_libraries
-from hosting.budgets import Budget, Price
 from hosting.core.agent.agent_loop import AgentLoop
 from hosting.core.agent.callbacks import AgentCallbackContext, AgentResponseCallbackProtocol
 from hosting.core.agent.hitl_context import WorkflowHitlContext
@@ -29,6 +28,8 @@ from hosting.core.sweeps import Sweep
 from hosting.core.thread.run_request import Retry
 from hosting.errors import ConfigurationError
 from hosting.features.memory.provider import OwnerMemory
+from hosting.features.metering.budgets import Budget, Price
+from hosting.features.metering.limits import Limit
 from hosting.functions.access import Access
 from hosting.functions.agent_calls import WAIT_FUNCTION, AgentTask, register_wait
 from hosting.functions.answering import Served
@@ -62,7 +63,6 @@ from hosting.functions.wires import doors_of, register_wires
 from hosting.host_settings import Safeguards, app_folder, report_missing, route_prefix, task_hub
 from hosting.http.page import FUNCTION as PAGE_FUNCTION
 from hosting.http.routes import OPENAPI
-from hosting.limits import Limit
 from hosting.names import Busy, entity_function, entity_name, http_function
 from hosting.plan import AgentPlan, Plan, introduction_of
 from hosting.principal import Principal, PrincipalRequest, PrincipalResolver, checked_resolver
@@ -360,7 +360,7 @@ class AgentFunctionApp(df.DFApp):
         ttl = checked_ttl(planned.name, ttl_seconds, self._settings.thread_ttl_seconds)
         if callback := callback or self.default_callback:
             self._notices.add_callback(self, planned.name, callback, self._services)
-        self._services.hold(planned, seconds, retry, ttl)
+        self._services.hold(planned, seconds, retry, ttl, hooks_of(self._served.features))
         for feature in self._served.features:
             feature.add(planned)
         register_features(self._served)

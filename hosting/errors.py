@@ -5,6 +5,8 @@ docs/reference/http-errors.md lists the codes and statuses for callers; a test c
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 from hosting.start_up import CODE
@@ -14,7 +16,8 @@ class HostingError(Exception):
     """A refusal that a caller may read: `detail` names the fault, the value and the remedy.
 
     `thread_id` is the thread that the request named, once known, and `run_id` a run of it that is in the way, to be
-    read at `run_url`. A store wants no call for `retry_after_seconds`. `budget` and `limit` say how one used up stands.
+    read at `run_url`. A store wants no call for `retry_after_seconds`. `budget` and `limit` say how one used up stands,
+    and `headers` are those of a refusal that may not stand for long.
     """
 
     code: ClassVar[str] = "error"
@@ -24,6 +27,7 @@ class HostingError(Exception):
     run_url: str | None = None
     budget: dict[str, Any] | None = None
     limit: dict[str, Any] | None = None
+    headers: Mapping[str, str] = MappingProxyType({})
 
     def __init_subclass__(cls, *, code: str = "error", status: int = 500) -> None:
         cls.code, cls.status = code, status
@@ -204,9 +208,11 @@ class TooManyRunsError(RequestError, code="too_many_runs", status=429):
 class LimitExceededError(RequestError, code="limit_exceeded", status=429):
     """The caller has reached the agent's limit per minute, or the agent its limit of runs at once."""
 
-    def __init__(self, detail: str, limit: dict[str, Any], retry_after_seconds: float) -> None:
+    def __init__(
+        self, detail: str, limit: dict[str, Any], retry_after_seconds: float, headers: Mapping[str, str]
+    ) -> None:
         super().__init__(detail, retry_after_seconds)
-        self.limit = limit
+        self.limit, self.headers = limit, headers
 
 
 class ShuttingDownError(RequestError, code="shutting_down", status=503):

@@ -16,8 +16,11 @@ from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
 from typing import Any, ClassVar, Protocol, get_origin
 
+from hosting.core.agent.agent_runner import AgentRunner
+from hosting.core.hooks import NO_HOOKS, AgentHooks
 from hosting.errors import HostingError
 from hosting.http.request import Bound
+from hosting.http.route import Header
 from hosting.plan import AgentPlan
 from hosting.ports import ClockClient
 
@@ -141,6 +144,14 @@ class Feature:
 
     def add(self, agent: AgentPlan) -> None:
         """Take up an agent that the app has from now on; raise `ConfigurationError` for one that it cannot serve."""
+
+    def hooks(self, agent: AgentPlan, runner: AgentRunner) -> AgentHooks:
+        """Return what it adds to the runs of an agent, before `add`; raise `ConfigurationError` as `add` does."""
+        return NO_HOOKS
+
+    def gate_headers(self, agent: AgentPlan) -> Sequence[Header]:
+        """Return the headers that its gate adds to the answers to requests which begin runs of an agent."""
+        return ()
 
     def routes(self) -> Sequence[Bound]:
         """Return its routes. Those below `agents/{name}/` are workflows' too, unless they say otherwise."""

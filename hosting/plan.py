@@ -15,10 +15,8 @@ from urllib.parse import urlsplit
 
 from agent_framework import SupportsAgentRun, WorkflowAgent
 
-from hosting.budgets import Budget, checked_budget
 from hosting.errors import ConfigurationError, UnknownAgentError
 from hosting.host_settings import ATTRIBUTE
-from hosting.limits import Limit, checked_limit
 from hosting.names import (
     BUSY_POLICIES,
     Busy,
@@ -56,9 +54,9 @@ class AgentPlan:
     """One agent and the surfaces it gets; `tool` is None when it is no MCP tool.
 
     With a `workflow`, that stands for the agent: it has threads, runs and a name beside the agents'. `busy` is what
-    becomes of a request that does not say it, while a run of its thread has not ended. `budget` is how much its runs,
-    threads or owners may use, and `limit` how much it takes of a caller, and how many runs it has at once. `webhook` is
-    the address that is notified of the ends of its runs.
+    becomes of a request that does not say it, while a run of its thread has not ended. `webhook` is the address that is
+    notified of the ends of its runs. `budget` and `limit` are as its author gave them: the feature that reads them
+    checks them.
     """
 
     name: str
@@ -67,9 +65,9 @@ class AgentPlan:
     tool: ToolPlan | None
     workflow: HostedWorkflow | None = None
     busy: Busy = "queue"
-    budget: Budget | None = None
+    budget: object = None
     webhook: str | None = None
-    limit: Limit | None = None
+    limit: object = None
 
     @property
     def kind(self) -> Kind:
@@ -102,8 +100,8 @@ class Plan:
     has_owners: bool = False
     requires_key: bool = True
     sign_in_scheme: str | None = None
-    budget: Budget | None = None
-    limit: Limit | None = None
+    budget: object = None
+    limit: object = None
     webhook: str | None = None
 
     def add(
@@ -115,9 +113,9 @@ class Plan:
         tool_name: str | None = None,
         tool_description: str | None = None,
         busy: Busy = "queue",
-        budget: Budget | None = None,
+        budget: object = None,
         webhook: str | None = None,
-        limit: Limit | None = None,
+        limit: object = None,
     ) -> AgentPlan:
         """Return the plan of another agent; raises `ConfigurationError` if it cannot be hosted next to the others."""
         name = check_agent_name(getattr(agent, "name", None), has_owners=self.has_owners)
@@ -143,9 +141,9 @@ class Plan:
             None,
             workflow,
             busy,
-            checked_budget(name, self.budget if budget is None else budget),
+            self.budget if budget is None else budget,
             self.webhook if webhook is None else webhook,
-            checked_limit(name, self.limit if limit is None else limit),
+            self.limit if limit is None else limit,
         )
         if mcp:
             planned = replace(planned, tool=self._tool(planned, tool_name, tool_description))

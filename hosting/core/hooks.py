@@ -1,15 +1,99 @@
-"""What the core, and the protocols that stand on it, ask of features. An app fills it in (`hosting.assembly`)."""
+"""What the core asks of features: types of values that an app has by its features, each with a default of nothing.
+
+Theory. The core names no feature. Where a feature may have a say in the runs of an agent, the core has a type here for
+what it asks, and the app fills it by what its features declare. Of each kind an agent has at most one.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Protocol
+from types import MappingProxyType
+from typing import Any, Protocol
 
+from agent_framework import ChatContext, ChatResponse
+
+from hosting.amounts import BudgetState, Used
+from hosting.core.thread.events import Terminal
 from hosting.core.thread.head import Head
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import Answering
+from hosting.core.thread.usage import TokenTotals
 from hosting.names import Address
 from hosting.ports import EntityClient
+
+ANSWER_HEADERS: ContextVar[Mapping[str, str]] = ContextVar("answer_headers", default=MappingProxyType({}))
+"""The headers that a gate adds to the answer of the request for which this code works.
+
+A context variable, because every door's answer has them, also a refusal, whatever the protocol makes of the run.
+"""
+
+
+class Gate(Protocol):
+    """Admits the requests that would begin a run of one agent."""
+
+    def admitted(
+        self, address: Address, owner: str, is_begun: Callable[[], Awaitable[bool]]
+    ) -> AbstractAsyncContextManager[None]:
+        """Enter the block, in which the run is started, if the `owner` may send one more request for it.
+
+        What `is_begun` already is not refused. Raises `LimitExceededError`, before anything is stored, and
+        `LogUnavailableError`.
+        """
+
+
+class AttemptMeter(Protocol):
+    """Counts the model calls of one attempt of a run. Made on the loop of the log, and called from the agent's."""
+
+    @property
+    def has_budget(self) -> bool:
+        """Whether earlier usage may have later model calls refused: each answer is recorded then."""
+
+    async def check(self, context: ChatContext) -> None:
+        """Raise a `HostingError`, which ends the run, where this model call may not begin."""
+
+    async def count(self, context: ChatContext, answer: ChatResponse[Any]) -> int:
+        """Count one answer, and return its cost, in trillionths of a unit of money; raises as `check` does."""
+
+    async def count_cut_short(self) -> None:
+        """Count the received parts of incomplete answers: the attempt has ended. Called on the loop of the log."""
+
+    def counts(self) -> TokenTotals:
+        """Return the usage of all model calls of the run, recorded or not."""
+
+    def counted_in(self, ended: Terminal) -> Terminal:
+        """Return the end of the run with its cost; without an answer it gets the calls without a record."""
+
+
+Meter = Callable[[Run, Used], AttemptMeter]
+"""Makes the meter of an attempt of a run, on whose thread the ended runs used so much."""
+
+
+class Balance(Protocol):
+    """Says how an agent's budget stands, in answers about its runs and threads; None where none is to be shown."""
+
+    def of_run(self, run: Run) -> BudgetState | None:
+        """Return the rest of the run's own budget."""
+
+    async def of_answer(self, run: Run, owner: str | None) -> BudgetState | None:
+        """Return the rest to show about a run: of its budget, its thread's, or the day of its `owner`."""
+
+    async def of_thread(self, head: Head, owner: str | None) -> BudgetState | None:
+        """Return the rest of the thread's budget, or of the day of its `owner`. Raises `LogUnavailableError`."""
+
+
+@dataclass(frozen=True)
+class AgentHooks:
+    """What the core asks of features about one agent: nothing by default."""
+
+    gate: Gate | None = None
+    meter: Meter | None = None
+    balance: Balance | None = None
+
+
+NO_HOOKS = AgentHooks()
 
 
 @dataclass(frozen=True)

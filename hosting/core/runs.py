@@ -23,7 +23,7 @@ from hosting.core.agent.held_run import read_run
 from hosting.core.broadcast import LoggedEvent, with_updates
 from hosting.core.care import Care, RunView
 from hosting.core.held_runs import HeldRuns
-from hosting.core.limiting import Limiter
+from hosting.core.hooks import NO_HOOKS, AgentHooks
 from hosting.core.promised_runs import PromisedRuns
 from hosting.core.signals import Signals
 from hosting.core.starts import Starts
@@ -81,16 +81,16 @@ class Runs:
         promised: PromisedRuns,
         *,
         admits: Sequence[Callable[[], None]] = (),
-        limiters: Mapping[str, Limiter] = MappingProxyType({}),
+        hooks: Mapping[str, AgentHooks] = MappingProxyType({}),
     ) -> None:
-        """Each of `admits` raises an error if no run may be started now; `limiters` are of agents in lower case."""
+        """Each of `admits` raises an error if no run may be started now; `hooks` are of agents in lower case."""
         self._log = log
         self._holders = holders
         self._care = care
         self._settings = settings
         self._promises = promised
         self._admits = admits
-        self._limiters = limiters
+        self._hooks = hooks
         self._starts = Starts()
         self._signals = Signals(log)
 
@@ -111,7 +111,7 @@ class Runs:
         (`hosting.core.thread.decide`), `LogUnavailableError`, and `EngineUnavailableError` if no signal was taken, as
         far as the log shows: then nothing is started, unless another caller was answered about it. The run continues if
         the caller is cancelled. `continues` is what the caller has seen of the thread, which then must still be so.
-        Where it `is_limited`, an agent with a limit refuses it by `LimitExceededError`, before anything is stored.
+        Where it `is_limited`, the agent's gate may refuse it by `LimitExceededError`, before anything is stored.
         """
         self.admit()
         key = call.idempotency_key
@@ -120,8 +120,8 @@ class Runs:
         if len(thread_id) > max_thread_id_length(agent, caller.owner) or not is_id(thread_id):
             await self._check_stored(address, client)
         admitted: AbstractAsyncContextManager[None] = nullcontext()
-        if is_limited and (limiter := self._limiters.get(address.agent)) is not None:
-            admitted = limiter.admitted(address, owner_of(caller.principal), partial(self.is_begun, address, key))
+        if is_limited and (gate := self._hooks.get(address.agent, NO_HOOKS).gate) is not None:
+            admitted = gate.admitted(address, owner_of(caller.principal), partial(self.is_begun, address, key))
         with self._care.broadcast.subscribe(address) as follower:
             async with admitted, self._starts:
                 started = await self._holders.shield(

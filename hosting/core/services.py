@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import KW_ONLY, dataclass, field
-from functools import partial
 
-from hosting.amounts import Used
 from hosting.core.absent_agents import AbsentAgents
 from hosting.core.agent.agent_loop import AgentLoop
 from hosting.core.agent.agent_runner import AgentRunner
@@ -18,11 +15,9 @@ from hosting.core.agent.callbacks import Listeners
 from hosting.core.agent.deltas import BatchPace
 from hosting.core.agent.held_run import LEASE_MARGIN_SECONDS, LEASE_SECONDS
 from hosting.core.agent.hosted_agent import HostedAgent
-from hosting.core.agent.spending import Spending, check_prices
 from hosting.core.agent.workflow_runner import WorkflowRunner
 from hosting.core.archiving import Archiver, Capacity
 from hosting.core.broadcast import Broadcast
-from hosting.core.budgeting import Budgets
 from hosting.core.care import Care
 from hosting.core.cells import Cells
 from hosting.core.conversations import Conversations
@@ -31,11 +26,8 @@ from hosting.core.document_writer import Attachments, DocumentWriter
 from hosting.core.following import Following
 from hosting.core.forking import Forking
 from hosting.core.held_runs import HeldRuns
-from hosting.core.hooks import AnswersApprovals, NewestThreads
+from hosting.core.hooks import NO_HOOKS, AgentHooks, AnswersApprovals, NewestThreads
 from hosting.core.lending import Lending
-from hosting.core.limiting import Limiter
-from hosting.core.owner_days import OwnerDays
-from hosting.core.owner_minutes import OwnerMinutes
 from hosting.core.owners import Owners
 from hosting.core.promised_runs import LOOK_SECONDS, PromisedRuns, PromiseSweep
 from hosting.core.purging import QUIET_SECONDS, EntityState, Purging
@@ -48,20 +40,16 @@ from hosting.core.sharing import Sharing
 from hosting.core.stores.choice import Stores
 from hosting.core.stores.contract import ThreadStore
 from hosting.core.sweeps import InstanceSweep, TombstoneSweep, UploadSweep
-from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import Retry
 from hosting.core.thread_log import PATIENCE_SECONDS, ThreadLog, epoch_store_key
 from hosting.core.thread_operations import ThreadOperations
 from hosting.core.threads import Threads
 from hosting.core.turns import LargeReads
 from hosting.core.webhooks import Webhooks
-from hosting.errors import ConfigurationError
 from hosting.plan import AgentPlan
 from hosting.ports import SYSTEM_CLOCKS, Clocks
 from hosting.settings import Settings
 from hosting.webhooks import check_webhook, webhook_rules
-
-logger = logging.getLogger(__name__)
 
 
 def _batch_pace(settings: Settings, store: ThreadStore) -> BatchPace:
@@ -102,10 +90,12 @@ class Services:
     """Set by `hosting.assembly`: the feature that answers is made of these services."""
     approvals: AnswersApprovals = field(init=False, repr=False)
     """Those of the app's feature, for other protocols; `hosting.assembly` sets it."""
+    hooks: dict[str, AgentHooks] = field(default_factory=dict, init=False)
+    """What features add to the runs of agents, by their names in lower case."""
 
     def __post_init__(self) -> None:
         stores, settings = self.stores, self.settings
-        self._agents, self._names, self._limiters = dict[str, HostedAgent](), dict[str, str](), dict[str, Limiter]()
+        self._agents, self._names = dict[str, HostedAgent](), dict[str, str]()
         attachments = Attachments(stores.attachments, settings.attachment_bytes)
         archiver = Archiver(stores.archive, settings.document_bytes)
         capacity = Capacity(settings.state_limit_bytes, settings.attachment_bytes)
@@ -145,7 +135,7 @@ class Services:
         self.webhooks = self._webhooks()
         self.promised = PromisedRuns(self.log, stores.attachments, stores.hub, look_seconds=self.look_seconds)
         self.runs = Runs(
-            self.log, self.holders, self.care, settings, self.promised, admits=self.admits, limiters=self._limiters
+            self.log, self.holders, self.care, settings, self.promised, admits=self.admits, hooks=self.hooks
         )
         self.following = Following(self.care)
         self._add_threads(conversations, archiver, attachments)
@@ -184,7 +174,6 @@ class Services:
         self._pace = _batch_pace(self.settings, stores.threads)
         self.large_reads = LargeReads()
         self.cells = Cells(stores.threads, self.log)
-        self.budgets = Budgets(self.log)
         self.sharing = Sharing(self.log)
         self.shared_store = SharedStore(self.log, stores.threads)
         self.retention = Retention(self.log, self.settings.log_days)
@@ -196,23 +185,20 @@ class Services:
         run_timeout_seconds: float,
         retry: Retry | None = None,
         ttl_seconds: float | None = None,
+        hooks_of: Callable[[AgentPlan, AgentRunner], AgentHooks] = lambda planned, runner: NO_HOOKS,
     ) -> None:
         """Have runs of the agent held by this process; `retry` is for requests that bring none.
 
-        Without `ttl_seconds` its conversations have no end.
+        Without `ttl_seconds` its conversations have no end. `hooks_of` returns what features add to its runs.
 
-        Raises `ConfigurationError` for an agent that cannot be run as one, whose model calls cannot be counted, or
-        whose webhook cannot be sent to.
+        Raises `ConfigurationError` for an agent that cannot be run as one, or whose webhook cannot be sent to, and as
+        `hooks_of`.
         """
         if planned.workflow is not None:
             runner: AgentRunner = WorkflowRunner(planned.workflow, self.loop, self.route_prefix)
         else:
             runner = AgentRunner(planned.agent, planned.name, self.loop, self.settings.context_tokens)
-        minutes = None
-        if (limit := planned.limit) is not None:
-            if limit.has_minutes:
-                minutes = OwnerMinutes(planned.name, self.log, self.stores.threads, limit)
-            self._limiters[planned.name.lower()] = Limiter(limit, minutes, self.holders.held)
+        self.hooks[planned.name.lower()] = hooks = hooks_of(planned, runner)
         if ttl_seconds is not None:
             self.ttls[planned.name.lower()] = ttl_seconds
         self._names[planned.name.lower()] = planned.name
@@ -225,38 +211,9 @@ class Services:
             run_timeout_seconds,
             pace=self._pace,
             retry=retry,
-            spending=self._spending_of(planned, runner, minutes),
+            meter=hooks.meter,
             listener=self.listeners.begin,
         )
-
-    def _spending_of(
-        self, planned: AgentPlan, runner: AgentRunner, minutes: OwnerMinutes | None
-    ) -> Callable[[Run, Used], Spending] | None:
-        """Return the maker of a run's spending; None if model calls need no counting."""
-        budget, limit, days = planned.budget, planned.limit, None
-        if limit is None or limit.tokens_per_minute is None:
-            minutes = None
-        if budget is None and minutes is None:
-            return None
-        if planned.workflow is None and not runner.counts_calls:
-            what = "a limit of tokens" if budget is None else "a budget"
-            raise ConfigurationError(
-                f"Agent {planned.name!r} has {what}, and its model calls cannot be counted: it is not an "
-                "agent-framework Agent, or its client has no chat middleware. Leave it out."
-            )
-        for where, names in runner.uncounted().items():
-            if names:
-                logger.warning(
-                    "%s %r has a budget or a limit of tokens, and the code of %r names %s: its model calls are not "
-                    "counted (docs/guides/budgets.md#code-that-asks-a-model).",
-                    *(runner.kind, planned.name, where, ", ".join(names)),
-                )
-        if budget is not None:
-            check_prices(planned.name, budget, runner.agents())
-            if budget.per == "owner/day":
-                days = OwnerDays(planned.name, self.log, self.stores.threads)
-                self.budgets.add(planned, days)
-        return partial(Spending, budget=budget, days=days, minutes=minutes, unpriced=set[str]())
 
     def sweeps(self, agents: Callable[[], Iterable[str]]) -> tuple[UploadSweep, InstanceSweep, TombstoneSweep]:
         """Return the sweeps over data next to the log: uploads, and tombstones with their instances."""

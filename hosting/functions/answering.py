@@ -15,7 +15,7 @@ import azure.functions as func
 from azurefunctions.extensions.http.fastapi import Request, Response, StreamingResponse
 from starlette.requests import ClientDisconnect
 
-from hosting.core.limiting import ADMITTED
+from hosting.core.hooks import ANSWER_HEADERS
 from hosting.core.outcome import RunIds
 from hosting.errors import (
     HostingError,
@@ -28,7 +28,7 @@ from hosting.functions.access import Access, refuse_forms_of_other_sites
 from hosting.functions.durable import DurableClient, enter_invocation
 from hosting.http.owner_routes import shared
 from hosting.http.pings import PING_SECONDS, with_pings
-from hosting.http.refusals import TRY_AGAIN, later_headers, limit_headers
+from hosting.http.refusals import TRY_AGAIN, later_headers
 from hosting.http.replies import (
     Reply,
     Streamed,
@@ -37,7 +37,7 @@ from hosting.http.replies import (
     thread_ids,
 )
 from hosting.http.request import Bound, Handler, HttpRequest, Received, joined
-from hosting.http.route import Route
+from hosting.http.route import Header, Route
 from hosting.http.run_call import Form
 from hosting.http.wire import Wire
 from hosting.http.workflow_routes import of_only_workflow, of_workflow
@@ -83,6 +83,12 @@ class Served:
             for feature in self.features
             for name, path in feature.links.items()
         }
+
+    @property
+    def gate_headers(self) -> dict[str, list[Header]]:
+        """The headers that features add to answers to requests which begin runs, by the names of agents."""
+        agents = self.plan.agents.values()
+        return {each.name: [header for one in self.features for header in one.gate_headers(each)] for each in agents}
 
 
 def serves(served: Served, route: Route) -> Callable[[Handler], Handler]:
@@ -150,7 +156,7 @@ async def respond(
     A wire has a `refusal` of its own.
     """
     refused = refusal or partial(_refusal, req)
-    ADMITTED.set(())
+    ANSWER_HEADERS.set({})
     try:
         reply = await work
     except HostingError as error:
@@ -161,9 +167,7 @@ async def respond(
     except Exception:
         logger.exception("A request to %s failed.", req.url.path)
         reply = refused(InternalError("The app failed on this request. Its log has the cause."))
-    headers = {**NO_STORE, **reply.headers}
-    if limited := ADMITTED.get():
-        headers = {**limit_headers(limited), **headers}
+    headers = {**ANSWER_HEADERS.get(), **NO_STORE, **reply.headers}
     if isinstance(reply, Streamed):
         headers["content-type"] = reply.media_type
         return StreamingResponse(_sent(reply, current_invocation()), 200, headers)

@@ -116,7 +116,7 @@ def register_openapi(served: Served, settings: Settings) -> None:
             requires_key=served.plan.requires_key,
             has_owners=served.access.resolver is not None,
             wires=tuple(served.wires.values()),
-            limited=frozenset(each.name for each in served.plan.agents.values() if each.limit is not None),
+            gates=served.gate_headers,
         )
         async with making:  # the first one takes its time, in a thread
             text = await asyncio.to_thread(document.text, described, request.base_url)

@@ -16,7 +16,7 @@ from hosting.core.threads import ThreadExport
 from hosting.errors import ForkRefusedError
 from hosting.functions.answering import Served, register_bound, serves
 from hosting.http import routes, workflow_routes
-from hosting.http.bodies import AgentBudget, Export
+from hosting.http.bodies import Export
 from hosting.http.exports import Exports
 from hosting.http.fork_call import parse_fork
 from hosting.http.lists import agents_reply, newest_reply, threads_reply, workflows_reply
@@ -90,15 +90,6 @@ def register_lists(served: Served, services: Services) -> None:
             return newest_reply(newest, services.clocks.wall())
         return threads_reply(await threads.page(agent.name, request.caller.owner, limit, cursor, request.client))
 
-    @serves(served, routes.BUDGET)
-    async def budget(request: HttpRequest) -> Reply:
-        agent = request.agent
-        body: AgentBudget = {
-            "agent": agent.name,
-            "budget": await services.budgets.of_owner(agent, request.caller.owner),
-        }
-        return json_reply(200, body)
-
 
 def exports_of(served: Served, services: Services) -> Exports:
     """Return the exports of the app; its callers take turns."""
@@ -117,7 +108,8 @@ def register_threads(served: Served, services: Services, settings: Settings, exp
     @serves(served, routes.THREAD)
     async def read(request: HttpRequest) -> Reply:
         view = await threads.view(request.address, request.client)
-        budget = await services.budgets.of_thread(request.agent, view.head, own_day_of(request))
+        balance = services.hooks[view.address.agent].balance
+        budget = None if balance is None else await balance.of_thread(view.head, own_day_of(request))
         return thread_reply(request.agent, view, threads.size_bytes(view), settings.state_limit_bytes, budget)
 
     @serves(served, routes.MESSAGES)

@@ -64,7 +64,6 @@ class ListedAgent(TypedDict):
     example: str
     run_url: str | None
     threads_url: str | None
-    budget_url: str | None
     webhooks_url: str | None
     mcp_tool: str | None
 
@@ -139,13 +138,6 @@ class Thread(ThreadIds):
     budget: NotRequired[BudgetState]
     cost: NotRequired[str]
     forked_from: NotRequired[ForkedFrom]
-
-
-class AgentBudget(TypedDict):
-    """An agent's budget: the rest of the caller's day, or the limit of each run or thread."""
-
-    agent: str
-    budget: BudgetState | None
 
 
 class ShownEntry(TypedDict):

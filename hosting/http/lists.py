@@ -54,7 +54,6 @@ def _listed_agent(agent: AgentPlan, base_url: str, routes: Container[Route], lin
         "run_url": f"{url}/run" if agent.http else None,
         "threads_url": f"{url}/threads" if agent.http else None,
         "webhooks_url": f"{url}/webhooks" if agent.http and NOT_TAKEN in routes else None,
-        "budget_url": f"{url}/budget" if agent.http and agent.budget is not None else None,
         "mcp_tool": agent.tool.name if agent.tool else None,
     }
     return cast(ListedAgent, {**fields, **added})

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import json
 from collections import defaultdict
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 from urllib.parse import quote
@@ -35,7 +35,7 @@ from hosting.http.owner_routes import takes_owner
 from hosting.http.parameters import OWNER, Parameter
 from hosting.http.refusals import TRY_AGAIN
 from hosting.http.route import RUN_HEADERS, THREAD_HEADERS, Header, Refusals, ResponseSpec, Route
-from hosting.http.routes import COUNTED, IN_THE_WAY, NOT_STORED, OF_LIMIT, RETRY_AFTER
+from hosting.http.routes import COUNTED, IN_THE_WAY, NOT_STORED, RETRY_AFTER
 from hosting.http.run_call import (
     THREAD_ID_FIELDS,
     THREAD_ID_HEADERS,
@@ -66,8 +66,8 @@ _THREADS = {"thread_id", "grant"}
 class ServedApp:
     """The `routes` that an app serves, the agents and workflows with their inputs, and whether it asks for keys.
 
-    `has_owners`: threads are their callers' own. `wires` are the other protocols that it serves, and `limited` the
-    names of agents and workflows with a limit.
+    `has_owners`: threads are their callers' own. `wires` are the other protocols that it serves, and `gates` have
+    the headers of answers to requests that begin runs, by the names of agents and workflows with a limit.
     """
 
     routes: tuple[Route, ...]
@@ -76,7 +76,7 @@ class ServedApp:
     requires_key: bool
     has_owners: bool
     wires: tuple[Wire, ...] = ()
-    limited: frozenset[str] = frozenset()
+    gates: Mapping[str, Sequence[Header]] = field(default_factory=dict)
 
     @property
     def owner(self) -> str:
@@ -106,9 +106,9 @@ class ServedApp:
         named = self.agents if route.kind == "agent" else self.workflows
         return named if route.agent is None else {route.agent: named[route.agent]}
 
-    def is_limited(self, route: Route) -> bool:
-        """Return whether the route begins runs that a limit counts."""
-        return LimitExceededError in route.refusals and not self.limited.isdisjoint(self.named_by(route))
+    def gate_headers(self, agents: Iterable[str]) -> tuple[Header, ...]:
+        """Return the headers of answers to requests that begin runs of these, where a gate counts any."""
+        return tuple(dict.fromkeys(header for name in agents for header in self.gates.get(name, ())))
 
 
 class OpenapiDocument:
@@ -136,7 +136,7 @@ def openapi_document(app: ServedApp, base_url: str) -> Schema:
     for route in app.described_routes:
         paths[f"/{quote(route.path, safe='/{}')}"][route.method.lower()] = _operation(route, app)
     keys = tuple(_KEYS) if app.requires_key else ()
-    paths |= wire_paths(app.wires, list(app.agents), keys, has_limits=not app.limited.isdisjoint(app.agents))
+    paths |= wire_paths(app.wires, list(app.agents), keys, app.gate_headers(app.agents))
     return {
         "openapi": "3.1.0",
         "info": {"title": "Durable agents", "version": API_VERSION},
@@ -189,8 +189,9 @@ class _Untitled(GenerateJsonSchema):
 
 
 def _responses(route: Route, app: ServedApp) -> Schema:
-    is_limited, requires_key = app.is_limited(route), app.requires_key and not route.is_anonymous
-    limits = tuple(replace(header, always=False) for header in OF_LIMIT) if is_limited else ()
+    requires_key = app.requires_key and not route.is_anonymous
+    counted = app.gate_headers(app.named_by(route)) if LimitExceededError in route.refusals else ()
+    limits = tuple(replace(header, always=False) for header in counted)
     responses = {str(answer.status): _response(route, answer, app, limits) for answer in route.answers}
     asks_who: Refusals = _WHO if app.has_owners and not route.is_for_all else ()
     writes: Refusals = (CrossSiteError,) if route.method == "POST" else ()
@@ -202,7 +203,7 @@ def _responses(route: Route, app: ServedApp) -> Schema:
     for status, errors in refusals.items():
         headers = (NOT_STORED, *thread_headers, *((RETRY_AFTER,) if status in TRY_AGAIN else ()))
         headers += IN_THE_WAY if ThreadBusyError in errors else ()
-        headers += OF_LIMIT if is_limited and status in _COUNTED else ()
+        headers += counted if status in _COUNTED else ()
         narrowed = {
             "type": "object",
             "properties": {

@@ -42,13 +42,8 @@ NOT_STORED = Header("Cache-Control", "no-store: no cache keeps the response.")
 RETRY_AFTER = Header("Retry-After", "Seconds to wait before the next request.", "integer")
 PENDING_HEADERS = (Header("Location", "The run's URL."), RETRY_AFTER)
 IN_THE_WAY = (Header("Location", "thread_busy: its URL."), Header("x-ms-run-id", "thread_busy: the run in the way."))
-OF_LIMIT = (
-    Header("RateLimit-Policy", "The limit, if the app has one, by draft-ietf-httpapi-ratelimit-headers-11."),
-    Header("RateLimit", "What is left of the limit, and the seconds until there is more."),
-)
-"""Of answers to requests that begin a run."""
 COUNTED = frozenset((409, 410, 429, 500, 503))
-"""The statuses of refusals that may come when a limit has counted the request, but for those of a run's end."""
+"""The statuses of refusals that may come when a gate has counted the request, but for those of a run's end."""
 PREFERENCE = Header("Preference-Applied", "The preferences that were applied.", always=False)
 _REPLAYED = Header("Idempotency-Replayed", "true: an earlier request with this key started the run.", always=False)
 _STREAM_POSITION = (
@@ -191,14 +186,6 @@ THREADS = Route(
     ok(bodies.ThreadPage),
     STORES,
     (LIMIT, CURSOR, SORT, SEARCH),
-)
-BUDGET = Route(
-    "http_budget",
-    "GET",
-    "agents/{name}/budget",
-    "Read the agent's budget: the rest of today, or the limit of each run or thread",
-    ok(bodies.AgentBudget),
-    LOG,
 )
 THREAD = read_of_thread("http_thread", "", "Read a thread's times, size and usage", bodies.Thread, _CONVERSATION)
 DELETE_THREAD = Route(

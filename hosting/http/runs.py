@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from hosting.core.budgeting import budget_of_run
 from hosting.core.request.contents import Limits
 from hosting.core.services import Services
 from hosting.core.thread.run import Ended, Run
@@ -37,7 +36,7 @@ class Starting:
     """Starts runs, and answers requests that began one."""
 
     def __init__(self, services: Services) -> None:
-        self._runs, self._budgets = services.runs, services.budgets
+        self._runs, self._hooks = services.runs, services.hooks
         self._streams = streams_of(services)
 
     async def reply(self, request: HttpRequest, agent: AgentPlan, limits: Limits) -> Reply | Streamed:
@@ -69,8 +68,8 @@ class Starting:
             return replace(streamed, headers={**streamed.headers, **headers})
         run = await self._runs.wait_as(wanted.wait, run, request.client)
         budget = None
-        if agent.budget is not None and wanted.form != "text":
-            budget = await self._budgets.of_answer(agent, run, own_day_of(request))
+        if (balance := self._hooks[run.address.agent].balance) is not None and wanted.form != "text":
+            budget = await balance.of_answer(run, own_day_of(request))
         return run_reply(run, wanted.form, url, headers, budget)
 
 
@@ -98,7 +97,8 @@ class RunHandlers:
     async def _read(self, request: HttpRequest) -> Reply:
         run = await self._run(request)
         url = request.thread_url(request.agent.name, request.thread_id)
-        return status_reply(run, url, budget_of_run(request.agent, run))
+        balance = self._services.hooks[run.address.agent].balance
+        return status_reply(run, url, None if balance is None else balance.of_run(run))
 
     async def _timeline(self, request: HttpRequest) -> Reply:
         run = await self._run(request)

@@ -14,8 +14,7 @@ from typing import Any
 
 from hosting.errors import REQUEST_ERRORS, HostingError, InternalError, MethodNotAllowedError
 from hosting.http.parameters import Parameter
-from hosting.http.route import Route
-from hosting.http.routes import OF_LIMIT
+from hosting.http.route import Header, Route
 from hosting.http.wire import AGENT_ID, Wire, WireOperation
 
 Schema = dict[str, Any]
@@ -31,19 +30,19 @@ def object_schema(members: Mapping[str, Schema], *required: str, **more: Any) ->
 
 
 def wire_paths(
-    wires: Iterable[Wire], agents: Sequence[str], keys: Sequence[str], *, has_limits: bool
+    wires: Iterable[Wire], agents: Sequence[str], keys: Sequence[str], gate_headers: Sequence[Header]
 ) -> dict[str, Schema]:
     """Return the paths of these wires; `keys` are the security schemes, none where the app asks for no key.
 
-    `has_limits`: one of the agents has a limit.
+    `gate_headers` are those of answers to requests that begin runs, if one of the agents has a limit.
     """
-    limit = {"headers": {header.name: header.described(always=False) for header in OF_LIMIT}}
+    limit = {"headers": {header.name: header.described(always=False) for header in gate_headers}}
     paths: dict[str, Schema] = {}
     for wire in wires:
         for described in wire.document.operations(agents):
             operation, route = _operation(wire, described, agents), described.route
             for status, response in operation["responses"].items():
-                if has_limits and int(status) in described.limited:
+                if gate_headers and int(status) in described.limited:
                     operation["responses"][status] = response | limit
             if keys:
                 operation["security"] = [{name: []} for name in keys]

@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from hosting.app import AgentFunctionApp as AgentFunctionApp
     from hosting.bearer import bearer_token as bearer_token
-    from hosting.budgets import Budget as Budget
-    from hosting.budgets import Price as Price
     from hosting.console.client import AgentClient as AgentClient
     from hosting.console.worker import AgentWorker as AgentWorker
     from hosting.core.agent.callbacks import AgentCallbackContext as AgentCallbackContext
@@ -22,7 +20,9 @@ if TYPE_CHECKING:
     from hosting.core.entity.called_run import AgentRunError as AgentRunError
     from hosting.core.thread.run_request import Retry as Retry
     from hosting.features.memory.provider import OwnerMemory as OwnerMemory
-    from hosting.limits import Limit as Limit
+    from hosting.features.metering.budgets import Budget as Budget
+    from hosting.features.metering.budgets import Price as Price
+    from hosting.features.metering.limits import Limit as Limit
     from hosting.offline.model import OfflineChatClient as OfflineChatClient
     from hosting.principal import Principal as Principal
     from hosting.principal import PrincipalRequest as PrincipalRequest
@@ -40,11 +40,11 @@ _MODULES = {
     "AgentResponseCallbackProtocol": "hosting.core.agent.callbacks",
     "AgentRunError": "hosting.core.entity.called_run",
     "AgentWorker": "hosting.console.worker",
-    "Budget": "hosting.budgets",
-    "Limit": "hosting.limits",
+    "Budget": "hosting.features.metering.budgets",
+    "Limit": "hosting.features.metering.limits",
     "OfflineChatClient": "hosting.offline.model",
     "OwnerMemory": "hosting.features.memory.provider",
-    "Price": "hosting.budgets",
+    "Price": "hosting.features.metering.budgets",
     "Principal": "hosting.principal",
     "PrincipalRequest": "hosting.principal",
     "PrincipalResolver": "hosting.principal",

@@ -80,8 +80,8 @@ HOSTING = House(
     (
         (
             *("errors", "names", "ports", "listing", "settings", "host_settings", "invocation", "azure_log"),
-            *("start_up", "tools", "plan", "principal", "bearer", "visible", "exchange", "amounts", "budgets"),
-            *("limits", "webhooks", "workflow_copies", "workflows", "offline"),
+            *("start_up", "tools", "plan", "principal", "bearer", "visible", "exchange", "amounts", "webhooks"),
+            *("workflow_copies", "workflows", "offline"),
         ),
         ("core",),
         ("http",),
@@ -97,12 +97,12 @@ CORE = House(
     (
         ("thread", "stores"),
         ("request",),
-        ("telemetry", "recent", "references", "turns", "thread_log", "cells"),
-        ("agent", "owner_days", "owner_minutes"),
+        ("telemetry", "recent", "references", "turns", "thread_log", "cells", "hooks"),
+        ("agent",),
         tuple(
             sorted(
                 {path.stem for path in (ROOT / "hosting" / "core").glob("[a-z]*.py")}
-                - {"telemetry", "recent", "references", "turns", "thread_log", "cells", "owner_days", "owner_minutes"}
+                - {"telemetry", "recent", "references", "turns", "thread_log", "cells", "hooks"}
             )
         ),
         ("entity",),
@@ -110,13 +110,10 @@ CORE = House(
 )
 """One durable thread, and its runs: all that every feature stands on. The verbs are files of one floor."""
 
-FEATURES_BELOW = {"bearer", "budgets", "limits", "webhooks"}
+FEATURES_BELOW = {"bearer", "webhooks"}
 """The files in which features are described, although they stand below the core."""
 
 STILL_KNOWN = {
-    "hosting.core.agent.spending": {"hosting.budgets"},
-    "hosting.core.limiting": {"hosting.limits"},
-    "hosting.core.owner_minutes": {"hosting.limits"},
     "hosting.core.request.contents": {"hosting.webhooks"},
     "hosting.core.request.fields": {"hosting.webhooks"},
     "hosting.core.services": {"hosting.webhooks"},

@@ -50,8 +50,8 @@ AGAIN = "@dafx-storm@t failed and is tried again"
 MEMBER = '    mood: str = "good"\n'
 GROWN = {
     "core/thread/head.py": "Head",
-    "core/owner_days.py": "_Days",
-    "core/owner_minutes.py": "_Minute",
+    "features/metering/days.py": "_Days",
+    "features/metering/minutes.py": "_Minute",
     "core/delivery.py": "Delivery",
 }
 """What a newer version has one more member in, and where its code is."""

@@ -113,7 +113,7 @@ def test_a_refusal_of_the_template_is_one_line_with_its_page(
     ("files", "line"),
     [
         (
-            {"function_app.py": "from hosting.budgets import Budget\n\nBudget()\n"},
+            {"function_app.py": "from hosting.features.metering.budgets import Budget\n\nBudget()\n"},
             "function_app.py, line 3: A Budget has neither tokens nor a cost. Give tokens=..., or cost=... and "
             "prices=... See docs/reference/hosting.md.",
         ),

@@ -7,6 +7,7 @@ from types import ModuleType
 from hosting.assembly import FEATURES
 from hosting.errors import REQUEST_ERRORS, RUN_ERRORS
 from hosting.features.approvals import http as approvals
+from hosting.features.metering.http import BUDGET
 from hosting.features.overview import http as overview_http
 from hosting.http import owner_routes, routes
 from hosting.http.owner_routes import SHARED_RUN, shared
@@ -23,6 +24,7 @@ _COMMON = [value for value in vars(routes).values() if isinstance(value, Route)]
 ROUTES = [
     *(route for route in _COMMON if route is not routes.ORCHESTRATION),
     routes.agents_route(()),
+    BUDGET,
     *routes_in(overview_http),
     *routes_in(approvals),
 ]

@@ -26,7 +26,7 @@ from hosting.core.deletion import ThreadDeletion
 from hosting.core.document_writer import Attachments, DocumentWriter
 from hosting.core.following import Following
 from hosting.core.held_runs import MOST_HELD, HeldRuns
-from hosting.core.limiting import Limiter
+from hosting.core.hooks import AgentHooks
 from hosting.core.promised_runs import PromisedRuns
 from hosting.core.purging import Purging
 from hosting.core.runs import Runs
@@ -249,9 +249,9 @@ class Process:
             margin_seconds=0.05,
         )
         self.following = Following(self.care, quiet_seconds=0.2)
-        self.limiters: dict[str, Limiter] = {}
+        self.hooks: dict[str, AgentHooks] = {}
         self.promised = PromisedRuns(self.log, attachments, "hub", look_seconds=0.02)
-        self.runs = Runs(self.log, self.holders, self.care, read, self.promised, limiters=self.limiters)
+        self.runs = Runs(self.log, self.holders, self.care, read, self.promised, hooks=self.hooks)
         self.approvals = Approvals(self.log, self.runs, self.holders, agents)
         writer = DocumentWriter(
             "hub",

@@ -19,14 +19,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from hosting.amounts import Used
 from hosting.core.agent.agent_runner import STOPPING_SECONDS, AgentFailure, AgentRunner, Attempt, AttemptOutcome
 from hosting.core.agent.callbacks import Listener
 from hosting.core.agent.deltas import BatchPace, DeltaWriter, OnDelta
 from hosting.core.agent.held_run import HeldRun
 from hosting.core.agent.history import thread_messages
-from hosting.core.agent.spending import Spending
 from hosting.core.agent.steps import AgentSteps, StepRecorder
+from hosting.core.hooks import Meter
 from hosting.core.telemetry import record_outcome, run_span
 from hosting.core.thread.events import Completed, Delta, Terminal
 from hosting.core.thread.events import encode as encode_event
@@ -58,9 +57,8 @@ logger = logging.getLogger(__name__)
 class HostedAgent:
     """One agent as its runs are executed here; one of them may take `run_timeout_seconds`.
 
-    `retry` is for requests that bring none. `spending` makes what asks and counts the model calls of an attempt of a
-    run, on whose thread so much was used before, if the agent has a budget or a limit of tokens. `listener` returns the
-    callback's listener for an attempt, if the agent has one.
+    `retry` is for requests that bring none. `meter` counts the model calls of its attempts, if anybody asks for them.
+    `listener` returns the callback's listener for an attempt, if the agent has one.
     """
 
     def __init__(
@@ -71,7 +69,7 @@ class HostedAgent:
         *,
         pace: BatchPace,
         retry: Retry | None = None,
-        spending: Callable[[Run, Used], Spending] | None = None,
+        meter: Meter | None = None,
         listener: Callable[[Run], Listener | None] = lambda run: None,
     ) -> None:
         self.run_timeout_seconds = run_timeout_seconds
@@ -81,7 +79,7 @@ class HostedAgent:
         self._runner = runner
         self._settings = settings
         self._retry = retry
-        self._spending = spending
+        self._meter = meter
         self._listener = listener
         self._pace = pace
 
@@ -104,8 +102,8 @@ class HostedAgent:
                 finally:
                     if attempt.listener is not None:
                         attempt.listener.finish()
-                    if attempt.recorder is not None and attempt.recorder.spending is not None:
-                        await attempt.recorder.spending.count_cut_short()
+                    if attempt.recorder is not None and attempt.recorder.meter is not None:
+                        await attempt.recorder.meter.count_cut_short()
                 ended = self._ended(attempt, outcome, message_count(conversation), held.clocks.wall())
                 deltas: tuple[Delta, ...] = ()
                 if attempt.deltas is not None:
@@ -117,9 +115,9 @@ class HostedAgent:
                     held.unlogged = (*held.unlogged, *deltas)
                     if isinstance(outcome, AgentFailure) and isinstance(outcome.error, BudgetExceededError):
                         ended = held.out_of_budget(ended.at, outcome.error)
-                    spending = None if attempt.recorder is None else attempt.recorder.spending
-                    if spending is not None:
-                        ended = spending.counted_in(ended)
+                    meter = None if attempt.recorder is None else attempt.recorder.meter
+                    if meter is not None:
+                        ended = meter.counted_in(ended)
                     record_outcome(span, ended)
                     if isinstance(ended, Completed):
                         return ended
@@ -131,11 +129,11 @@ class HostedAgent:
         """Return the next attempt's input. Steps are recorded if the agent's can be and the request has any."""
         accepted, agent, steps = held.run.accepted, self._runner.journaled, None
         request = accepted.request
-        spending = None if self._spending is None else self._spending(held.run, held.used_before.used)
-        if spending is not None:
-            held.counted = spending.counts
-        recorder = StepRecorder(held, self._settings.interrupted_tools == "tell", spending=spending)
-        if agent is not None and (request.enable_tool_calls or spending is not None):
+        meter = None if self._meter is None else self._meter(held.run, held.used_before.used)
+        if meter is not None:
+            held.counted = meter.counts
+        recorder = StepRecorder(held, self._settings.interrupted_tools == "tell", meter=meter)
+        if agent is not None and (request.enable_tool_calls or meter is not None):
             steps = AgentSteps(agent, recorder)
         return Attempt(
             run_id=held.run_id,

@@ -64,7 +64,7 @@ from hosting.core.agent.recorded import (
     tool_result,
 )
 from hosting.core.agent.session_changes import SessionChanges, put_back
-from hosting.core.agent.spending import Spending
+from hosting.core.hooks import AttemptMeter
 from hosting.core.thread.events import ModelResult, Step, ToolResult, ToolStarted
 from hosting.core.thread.versions import VERSION
 from hosting.errors import HostingError
@@ -91,14 +91,14 @@ class StepRecorder:
     """Appends the steps of one attempt, of any agent. `cause` is why the attempt was ended, once it was.
 
     `reports_unknown_outcomes`: the model reads that a tool call was cut short; otherwise the run fails by it. `pending`
-    are steps that are appended with the next one. `spending` is there with a budget, when every answer of a model is a
-    step but for the one in the run's end, or with a limit of tokens.
+    are steps that are appended with the next one. `meter` is there where model calls are counted; with a budget every
+    answer of a model is a step but for the one in the run's end.
     """
 
     held: HeldRun
     reports_unknown_outcomes: bool
     cause: Exception | None = None
-    spending: Spending | None = None
+    meter: AttemptMeter | None = None
     pending: list[Step] = field(default_factory=list)
     _replayed_session: int = -1
     _starting: asyncio.Future[None] | None = None
@@ -106,7 +106,7 @@ class StepRecorder:
     @property
     def has_budget(self) -> bool:
         """Whether earlier usage may have later model calls refused."""
-        return self.spending is not None and self.spending.has_budget
+        return self.meter is not None and self.meter.has_budget
 
     async def start(self, call: ToolStarted | ToolResult) -> None:
         """Append that the call starts, or was cut short, in one append with all calls of the same moment."""
@@ -156,8 +156,8 @@ class StepRecorder:
             self._replayed_session = number
             put_back(session, result.session)
 
-    async def spending_says(self, answer: Awaitable[T]) -> T:
-        """Return the result of `spending`; end the attempt if it refuses, or cannot count."""
+    async def meter_says(self, answer: Awaitable[T]) -> T:
+        """Return the result of `meter`; end the attempt if it refuses, or cannot count."""
         try:
             return await answer
         except HostingError as error:
@@ -280,12 +280,12 @@ class _ModelCalls(_Calls, ChatMiddleware):
                 raise recorder.ended(diverged(f"model call {model_call_key(steps.within, number)}"))
             await answer_from_record(self.agent, context, ChatResponse.from_dict(recorded.response))
             return
-        if (spending := recorder.spending) is not None:
-            await recorder.spending_says(spending.check(context))
+        if (meter := recorder.meter) is not None:
+            await recorder.meter_says(meter.check(context))
 
         async def record(answer: ChatResponse[Any]) -> None:
             calls = any(content.type == "function_call" for message in answer.messages for content in message.contents)
-            cost = 0 if spending is None else await recorder.spending_says(spending.count(context, answer))
+            cost = 0 if meter is None else await recorder.meter_says(meter.count(context, answer))
             if calls or steps.keeps_answers:
                 with recorder.writing():
                     result = ModelResult(

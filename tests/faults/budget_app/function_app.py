@@ -27,7 +27,7 @@ from agent_framework import (
 )
 
 import hosting.app
-import hosting.core.owner_minutes
+import hosting.features.metering.minutes
 from hosting.amounts import Per
 
 CALLS = Path(os.environ["CALLS"])
@@ -74,7 +74,7 @@ hosting.app.Services = partial(hosting.app.Services, lease_seconds=1.0, margin_s
 prices = {"small": hosting.app.Price(input=100_000, output=100_000)}
 limit = None
 if "LIMITED" in os.environ:
-    hosting.core.owner_minutes.WINDOW_SECONDS = 3600
+    hosting.features.metering.minutes.WINDOW_SECONDS = 3600
     limit = hosting.app.Limit(requests_per_minute=3, tokens_per_minute=1000, runs_at_once=int(os.environ["LIMITED"]))
 app = hosting.app.AgentFunctionApp(limit=limit)
 for name, per in zip(os.environ["AGENTS"].split(), PERS, strict=True):

@@ -9,8 +9,6 @@ import pytest
 
 from hosting.amounts import Used
 from hosting.core.cells import Cells
-from hosting.core.owner_days import OwnerDays
-from hosting.core.owner_minutes import OwnerMinutes
 from hosting.core.shared_store import SharedStore
 from hosting.core.stores.contract import Append, AppendOutcome, StoredHead
 from hosting.core.stores.memory import MemoryObjects, MemoryThreadStore, SharedMemory
@@ -18,11 +16,13 @@ from hosting.core.thread.run_request import RunRequest
 from hosting.core.thread_log import ThreadLog
 from hosting.features.memory.facts import Memories
 from hosting.features.memory.provider import Fact
+from hosting.features.metering.days import OwnerDays
+from hosting.features.metering.limits import Limit
+from hosting.features.metering.minutes import OwnerMinutes
 from hosting.features.overview.overview import Overview
 from hosting.features.schedules.requests import NewSchedule
 from hosting.features.schedules.schedules import Schedules
 from hosting.features.schedules.times import Times
-from hosting.limits import Limit
 from hosting.names import APP, Address
 from hosting.ports import Clocks
 from hosting.principal import NOBODY, Caller, Principal

@@ -10,8 +10,7 @@ import pytest
 
 from hosting.core.agent.held_run import read_run
 from hosting.core.cells import Cells
-from hosting.core.limiting import Limiter
-from hosting.core.owner_minutes import OwnerMinutes
+from hosting.core.hooks import AgentHooks
 from hosting.core.stores.contract import Append, StoredHead
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import RunRequest
@@ -24,13 +23,15 @@ from hosting.errors import (
     LogUnavailableError,
     NewerVersionError,
 )
+from hosting.features.metering.limiter import Limiter
+from hosting.features.metering.limits import Limit
+from hosting.features.metering.minutes import OwnerMinutes
 from hosting.features.schedules.http import schedule_fields
 from hosting.features.schedules.places import NEW_SECONDS, TooManySchedulesError
 from hosting.features.schedules.requests import NewSchedule
 from hosting.features.schedules.schedule import Schedule, ScheduleClock, ScheduleName, decode
 from hosting.features.schedules.schedules import Schedules, UnknownScheduleError
 from hosting.features.schedules.times import LATE_SECONDS, Missed, Times
-from hosting.limits import Limit
 from hosting.names import APP, new_id
 from hosting.plan import AgentPlan
 from hosting.ports import Clocks, OrchestrationStatus, Purge, iso
@@ -524,7 +525,7 @@ def limit(one: Scheduling, requests_per_minute: int) -> None:
     log = process.log_at(lambda: one.time.now)
     minutes = OwnerMinutes(AGENT, log, process.store, Limit(requests_per_minute=requests_per_minute))
     limiter = Limiter(Limit(requests_per_minute=requests_per_minute), minutes, process.holders.held)
-    process.limiters[AGENT.lower()] = limiter
+    process.hooks[AGENT.lower()] = AgentHooks(gate=limiter)
 
 
 @pytest.mark.behaviour("http.request-limit")

@@ -3,7 +3,7 @@
 Theory. The budget of a run begins with what the run's recorded calls used, and that of a thread with what its ended
 runs did, as the thread's head has it. A call of this attempt counts as soon as it is answered, recorded or not: those
 that tools make side by side see each other's. That of an owner's day is asked of the day's own log each time, because
-runs of other threads spend it too. A limit of tokens is asked by requests only (`hosting.core.limiting`).
+runs of other threads spend it too. A limit of tokens is asked by requests only (`hosting.features.metering.limiter`).
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from typing import Any, TypeVar
 from agent_framework import ChatContext, ChatResponse, ChatResponseUpdate, Content
 
 from hosting.amounts import UNUSED, Used, counted_tokens
-from hosting.budgets import Budget
 from hosting.core.agent.framework import agents_within
-from hosting.core.owner_days import OwnerDays
-from hosting.core.owner_minutes import OwnerMinutes
 from hosting.core.thread.events import Completed, ModelResult, Terminal
 from hosting.core.thread.run import Run
 from hosting.core.thread.usage import NOTHING, RECORDED_COUNTS, TokenTotals, entry_usage
 from hosting.errors import ConfigurationError, LogUnavailableError, UnpricedModelError
+from hosting.features.metering.budgets import Budget
+from hosting.features.metering.days import OwnerDays
+from hosting.features.metering.minutes import OwnerMinutes
 from hosting.principal import owner_of
 
 logger = logging.getLogger(__name__)

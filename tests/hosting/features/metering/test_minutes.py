@@ -6,11 +6,11 @@ import asyncio
 
 import pytest
 
-from hosting.core.owner_minutes import OwnerMinutes
 from hosting.core.stores.memory import MemoryObjects, MemoryThreadStore
 from hosting.core.thread_log import ThreadLog
 from hosting.errors import LimitExceededError, LogUnavailableError
-from hosting.limits import Limit
+from hosting.features.metering.limits import Limit
+from hosting.features.metering.minutes import OwnerMinutes
 from hosting.ports import Clocks
 from tests.support.thread_stores import ArmedStore
 

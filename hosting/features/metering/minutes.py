@@ -25,11 +25,11 @@ from typing import Literal
 
 from pydantic import Field
 
-from hosting.amounts import LimitState, Standing
+from hosting.amounts import LimitState
 from hosting.core.cells import Cell, CellKind, Cells, Counted
 from hosting.core.stores.contract import ThreadStore
 from hosting.core.thread_log import ThreadLog
-from hosting.limits import WINDOW_SECONDS, Limit, too_many_requests, too_many_tokens
+from hosting.features.metering.limits import WINDOW_SECONDS, Limit, Standing, too_many_requests, too_many_tokens
 
 Seconds = Mapping[int, int]
 """How many came in which second since 1970, in the order in which they were counted last."""

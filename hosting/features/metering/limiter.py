@@ -6,21 +6,15 @@ import math
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
-from contextvars import ContextVar
 from typing import cast
 
-from hosting.amounts import LimitState, Standing
+from hosting.amounts import LimitState
 from hosting.core.agent.held_run import HeldRun
-from hosting.core.owner_minutes import OwnerMinutes
+from hosting.core.hooks import ANSWER_HEADERS
 from hosting.errors import LimitExceededError
-from hosting.limits import Limit, too_many_runs
+from hosting.features.metering.limits import Limit, Standing, limit_headers, too_many_runs
+from hosting.features.metering.minutes import OwnerMinutes
 from hosting.names import Address
-
-ADMITTED: ContextVar[tuple[Standing, ...]] = ContextVar("admitted", default=())
-"""How the limits stood when the request was admitted for which this code works; empty where there is no limit.
-
-Every door's answer says so, whatever the protocol makes of the run that was started.
-"""
 
 
 class Limiter:
@@ -50,7 +44,8 @@ class Limiter:
             raise too_many_runs(address.agent, self._most_runs)
         self._starting[address] += 1  # before anything is waited for, so that no other one takes its place
         try:
-            ADMITTED.set((*await self._count(owner, is_begun), *self._runs(address.agent)))
+            standings = (*await self._count(owner, is_begun), *self._runs(address.agent))
+            ANSWER_HEADERS.set(limit_headers(standings))
             yield
         finally:
             self._starting[address] -= 1

@@ -14,9 +14,10 @@ import pytest
 
 import hosting.app
 from hosting.app import AgentFunctionApp, Budget, Price
-from hosting.core.owner_days import OwnerDays
 from hosting.core.services import Services
 from hosting.errors import LogUnavailableError
+from hosting.features.metering.balance import BudgetBalance
+from hosting.features.metering.days import OwnerDays
 from hosting.ports import Clocks
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.made_app import app_of, served
@@ -176,7 +177,7 @@ async def test_an_answer_says_what_is_left_of_the_day_to_its_owner_alone(tmp_pat
         url = f"/api/shared/{shared.json()['grant']}/run"
         of_guest = await http.post(url, json={"message": "0"}, headers={"x-user": "bob"})
         after = await _read(http, "/api/agents/Joker/budget")
-        app._services.budgets._days["Joker"] = cast(OwnerDays, _Away())
+        cast(BudgetBalance, app._services.hooks["joker"].balance)._days = cast(OwnerDays, _Away())
         without = await _ask(http, "0", "t")
 
     assert (without[0], "budget" in without[1]) == (200, False)

@@ -8,13 +8,13 @@ import json
 import pytest
 
 from hosting.amounts import UNUSED, Used
-from hosting.core.owner_days import OwnerDays
-from hosting.core.owner_minutes import OwnerMinutes
 from hosting.core.stores.contract import Append, StoredHead
 from hosting.core.stores.memory import MemoryObjects, MemoryThreadStore
 from hosting.core.thread_log import ThreadLog
 from hosting.errors import LogUnavailableError
-from hosting.limits import Limit
+from hosting.features.metering.days import OwnerDays
+from hosting.features.metering.limits import Limit
+from hosting.features.metering.minutes import OwnerMinutes
 from hosting.names import Address, new_id
 from hosting.ports import Clocks
 from tests.support.thread_stores import ArmedStore

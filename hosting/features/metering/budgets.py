@@ -4,7 +4,7 @@ Theory. What counts is what the thread's log has: each model call's own count of
 begins. One process at a time holds a thread's run, and every later attempt reads the same records, so a budget is exact
 over any number of processes and kills. No model call begins once the budget is used up. What a call will use is known
 after it only, so the last one may use more than was left. What an owner uses in a day is counted in a log of its own
-(`hosting.core.owner_days`), by every process that runs any of the owner's threads.
+(`hosting.features.metering.days`), by every process that runs any of the owner's threads.
 
 What a call costs is recorded with it, by the price of then: another table of prices changes nothing of before. Costs
 are whole trillionths of a unit of money, so that sums of them are exact. Only the app's author knows which unit.
@@ -132,7 +132,7 @@ class Budget:
         raise BudgetExceededError(f"{sentence} {advice}", dict(self.state(used, renews_at)))
 
 
-def checked_budget(agent: str, budget: Budget | None) -> Budget | None:
+def checked_budget(agent: str, budget: object) -> Budget | None:
     """Return the budget of an agent; raises `ConfigurationError` for another value."""
     if budget is not None and not isinstance(budget, Budget):
         raise ConfigurationError(

@@ -1,0 +1,99 @@
+"""Budgets and limits: a gate before the runs of an agent, a meter in their attempts, and what is left in answers."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import ClassVar
+
+from hosting.core.agent.agent_runner import AgentRunner
+from hosting.core.agent.held_run import HeldRun
+from hosting.core.hooks import AgentHooks, Meter
+from hosting.core.stores.contract import ThreadStore
+from hosting.core.thread_log import ThreadLog
+from hosting.errors import ConfigurationError
+from hosting.feature import Feature
+from hosting.features.metering.balance import BudgetBalance
+from hosting.features.metering.budgets import Budget, checked_budget
+from hosting.features.metering.days import OwnerDays
+from hosting.features.metering.http import OF_LIMIT, BudgetHandlers
+from hosting.features.metering.limiter import Limiter
+from hosting.features.metering.limits import checked_limit
+from hosting.features.metering.minutes import OwnerMinutes
+from hosting.features.metering.spending import Spending, check_prices
+from hosting.http.request import Bound
+from hosting.http.route import Header
+from hosting.plan import AgentPlan
+
+logger = logging.getLogger(__name__)
+
+
+class MeteringFeature(Feature):
+    """The budgets and limits of one app; what is counted of owners is one cell for each day and each minute."""
+
+    name = "metering"
+    links: ClassVar[Mapping[str, str]] = {"budget_url": "budget"}
+
+    def __init__(self, store: ThreadStore, log: ThreadLog, held: Mapping[str, HeldRun]) -> None:
+        """`held` are the runs of this process."""
+        self._store = store
+        self._log = log
+        self._held = held
+        self._balances: dict[str, BudgetBalance] = {}
+
+    def has(self, agent: AgentPlan) -> bool:
+        """Return whether an agent or a workflow has a budget."""
+        return agent.name in self._balances
+
+    def gate_headers(self, agent: AgentPlan) -> Sequence[Header]:
+        """Return those of an agent's limit."""
+        return () if agent.limit is None else OF_LIMIT
+
+    def routes(self) -> Sequence[Bound]:
+        """Return the route of all agents' budgets; one without a budget has null there."""
+        return BudgetHandlers(self._balances).bound()
+
+    def hooks(self, agent: AgentPlan, runner: AgentRunner) -> AgentHooks:
+        """Return those of an agent with a budget or a limit.
+
+        Raises `ConfigurationError` for a wrong option, and if the agent's model calls cannot be counted or priced.
+        """
+        budget, limit = checked_budget(agent.name, agent.budget), checked_limit(agent.name, agent.limit)
+        gate = minutes = days = None
+        if limit is not None:
+            minutes = OwnerMinutes(agent.name, self._log, self._store, limit) if limit.has_minutes else None
+            gate = Limiter(limit, minutes, self._held)
+        if budget is not None and budget.per == "owner/day":
+            days = OwnerDays(agent.name, self._log, self._store)
+        if limit is None or limit.tokens_per_minute is None:
+            minutes = None  # which attempts do not count
+        meter = _meter(agent, runner, budget, days, minutes)
+        if budget is None:
+            return AgentHooks(gate, meter)
+        self._balances[agent.name] = BudgetBalance(budget, self._log, days)
+        return AgentHooks(gate, meter, self._balances[agent.name])
+
+
+def _meter(
+    agent: AgentPlan, runner: AgentRunner, budget: Budget | None, days: OwnerDays | None, minutes: OwnerMinutes | None
+) -> Meter | None:
+    """Return the maker of a run's spending; None if model calls need no counting."""
+    if budget is None and minutes is None:
+        return None
+    if agent.workflow is None and not runner.counts_calls:
+        what = "a limit of tokens" if budget is None else "a budget"
+        raise ConfigurationError(
+            f"Agent {agent.name!r} has {what}, and its model calls cannot be counted: it is not an "
+            "agent-framework Agent, or its client has no chat middleware. Leave it out."
+        )
+    for where, names in runner.uncounted().items():
+        if names:
+            logger.warning(
+                "%s %r has a budget or a limit of tokens, and the code of %r names %s: its model calls are not "
+                "counted (docs/guides/budgets.md#code-that-asks-a-model).",
+                *(runner.kind, agent.name, where, ", ".join(names)),
+            )
+    if budget is not None:
+        check_prices(agent.name, budget, runner.agents())
+    return partial(Spending, budget=budget, days=days, minutes=minutes, unpriced=set[str]())
