@@ -14,11 +14,9 @@ of which the engine knows nothing: the process that accepted it died before its 
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Awaitable, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import Literal, TypeVar
+from typing import Literal
 
 from hosting.core.held_runs import HeldRuns
 from hosting.core.promised_runs import PromisedRuns
@@ -26,7 +24,7 @@ from hosting.core.thread.head import Head
 from hosting.core.thread.open_runs import OpenRun
 from hosting.core.thread_log import ThreadLog
 from hosting.features.overview.figures import Day
-from hosting.features.overview.overview import CLOCKS_DIFFER_SECONDS, Overview
+from hosting.features.overview.overview import CLOCKS_DIFFER_SECONDS, Overview, gathered
 from hosting.listing import entity_pages
 from hosting.names import APP, Address, entity_name
 from hosting.ports import EntityClient, read_utc
@@ -41,9 +39,7 @@ QUIET_SECONDS = 60.0
 _QUIET_AT_WORK_SECONDS = CLOCKS_DIFFER_SECONDS
 """The same for a claimed run: longer, because two machines' clocks may differ."""
 _PAGE = 200
-_AT_ONCE = 16
 
-T = TypeVar("T")
 StuckCode = Literal["not_taken_up", "out_of_time", "silent", "deleting"]
 
 
@@ -125,12 +121,12 @@ class OperatorsView:
         marked = [run.address for run in await self._promised.marked(agent, owner)]
         wanted = list(dict.fromkeys([*here, *marked, *(address for _, address in lately)]))
         owners = list(dict.fromkeys([APP, *(address.owner for address in named)])) if owner is None else [owner]
-        heads = await _gathered(self._log.head(address) for address in wanted[: self._most_looked])
+        heads = await gathered(self._log.head(address) for address in wanted[: self._most_looked])
         found = dict(zip(wanted, heads, strict=False))
         opened, are_all = ({}, True) if owner in (None, APP) else await self._open(agent, str(owner))
         threads = (*found.items(), *((address, head) for address, head in opened.items() if address not in found))
         suspects = (_stuck(address, head, now) for address, head in threads)
-        days = await _gathered(
+        days = await gathered(
             self._today(agent, one, midnight.date().isoformat(), client) for one in owners[: self._most_owners]
         )
         today = Day()
@@ -201,13 +197,3 @@ def _newest(one: tuple[float, Address]) -> tuple[float, str]:
 
 def _is_of(address: Address, agent: str, owner: str | None) -> bool:
     return address.agent == agent.lower() and owner in (None, address.owner)
-
-
-async def _gathered(reads: Iterable[Awaitable[T]]) -> list[T]:
-    gate = asyncio.Semaphore(_AT_ONCE)
-
-    async def one(read: Awaitable[T]) -> T:
-        async with gate:
-            return await read
-
-    return list(await asyncio.gather(*map(one, reads)))

@@ -19,10 +19,10 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
-from typing import Any
+from typing import TypeVar
 from urllib.parse import quote, unquote
 
 from hosting.core.cells import Cells
@@ -53,6 +53,8 @@ _PAGE = 200
 _AT_ONCE = 16
 _UNWRITTEN_SECONDS = 600.0
 """The most by which written changes may be older than a process assumes."""
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -121,18 +123,9 @@ class Overview:
         after, limit = _read_cursor(wanted.cursor), wanted.limit
         rest = [one for one in found if one > after][: limit + 1]
         addresses = [Address.of(agent, thread_id, owner) for _, agent, thread_id in rest[:limit]]
-        heads = await self._gather(self._log.head(address) for address in addresses)
+        heads = await gathered(self._log.head(address) for address in addresses)
         shown = tuple(one for one in zip(addresses, heads, strict=True) if one[1].state == "open")
         return FoundThreads(shown, _write_cursor(rest[limit - 1]) if len(rest) > limit else None)
-
-    async def _gather(self, reads: Iterable[Any]) -> list[Any]:
-        gate = asyncio.Semaphore(_AT_ONCE)
-
-        async def one(read: Any) -> Any:
-            async with gate:
-                return await read
-
-        return list(await asyncio.gather(*map(one, reads)))
 
     async def _current(self, agent: str, owner: str, client: EntityClient) -> OverviewState:
         """Return the state after a refresh, or before one that is slow or was made just now."""
@@ -217,7 +210,7 @@ class Overview:
         reads = (self._learn_one(state, Address.of(agent, one, owner), seen) for one, seen in changed.items())
         days = dict[str, Day]()
         threads = dict[str, KnownThread | None]()
-        for thread_id, (thread, ends) in zip(changed, await self._gather(reads), strict=True):
+        for thread_id, (thread, ends) in zip(changed, await gathered(reads), strict=True):
             threads[thread_id] = thread
             for end, seconds in ends:
                 day = datetime.fromtimestamp(end.at, tz=timezone.utc).date().isoformat()
@@ -270,6 +263,17 @@ class OverviewSweep:
                 failure = failure or error
         if failure is not None:
             raise failure
+
+
+async def gathered(reads: Iterable[Awaitable[T]]) -> list[T]:
+    """Return the results of these reads, a few of which are made at once."""
+    gate = asyncio.Semaphore(_AT_ONCE)
+
+    async def one(read: Awaitable[T]) -> T:
+        async with gate:
+            return await read
+
+    return list(await asyncio.gather(*map(one, reads)))
 
 
 def _read_cursor(cursor: str | None) -> tuple[float, str, str]:
