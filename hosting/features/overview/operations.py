@@ -14,7 +14,7 @@ from typing_extensions import TypedDict
 from hosting.core.thread_log import ThreadLog
 from hosting.errors import InvalidFieldError
 from hosting.features.overview.http import DayFigures, day_fields
-from hosting.features.overview.operators_view import Look, OperatorsView, StuckCode
+from hosting.features.overview.operators_view import OperatorsView, StuckCode, Survey
 from hosting.http.parameters import NUMBER, NUMBER_ADVICE, OWNER, Parameter
 from hosting.http.replies import Reply, json_reply
 from hosting.http.request import Bound, HttpRequest
@@ -128,8 +128,8 @@ class OperationsHandlers:
     async def _read(self, request: HttpRequest) -> Reply:
         hours, owner = read_hours(request.query), OWNER.read(request.query)
         plans, now = list(request.plan.agents.values()), self._log.clocks.wall()
-        looks = [await self._view.look(plan.name, owner, 3600.0 * hours, request.client) for plan in plans]
-        return operations_reply(list(zip(plans, looks, strict=True)), now, hours, self._log.readiness.calls)
+        surveys = [await self._view.survey(plan.name, owner, 3600.0 * hours, request.client) for plan in plans]
+        return operations_reply(list(zip(plans, surveys, strict=True)), now, hours, self._log.readiness.calls)
 
 
 def read_hours(query: Mapping[str, str]) -> int:
@@ -141,16 +141,16 @@ def read_hours(query: Mapping[str, str]) -> int:
 
 
 def operations_reply(
-    looks: Sequence[tuple[AgentPlan, Look]], now: float, hours: int, calls: Mapping[str, Counter[str]]
+    surveys: Sequence[tuple[AgentPlan, Survey]], now: float, hours: int, calls: Mapping[str, Counter[str]]
 ) -> Reply:
     """Return the operations of these agents; `calls` are the process's calls of the store of threads, by agent."""
     body: Operations = {
         "as_of": iso(now),
         "since": iso(now - 3600 * hours),
-        "looked_at": sum(len(look.threads) for _, look in looks),
-        "complete": all(look.is_complete for _, look in looks),
+        "looked_at": sum(len(survey.threads) for _, survey in surveys),
+        "complete": all(survey.is_complete for _, survey in surveys),
         "store_calls_here": _calls(*calls.values()),
-        "agents": [_agent(plan, look, now, _calls(calls.get(plan.name, Counter()))) for plan, look in looks],
+        "agents": [_agent(plan, survey, now, _calls(calls.get(plan.name, Counter()))) for plan, survey in surveys],
         "stuck": [
             {
                 "agent": plan.name,
@@ -163,8 +163,8 @@ def operations_reply(
                 "since": iso(one.since),
                 "seen": one.seen,
             }
-            for plan, look in looks
-            for one in look.stuck
+            for plan, survey in surveys
+            for one in survey.stuck
         ],
     }
     return json_reply(200, body)
@@ -175,17 +175,17 @@ def _calls(*counted: Counter[str]) -> StoreCalls:
     return {"read": read, "append": append, "failed": failed}
 
 
-def _agent(plan: AgentPlan, look: Look, now: float, calls: StoreCalls) -> AgentOperations:
-    opened, queued = look.open_runs, look.queued
+def _agent(plan: AgentPlan, survey: Survey, now: float, calls: StoreCalls) -> AgentOperations:
+    opened, queued = survey.open_runs, survey.queued
     return {
         "agent": plan.name,
         "kind": plan.kind,
         "queued": len(queued),
         "oldest_queued_at": iso(min(run.at for run in queued)) if queued else None,
         "running": len(opened) - len(queued),
-        "running_here": look.held_here,
+        "running_here": survey.held_here,
         "attempts": sum(run.attempts for run in opened),
         "taken_over": sum(run.lost for run in opened),
         "store_calls_here": calls,
-        "today": day_fields(iso(now)[:10], look.today),
+        "today": day_fields(iso(now)[:10], survey.today),
     }

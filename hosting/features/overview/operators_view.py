@@ -1,15 +1,14 @@
 """An agent's current runs, over all owners and processes: read for operators only, so that runs pay nothing.
 
 Theory. No run writes anything for this, and no list of open runs is kept. A run has its entity commit when it ends, and
-about once a minute while it waits or works. So a look asks the engine which entities changed lately, whosever they are,
-and reads those threads' heads: these say what is queued, who works, and since when. What this process holds or waits
-for is looked at besides, and so are runs that were answered before anybody had them (`promised_runs`): the engine may
-have lost their signal. So what is not found is a run that another process began within the last minute and whose caller
-waits, on a thread that did not change before. What is found is bounded, the newest change first, and a look says
-whether it saw all.
+about once a minute while it waits or works. So a survey asks the engine which entities changed lately, of all owners,
+and reads those threads' heads: these say what is queued, who works, and since when. It adds the runs that this process
+holds or waits for, and those that were answered before anybody had them (`promised_runs`): the engine may have lost
+their signal. So it misses only a run that another process began within the last minute and whose caller waits, on a
+thread that did not change before. A survey is bounded, the newest change first, and says whether it is complete.
 
-Of one person a store lists all threads. So a look at one owner finds each open run of theirs, also one on a new thread,
-of which the engine knows nothing: the process that accepted it died before its signal.
+Of one person a store lists all threads. So a survey of one owner finds each open run of theirs, also one on a new
+thread, of which the engine knows nothing: the process that accepted it died before its signal.
 """
 
 from __future__ import annotations
@@ -30,10 +29,10 @@ from hosting.names import APP, Address, entity_name
 from hosting.ports import EntityClient, read_utc
 
 MOST_NAMED = 10_000
-MOST_LOOKED = 500
+MOST_HEADS = 500
 MOST_OWNERS = 50
-"""How many threads a look at one agent asks the engine for, of how many it reads the heads, and of how many owners the
-figures of today."""
+"""How many threads a survey asks the engine for, of how many it reads the heads, and of how many owners the figures of
+today."""
 QUIET_SECONDS = 60.0
 """The time without a record after which an unclaimed run counts as stuck."""
 _QUIET_AT_WORK_SECONDS = CLOCKS_DIFFER_SECONDS
@@ -58,10 +57,10 @@ class Stuck:
 
 
 @dataclass(frozen=True)
-class Look:
-    """The result of one look at an agent: its threads with their heads, the newest change first.
+class Survey:
+    """One agent now: its threads with their heads, the newest change first.
 
-    `is_complete`: all that changed were looked at, and all owners' figures are in `today`. `held_here` is how many of
+    `is_complete`: it has all threads that changed, and all owners' figures are in `today`. `held_here` is how many of
     the runs this process holds.
     """
 
@@ -84,7 +83,7 @@ class Look:
 
 
 class OperatorsView:
-    """Looks at the agents of one app, for one event loop."""
+    """Surveys of the agents of one app, for one event loop."""
 
     def __init__(
         self,
@@ -94,7 +93,7 @@ class OperatorsView:
         promised: PromisedRuns,
         *,
         most_named: int = MOST_NAMED,
-        most_looked: int = MOST_LOOKED,
+        most_heads: int = MOST_HEADS,
         most_owners: int = MOST_OWNERS,
     ) -> None:
         self._log = log
@@ -102,11 +101,11 @@ class OperatorsView:
         self._overview = overview
         self._promised = promised
         self._most_named = most_named
-        self._most_looked = most_looked
+        self._most_heads = most_heads
         self._most_owners = most_owners
 
-    async def look(self, agent: str, owner: str | None, seconds: float, client: EntityClient) -> Look:
-        """Look at the agent's threads that changed within so many seconds; of all owners, or of one.
+    async def survey(self, agent: str, owner: str | None, seconds: float, client: EntityClient) -> Survey:
+        """Return the agent's threads that changed within so many seconds; of all owners, or of one.
 
         Of one person, those with open runs that changed before too. Raises `EngineUnavailableError`,
         `LogUnavailableError` and `AttachmentsUnavailableError`.
@@ -121,7 +120,7 @@ class OperatorsView:
         marked = [run.address for run in await self._promised.marked(agent, owner)]
         wanted = list(dict.fromkeys([*here, *marked, *(address for _, address in lately)]))
         owners = list(dict.fromkeys([APP, *(address.owner for address in named)])) if owner is None else [owner]
-        heads = await gathered(self._log.head(address) for address in wanted[: self._most_looked])
+        heads = await gathered(self._log.head(address) for address in wanted[: self._most_heads])
         found = dict(zip(wanted, heads, strict=False))
         opened, are_all = ({}, True) if owner in (None, APP) else await self._open(agent, str(owner))
         threads = (*found.items(), *((address, head) for address, head in opened.items() if address not in found))
@@ -132,10 +131,10 @@ class OperatorsView:
         today = Day()
         for day in days:
             today = today.plus(day)
-        return Look(
+        return Survey(
             agent,
             threads,
-            is_whole and are_all and len(wanted) <= self._most_looked and len(owners) <= self._most_owners,
+            is_whole and are_all and len(wanted) <= self._most_heads and len(owners) <= self._most_owners,
             sum(_is_of(address, agent, owner) for address in held),
             today,
             tuple(one for one in suspects if one is not None and one.run_id not in self._holders.held),

@@ -12,7 +12,7 @@ import pytest
 from hosting.core.cells import Cells
 from hosting.core.stores.memory import MemoryObjects, SharedMemory
 from hosting.core.thread.commands import AcceptRun, DeleteThread, RecordSteps
-from hosting.features.overview.operators_view import Look, OperatorsView
+from hosting.features.overview.operators_view import OperatorsView, Survey
 from hosting.features.overview.overview import Overview
 from hosting.names import Address
 from hosting.ports import Clocks, iso
@@ -50,9 +50,9 @@ def view_of(process: Process, **bounds: int) -> OperatorsView:
     return OperatorsView(process.log, process.holders, overview, process.promised, **bounds)
 
 
-async def look(process: Process, owner: str | None = None, **bounds: int) -> Look:
-    """Look back for an hour."""
-    return await view_of(process, **bounds).look(AGENT, owner, HOUR, process.engine)
+async def survey(process: Process, owner: str | None = None, **bounds: int) -> Survey:
+    """Survey the last hour."""
+    return await view_of(process, **bounds).survey(AGENT, owner, HOUR, process.engine)
 
 
 def committed(engine: Any, thread_id: str, owner: str = "app", ago: float = 0.0) -> None:
@@ -77,10 +77,10 @@ async def test_what_one_process_holds_the_other_finds_by_what_the_engine_says_ch
     one.agent.gate.clear()
     await one.start(call("first"))
     queued = await one.start(call("second"))
-    unknown = await look(other)
-    here = await look(one)
+    unknown = await survey(other)
+    here = await survey(one)
     committed(engine, "t1")
-    there = await look(other)
+    there = await survey(other)
 
     assert (unknown.open_runs, unknown.is_complete) == ([], True)
     assert [(len(seen.open_runs), seen.queued[0].id, seen.held_here) for seen in (here, there)] == [
@@ -102,24 +102,24 @@ async def test_a_run_that_was_taken_over_from_a_dead_process_says_so(
     taking_over = asyncio.ensure_future(other.deliver(run.run_id))
     committed(engine, "t1")
     end = asyncio.get_running_loop().time() + 5.0
-    while not (found := (await look(other)).open_runs)[0].lost:
+    while not (found := (await survey(other)).open_runs)[0].lost:
         assert asyncio.get_running_loop().time() < end
         await asyncio.sleep(0.01)
     other.agent.gate.set()
     await taking_over
 
     assert [(run.attempts, run.lost) for run in found] == [(2, 1)]
-    assert (await look(other)).open_runs == []
+    assert (await survey(other)).open_runs == []
 
 
-async def test_all_owners_are_looked_at_or_one(processes: Processes, engine: ListedEngine) -> None:
+async def test_a_survey_is_of_all_owners_or_of_one(processes: Processes, engine: ListedEngine) -> None:
     """Their threads of one id are two; today's figures are of all of them together."""
     one, other = processes
     other.agent.fails.append(ValueError("no"))
     await turn(one, "t1", ADA)
     await turn(other, "t1")
 
-    everybody, ada = await look(other), await look(other, ADA.owner)
+    everybody, ada = await survey(other), await survey(other, ADA.owner)
 
     assert sorted(address.owner for address, _ in everybody.threads) == sorted(["app", ADA.owner])
     assert [address.owner for address, _ in ada.threads] == [ADA.owner]
@@ -128,7 +128,7 @@ async def test_all_owners_are_looked_at_or_one(processes: Processes, engine: Lis
 
 
 @pytest.mark.behaviour("overview.stuck")
-async def test_a_look_at_one_person_finds_what_the_engine_was_never_told(processes: Processes) -> None:
+async def test_a_survey_of_one_person_finds_what_the_engine_was_never_told(processes: Processes) -> None:
     """Runs on new threads, whose process died before their signal; however many threads there are, and says if more."""
     one, other = processes
     ada, ago = ADA.owner, time.time() - 5 * HOUR
@@ -139,8 +139,8 @@ async def test_a_look_at_one_person_finds_what_the_engine_was_never_told(process
     await turn(one, "ended", ADA)
     other.engine.changed.clear()
 
-    everybody, hers = await look(other), await look(other, ada)
-    bounded = await look(other, ada, most_named=200)
+    everybody, hers = await survey(other), await survey(other, ada)
+    bounded = await survey(other, ada, most_named=200)
 
     assert everybody.threads == ()
     assert [address.thread_id for address, _ in hers.threads] == names
@@ -148,16 +148,16 @@ async def test_a_look_at_one_person_finds_what_the_engine_was_never_told(process
     assert (hers.is_complete, bounded.is_complete, len(bounded.threads)) == (True, False, 199)
 
 
-async def test_a_look_is_bounded_and_says_so(processes: Processes, engine: ListedEngine) -> None:
-    """The newest changes come first; what changed before the time asked for is not looked at."""
+async def test_a_survey_is_bounded_and_says_so(processes: Processes, engine: ListedEngine) -> None:
+    """The newest changes come first; what changed before the time asked for is not there."""
     one, _ = processes
     for name in ("a", "b", "c"):
         await turn(one, name)
     committed(engine, "a", ago=100)
     committed(engine, "c", ago=5 * HOUR)
 
-    whole = await look(one)
-    by_heads, by_names = await look(one, most_looked=1), await look(one, most_named=1)
+    whole = await survey(one)
+    by_heads, by_names = await survey(one, most_heads=1), await survey(one, most_named=1)
 
     assert [address.thread_id for address, _ in whole.threads] == ["b", "a"]
     assert (whole.is_complete, by_heads.is_complete, by_names.is_complete) == (True, False, False)
@@ -169,7 +169,7 @@ async def test_figures_of_too_many_owners_are_not_whole(processes: Processes, en
     one, _ = processes
     await turn(one, "t1", ADA)
 
-    bounded = await look(one, most_owners=1)
+    bounded = await survey(one, most_owners=1)
 
     assert (bounded.is_complete, bounded.today.runs) == (False, 0)
 
@@ -177,7 +177,7 @@ async def test_figures_of_too_many_owners_are_not_whole(processes: Processes, en
 async def stuck(process: Process, minutes: float) -> list[tuple[str, str | None]]:
     """Return what seems stuck to a process whose clock says that so many minutes have passed."""
     process.log.clocks = Clocks(lambda: time.time() + 60 * minutes)
-    return [(one.code, one.run_id) for one in (await look(process)).stuck]
+    return [(one.code, one.run_id) for one in (await survey(process)).stuck]
 
 
 @pytest.mark.behaviour("overview.stuck")
@@ -189,7 +189,7 @@ async def test_a_run_of_a_dead_process_is_stuck_to_the_other_and_one_that_is_hel
     one.agent.gate.clear()
     run = await one.start(call())
     committed(engine, "t1")
-    until = (await look(other)).threads[0][1].claim.deadline - time.time()
+    until = (await survey(other)).threads[0][1].claim.deadline - time.time()
     held = await stuck(one, 7)
     soon, later = await stuck(other, until / 60 + 0.9), await stuck(other, until / 60 + 1.1)
     event = accepted("r1", at=time.time()).model_copy(update={"agent": AGENT})
@@ -226,10 +226,10 @@ async def test_a_sign_of_life_is_another_text(processes: Processes, engine: List
     await one.log.execute(ADDRESS, AcceptRun(event, 32, terms("elsewhere", deadline=time.time() + HOUR)))
     committed(engine, "t1")
     other.log.clocks = Clocks(lambda: time.time() + 420)
-    first, same = (await look(other)).stuck, (await look(other)).stuck
+    first, same = (await survey(other)).stuck, (await survey(other)).stuck
     await one.log.execute(ADDRESS, RecordSteps("elsewhere"))
 
-    alive = (await look(other)).stuck
+    alive = (await survey(other)).stuck
 
     assert [one_of.seen for one_of in first] == [one_of.seen for one_of in same]
     assert [(one_of.run_id, one_of.code) for one_of in alive] == [("r1", "silent")]
@@ -245,9 +245,9 @@ async def test_operations_counts_a_run_of_which_the_engine_knows_nothing_and_cal
     run = await one.start(call(waits=False))
     one.die()
 
-    first = await look(other)
+    first = await survey(other)
     other.log.clocks = Clocks(lambda: time.time() + 61)
-    then = await look(other)
+    then = await survey(other)
 
     assert [one.id for one in first.queued] == [run.run_id]
     assert (first.stuck, [(one.run_id, one.code) for one in then.stuck]) == ((), [(run.run_id, "not_taken_up")])
