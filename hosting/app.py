@@ -11,7 +11,7 @@ import azure.durable_functions as df
 import azure.functions as func
 from agent_framework import SupportsAgentRun
 
-from hosting.assembly import hooks_of, make_features
+from hosting.assembly import make_features
 from hosting.azure_log import quiet_libraries
 from hosting.core.agent.agent_loop import AgentLoop
 from hosting.core.agent.callbacks import AgentCallbackContext, AgentResponseCallbackProtocol
@@ -360,7 +360,7 @@ class AgentFunctionApp(df.DFApp):
         ttl = checked_ttl(planned.name, ttl_seconds, self._settings.thread_ttl_seconds)
         if callback := callback or self.default_callback:
             self._notices.add_callback(self, planned.name, callback, self._services)
-        self._services.hold(planned, seconds, retry, ttl, hooks_of(self._served.features))
+        self._services.hold(planned, seconds, retry, ttl, self._served.hooks(planned))
         for feature in self._served.features:
             feature.add(planned)
         register_features(self._served)

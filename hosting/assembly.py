@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import fields
+from collections.abc import Sequence
 
-from hosting.core.agent.agent_runner import AgentRunner
-from hosting.core.hooks import AgentHooks
 from hosting.core.services import Services
 from hosting.feature import Feature
 from hosting.features.approvals.feature import ApprovalsFeature
@@ -16,7 +13,7 @@ from hosting.features.metering.feature import MeteringFeature
 from hosting.features.overview.feature import OverviewFeature
 from hosting.features.schedules.feature import SchedulesFeature
 from hosting.http.runs import Starting
-from hosting.plan import AgentPlan, Plan
+from hosting.plan import Plan
 from hosting.principal import PrincipalResolver
 from hosting.settings import Settings
 
@@ -49,15 +46,3 @@ def make_features(
         approvals,
         McpFeature(runs, settings, resolver),
     )
-
-
-def hooks_of(features: Sequence[Feature]) -> Callable[[AgentPlan, AgentRunner], AgentHooks]:
-    """Return what gives the hooks that features add to the runs of an agent: each kind is of one feature at most."""
-
-    def hooks(agent: AgentPlan, runner: AgentRunner) -> AgentHooks:
-        added = [feature.hooks(agent, runner) for feature in features]
-        kinds = {kind.name: [hook for one in added if (hook := getattr(one, kind.name))] for kind in fields(AgentHooks)}
-        assert all(len(found) < 2 for found in kinds.values()), kinds
-        return AgentHooks(**{name: found[0] for name, found in kinds.items() if found})
-
-    return hooks

@@ -16,7 +16,6 @@ from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
 from typing import Any, ClassVar, Protocol, get_origin
 
-from hosting.core.agent.agent_runner import AgentRunner
 from hosting.core.hooks import NO_HOOKS, AgentHooks
 from hosting.errors import HostingError
 from hosting.http.request import Bound
@@ -145,7 +144,7 @@ class Feature:
     def add(self, agent: AgentPlan) -> None:
         """Take up an agent that the app has from now on; raise `ConfigurationError` for one that it cannot serve."""
 
-    def hooks(self, agent: AgentPlan, runner: AgentRunner) -> AgentHooks:
+    def hooks(self, agent: AgentPlan) -> AgentHooks:
         """Return what it adds to the runs of an agent, before `add`; raise `ConfigurationError` as `add` does."""
         return NO_HOOKS
 

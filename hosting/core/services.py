@@ -185,20 +185,19 @@ class Services:
         run_timeout_seconds: float,
         retry: Retry | None = None,
         ttl_seconds: float | None = None,
-        hooks_of: Callable[[AgentPlan, AgentRunner], AgentHooks] = lambda planned, runner: NO_HOOKS,
+        hooks: AgentHooks = NO_HOOKS,
     ) -> None:
         """Have runs of the agent held by this process; `retry` is for requests that bring none.
 
-        Without `ttl_seconds` its conversations have no end. `hooks_of` returns what features add to its runs.
+        Without `ttl_seconds` its conversations have no end. `hooks` are what features add to its runs.
 
-        Raises `ConfigurationError` for an agent that cannot be run as one, or whose webhook cannot be sent to, and as
-        `hooks_of`.
+        Raises `ConfigurationError` for an agent that cannot be run as one, or whose webhook cannot be sent to.
         """
         if planned.workflow is not None:
             runner: AgentRunner = WorkflowRunner(planned.workflow, self.loop, self.route_prefix)
         else:
             runner = AgentRunner(planned.agent, planned.name, self.loop, self.settings.context_tokens)
-        self.hooks[planned.name.lower()] = hooks = hooks_of(planned, runner)
+        self.hooks[planned.name.lower()] = hooks
         if ttl_seconds is not None:
             self.ttls[planned.name.lower()] = ttl_seconds
         self._names[planned.name.lower()] = planned.name

@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import partial
 from typing import Any, TypeVar
 
@@ -15,7 +15,7 @@ import azure.functions as func
 from azurefunctions.extensions.http.fastapi import Request, Response, StreamingResponse
 from starlette.requests import ClientDisconnect
 
-from hosting.core.hooks import ANSWER_HEADERS
+from hosting.core.hooks import ANSWER_HEADERS, AgentHooks
 from hosting.core.outcome import RunIds
 from hosting.errors import (
     HostingError,
@@ -83,6 +83,13 @@ class Served:
             for feature in self.features
             for name, path in feature.links.items()
         }
+
+    def hooks(self, agent: AgentPlan) -> AgentHooks:
+        """Return what features add to the runs of an agent: each kind of hook is of one feature at most."""
+        added = [feature.hooks(agent) for feature in self.features]
+        kinds = {kind.name: [hook for one in added if (hook := getattr(one, kind.name))] for kind in fields(AgentHooks)}
+        assert all(len(found) < 2 for found in kinds.values()), kinds
+        return AgentHooks(**{name: found[0] for name, found in kinds.items() if found})
 
     @property
     def gate_headers(self) -> dict[str, list[Header]]:

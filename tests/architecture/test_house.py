@@ -33,6 +33,7 @@ FRAMEWORK_READERS = {
     "hosting.core.hooks",
     "hosting.features.memory.embeddings",
     "hosting.features.memory.provider",
+    "hosting.features.metering.model_calls",
     "hosting.features.metering.spending",
     "hosting.offline.answers",
     "hosting.offline.model",

@@ -29,7 +29,7 @@ from hosting.core.agent.connections import UnreachableError
 from hosting.core.agent.deltas import DeltaWriter
 from hosting.core.agent.finish_reasons import FinishReasons, reason_of_no_answer
 from hosting.core.agent.format_fallback import FormatFallback, SchemaInInstructions
-from hosting.core.agent.framework import agents_within, clear_session, keeps_journal, tools_with_code, uncounted_in
+from hosting.core.agent.framework import agents_within, clear_session, keeps_journal
 from hosting.core.agent.held_run import StaleTokenError
 from hosting.core.agent.history import SessionHistory, history_source, uncompacted
 from hosting.core.agent.pairs import WholeCalls, whole, whole_before_open
@@ -152,23 +152,9 @@ class AgentRunner:
                 f"Agent {self.name!r} has no ToolApprovalMiddleware, which standing approvals need. Leave 'always' out."
             )
 
-    def agents(self) -> list[Any]:
-        """Return the agents that it runs, without those that are their tools."""
-        return [self._agent]
-
     async def clear(self, address: Address, epoch: int) -> None:
         """Have context providers erase their data of that life of a thread; raises as `clear_session` does."""
         await self._loop.run(clear_session([self._agent], thread_key(address, epoch)))
-
-    def uncounted(self) -> dict[str, list[str]]:
-        """Return the tools whose code may call a model uncounted, with the names that it uses for that."""
-        within = [inner for agent in self.agents() for inner in agents_within(agent)]
-        return {name: uncounted_in([code]) for one in within for name, code in tools_with_code(one)}
-
-    @property
-    def counts_calls(self) -> bool:
-        """Whether each of the agent's model calls is seen before it begins."""
-        return self.journaled is not None and isinstance(self.journaled.client, ChatMiddlewareLayer)
 
     async def run(self, attempt: Attempt, limit_seconds: float, used_seconds: float = 0.0) -> AttemptOutcome:
         """Return the agent's outcome for the request, within the rest of the run's limit.

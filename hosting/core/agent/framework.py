@@ -13,7 +13,7 @@ import inspect
 import json
 import logging
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager
 from importlib.metadata import version
 from types import CodeType, FunctionType, ModuleType
@@ -23,7 +23,6 @@ from agent_framework import (
     Agent,
     AgentExecutor,
     AgentSession,
-    BaseChatClient,
     ChatContext,
     ChatMiddlewareLayer,
     ChatResponse,
@@ -97,46 +96,19 @@ def agents_within(agent: Any) -> list[Any]:
 def agents_of_executor(executor: Executor) -> list[Agent[Any]]:
     """Return the agents that an executor calls: its own, those among its attributes, and those that its code names."""
     found: list[Agent[Any]] = []
-    for value in (*vars(executor).values(), *_named_in(_code_of(executor))):
+    for value in (*vars(executor).values(), *named_in(code_of(executor))):
         values = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else (value,)
         found += [one for one in values if isinstance(one, Agent) and one not in found]
     return found
 
 
-def uncounted_in(functions: Iterable[Any], counted: Sequence[object] = ()) -> list[str]:
-    """Return the names by which code reaches a model uncounted: a client, or a factory of agents.
-
-    Agents that are `counted` are seen. What the code gets elsewhere, as from a function of a library, is not found.
-    """
-    found = dict[str, None]()
-    for value in _named_in(functions):
-        makes = isinstance(value, type) and issubclass(value, Agent | BaseChatClient)
-        asks = isinstance(value, BaseChatClient) or (isinstance(value, Agent) and value not in counted)
-        if makes or asks:
-            found[str(getattr(value, "name", None) or getattr(value, "__name__", type(value).__name__))] = None
-    return list(found)
-
-
-def uncounted_by_executor(executor: Executor) -> list[str]:
-    """Return the names by which the code of an executor reaches a model uncounted."""
-    return uncounted_in(_code_of(executor), [agent for agent in agents_of_executor(executor) if keeps_journal(agent)])
-
-
-def tools_with_code(agent: Any) -> Iterator[tuple[str, Any]]:
-    """Iterate over the tools of an agent that are functions of its author's: each one's name, and the function."""
-    for tool in getattr(agent, "default_options", {}).get("tools") or ():
-        function = getattr(tool, "func", tool)
-        if agent_of_tool(tool) is None and isinstance(function, FunctionType):
-            yield str(getattr(tool, "name", function.__name__)), function
-
-
-def _code_of(executor: Executor) -> list[Any]:
+def code_of(executor: Executor) -> list[Any]:
     """Return the functions of an executor that its author wrote."""
     classes = [one for one in type(executor).__mro__ if not one.__module__.startswith(_MODULES.rstrip("."))]
     return [*(value for one in classes for value in vars(one).values()), getattr(executor, "_original_func", None)]
 
 
-def _named_in(functions: Iterable[Any]) -> Iterator[Any]:
+def named_in(functions: Iterable[Any]) -> Iterator[Any]:
     """Iterate over the values that functions use: globals, closures, and those of functions in them."""
     waiting, seen = list(functions), set[CodeType]()
     for given in waiting:  # grows meanwhile
@@ -223,6 +195,11 @@ def executors_within(workflow: Workflow) -> Iterator[Executor]:
         yield executor
         if isinstance(executor, WorkflowExecutor):
             yield from executors_within(executor.workflow)
+
+
+def agents_of_workflow(workflow: Workflow) -> list[Agent[Any]]:
+    """Return the agents that the executors of a workflow call."""
+    return [agent for executor in executors_within(workflow) for agent in agents_of_executor(executor)]
 
 
 def name_sessions(workflow: Workflow, id_of: Callable[[str], str]) -> None:

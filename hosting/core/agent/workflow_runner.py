@@ -32,6 +32,7 @@ from hosting.core.agent.connections import tool_servers
 from hosting.core.agent.framework import (
     FRAMEWORK_VERSION,
     agents_of_executor,
+    agents_of_workflow,
     agents_within,
     asked_types,
     checkpoint_text,
@@ -42,7 +43,6 @@ from hosting.core.agent.framework import (
     name_sessions,
     pass_requests_on,
     read_checkpoint,
-    uncounted_by_executor,
     watch_within,
 )
 from hosting.core.agent.hitl_context import entered
@@ -84,21 +84,9 @@ class WorkflowRunner(AgentRunner):
         again = self._all_agents(workflow.build())
         self._lasting = [agent for agent in self._all_agents(workflow.build()) if agent in again]
 
-    def uncounted(self) -> dict[str, list[str]]:
-        """Return the same of the executors too, by their ids."""
-        executors = executors_within(self._workflow.build())
-        return {**super().uncounted(), **{one.id: uncounted_by_executor(one) for one in executors}}
-
-    def agents(self) -> list[Any]:
-        """Return the agents of all executors."""
-        return self._agents_of(self._workflow.build())
-
-    def _agents_of(self, workflow: Workflow) -> list[Agent[Any]]:
-        return [agent for executor in executors_within(workflow) for agent in agents_of_executor(executor)]
-
     def _all_agents(self, workflow: Workflow) -> list[Agent[Any]]:
         """Return the agents of a graph's executors, and those that are their tools."""
-        return [inner for agent in self._agents_of(workflow) for inner in agents_within(agent)]
+        return [inner for agent in agents_of_workflow(workflow) for inner in agents_within(agent)]
 
     async def clear(self, address: Address, epoch: int) -> None:
         """Have the context providers of all executors' agents erase their data; raises as `clear_session` does."""

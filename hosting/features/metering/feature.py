@@ -7,21 +7,20 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import ClassVar
 
-from hosting.core.agent.agent_runner import AgentRunner
 from hosting.core.agent.held_run import HeldRun
-from hosting.core.hooks import AgentHooks, Meter
+from hosting.core.hooks import AgentHooks
 from hosting.core.stores.contract import ThreadStore
 from hosting.core.thread_log import ThreadLog
-from hosting.errors import ConfigurationError
 from hosting.feature import Feature
 from hosting.features.metering.balance import BudgetBalance
-from hosting.features.metering.budgets import Budget, checked_budget
+from hosting.features.metering.budgets import checked_budget
 from hosting.features.metering.days import OwnerDays
 from hosting.features.metering.http import OF_LIMIT, BudgetHandlers
 from hosting.features.metering.limiter import Limiter
 from hosting.features.metering.limits import checked_limit
 from hosting.features.metering.minutes import OwnerMinutes
-from hosting.features.metering.spending import Spending, check_prices
+from hosting.features.metering.model_calls import check_counted, check_prices, uncounted
+from hosting.features.metering.spending import Spending
 from hosting.http.request import Bound
 from hosting.http.route import Header
 from hosting.plan import AgentPlan
@@ -54,7 +53,7 @@ class MeteringFeature(Feature):
         """Return the route of all agents' budgets; one without a budget has null there."""
         return BudgetHandlers(self._balances).bound()
 
-    def hooks(self, agent: AgentPlan, runner: AgentRunner) -> AgentHooks:
+    def hooks(self, agent: AgentPlan) -> AgentHooks:
         """Return those of an agent with a budget or a limit.
 
         Raises `ConfigurationError` for a wrong option, and if the agent's model calls cannot be counted or priced.
@@ -64,36 +63,26 @@ class MeteringFeature(Feature):
         if limit is not None:
             minutes = OwnerMinutes(agent.name, self._log, self._store, limit) if limit.has_minutes else None
             gate = Limiter(limit, minutes, self._held)
-        if budget is not None and budget.per == "owner/day":
-            days = OwnerDays(agent.name, self._log, self._store)
-        if limit is None or limit.tokens_per_minute is None:
-            minutes = None  # which attempts do not count
-        meter = _meter(agent, runner, budget, days, minutes)
-        if budget is None:
-            return AgentHooks(gate, meter)
-        self._balances[agent.name] = BudgetBalance(budget, self._log, days)
-        return AgentHooks(gate, meter, self._balances[agent.name])
+            if limit.tokens_per_minute is None:
+                minutes = None  # what attempts use is not counted there
+        if budget is None and minutes is None:
+            return AgentHooks(gate)
+        check_counted(agent, "a limit of tokens" if budget is None else "a budget")
+        _warn_of_uncounted(agent)
+        balance = None
+        if budget is not None:
+            check_prices(agent, budget)
+            days = OwnerDays(agent.name, self._log, self._store) if budget.per == "owner/day" else None
+            balance = self._balances[agent.name] = BudgetBalance(budget, self._log, days)
+        meter = partial(Spending, budget=budget, days=days, minutes=minutes, unpriced=set[str]())
+        return AgentHooks(gate, meter, balance)
 
 
-def _meter(
-    agent: AgentPlan, runner: AgentRunner, budget: Budget | None, days: OwnerDays | None, minutes: OwnerMinutes | None
-) -> Meter | None:
-    """Return the maker of a run's spending; None if model calls need no counting."""
-    if budget is None and minutes is None:
-        return None
-    if agent.workflow is None and not runner.counts_calls:
-        what = "a limit of tokens" if budget is None else "a budget"
-        raise ConfigurationError(
-            f"Agent {agent.name!r} has {what}, and its model calls cannot be counted: it is not an "
-            "agent-framework Agent, or its client has no chat middleware. Leave it out."
-        )
-    for where, names in runner.uncounted().items():
+def _warn_of_uncounted(agent: AgentPlan) -> None:
+    for where, names in uncounted(agent).items():
         if names:
             logger.warning(
                 "%s %r has a budget or a limit of tokens, and the code of %r names %s: its model calls are not "
                 "counted (docs/guides/budgets.md#code-that-asks-a-model).",
-                *(runner.kind, agent.name, where, ", ".join(names)),
+                *(agent.kind.title(), agent.name, where, ", ".join(names)),
             )
-    if budget is not None:
-        check_prices(agent.name, budget, runner.agents())
-    return partial(Spending, budget=budget, days=days, minutes=minutes, unpriced=set[str]())

@@ -10,18 +10,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Iterable, Mapping
+from collections.abc import Coroutine, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from agent_framework import ChatContext, ChatResponse, ChatResponseUpdate, Content
 
 from hosting.amounts import UNUSED, Used, counted_tokens
-from hosting.core.agent.framework import agents_within
 from hosting.core.thread.events import Completed, ModelResult, Terminal
 from hosting.core.thread.run import Run
 from hosting.core.thread.usage import NOTHING, RECORDED_COUNTS, TokenTotals, entry_usage
-from hosting.errors import ConfigurationError, LogUnavailableError, UnpricedModelError
+from hosting.errors import LogUnavailableError, UnpricedModelError
 from hosting.features.metering.budgets import Budget
 from hosting.features.metering.days import OwnerDays
 from hosting.features.metering.minutes import OwnerMinutes
@@ -217,22 +216,6 @@ def _asked(context: ChatContext) -> str | None:
     """Return the name of the model that a call asks, None where only the model knows it."""
     model = (context.options or {}).get("model") or getattr(context.client, "model", None)
     return model if isinstance(model, str) and model else None
-
-
-def check_prices(name: str, budget: Budget, agents: Iterable[Any]) -> None:
-    """Raise `ConfigurationError` if the model of one of these agents, or of one that is its tool, has no price.
-
-    Which model others ask is known when it answers.
-    """
-    asking = [one for agent in agents for one in agents_within(agent)]
-    chosen = [(getattr(one, "default_options", None) or {}).get("model") for one in asking]
-    for one, own in zip(asking, chosen, strict=True):
-        model = own or getattr(getattr(one, "client", None), "model", None)
-        if budget.prices and isinstance(model, str) and budget.price(model) is None:
-            raise ConfigurationError(
-                f"The budget of agent {name!r} has no price of its model {model[:80]!r}. Add it to prices: "
-                f"{{{model[:80]!r}: Price(input=..., output=...)}}."
-            )
 
 
 def unpriced_model(model: str, *, did: str = "answered") -> UnpricedModelError:
