@@ -29,6 +29,7 @@ from hosting.core.thread.run_request import RunRequest, StartRun
 from hosting.core.thread.sources import ForkCall, ForkPoint
 from hosting.core.thread_log import epoch_store_key
 from hosting.errors import ArchiveUnavailableError
+from hosting.features.forks.forking import Forking
 from hosting.listing import Window
 from hosting.names import Address, StoreKey
 from hosting.plan import Plan
@@ -157,9 +158,10 @@ class LongThread:
 
     async def fork(self, entries: int) -> float:
         """Return the seconds that a fork with so many entries takes; raises as `Forking.fork` does."""
-        wanted = ForkCall(ForkPoint(entries, before=False), None, None)
+        wanted, services = ForkCall(ForkPoint(entries, before=False), None, None), self._services
+        forking = Forking(services.log, services.threads, services.archiver, services.attachments, services.stores)
         began = time.perf_counter()
-        await self._services.forking.fork(ADDRESS, wanted, self._engine)
+        await forking.fork(ADDRESS, wanted, self._engine)
         seconds = time.perf_counter() - began
         self._engine.signals.clear()  # the engine is of this thread alone
         return seconds

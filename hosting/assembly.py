@@ -6,7 +6,10 @@ from collections.abc import Sequence
 
 from hosting.core.services import Services
 from hosting.feature import Feature
+from hosting.features.approvals.approvals import Approvals
 from hosting.features.approvals.feature import ApprovalsFeature
+from hosting.features.forks.feature import ForksFeature
+from hosting.features.forks.forking import Forking
 from hosting.features.mcp.feature import McpFeature
 from hosting.features.memory.feature import MemoryFeature
 from hosting.features.metering.feature import MeteringFeature
@@ -24,25 +27,31 @@ FEATURES: Sequence[type[Feature]] = (
     OverviewFeature,
     ApprovalsFeature,
     McpFeature,
+    ForksFeature,
 )
 
 
 def make_features(
     services: Services, plan: Plan, settings: Settings, resolver: PrincipalResolver | None
 ) -> Sequence[Feature]:
-    """Return the features of one app, also those that are off. Each is given what it needs, and no more."""
+    """Return the features of one app, also those that are off. Each is given what it needs, and no more.
+
+    `services` get those verbs of features that other protocols use too.
+    """
     cells, log, runs, holders = services.cells, services.log, services.runs, services.holders
+    threads, stores, most_bytes = services.threads, services.stores, settings.max_body_bytes
     overview = OverviewFeature(cells, log, holders, services.promised, plan, rotation=services.rotation("overview"))
     services.newest_threads = overview.overview.newest
-    approvals = ApprovalsFeature(
-        log, runs, holders, services.agents, Starting(services), most_bytes=settings.max_body_bytes
+    services.approvals = approvals = Approvals(log, runs, holders, services.agents)
+    services.forking = forking = Forking(
+        log, threads, services.archiver, services.attachments, stores, publish=holders.publish
     )
-    services.approvals = approvals.approvals
     return (
         SchedulesFeature(cells, runs, plan, log.clocks, settings),
         MemoryFeature(cells, log, holders.held, plan, settings),
-        MeteringFeature(services.stores.threads, log, holders.held),
+        MeteringFeature(stores.threads, log, holders.held),
         overview,
-        approvals,
+        ApprovalsFeature(approvals, runs, Starting(services), most_bytes),
         McpFeature(runs, settings, resolver),
+        ForksFeature(forking, most_bytes),
     )

@@ -189,10 +189,6 @@ class ThreadExistsError(RequestError, code="thread_exists", status=409):
     """Another thread has the id for the fork."""
 
 
-class ForkRefusedError(RequestError, code="fork_refused", status=409):
-    """Threads of workflows cannot be forked."""
-
-
 class ThreadBusyError(RequestError, code="thread_busy", status=409):
     """A run of the thread is in progress, and the request asked not to wait for it."""
 

@@ -20,6 +20,7 @@ from hosting.core.thread.events import Terminal
 from hosting.core.thread.head import Head
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import Answering
+from hosting.core.thread.sources import ForkCall
 from hosting.core.thread.usage import TokenTotals
 from hosting.names import Address
 from hosting.ports import EntityClient
@@ -143,3 +144,20 @@ class AnswersApprovals(Protocol):
         Raises what the thread refuses: `UnknownApprovalError`, `ApprovalAnsweredError`, `ApprovalExpiredError`,
         `ThreadDeletedError` and `ThreadDeletingError`; and as `Runs.start` does.
         """
+
+
+@dataclass(frozen=True)
+class Forked:
+    """A fork of thread `origin`, with its first `entries`; `replayed`, if the request had made it before."""
+
+    thread_id: str
+    origin: str
+    entries: int
+    replayed: bool = False
+
+
+class ForksThreads(Protocol):
+    """The forks of threads: a protocol makes one where its client continues an older answer."""
+
+    async def fork(self, origin: Address, wanted: ForkCall, client: EntityClient) -> Forked:
+        """Return the fork once its thread stands and its signal is sent; the same request finds the same one."""

@@ -24,15 +24,13 @@ from hosting.core.conversations import Conversations
 from hosting.core.deletion import ThreadDeletion
 from hosting.core.document_writer import Attachments, DocumentWriter
 from hosting.core.following import Following
-from hosting.core.forking import Forking
 from hosting.core.held_runs import HeldRuns
-from hosting.core.hooks import NO_HOOKS, AgentHooks, AnswersApprovals, NewestThreads
+from hosting.core.hooks import NO_HOOKS, AgentHooks, AnswersApprovals, ForksThreads, NewestThreads
 from hosting.core.lending import Lending
 from hosting.core.owners import Owners
 from hosting.core.promised_runs import LOOK_SECONDS, PromisedRuns, PromiseSweep
 from hosting.core.purging import QUIET_SECONDS, EntityState, Purging
 from hosting.core.retention import Retention
-from hosting.core.rewinding import Rewinding
 from hosting.core.rotation import Rotation
 from hosting.core.runs import Runs
 from hosting.core.shared_store import SharedStore
@@ -89,15 +87,16 @@ class Services:
     newest_threads: NewestThreads = field(init=False, repr=False)
     """Set by `hosting.assembly`: the feature that answers is made of these services."""
     approvals: AnswersApprovals = field(init=False, repr=False)
-    """Those of the app's feature, for other protocols; `hosting.assembly` sets it."""
+    forking: ForksThreads = field(init=False, repr=False)
+    """Two features' verbs, for other protocols; `hosting.assembly` sets them."""
     hooks: dict[str, AgentHooks] = field(default_factory=dict, init=False)
     """What features add to the runs of agents, by their names in lower case."""
 
     def __post_init__(self) -> None:
         stores, settings = self.stores, self.settings
         self._agents, self._names = dict[str, HostedAgent](), dict[str, str]()
-        attachments = Attachments(stores.attachments, settings.attachment_bytes)
-        archiver = Archiver(stores.archive, settings.document_bytes)
+        self.attachments = attachments = Attachments(stores.attachments, settings.attachment_bytes)
+        self.archiver = archiver = Archiver(stores.archive, settings.document_bytes)
         capacity = Capacity(settings.state_limit_bytes, settings.attachment_bytes)
         self.log = ThreadLog(
             stores.threads,
@@ -138,10 +137,10 @@ class Services:
             self.log, self.holders, self.care, settings, self.promised, admits=self.admits, hooks=self.hooks
         )
         self.following = Following(self.care)
-        self._add_threads(conversations, archiver, attachments)
+        self._add_threads(conversations)
         self._add_what_spans_threads()
 
-    def _add_threads(self, conversations: Conversations, archiver: Archiver, attachments: Attachments) -> None:
+    def _add_threads(self, conversations: Conversations) -> None:
         stores, quiet = self.stores, self.quiet_seconds
         self.absent = AbsentAgents(self.deletion, self._agents)
         self.purging = Purging(self.log, self.holders.draining, quiet_seconds=quiet, is_absent=self.absent.has)
@@ -155,8 +154,6 @@ class Services:
             absent=self.absent,
             ttls=self.ttls,
         )
-        self.rewinding = Rewinding(self.threads, archiver)
-        self.forking = Forking(self.log, self.threads, archiver, attachments, stores, publish=self.holders.publish)
 
     @property
     def agents(self) -> Mapping[str, HostedAgent]:

@@ -13,12 +13,10 @@ from hosting.core.hooks import ThreadQuery
 from hosting.core.request.contents import limits_of
 from hosting.core.services import Services
 from hosting.core.threads import ThreadExport
-from hosting.errors import ForkRefusedError
 from hosting.functions.answering import Served, register_bound, serves
 from hosting.http import routes, workflow_routes
 from hosting.http.bodies import Export
 from hosting.http.exports import Exports
-from hosting.http.fork_call import parse_fork
 from hosting.http.lists import agents_reply, newest_reply, threads_reply, workflows_reply
 from hosting.http.parameters import (
     SEARCH,
@@ -41,7 +39,6 @@ from hosting.http.thread_replies import (
     done_reply,
     erasure_fields,
     export_fields,
-    fork_reply,
     messages_reply,
     thread_reply,
 )
@@ -140,22 +137,13 @@ def register_threads(served: Served, services: Services, settings: Settings, exp
 
 
 def _register_changes(served: Served, services: Services, settings: Settings) -> None:
-    """Register the routes that reset, fork or delete a thread."""
+    """Register the routes that reset or delete a thread."""
     threads = services.threads
 
     @serves(served, routes.RESET)
     async def reset(request: HttpRequest) -> Reply:
         await threads.reset(request.address, request.client)
         return done_reply(request.thread_id)
-
-    @serves(served, routes.FORK)
-    async def fork(request: HttpRequest) -> Reply:
-        agent, owner = request.agent, request.caller.owner
-        if agent.workflow is not None:
-            raise ForkRefusedError("Threads of workflows cannot be forked: each run starts anew. Use a new thread.")
-        wanted = await request.parsed(lambda raw: parse_fork(raw, agent.name, owner, settings.max_body_bytes))
-        forked = await services.forking.fork(request.address, wanted, request.client)
-        return fork_reply(agent.name, forked, request.thread_url(agent.name, forked.thread_id))
 
     @serves(served, routes.DELETE_THREAD)
     async def delete(request: HttpRequest) -> Reply:

@@ -113,13 +113,6 @@ class ForkedFrom(ThreadIds):
     entries: int
 
 
-class Fork(ThreadIds):
-    """A new thread that starts with the entries of another one."""
-
-    agent: str
-    forked_from: ForkedFrom
-
-
 class Thread(ThreadIds):
     """One thread. Times are RFC 3339; `usage` is the sum of all its runs.
 

@@ -15,7 +15,6 @@ from hosting import errors
 from hosting.core.outcome import CompletedRun, EndedRun
 from hosting.http import bodies
 from hosting.http.body_document import RUN_BODY
-from hosting.http.fork_call import FORK as FORK_BODY
 from hosting.http.parameters import (
     AFTER,
     BEFORE,
@@ -34,7 +33,7 @@ from hosting.http.parameters import (
     in_path,
 )
 from hosting.http.route import FINISH_HEADERS, LOG, RUN_HEADERS, STORES, Header, Refusals, ResponseSpec, Route, ok
-from hosting.http.run_call import KEY_PARAMETER, RUN_PARAMETERS
+from hosting.http.run_call import RUN_PARAMETERS
 from hosting.http.timeline import RunTimeline
 from hosting.names import MAX_STORED_ID_LENGTH, http_function
 
@@ -45,7 +44,7 @@ IN_THE_WAY = (Header("Location", "thread_busy: its URL."), Header("x-ms-run-id",
 COUNTED = frozenset((409, 410, 429, 500, 503))
 """The statuses of refusals that may come when a gate has counted the request, but for those of a run's end."""
 PREFERENCE = Header("Preference-Applied", "The preferences that were applied.", always=False)
-_REPLAYED = Header("Idempotency-Replayed", "true: an earlier request with this key started the run.", always=False)
+REPLAYED = Header("Idempotency-Replayed", "true: an earlier request with this key started the run.", always=False)
 _STREAM_POSITION = (
     Header("Stream-Next-Offset", "Durable Streams: the offset after the last event of the response.", always=False),
     Header("Stream-Up-To-Date", "Durable Streams: true, there are no more events yet.", always=False),
@@ -143,7 +142,7 @@ RUN = Route(
             200,
             "The agent's answer, or the run's events as they come.",
             CompletedRun,
-            (*RUN_HEADERS, *FINISH_HEADERS, _REPLAYED, PREFERENCE),
+            (*RUN_HEADERS, *FINISH_HEADERS, REPLAYED, PREFERENCE),
             or_text=True,
             or_events=True,
         ),
@@ -151,7 +150,7 @@ RUN = Route(
             202,
             "The run is in progress: you did not wait, or the wait ended first.",
             bodies.PendingRun,
-            (*RUN_HEADERS, *PENDING_HEADERS, _REPLAYED, PREFERENCE),
+            (*RUN_HEADERS, *PENDING_HEADERS, REPLAYED, PREFERENCE),
             or_text=True,
         ),
     ),
@@ -225,27 +224,6 @@ RESET = Route(
     (ResponseSpec(204, "Every run that starts from now on has an empty conversation."),),
     _CONVERSATION,
     (THREAD_ID,),
-    needs="own",
-)
-_FORKED = ResponseSpec(201, "The fork: a new thread.", bodies.Fork, (Header("Location", "The fork's URL."), _REPLAYED))
-FORK = Route(
-    "http_thread_fork",
-    "POST",
-    f"{THREAD_PATH}/fork",
-    "Fork a thread: a new thread with the same entries up to a point",
-    (_FORKED,),
-    (
-        errors.InvalidThreadIdError,
-        errors.InvalidIdempotencyKeyError,
-        errors.IdempotencyKeyReusedError,
-        errors.UnknownRunError,
-        errors.ThreadExistsError,
-        errors.ThreadDeletedError,
-        *WHOLE,
-        errors.AttachmentsUnavailableError,
-    ),
-    (THREAD_ID, KEY_PARAMETER),
-    FORK_BODY,
     needs="own",
 )
 EXPORT = read_of_thread(

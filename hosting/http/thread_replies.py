@@ -8,7 +8,6 @@ from typing import Any, Literal, cast
 
 from hosting.amounts import BudgetState, cost_text
 from hosting.core.deletion import Receipt
-from hosting.core.forking import Forked
 from hosting.core.outcome import Usage
 from hosting.core.owners import ErasedOwner
 from hosting.core.sharing import grant_id
@@ -23,7 +22,6 @@ from hosting.http.bodies import (
     DeletionUnderWay,
     Erasure,
     Export,
-    Fork,
     GrantList,
     Messages,
     ShownEntry,
@@ -84,17 +82,6 @@ def thread_reply(
     if (source := fork_source(view.head)) is not None:
         body["forked_from"] = {**thread_ids(source.thread_id), "entries": source.entries}
     return json_reply(200, body, thread_headers(view.address.thread_id))
-
-
-def fork_reply(agent: str, forked: Forked, url: str) -> Reply:
-    """Return a fork, which is found at `url`."""
-    body: Fork = {
-        "agent": agent,
-        **thread_ids(forked.thread_id),
-        "forked_from": {**thread_ids(forked.origin), "entries": forked.entries},
-    }
-    headers = {**thread_headers(forked.thread_id), "location": url}
-    return json_reply(201, body, headers | ({"idempotency-replayed": "true"} if forked.replayed else {}))
 
 
 def messages_reply(thread_id: str, page: MessagesPage) -> Reply:

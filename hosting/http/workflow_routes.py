@@ -6,11 +6,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 from types import GenericAlias
 
-from hosting import errors
 from hosting.http import bodies
 from hosting.http.body_document import RUN_BODY
 from hosting.http.route import Route, ok
-from hosting.http.routes import FORK, RUN
+from hosting.http.routes import RUN
 from hosting.names import http_function
 
 _OF_AGENT = "agents/{name}/"
@@ -30,11 +29,7 @@ def of_workflow(route: Route) -> Route | None:
         return None
     path = route.path.replace(_OF_AGENT, _OF_WORKFLOW, 1)
     same = replace(route, function=route.function.replace("http_", "http_workflow_"), path=path)
-    if route.of_workflows is not None:
-        return route.of_workflows(same)
-    if route is FORK:
-        return replace(same, description="Refuses: it has no forks", answers=(), refusals=(errors.ForkRefusedError,))
-    return same
+    return same if route.of_workflows is None else route.of_workflows(same)
 
 
 def of_only_workflow(route: Route, workflow: str) -> Route | None:

@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from hosting.http.fork_call import FORK
+from hosting.features.forks.http import FORK_BODY
 from tests.support.app.scripted import scripted_agent
 from tests.support.made_app import app_of, ask, served
 from tests.support.pages import code, page
@@ -36,4 +36,4 @@ async def test_its_request_gets_what_the_page_shows() -> None:
 def test_its_table_has_exactly_the_fields() -> None:
     """In their table, which is the first."""
     table = PAGE.partition("\n\n## ")[0]
-    assert sorted(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == sorted(FORK.members)
+    assert sorted(re.findall(r"^\| `(\w+)` \|", table, re.MULTILINE)) == sorted(FORK_BODY.members)

@@ -7,6 +7,7 @@ from types import ModuleType
 from hosting.assembly import FEATURES
 from hosting.errors import REQUEST_ERRORS, RUN_ERRORS
 from hosting.features.approvals import http as approvals
+from hosting.features.forks import http as forks
 from hosting.features.metering.http import BUDGET
 from hosting.features.overview import http as overview_http
 from hosting.http import owner_routes, routes
@@ -27,6 +28,7 @@ ROUTES = [
     BUDGET,
     *routes_in(overview_http),
     *routes_in(approvals),
+    *routes_in(forks),
 ]
 """Those of every app."""
 SHARED_ROUTES = [SHARED_RUN, *(same for route in ROUTES if (same := shared(route)) is not None)]

@@ -13,7 +13,7 @@ from typing import Any
 from hosting.core.agent.agent_loop import AgentLoop
 from hosting.core.agent.callbacks import CallbackCalls, Listeners
 from hosting.core.entity.thread_entity import ThreadEntity
-from hosting.core.forking import Forked
+from hosting.core.hooks import Forked
 from hosting.core.services import Services
 from hosting.core.stores.archive import Archive
 from hosting.core.stores.choice import Stores
@@ -25,6 +25,7 @@ from hosting.core.thread.events import Accepted
 from hosting.core.thread.run_request import RunRequest
 from hosting.core.thread.sources import ForkCall, ForkPoint
 from hosting.core.thread_log import epoch_store_key, store_key
+from hosting.features.forks.forking import Forking
 from hosting.listing import Window
 from hosting.names import Address, new_id
 from hosting.plan import AgentPlan
@@ -187,6 +188,8 @@ class MortalProcess:
         self.services = Services(
             chosen, world.settings, world.loop, listeners, patience_seconds=0.1, quiet_seconds=quiet
         )
+        parts = self.services
+        self.forking = Forking(parts.log, parts.threads, parts.archiver, parts.attachments, chosen)
         self.services.log.clocks = Clocks(world.clock, lambda: 0.0)
         planned = AgentPlan(AGENT, self.agent, http=False, tool=None)
         self.services.hold(planned, world.settings.run_timeout_seconds)
@@ -195,7 +198,7 @@ class MortalProcess:
     async def fork(self, thread_id: str | None = None, origin: Address = ORIGIN, **wanted: Any) -> Forked:
         """Fork a thread; `key` is the idempotency key."""
         key = wanted.pop("key", None)
-        return await self.services.forking.fork(origin, ForkCall(ForkPoint(**wanted), thread_id, key), self.engine)
+        return await self.forking.fork(origin, ForkCall(ForkPoint(**wanted), thread_id, key), self.engine)
 
     async def say(self, message: str, address: Address = ORIGIN, contents: tuple[Any, ...] = ()) -> str:
         """Take one whole turn and return its run's id."""

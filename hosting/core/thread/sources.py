@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from hosting.core.thread.head import Head
-from hosting.names import Address
+from hosting.names import Address, keyed_thread_id
 
 _FORK_MARK = "fork"
 
@@ -76,6 +76,11 @@ class AssignedSource:
     def text(self) -> str:
         """The source as the log has it; no key has a `/`."""
         return f"{self.key}/{self.epoch}/{self.position}"
+
+
+def keyed_fork(origin: Address, key: str) -> Address:
+    """Return the thread of the fork that is made under this idempotency key."""
+    return Address.of(origin.agent, keyed_thread_id(origin.agent, origin.owner, key, origin.thread_id), origin.owner)
 
 
 def fork_source(head: Head) -> ForkSource | None:

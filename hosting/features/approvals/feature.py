@@ -6,12 +6,9 @@ answers it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
-from hosting.core.agent.hosted_agent import HostedAgent
-from hosting.core.held_runs import HeldRuns
 from hosting.core.runs import Runs
-from hosting.core.thread_log import ThreadLog
 from hosting.feature import Feature
 from hosting.features.approvals.approvals import Approvals
 from hosting.features.approvals.http import ApprovalHandlers
@@ -24,19 +21,9 @@ class ApprovalsFeature(Feature):
 
     name = "approvals"
 
-    def __init__(
-        self,
-        log: ThreadLog,
-        runs: Runs,
-        holders: HeldRuns,
-        agents: Mapping[str, HostedAgent],
-        starting: Starting,
-        *,
-        most_bytes: int,
-    ) -> None:
+    def __init__(self, approvals: Approvals, runs: Runs, starting: Starting, most_bytes: int) -> None:
         """The body of an answer has `most_bytes` at most."""
-        self.approvals = Approvals(log, runs, holders, agents)
-        self._handlers = ApprovalHandlers(self.approvals, runs, starting, most_bytes)
+        self._handlers = ApprovalHandlers(approvals, runs, starting, most_bytes)
 
     def routes(self) -> Sequence[Bound]:
         """Return the routes of a thread's approvals."""

@@ -26,6 +26,7 @@ from hosting.errors import IdempotencyKeyReusedError, RunNotNewestError
 from hosting.http.ag_ui.agreement import LoggedThread, Turn, turns_of, wire_fields
 from hosting.http.ag_ui.messages import conversation_mark, mark, older_messages
 from hosting.http.ag_ui.requests import RunInput
+from hosting.http.ag_ui.rewinding import Rewinding
 from hosting.http.request import HttpRequest
 from hosting.names import Address
 from hosting.plan import AgentPlan
@@ -60,6 +61,7 @@ class Beginning:
 
     def __init__(self, services: Services) -> None:
         self._services = services
+        self._rewinding = Rewinding(services.threads, services.archiver)
 
     async def begin(self, request: HttpRequest, agent: AgentPlan, wanted: RunInput) -> Begun:
         """Return the run, begun or found: the client's id of a run is its key.
@@ -101,7 +103,7 @@ class Beginning:
             )
         answered = [turn.run.run_id for turn in taken_back if turn.is_kept]
         now, first = self._services.clocks.wall(), taken_back[0].run.run_id
-        rewound = await self._services.rewinding.before(address, first, answered, now, request.client)
+        rewound = await self._rewinding.before(address, first, answered, now, request.client)
         return _Plan(wanted, Continuation.of(head, rewound), agrees, is_restated=True)
 
     async def _start(self, request: HttpRequest, agent: AgentPlan, plan: _Plan, *, is_limited: bool = True) -> Begun:

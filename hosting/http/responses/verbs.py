@@ -12,7 +12,6 @@ from dataclasses import replace
 from typing import Any
 
 from hosting.core.broadcast import LoggedEvent
-from hosting.core.forking import keyed_fork
 from hosting.core.request.contents import Limits, limits_of
 from hosting.core.request.fields import read_truth
 from hosting.core.runs import SHORT_WAIT_SECONDS
@@ -21,7 +20,7 @@ from hosting.core.stores.contract import MOST_POSITION
 from hosting.core.thread.events import RunEvent, Terminal
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import Answering, StartRun
-from hosting.core.thread.sources import ForkCall, ForkPoint
+from hosting.core.thread.sources import ForkCall, ForkPoint, keyed_fork
 from hosting.errors import (
     HostingError,
     InternalError,

@@ -15,11 +15,11 @@ from typing_extensions import TypedDict
 
 from hosting.app import AgentFunctionApp, Limit
 from hosting.errors import (
-    ForkRefusedError,
     MethodNotAllowedError,
     RunIdReusedError,
     UnknownRouteError,
 )
+from hosting.features.forks.http import ForkRefusedError
 from hosting.functions.answering import serves
 from hosting.functions.wires import WIRES
 from hosting.http import openapi

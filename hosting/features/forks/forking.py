@@ -17,11 +17,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from hosting.core.archiving import Archiver, ConversationReader, lent_to
 from hosting.core.copies import Copy, blocks, drawn_generation
 from hosting.core.document_writer import Attachments
+from hosting.core.hooks import Forked
 from hosting.core.lending import Lending
 from hosting.core.signals import Signals
 from hosting.core.stores.archive import Volume
@@ -31,7 +32,7 @@ from hosting.core.thread.conversation import as_left
 from hosting.core.thread.events import Completed
 from hosting.core.thread.head import Head
 from hosting.core.thread.run import Run
-from hosting.core.thread.sources import ForkCall, ForkPoint, ForkSource, fork_source
+from hosting.core.thread.sources import ForkCall, ForkPoint, ForkSource, fork_source, keyed_fork
 from hosting.core.thread_log import Decided, ThreadLog, epoch_store_key
 from hosting.core.threads import Threads, ThreadView
 from hosting.errors import (
@@ -45,7 +46,7 @@ from hosting.errors import (
     ThreadExistsError,
     UnknownRunError,
 )
-from hosting.names import Address, keyed_thread_id, new_id
+from hosting.names import Address, new_id
 from hosting.ports import EntityClient
 from state.codec import parse_entry, write
 from state.conversation import forked, session_state, up_to, with_lenders, with_older, without_newest
@@ -59,16 +60,6 @@ _AT_ONCE = 1000
 
 MOST_LENDERS = 8
 """Each costs every reader of a fork a look into another volume."""
-
-
-@dataclass(frozen=True)
-class Forked:
-    """A fork of thread `origin`, with its first `entries`; `replayed`, if the request had made it before."""
-
-    thread_id: str
-    origin: str
-    entries: int
-    replayed: bool = False
 
 
 class Forking:
@@ -256,11 +247,6 @@ class Forking:
             logger.warning("Fork %s is stored later: its signal could not be sent.", target.thread_id)
             return False
         return True
-
-
-def keyed_fork(origin: Address, key: str) -> Address:
-    """Return the thread of the fork that is made under this idempotency key."""
-    return Address.of(origin.agent, keyed_thread_id(origin.agent, origin.owner, key, origin.thread_id), origin.owner)
 
 
 def _found(head: Head, source: ForkSource) -> ForkSource | None:

@@ -10,6 +10,7 @@ from hosting.core.thread.commands import AcceptRun, Change, Continuation
 from hosting.core.thread.events import Accepted, Rewound
 from hosting.core.thread.run_request import RunRequest
 from hosting.errors import RunNotNewestError
+from hosting.http.ag_ui.rewinding import Rewinding
 from state.codec import read
 from state.extension import host_of
 from tests.support.mortal import AGENT, ORIGIN, MortalProcess, World
@@ -36,10 +37,15 @@ async def spoken(world: World) -> tuple[list[str], list[str]]:
     return runs, documents
 
 
+def rewinding_of(process: MortalProcess) -> Rewinding:
+    """Return how the process finds the state of its threads before a run."""
+    return Rewinding(process.services.threads, process.services.archiver)
+
+
 async def rewound(process: MortalProcess, runs: list[str]) -> Rewound | None:
     """Return how the thread goes on from before the first of these runs; None where it cannot."""
     try:
-        return await process.services.rewinding.before(ORIGIN, runs[0], runs, 1.0, process.engine)
+        return await rewinding_of(process).before(ORIGIN, runs[0], runs, 1.0, process.engine)
     except RunNotNewestError:
         return None
 
@@ -84,4 +90,4 @@ async def test_a_run_that_is_not_there_is_not_gone_back_to(world: World) -> None
     await spoken(world)
 
     with pytest.raises(RunNotNewestError, match="no longer exists"):
-        await world.process().services.rewinding.before(ORIGIN, "nobody", [], 1.0, world.process().engine)
+        await rewinding_of(world.process()).before(ORIGIN, "nobody", [], 1.0, world.process().engine)

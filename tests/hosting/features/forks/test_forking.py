@@ -11,7 +11,7 @@ from functools import partial
 import pytest
 
 from hosting.core.deletion import UNUSED_SECONDS
-from hosting.core.forking import Forked
+from hosting.core.hooks import Forked
 from hosting.core.sweeps import OVERLAP_SECONDS
 from hosting.core.thread.commands import DeleteThread
 from hosting.errors import (

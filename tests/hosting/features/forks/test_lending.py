@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from hosting.core import forking
 from hosting.core.deletion import UNUSED_SECONDS
-from hosting.core.forking import MOST_LENDERS
 from hosting.core.sweeps import OVERLAP_SECONDS
 from hosting.core.thread_log import epoch_store_key
 from hosting.errors import HostingError
+from hosting.features.forks import forking
+from hosting.features.forks.forking import MOST_LENDERS
 from hosting.names import Address
 from state.attachments import references
 from state.codec import read

@@ -1,0 +1,1 @@
+"""New threads that begin with the entries of another one."""
