@@ -32,7 +32,7 @@ from hosting.features.metering.budgets import Budget, Price
 from hosting.features.metering.limits import Limit
 from hosting.functions.access import Access
 from hosting.functions.agent_calls import WAIT_FUNCTION, AgentTask, register_wait
-from hosting.functions.answering import Served
+from hosting.functions.answering import Served, register_bound
 from hosting.functions.app_triggers import register_health, register_openapi, register_page, register_unknown
 from hosting.functions.durable import (
     PROMISE_FUNCTION,
@@ -47,11 +47,8 @@ from hosting.functions.durable import (
 from hosting.functions.execution import name_executions
 from hosting.functions.features import register_features
 from hosting.functions.http_triggers import (
-    exports_of,
     register_agent,
     register_lists,
-    register_runs,
-    register_threads,
 )
 from hosting.functions.instance_triggers import register_instances
 from hosting.functions.notices import Notices
@@ -63,6 +60,8 @@ from hosting.functions.wires import doors_of, register_wires
 from hosting.host_settings import Safeguards, app_folder, report_missing, route_prefix, task_hub
 from hosting.http.page import FUNCTION as PAGE_FUNCTION
 from hosting.http.routes import OPENAPI
+from hosting.http.runs import RunHandlers
+from hosting.http.threads import ThreadHandlers, exports_of
 from hosting.names import Busy, entity_function, entity_name, http_function
 from hosting.plan import AgentPlan, Plan, introduction_of
 from hosting.principal import Principal, PrincipalRequest, PrincipalResolver, checked_resolver
@@ -198,10 +197,10 @@ class AgentFunctionApp(df.DFApp):
     def _register_shared(self, *, lists_agents: bool) -> None:
         """Register the functions that all agents share: one for each route."""
         served, plan, settings, services = self._served, self._plan, self._settings, self._services
-        register_runs(served, services)
+        exports = exports_of(services, plan)
+        register_bound(served, RunHandlers(services).bound())
+        register_bound(served, ThreadHandlers(services, settings, exports).bound())
         register_lists(served, services)
-        exports = exports_of(served, services)
-        register_threads(served, services, settings, exports)
         register_features(served)
         if served.workflows:
             register_instances(served, services, settings)
