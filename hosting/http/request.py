@@ -104,11 +104,11 @@ class HttpRequest:
             return self.shared.address
         return Address.of(self.agent.name, self.thread_id, self.caller.owner)
 
-    def thread_url(self, agent: str, thread_id: str) -> str:
+    def thread_url(self, agent: AgentPlan, thread_id: str) -> str:
         """Return where the caller finds that thread."""
         if self.shared is not None:
             return f"{self.base_url}/shared/{self.caller.grant}"
-        return f"{self.base_url}/{self.plan.known(agent).kind}s/{quote(agent)}/threads/{quote(thread_id, safe='@:')}"
+        return f"{self.base_url}/{agent.kind}s/{quote(agent.name)}/threads/{quote(thread_id, safe='@:')}"
 
     @property
     def thread_id(self) -> str:

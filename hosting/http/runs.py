@@ -54,7 +54,7 @@ class Starting:
         except HostingError as error:
             error.thread_id = thread_id
             if error.run_id is not None and thread_id is not None:
-                error.run_url = run_url(error.run_id, request.thread_url(agent.name, thread_id))
+                error.run_url = run_url(error.run_id, request.thread_url(agent, thread_id))
             raise
 
     async def answer(
@@ -62,7 +62,7 @@ class Starting:
     ) -> Reply | Streamed:
         """Return the answer that the caller wants of a run that has begun: its events, its end, or where to find it."""
         headers = {**(headers or {}), **wanted.headers}
-        url = request.thread_url(agent.name, run.address.thread_id)
+        url = request.thread_url(agent, run.address.thread_id)
         if wanted.form == "events":
             streamed = self._streams.reply(run, request.client, url)
             return replace(streamed, headers={**streamed.headers, **headers})
@@ -96,7 +96,7 @@ class RunHandlers:
 
     async def _read(self, request: HttpRequest) -> Reply:
         run = await self._run(request)
-        url = request.thread_url(request.agent.name, request.thread_id)
+        url = request.thread_url(request.agent, request.thread_id)
         balance = self._services.hooks[run.address.agent].balance
         return status_reply(run, url, None if balance is None else balance.of_run(run))
 
@@ -116,7 +116,7 @@ class RunHandlers:
             return await self._streams.read(run, request.client, wanted, request.headers.get(IF_NONE_MATCH.name, ""))
         if isinstance(run.state, Ended) and after >= run.state.position:
             return Reply(204, "", None, run_headers(run))
-        url = request.thread_url(request.agent.name, request.thread_id)
+        url = request.thread_url(request.agent, request.thread_id)
         return self._streams.reply(run, request.client, url, after)
 
     async def _tail(self, request: HttpRequest) -> Reply:

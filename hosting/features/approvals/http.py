@@ -132,7 +132,7 @@ class ApprovalHandlers:
         answering = Answering(call.decision, request.caller, waits=waits, streamed=wanted.form == "events")
         answered = await self._approvals.answer(request.address, answering, request.client)
         if answered.resumed is None:
-            url = request.thread_url(agent.name, request.thread_id)
+            url = request.thread_url(agent, request.thread_id)
             return answered_reply(answered.requested, call.decision, wanted.form, url)
         return await self._starting.answer(request, agent, answered.resumed, wanted)
 

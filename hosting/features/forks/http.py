@@ -101,7 +101,7 @@ class ForkHandlers:
             raise ForkRefusedError("Threads of workflows cannot be forked: each run starts anew. Use a new thread.")
         wanted = await request.parsed(lambda raw: parse_fork(raw, agent.name, owner, self._most_bytes))
         forked = await self._forking.fork(request.address, wanted, request.client)
-        return fork_reply(agent.name, forked, request.thread_url(agent.name, forked.thread_id))
+        return fork_reply(agent.name, forked, request.thread_url(agent, forked.thread_id))
 
 
 def fork_reply(agent: str, forked: Forked, url: str) -> Reply:
