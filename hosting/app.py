@@ -11,7 +11,7 @@ import azure.durable_functions as df
 import azure.functions as func
 from agent_framework import SupportsAgentRun
 
-from hosting.assembly import make_features
+from hosting.assembly import access_of, make_features
 from hosting.azure_log import quiet_libraries
 from hosting.core.agent.agent_loop import AgentLoop
 from hosting.core.agent.callbacks import AgentCallbackContext, AgentResponseCallbackProtocol
@@ -30,7 +30,6 @@ from hosting.errors import ConfigurationError
 from hosting.features.memory.provider import OwnerMemory
 from hosting.features.metering.budgets import Budget, Price
 from hosting.features.metering.limits import Limit
-from hosting.functions.access import Access
 from hosting.functions.agent_calls import WAIT_FUNCTION, AgentTask, register_wait
 from hosting.functions.answering import Served, register_bound
 from hosting.functions.app_triggers import register_health, register_openapi, register_page, register_unknown
@@ -49,11 +48,11 @@ from hosting.functions.features import register_features
 from hosting.functions.http_triggers import (
     register_agent,
     register_lists,
+    register_mounted_runs,
 )
 from hosting.functions.instance_triggers import register_instances
 from hosting.functions.notices import Notices
 from hosting.functions.orchestrations import OrchestrationRoutes, warn_of_management_urls
-from hosting.functions.owner_triggers import register_grants, register_owners
 from hosting.functions.shutdown import Shutdown
 from hosting.functions.user_routes import adapt_classic_handler, own_functions, refuse_taken_names, refuse_taken_routes
 from hosting.functions.wires import doors_of, register_wires
@@ -190,9 +189,8 @@ class AgentFunctionApp(df.DFApp):
         )
 
     def _make_served(self, principal: PrincipalResolver | None, workflows: Sequence[str]) -> Served:
-        access = Access(principal, self._settings.admin_role, self._services.sharing)
         features = make_features(self._services, self._plan, self._settings, principal)
-        return Served(self, self._plan, access, workflows, self._shutdown.watch, features)
+        return Served(self, self._plan, access_of(features), workflows, self._shutdown.watch, features)
 
     def _register_shared(self, *, lists_agents: bool) -> None:
         """Register the functions that all agents share: one for each route."""
@@ -204,9 +202,7 @@ class AgentFunctionApp(df.DFApp):
         register_features(served)
         if served.workflows:
             register_instances(served, services, settings)
-        if plan.has_owners:
-            register_grants(served, services, settings)
-            register_owners(served, services, settings.wait_seconds, exports)
+        register_mounted_runs(served, services, settings)
         self._notices.add_webhooks(served, services)
         register_unknown(served)
         register_openapi(served, settings)

@@ -14,8 +14,13 @@ from hosting.features.mcp.feature import McpFeature
 from hosting.features.memory.feature import MemoryFeature
 from hosting.features.metering.feature import MeteringFeature
 from hosting.features.overview.feature import OverviewFeature
+from hosting.features.owners.feature import OwnersFeature
+from hosting.features.owners.owners import Owners
+from hosting.features.owners.sharing import Sharing
 from hosting.features.schedules.feature import SchedulesFeature
+from hosting.http.access import Access, OpenAccess
 from hosting.http.runs import Starting
+from hosting.http.threads import exports_of
 from hosting.plan import Plan
 from hosting.principal import PrincipalResolver
 from hosting.settings import Settings
@@ -28,6 +33,7 @@ FEATURES: Sequence[type[Feature]] = (
     ApprovalsFeature,
     McpFeature,
     ForksFeature,
+    OwnersFeature,
 )
 
 
@@ -46,7 +52,7 @@ def make_features(
     services.forking = forking = Forking(
         log, threads, services.archiver, services.attachments, stores, publish=holders.publish
     )
-    return (
+    features = (
         SchedulesFeature(cells, runs, plan, log.clocks, settings),
         MemoryFeature(cells, log, holders.held, plan, settings),
         MeteringFeature(stores.threads, log, holders.held),
@@ -55,3 +61,14 @@ def make_features(
         McpFeature(runs, settings, resolver),
         ForksFeature(forking, most_bytes),
     )
+    data = [part for feature in features if (part := feature.owner_data())]
+    owners = Owners(log, threads, services.purging, stores, services.absent.has, data=data)
+    return (
+        *features,
+        OwnersFeature(owners, Sharing(log), exports_of(services, plan), plan, settings, resolver=resolver),
+    )
+
+
+def access_of(features: Sequence[Feature]) -> Access:
+    """Return the rules of access of the feature that has them; without one the app's are open."""
+    return next((access for feature in features if (access := feature.access()) is not None), OpenAccess())

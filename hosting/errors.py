@@ -149,10 +149,6 @@ class UnknownDeliveryError(RequestError, code="unknown_delivery", status=404):
     """The run sent no webhook to this receiver."""
 
 
-class UnknownGrantError(RequestError, code="unknown_grant", status=404):
-    """The grant does not exist, was withdrawn, or is for another person."""
-
-
 class TooManyGrantsError(RequestError, code="too_many_grants", status=409):
     """The thread is shared with as many people as allowed."""
 

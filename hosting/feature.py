@@ -18,6 +18,8 @@ from typing import Any, ClassVar, Protocol, get_origin
 
 from hosting.core.hooks import NO_HOOKS, AgentHooks
 from hosting.errors import HostingError
+from hosting.http.access import Access
+from hosting.http.mounts import Mount
 from hosting.http.request import Bound
 from hosting.http.route import Header
 from hosting.plan import AgentPlan
@@ -105,6 +107,11 @@ class OwnerData:
     erase: Callable[[str, ClockClient], Awaitable[None]]
     begins_runs: bool = False
 
+    @classmethod
+    def of_threads(cls, erase: Callable[[str, ClockClient], Awaitable[None]]) -> OwnerData:
+        """Return data that is made of the owner's threads: their export has all of it, and an erasure ends it."""
+        return cls("", None, _nothing, erase)
+
     @property
     def empty(self) -> Any:
         """Its value in later pages of an export: the first page has all of it."""
@@ -116,6 +123,10 @@ class Upkeep(Protocol):
 
     async def run(self, client: ClockClient) -> object:
         """Do it once. A failure keeps no other work from being done."""
+
+
+async def _nothing(owner: str, client: ClockClient) -> None:
+    return None
 
 
 class Feature:
@@ -156,6 +167,14 @@ class Feature:
         """Return its routes. Those below `agents/{name}/` are workflows' too, unless they say otherwise."""
         return ()
 
+    def mounts(self) -> Sequence[Mount]:
+        """Return the other places of the routes of threads, for callers whom its `access` admits there."""
+        return ()
+
+    def access(self) -> Access | None:
+        """Return the rules of access, which one feature of an app may have."""
+        return None
+
     def durable(self) -> Sequence[Orchestration | Activity]:
         """Return its functions of the durable engine. Their names are stored, and never change."""
         return ()
@@ -171,9 +190,3 @@ class Feature:
     def owner_data(self) -> OwnerData | None:
         """Return the data of owners that it keeps."""
         return None
-
-    async def forget_owner(self, owner: str, client: ClockClient) -> None:
-        """Erase what it has made of the owner's threads, which are erased by now. Raises `LogUnavailableError`.
-
-        An export has the threads, and not this.
-        """

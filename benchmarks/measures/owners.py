@@ -16,10 +16,10 @@ from benchmarks.samples import median
 from benchmarks.sizes import Sizes
 from benchmarks.turns import WrongAnswerError
 from hosting.bearer import bearer_token
-from hosting.core.sharing import Sharing
 from hosting.core.stores.memory import MemoryObjects, MemoryThreadStore
 from hosting.core.thread_log import ThreadLog
-from hosting.functions.access import Access
+from hosting.features.owners.access import OwnerAccess
+from hosting.features.owners.sharing import Sharing
 from hosting.http.routes import run_route
 from hosting.names import Address
 from hosting.principal import Principal, PrincipalRequest, PrincipalResolver, easy_auth
@@ -77,7 +77,7 @@ def _platform_headers() -> dict[str, str]:
 async def _microseconds(resolver: PrincipalResolver, headers: dict[str, str], checks: int) -> float:
     """Return what one request costs, from its headers to its thread's entity."""
     log = ThreadLog(MemoryThreadStore("hub"), MemoryObjects(), "hub")
-    access, route, rounds = Access(resolver, "", Sharing(log)), run_route("Joker"), []
+    access, route, rounds = OwnerAccess(resolver, "", Sharing(log)), run_route("Joker"), []
     await access.of(route, headers, {}, {})
     for _ in range(ROUNDS):
         began = time.perf_counter()

@@ -27,14 +27,12 @@ from hosting.core.following import Following
 from hosting.core.held_runs import HeldRuns
 from hosting.core.hooks import NO_HOOKS, AgentHooks, AnswersApprovals, ForksThreads, NewestThreads
 from hosting.core.lending import Lending
-from hosting.core.owners import Owners
 from hosting.core.promised_runs import LOOK_SECONDS, PromisedRuns, PromiseSweep
 from hosting.core.purging import QUIET_SECONDS, EntityState, Purging
 from hosting.core.retention import Retention
 from hosting.core.rotation import Rotation
 from hosting.core.runs import Runs
 from hosting.core.shared_store import SharedStore
-from hosting.core.sharing import Sharing
 from hosting.core.stores.choice import Stores
 from hosting.core.stores.contract import ThreadStore
 from hosting.core.sweeps import InstanceSweep, TombstoneSweep, UploadSweep
@@ -171,10 +169,8 @@ class Services:
         self._pace = _batch_pace(self.settings, stores.threads)
         self.large_reads = LargeReads()
         self.cells = Cells(stores.threads, self.log)
-        self.sharing = Sharing(self.log)
         self.shared_store = SharedStore(self.log, stores.threads)
         self.retention = Retention(self.log, self.settings.log_days)
-        self.owners = Owners(self.log, self.threads, self.purging, stores, self.absent.has)
 
     def hold(
         self,

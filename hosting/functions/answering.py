@@ -24,9 +24,9 @@ from hosting.errors import (
     UnauthorizedError,
 )
 from hosting.feature import Feature
-from hosting.functions.access import Access, refuse_forms_of_other_sites
 from hosting.functions.durable import DurableClient, enter_invocation
-from hosting.http.owner_routes import shared
+from hosting.http.access import Access, refuse_forms_of_other_sites
+from hosting.http.mounts import Mount
 from hosting.http.pings import PING_SECONDS, with_pings
 from hosting.http.refusals import TRY_AGAIN, later_headers
 from hosting.http.replies import (
@@ -70,6 +70,11 @@ class Served:
     routes: list[Route] = field(default_factory=list)
     functions: list[str] = field(default_factory=list)
     wires: dict[str, Wire] = field(default_factory=dict)
+
+    @property
+    def mounts(self) -> list[Mount]:
+        """The other places of a thread's routes that features add."""
+        return [mount for feature in self.features if feature.is_on for mount in feature.mounts()]
 
     @property
     def link_names(self) -> list[str]:
@@ -119,22 +124,23 @@ def register_bound(served: Served, bound: Iterable[Bound]) -> None:
 
 
 def _elsewhere(served: Served, route: Route) -> Iterator[Route]:
-    """Yield the same route of workflows, of an app's only workflow, and of shared threads, where the app has these."""
+    """Yield the same route of workflows, of the only workflow, and of features' mounts, where the app has these."""
     if served.workflows and (of_workflows := of_workflow(route)) is not None:
         yield of_workflows
     if len(served.workflows) == 1 and (of_only := of_only_workflow(route, served.workflows[0])) is not None:
         yield of_only
-    if served.access.resolver is not None and (of_shared := shared(route)) is not None:
-        yield of_shared
+    for mount in served.mounts:
+        if (mounted := mount.of(route)) is not None:
+            yield mounted
 
 
 async def admitted(served: Served, req: Request, client: DurableClient, route: Route) -> HttpRequest:
     """Return the request with its sender and the owner of the threads; raises `CrossSiteError`, and as `Access.of`."""
     refuse_forms_of_other_sites(route, req.headers)
     headers, query = joined(req.headers.items()), joined(req.query_params.multi_items())
-    caller, shared_thread = await served.access.of(route, headers, query, req.path_params)
+    caller, shared = await served.access.of(route, headers, query, req.path_params)
     received = Received(req.url.scheme, req.url.path, headers, query, req.path_params, req.body)
-    return HttpRequest(received, client, route, served.plan, caller, shared_thread)
+    return HttpRequest(received, client, route, served.plan, caller, shared)
 
 
 def _register(served: Served, route: Route, handler: Handler) -> None:

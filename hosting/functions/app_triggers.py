@@ -30,7 +30,6 @@ from hosting.settings import Settings
 UNKNOWN_FUNCTIONS: dict[Kind, str] = {"agent": "z_unknown_agent", "workflow": "z_unknown_workflow"}
 """The host tries functions by their names, in capitals: these come last, and get the remaining requests."""
 _NO_WEBHOOKS = "This app sends no webhooks: AGENT_WEBHOOK_SECRET is not set. Poll the run with GET instead."
-_NO_OWNERS = "This app has no owners: its AgentFunctionApp has no principal=, so all threads belong to the app."
 
 
 def register_unknown(served: Served) -> None:
@@ -66,13 +65,12 @@ def _unserved(served: Served, kind: Kind, method: str, name: str, rest: str) -> 
     if parts == ["run"]:
         return MethodNotAllowedError(f"{method} is not served here. Send POST {path}.")
     lacks = {"webhooks": (NOT_TAKEN, _NO_WEBHOOKS)}
-    if served.access.resolver is None and parts[:1] == ["threads"] and parts[2:3] in (["assign"], ["grants"]):
-        return UnknownRouteError(_NO_OWNERS)
     for route, sentence in (lacks[part] for part in parts if part in lacks):
         if route not in served.routes:
             return UnknownRouteError(sentence)
+    words = [parts[0], *parts[2:]] if parts[0] == "threads" else parts  # an id names nothing that an app may lack
     for feature in served.features:
-        if not feature.is_on and not set(parts).isdisjoint(feature.paths):
+        if not feature.is_on and not set(words).isdisjoint(feature.paths):
             return UnknownRouteError(feature.absent)
     return UnknownRouteError(f"{method} {path[:120]!r} is not a route of this app. GET openapi.json lists all routes.")
 
@@ -114,7 +112,7 @@ def register_openapi(served: Served, settings: Settings) -> None:
             agents={each.name: limits_of(each.agent, settings) for each in served.plan.served_of("agent")},
             workflows={each.name: limits_of(each.agent, settings) for each in served.plan.served_of("workflow")},
             requires_key=served.plan.requires_key,
-            has_owners=served.access.resolver is not None,
+            has_owners=served.plan.has_owners,
             wires=tuple(served.wires.values()),
             gates=served.gate_headers,
         )

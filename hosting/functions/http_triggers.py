@@ -22,6 +22,7 @@ from hosting.http.parameters import (
 )
 from hosting.http.replies import (
     Reply,
+    Streamed,
 )
 from hosting.http.request import HttpRequest
 from hosting.http.runs import Starting
@@ -34,6 +35,17 @@ def register_agent(served: Served, agent: AgentPlan, services: Services, setting
     starting, limits = Starting(services), limits_of(agent.agent, settings)
     route = routes.run_route if agent.workflow is None else workflow_routes.workflow_run_route
     serves(served, route(agent.name))(partial(starting.reply, agent=agent, limits=limits))
+
+
+def register_mounted_runs(served: Served, services: Services, settings: Settings) -> None:
+    """Register the run of a thread's agent at each place that does not name the agent."""
+    starting = Starting(services)
+
+    async def start(request: HttpRequest) -> Reply | Streamed:
+        return await starting.reply(request, request.agent, limits_of(request.agent.agent, settings))
+
+    for mount in served.mounts:
+        serves(served, mount.run)(start)
 
 
 def register_lists(served: Served, services: Services) -> None:

@@ -260,23 +260,6 @@ class DeletionUnderWay(ThreadIds):
     operation: Literal["delete"]
 
 
-class ShownGrant(TypedDict):
-    """A person with access to a thread; `url` is the thread's URL for that person, `granted_at` is RFC 3339."""
-
-    grant: str
-    issuer: str
-    id: str
-    access: Literal["read", "run"]
-    granted_at: str
-    url: str
-
-
-class GrantList(ThreadIds):
-    """The people with access to a thread, the first grant first."""
-
-    grants: list[ShownGrant]
-
-
 class OrchestrationState(TypedDict):
     """The state of an orchestration. `status` is the engine's; `output` is set when it has completed."""
 

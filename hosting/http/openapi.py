@@ -31,7 +31,6 @@ from hosting.errors import (
     UnauthorizedError,
 )
 from hosting.http.body_document import RUN_BODY, THREAD_TEXT, thread_id_schema
-from hosting.http.owner_routes import takes_owner
 from hosting.http.parameters import OWNER, Parameter
 from hosting.http.refusals import TRY_AGAIN
 from hosting.http.route import RUN_HEADERS, THREAD_HEADERS, Header, Refusals, ResponseSpec, Route
@@ -175,7 +174,7 @@ def _parameters(route: Route, app: ServedApp) -> list[Parameter]:
         parameters += (Parameter(name, "query", THREAD_TEXT, thread_id) for name in THREAD_ID_FIELDS)
         parameters += (Parameter(name, "header", THREAD_TEXT, in_header) for name in THREAD_ID_HEADERS)
     parameters += (each for each in route.parameters if each.location != "path")
-    if app.has_owners and takes_owner(route):
+    if app.has_owners and route.takes_owner:
         parameters.append(OWNER)
     return parameters
 

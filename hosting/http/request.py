@@ -10,7 +10,6 @@ from typing import NamedTuple, TypeVar
 from urllib.parse import quote
 
 from hosting.core.request.slow_reads import read_aside
-from hosting.core.sharing import SharedThread
 from hosting.errors import HostingError, UnknownApprovalError, UnknownRunError, UnknownThreadError
 from hosting.http.replies import Reply, Streamed
 from hosting.http.route import Route
@@ -52,7 +51,7 @@ class HttpRequest:
     route: Route
     plan: Plan
     caller: Caller = NOBODY
-    shared: SharedThread | None = None
+    shared: Address | None = None
 
     async def parsed(self, parse: Callable[[RawRequest], T]) -> T:
         """Return the result of `parse` for headers, query and body, so that others continue meanwhile."""
@@ -88,7 +87,7 @@ class HttpRequest:
     def agent(self) -> AgentPlan:
         """The agent that the path names; raises `UnknownAgentError` when it has no HTTP endpoint."""
         if self.shared is not None:
-            return self.plan.served(self.shared.address.agent)
+            return self.plan.served(self.shared.agent)
         name = self.route.agent or self.received.path_params.get("name")
         return self.plan.served(name or "", self.route.kind)
 
@@ -101,7 +100,7 @@ class HttpRequest:
     def address(self) -> Address:
         """The thread in the path, as one of the caller; raises as `agent` and `thread_id` do."""
         if self.shared is not None:
-            return self.shared.address
+            return self.shared
         return Address.of(self.agent.name, self.thread_id, self.caller.owner)
 
     def thread_url(self, agent: AgentPlan, thread_id: str) -> str:
@@ -114,7 +113,7 @@ class HttpRequest:
     def thread_id(self) -> str:
         """The thread id in the path; raises `UnknownThreadError` for an invalid id."""
         if self.shared is not None:
-            return self.shared.address.thread_id
+            return self.shared.thread_id
         value = self.received.path_params["thread_id"]
         if not may_be_stored(value, self.caller.owner):
             raise UnknownThreadError(f"There is no thread {value[:80]!r}.")

@@ -71,6 +71,7 @@ _BODY: Refusals = (
     errors.BodyTooLargeError,
     errors.UnsupportedMediaTypeError,
 )
+_BY_ADMINISTRATORS = ("GET", "HEAD", "DELETE")
 _IN_PATH = re.compile(r"{(\w+)}")
 
 
@@ -83,8 +84,8 @@ class Route:
     `is_anonymous` needs no key. One that `is_for_all` is about the app and nobody's threads: nobody has to be signed in
     there. A route of agents that `is_for_workflows` is one of theirs too, as `of_workflows` changes it. A route of a
     thread that `is_for_shared` is there for those with whom one is shared too, and `needs` is what they must be allowed
-    to do: "own" is for its owner alone, "admin" for administrators. One that is for an `agent` or a workflow alone has
-    no place for a name in its path.
+    to do: "own" is for its owner alone, "admin" for administrators. "self" is about the sender, for whom nobody else is
+    named. One that is for an `agent` or a workflow alone has no place for a name in its path.
     """
 
     function: str
@@ -99,7 +100,7 @@ class Route:
     is_for_all: bool = False
     is_for_workflows: bool = True
     is_for_shared: bool = True
-    needs: Literal["read", "run", "own", "admin"] = "read"
+    needs: Literal["read", "run", "own", "self", "admin"] = "read"
     agent: str | None = None
     of_workflows: Callable[[Route], Route] | None = None
 
@@ -112,6 +113,12 @@ class Route:
 
     def __str__(self) -> str:
         return f"{self.method} {self.path}"
+
+    @property
+    def takes_owner(self) -> bool:
+        """Whether an administrator may name another owner: to read and to delete threads, and where only they may."""
+        is_of_another = self.needs == "admin" or (self.method in _BY_ADMINISTRATORS and self.needs != "self")
+        return is_of_another and "{grant}" not in self.path and not self.is_for_all
 
     @property
     def kind(self) -> Kind:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal, cast
 
 from hosting.amounts import BudgetState, cost_text
 from hosting.core.deletion import Receipt
 from hosting.core.outcome import Usage
-from hosting.core.owners import ErasedOwner
-from hosting.core.sharing import grant_id
 from hosting.core.thread.events import Accepted
 from hosting.core.thread.finish import is_cut, word_of
-from hosting.core.thread.open_runs import Grant
 from hosting.core.thread.run import Ended
 from hosting.core.thread.sources import fork_source
 from hosting.core.thread.usage import RECORDED_COUNTS
@@ -22,14 +19,11 @@ from hosting.http.bodies import (
     DeletionUnderWay,
     Erasure,
     Export,
-    GrantList,
     Messages,
     ShownEntry,
-    ShownGrant,
     Thread,
 )
 from hosting.http.deliveries import delivery_fields
-from hosting.http.owner_bodies import OwnerErasure
 from hosting.http.refusals import RETRY_AFTER_SECONDS
 from hosting.http.replies import Reply, json_reply, thread_headers, thread_ids
 from hosting.names import Address
@@ -109,26 +103,6 @@ def messages_reply(thread_id: str, page: MessagesPage) -> Reply:
     return json_reply(200, body, thread_headers(thread_id))
 
 
-def grants_reply(address: Address, grants: Sequence[Grant], base_url: str) -> Reply:
-    """Return the people with access to a thread."""
-    shown = [grant_fields(address, grant, base_url) for grant in grants]
-    body: GrantList = {**thread_ids(address.thread_id), "grants": shown}
-    return json_reply(200, body, thread_headers(address.thread_id))
-
-
-def grant_fields(address: Address, grant: Grant, base_url: str) -> ShownGrant:
-    """Return a grant as the thread's owner sees it."""
-    name = grant_id(address, grant)
-    return {
-        "grant": name,
-        "issuer": grant.principal.issuer,
-        "id": grant.principal.id,
-        "access": grant.access,
-        "granted_at": iso(grant.at),
-        "url": f"{base_url}/shared/{name}",
-    }
-
-
 def export_fields(agent: str, export: ThreadExport, now: float, reader: Caller | None = None) -> Export:
     """Return the stored data of the thread, as JSON values; conversation and attachments are put in their places.
 
@@ -193,16 +167,3 @@ def erasure_fields(agent: str, address: Address, receipt: Receipt) -> Erasure:
         "webhooks": receipt.webhooks,
         "instances": [{"id": instance.id, "outcome": instance.outcome} for instance in receipt.instances],
     }
-
-
-def owner_erasure_reply(owner: str, erased: ErasedOwner, agents: Mapping[str, str]) -> Reply:
-    """Return the receipts of an owner's deletion, and whether it is complete; `agents` has names as written."""
-    threads = [erasure_fields(agents.get(one.agent, one.agent), one, receipt) for one, receipt in erased.threads]
-    body: OwnerErasure = {"owner": owner, "status": "deleted" if erased.is_complete else "accepted", "threads": threads}
-    if erased.unreached:
-        body["unreached"] = list(erased.unreached)
-    return (
-        json_reply(200, body)
-        if erased.is_complete
-        else json_reply(202, body, {"retry-after": str(RETRY_AFTER_SECONDS)})
-    )

@@ -6,9 +6,7 @@ import asyncio
 from collections.abc import Sequence
 
 from hosting.core.services import Services
-from hosting.core.threads import ThreadExport
 from hosting.http import routes
-from hosting.http.bodies import Export
 from hosting.http.exports import Exports
 from hosting.http.parameters import read_limit, read_window
 from hosting.http.replies import Reply, Streamed, json_reply, runs_reply, thread_headers
@@ -18,13 +16,10 @@ from hosting.http.thread_replies import (
     deleting_reply,
     done_reply,
     erasure_fields,
-    export_fields,
     messages_reply,
     thread_reply,
 )
-from hosting.names import Address
 from hosting.plan import Plan
-from hosting.principal import Caller
 from hosting.settings import Settings
 
 
@@ -86,10 +81,5 @@ class ThreadHandlers:
 
 
 def exports_of(services: Services, plan: Plan) -> Exports:
-    """Return the exports of the app; its callers take turns."""
-
-    def fields_of(address: Address, export: ThreadExport, reader: Caller | None) -> Export:
-        name = plan.names.get(address.agent, address.agent)
-        return export_fields(name, export, services.clocks.wall(), reader)
-
-    return Exports(services.threads, services.owners, services.large_reads, fields_of)
+    """Return the exports of the app's threads; its callers take turns."""
+    return Exports(services.threads, services.large_reads, plan, services.log.clocks)

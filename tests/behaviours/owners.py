@@ -18,6 +18,8 @@ BEHAVIOURS = {
     "line of the log with who, what and whose (security.md).",
     "owners.person": "Everything of one person is exported page by page, and deleted with receipts, whatever dies "
     "meanwhile (security.md).",
+    "owners.features": "Whatever a feature keeps of an owner is in their export and goes with their erasure, but for "
+    "what was counted for a limit; a feature that says neither fails a test (security.md).",
     "owners.orchestration-state": "Who starts an orchestration over HTTP gets the place of a route of ours, which "
     "nobody else reads; a route that answers with the engine's URLs is named at start-up (security.md).",
     "owners.keys": "What an agent's code is given to keep something under, the framework's session id and the key of a "

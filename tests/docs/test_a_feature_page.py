@@ -70,7 +70,7 @@ def add_the_feature(clone: Path) -> list[str]:
     assembly = re.sub(
         r"^(FEATURES: [^)]*?),?(\n?)\)$", rf"\1, {listed.strip(' ,')}\2)", assembly, count=1, flags=re.MULTILINE
     )
-    assembly = re.sub(r"\n    \)\n\Z", f"\n{made}\n    )\n", assembly)
+    assembly = re.sub(r"^( {8}SchedulesFeature\()", rf"{made}\n\1", assembly, count=1, flags=re.MULTILINE)
     (clone / ASSEMBLY).write_text(assembly, encoding="utf-8")
     return [ASSEMBLY]
 

@@ -25,13 +25,13 @@ from hosting.core.request.contents import Limits, ModelInputs, read_contents
 from hosting.core.request.fields import carried_request
 from hosting.core.request.json_schema import BadSchemaError, check_schema, compiled_pattern
 from hosting.core.request.response_format import read_response_format, structured_value
-from hosting.core.sharing import grant_parts
 from hosting.core.telemetry import carried_traceparent
 from hosting.core.thread.run_request import ResponseFormat
 from hosting.errors import HostingError
 from hosting.exchange import MOST_HEAD_BYTES, UnreadableAnswerError, _chunks, _head
 from hosting.features.approvals.http import WORKFLOW_ANSWER, parse_decision
 from hosting.features.mcp.tool import parse_call
+from hosting.features.owners.sharing import grant_parts
 from hosting.features.schedules.times import read_times
 from hosting.http.instance_call import parse_instance
 from hosting.http.parameters import (
@@ -356,7 +356,7 @@ PARSERS: Mapping[str, Parser] = {
         lambda text: read_window({"limit": text}), runs("1"), ("hosting.http.parameters._NUMBER",)
     ),
     "an owner": Parser(lambda text: OWNER.read({"owner": text}), runs("a", "app"), ("hosting.http.parameters._OWNER",)),
-    "a grant": Parser(grant_parts, runs("a", "a~app~", "~"), ("hosting.core.sharing._ID",)),
+    "a grant": Parser(grant_parts, runs("a", "a~app~", "~"), ("hosting.features.owners.sharing._ID",)),
     "a schedule's time": Parser(
         lambda text: read_times(None, "UTC", text),
         runs("2026-01-01T00:00:00", "2026-01-01T00:00:00."),

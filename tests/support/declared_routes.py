@@ -10,8 +10,9 @@ from hosting.features.approvals import http as approvals
 from hosting.features.forks import http as forks
 from hosting.features.metering.http import BUDGET
 from hosting.features.overview import http as overview_http
-from hosting.http import owner_routes, routes
-from hosting.http.owner_routes import SHARED_RUN, shared
+from hosting.features.owners import http as owners_http
+from hosting.features.owners.http import SHARED
+from hosting.http import routes
 from hosting.http.route import Route
 
 
@@ -31,9 +32,9 @@ ROUTES = [
     *routes_in(forks),
 ]
 """Those of every app."""
-SHARED_ROUTES = [SHARED_RUN, *(same for route in ROUTES if (same := shared(route)) is not None)]
+SHARED_ROUTES = [SHARED.run, *(same for route in ROUTES if (same := SHARED.of(route)) is not None)]
 """Those of a thread that is shared with the caller."""
-OWNED_ROUTES = [*(route for route in routes_in(owner_routes) if route is not SHARED_RUN), owner_routes.my_export({})]
+OWNED_ROUTES = [*routes_in(owners_http), owners_http.my_export({})]
 """Those of an app that knows its callers, but for shared threads."""
 ERRORS = (*REQUEST_ERRORS, *RUN_ERRORS, *(error for feature in FEATURES for error in feature.errors))
 """The refusals of requests and the errors of runs."""

@@ -10,7 +10,7 @@ from typing import Any
 
 import httpx
 
-from hosting.app import AgentFunctionApp, Principal, PrincipalRequest
+from hosting.app import AgentFunctionApp, Budget, Limit, Principal, PrincipalRequest
 from hosting.principal import PrincipalResolver
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.clerk import clerk
@@ -50,6 +50,8 @@ class OwnedApp:
         workflows: Sequence[Any] = (),
         *,
         webhook: str | None = None,
+        budget: Budget | None = None,
+        limit: Limit | None = None,
         **environ: str,
     ) -> None:
         self.app = AgentFunctionApp(
@@ -59,6 +61,8 @@ class OwnedApp:
             principal=principal,
             default_callback=default_callback,
             webhook=webhook,
+            budget=budget,
+            limit=limit,
             environ={"AGENT_LOG": "memory", **environ},
         )
         self.host = DirectHost(self.app)

@@ -13,9 +13,8 @@ from typing import Any
 from hosting.core.request.contents import NOT_BLANK, Limits, contents_schema, read_contents
 from hosting.core.request.response_format import FORMAT_SCHEMA, read_response_format
 from hosting.core.request.strict_json import Schema, has_lone_surrogate, json_type, refuse_lone_surrogates
-from hosting.core.thread.run_request import ALWAYS, LONGEST_NAME, Always, Decision, RunRequest, UserMessage, read_retry
+from hosting.core.thread.run_request import ALWAYS, Always, Decision, RunRequest, UserMessage, read_retry
 from hosting.errors import HostingError, InvalidFieldError, MissingMessageError
-from hosting.principal import Principal
 from hosting.webhooks import read_webhook, webhook_schema
 from hosting.workflows import json_text
 
@@ -23,10 +22,6 @@ LONGEST_REASON = 2000
 MOST_EARLIER = 100
 """The most messages before the request's own; longer conversations need a thread."""
 
-OWNER_FIELDS: Mapping[str, Schema] = {
-    "issuer": {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME, "description": "The sign-in's issuer."},
-    "id": {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME, "description": "The person's id there."},
-}
 VALUE = "value"
 WEBHOOK = "webhook"
 DECISION_FIELDS: Mapping[str, Schema] = {
@@ -123,17 +118,6 @@ def read_always(value: object, *, approved: bool) -> Always | None:
     if not approved:
         raise InvalidFieldError("The field 'always' is there with approved false. Only an approval can be standing.")
     return value
-
-
-def read_principal(fields: Mapping[str, Any]) -> Principal:
-    """Return the person in `OWNER_FIELDS`; raises `InvalidFieldError`."""
-    issuer, who = (read_text(name, fields.get(name)) for name in OWNER_FIELDS)
-    try:
-        if max(len(issuer.encode(errors="replace")), len(who.encode(errors="replace"))) > LONGEST_NAME:
-            raise ValueError(f"An issuer and an id that are named have at most {LONGEST_NAME} bytes.")
-        return Principal(issuer, who)
-    except ValueError as error:
-        raise InvalidFieldError(f"{error} Send those by which they sign in.") from None
 
 
 def check_message(value: object) -> str:

@@ -12,7 +12,7 @@ from hosting.core.held_runs import HeldRuns
 from hosting.core.promised_runs import PromisedRuns
 from hosting.core.rotation import Rotation
 from hosting.core.thread_log import ThreadLog
-from hosting.feature import Feature, Upkeep
+from hosting.feature import Feature, OwnerData, Upkeep
 from hosting.features.overview.http import OverviewHandlers
 from hosting.features.overview.operations import OperationsHandlers
 from hosting.features.overview.operators_view import OperatorsView
@@ -52,6 +52,9 @@ class OverviewFeature(Feature):
         """Return the look at the app's own threads, before their events go by their age."""
         return (self._sweep,)
 
-    async def forget_owner(self, owner: str, client: ClockClient) -> None:
-        """Erase the overviews of the owner with each agent."""
+    def owner_data(self) -> OwnerData:
+        """Return the overviews of an owner's threads, which their export has already."""
+        return OwnerData.of_threads(self._erase)
+
+    async def _erase(self, owner: str, client: ClockClient) -> None:
         await self.overview.erase(await self._log.agents(), owner)

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from hosting.core.sharing import SharedThread, Sharing
+from hosting.features.owners.sharing import SharedThread, Sharing
 from hosting.http.route import Route
 from tests.support.declared_routes import ROUTES, SHARED_ROUTES
 from tests.support.owned_app import ISSUER, RUN, THREADS, OwnedApp, owner, with_roles

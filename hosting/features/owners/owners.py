@@ -1,4 +1,4 @@
-"""All that one owner has in an app: exported page by page, deleted, or assigned to them.
+"""All that one owner has in an app: listed for an export, deleted, or assigned to them.
 
 Theory. What is stored decides, and not which agents the app has now: an agent may be left out for a while, or have
 another name since, and the threads with it are the owner's still. Only what an agent's own context providers keep
@@ -18,7 +18,7 @@ conversation is what moves.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
@@ -32,8 +32,9 @@ from hosting.core.thread.sources import AssignedSource, assigned_source
 from hosting.core.thread_log import ThreadLog, epoch_store_key
 from hosting.core.threads import Threads
 from hosting.errors import ThreadChangedError, ThreadDeletingError, UnknownThreadError
+from hosting.feature import OwnerData
 from hosting.names import Address, check_thread_id
-from hosting.ports import EntityClient
+from hosting.ports import ClockClient, EntityClient
 from hosting.principal import Principal
 from state.codec import write
 from state.conversation import owned_by
@@ -56,7 +57,10 @@ class ErasedOwner:
 
 
 class Owners:
-    """Owners' threads with whichever agents; `is_absent` says of a name that the app does not have it now."""
+    """Owners' threads with whichever agents, and the `data` of owners that features keep.
+
+    `is_absent` says of an agent's name that the app does not have it now.
+    """
 
     def __init__(
         self,
@@ -65,6 +69,8 @@ class Owners:
         purging: Purging,
         stores: Stores,
         is_absent: Callable[[str], bool],
+        *,
+        data: Sequence[OwnerData],
     ) -> None:
         self._log = log
         self._threads = threads
@@ -72,13 +78,32 @@ class Owners:
         self._stores = stores
         self._signals = Signals(log)
         self._is_absent = is_absent
+        self._data = data
 
-    async def erase(self, owner: str, client: EntityClient, seconds: float) -> ErasedOwner:
-        """Delete all of the owner's threads, and return the receipts of those that are gone.
+    @property
+    def exported(self) -> Sequence[OwnerData]:
+        """The data that an export has besides the threads."""
+        return [part for part in self._data if part.member]
+
+    async def erase(self, owner: str, client: ClockClient, seconds: float) -> ErasedOwner:
+        """Delete all that the owner has, and return the receipts of the threads that are gone.
 
         It is complete once no instance that a receipt names is pending. After so many seconds what is left continues by
-        itself, or with the next call. Raises as `Threads.delete` does.
+        itself, or with the next call. Raises as `Threads.delete` and `OwnerData.erase` do.
         """
+        beginning, is_left = [part for part in self._data if part.begins_runs], True
+        while is_left:
+            for part in beginning:
+                await part.erase(owner, client)
+            erased = await self._erase_threads(owner, client, seconds)
+            is_left = erased.is_complete and any([await part.export(owner, client) for part in beginning])
+        if erased.is_complete:
+            for part in self._data:
+                if not part.begins_runs:
+                    await part.erase(owner, client)
+        return erased
+
+    async def _erase_threads(self, owner: str, client: EntityClient, seconds: float) -> ErasedOwner:
         clock = asyncio.get_running_loop().time
         end, gate = clock() + seconds, asyncio.Semaphore(_AT_ONCE)
 

@@ -16,11 +16,15 @@ from hosting.core.thread.commands import Refused, ShareThread, WithdrawGrant
 from hosting.core.thread.open_runs import Grant
 from hosting.core.thread.run_request import GrantedAccess
 from hosting.core.thread_log import ThreadLog
-from hosting.errors import UnknownGrantError, UnknownThreadError
+from hosting.errors import RequestError, UnknownThreadError
 from hosting.names import APP, Address, agent_in_key, agent_of_key
 from hosting.principal import Caller, Principal
 
 _ID = re.compile(rf"([A-Za-z0-9_!-]{{1,64}})~([a-z0-9]{{16}}|{APP})~([0-9a-f]{{16}})~([A-Za-z0-9._~-]{{1,64}})")
+
+
+class UnknownGrantError(RequestError, code="unknown_grant", status=404):
+    """The grant does not exist, was withdrawn, or is for another person."""
 
 
 @dataclass(frozen=True)

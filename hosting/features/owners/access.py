@@ -11,9 +11,9 @@ import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from hosting.core.sharing import SharedThread, Sharing
-from hosting.errors import CrossSiteError, ForbiddenError, InvalidFieldError
-from hosting.http.owner_routes import takes_owner
+from hosting.errors import ForbiddenError, InvalidFieldError
+from hosting.features.owners.sharing import Sharing
+from hosting.http.access import Admitted
 from hosting.http.parameters import OWNER
 from hosting.http.route import Route
 from hosting.names import APP
@@ -22,32 +22,11 @@ from hosting.principal import NOBODY, Caller, Principal, PrincipalRequest, Princ
 logger = logging.getLogger(__name__)
 
 
-_OWN_SITES = ("same-origin", "none")
-_FORMS = ("", "application/x-www-form-urlencoded", "multipart/form-data", "text/plain")
-_NO_FORMS_HEADERS = ("authorization", "idempotency-key", "x-functions-key")
-
-
-def refuse_forms_of_other_sites(route: Route, headers: Mapping[str, str]) -> None:
-    """Raise `CrossSiteError` for a write that a browser sends for a page of another site without asking the host first.
-
-    Of anything but a form's request it asks, and the host's CORS settings answer. A form's request goes out at once,
-    with the cookies of a platform's sign-in. A browser says in `Sec-Fetch-Site` whose page it is; no page can set that.
-    """
-    site = headers.get("sec-fetch-site", "none")
-    media_type = headers.get("content-type", "").partition(";")[0].strip().lower()
-    is_forms = media_type in _FORMS and not any(name in headers for name in _NO_FORMS_HEADERS)
-    if route.method == "POST" and site not in _OWN_SITES and is_forms:
-        raise CrossSiteError(
-            f"A page of another site ({site[:20]}) sent this as a form. Send JSON, from an origin in the host's CORS "
-            "settings."
-        )
-
-
 @dataclass(frozen=True)
-class Access:
-    """The rules of access. Without a `resolver` requests need no sign-in, and all threads are the app's."""
+class OwnerAccess:
+    """The rules of access of an app whose threads are their callers', who sign in by the `resolver`."""
 
-    resolver: PrincipalResolver | None
+    resolver: PrincipalResolver
     admin_role: str
     sharing: Sharing
 
@@ -57,29 +36,29 @@ class Access:
         headers: Mapping[str, str],
         query: Mapping[str, str],
         path: Mapping[str, str],
-    ) -> tuple[Caller, SharedThread | None]:
+    ) -> Admitted:
         """Return the caller with the owner of the threads, and the thread that a grant in the path opens.
 
         Raises `UnauthorizedError`, `ForbiddenError`, `InvalidFieldError`, `UnknownGrantError`, `LogUnavailableError`,
         and what the app's own resolver does.
         """
-        if self.resolver is None or route.is_for_all:
-            return NOBODY, None
+        if route.is_for_all:
+            return Admitted(NOBODY)
         principal = await resolve(self.resolver, PrincipalRequest(headers, str(route), route.agent or path.get("name")))
         if "grant" in path:
             shared = await self.sharing.find(path["grant"], principal)
             if route.needs == "own" or (route.needs == "run" and shared.access == "read"):
                 raise ForbiddenError(f"This thread is shared with you to {shared.access} it. Ask its owner for more.")
-            return shared.caller, shared
+            return Admitted(shared.caller, shared.address)
         owner = OWNER.read(query) or (APP if route.needs == "admin" else None)
         if owner is None:
-            return Caller.of(principal), None
-        return replace(Caller.of(principal), owner=self._administered(owner, principal, route, path)), None
+            return Admitted(Caller.of(principal))
+        owner = self._administered(owner, principal, route, path)
+        return Admitted(replace(Caller.of(principal), owner=owner))
 
     def administers(self, principal: Principal | None) -> bool:
-        """Return whether the sender may use routes for administrators; without sign-in all may."""
-        roles = () if principal is None else principal.roles
-        return self.resolver is None or (bool(self.admin_role) and self.admin_role in roles)
+        """Return whether the sender may use routes for administrators: whether they have the role."""
+        return principal is not None and bool(self.admin_role) and self.admin_role in principal.roles
 
     def _administered(self, owner: str, principal: Principal, route: Route, path: Mapping[str, str]) -> str:
         """Return the owner that an administrator names, after logging it."""
@@ -88,7 +67,7 @@ class Access:
                 "Only administrators, who have the role in AGENT_ADMIN_ROLE, may read, delete and assign threads by "
                 "'owner'. Leave 'owner' out for your own threads."
             )
-        if not takes_owner(route):
+        if not route.takes_owner:
             raise ForbiddenError(
                 f"{route} does not take 'owner': administrators may read, delete and assign other people's threads, "
                 "and may not act for them. Leave 'owner' out."

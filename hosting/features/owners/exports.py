@@ -1,0 +1,66 @@
+"""The export of all that one owner has, page by page.
+
+Theory. A page ends after so many bytes, and where a thread cannot be read after others were sent. What fails before the
+first piece is refused as everywhere. The first page has all that is stored besides the threads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping
+from typing import Any
+
+from hosting.core.archiving import PAGE_BYTES
+from hosting.errors import HostingError, ThreadDeletingError, UnknownThreadError
+from hosting.features.owners.owners import Owners
+from hosting.http.exports import Exports, begin_export, json_bytes
+from hosting.http.replies import Streamed
+from hosting.names import Address
+from hosting.ports import ClockClient
+
+
+class OwnerExports:
+    """The exports of one app's owners, for one event loop."""
+
+    def __init__(self, owners: Owners, exports: Exports) -> None:
+        self._owners = owners
+        self._exports = exports
+
+    async def page(self, owner: str, after: tuple[str, str], limit: int, client: ClockClient) -> Streamed:
+        """Return the owner's next threads after that agent and id, and the `next_cursor` of more.
+
+        Raises as `Threads.export` does for the first of them; one that is deleted meanwhile is left out.
+        """
+        members: dict[str, Any] = {"owner": owner}
+        for part in self._owners.exported:
+            members[part.member] = part.empty if after[0] else await part.export(owner, client)
+        return await begin_export(self._page(owner, after, limit, client, members), {})
+
+    async def _page(
+        self, owner: str, after: tuple[str, str], limit: int, client: ClockClient, members: Mapping[str, Any]
+    ) -> AsyncGenerator[bytes, None]:
+        before = json_bytes(members)[:-1] + b', "threads": ['
+        last: Address | None = None
+        count = sent = 0
+        cursor: str | None = None
+        async for address, state in self._owners.listed(owner, after):
+            if state != "open":
+                continue
+            if last is not None and (count == limit or sent >= PAGE_BYTES):
+                cursor = f"{last.agent}~{last.thread_id}"
+                break
+            begins = True
+            try:
+                async for piece in self._exports.pieces(address, client):
+                    yield (before if begins else b"") + piece
+                    begins, before, sent = False, b", ", sent + len(piece)
+            except (UnknownThreadError, ThreadDeletingError):
+                if not begins:
+                    raise
+                continue
+            except HostingError:
+                if last is None or not begins:
+                    raise
+                cursor = f"{last.agent}~{last.thread_id}"
+                break
+            last, count = address, count + 1
+        yield (before if last is None else b"") + b'], "next_cursor": ' + json_bytes(cursor) + b"}"

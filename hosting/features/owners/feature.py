@@ -1,0 +1,61 @@
+"""The owners of an app: who may use which threads, and all that one owner has, with whichever features."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hosting.feature import Feature
+from hosting.features.owners.access import OwnerAccess
+from hosting.features.owners.exports import OwnerExports
+from hosting.features.owners.http import SHARED, OwnerHandlers
+from hosting.features.owners.owners import Owners
+from hosting.features.owners.sharing import Sharing, UnknownGrantError
+from hosting.http.exports import Exports
+from hosting.http.mounts import Mount
+from hosting.http.request import Bound
+from hosting.plan import Plan
+from hosting.principal import PrincipalResolver
+from hosting.settings import Settings
+
+
+class OwnersFeature(Feature):
+    """The owners of one app, which are there where callers sign in.
+
+    Grants are kept in the log of their thread, and go with it.
+    """
+
+    name = "owners"
+    paths = ("assign", "grants")
+    absent = "This app has no owners: its AgentFunctionApp has no principal=, so all threads belong to the app."
+    errors = (UnknownGrantError,)
+
+    def __init__(
+        self,
+        owners: Owners,
+        sharing: Sharing,
+        exports: Exports,
+        plan: Plan,
+        settings: Settings,
+        *,
+        resolver: PrincipalResolver | None,
+    ) -> None:
+        """The `resolver` is the app's sign-in."""
+        self._handlers = OwnerHandlers(owners, sharing, OwnerExports(owners, exports), plan, settings)
+        self._access = None if resolver is None else OwnerAccess(resolver, settings.admin_role, sharing)
+
+    @property
+    def is_on(self) -> bool:
+        """Whether callers sign in."""
+        return self._access is not None
+
+    def routes(self) -> Sequence[Bound]:
+        """Return the routes of grants, and of all that the caller has."""
+        return self._handlers.bound()
+
+    def mounts(self) -> Sequence[Mount]:
+        """Return the place of shared threads."""
+        return (SHARED,)
+
+    def access(self) -> OwnerAccess | None:
+        """Return the rules by which callers have threads of their own."""
+        return self._access

@@ -1,0 +1,300 @@
+"""The routes of an app that knows its callers, with their bodies and handlers (docs/guides/security.md).
+
+Theory. A shared thread has every route that a thread has, with the grant instead of the agent and the id. What
+only an owner may do is there too, and refused, so that a route of a thread is never unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
+from typing import Any, Literal, cast
+
+from typing_extensions import NotRequired, TypedDict
+
+from hosting import errors
+from hosting.core.outcome import ThreadIds
+from hosting.core.request.fields import read_text
+from hosting.core.request.strict_json import Schema
+from hosting.core.thread.open_runs import Grant
+from hosting.core.thread.run_request import LONGEST_NAME, GrantedAccess
+from hosting.features.owners.exports import OwnerExports
+from hosting.features.owners.owners import ErasedOwner, Owners
+from hosting.features.owners.sharing import Sharing, UnknownGrantError, grant_id
+from hosting.http import routes
+from hosting.http.bodies import Erasure, Export, with_members
+from hosting.http.mounts import Mount
+from hosting.http.parameters import CURSOR, LIMIT, in_path, read_cursor, read_limit
+from hosting.http.refusals import RETRY_AFTER_SECONDS
+from hosting.http.replies import Reply, Streamed, json_reply, thread_headers, thread_ids
+from hosting.http.request import Bound, HttpRequest
+from hosting.http.route import LOG, STORES, ResponseSpec, Route, ok
+from hosting.http.routes import THREAD_ID, THREAD_PATH, read_of_thread
+from hosting.http.run_call import JsonBody, RawRequest
+from hosting.http.thread_replies import done_reply, erasure_fields
+from hosting.names import Address
+from hosting.plan import Plan
+from hosting.ports import iso
+from hosting.principal import Principal
+from hosting.settings import Settings
+
+
+class ShownGrant(TypedDict):
+    """A person with access to a thread; `url` is the thread's URL for that person, `granted_at` is RFC 3339."""
+
+    grant: str
+    issuer: str
+    id: str
+    access: Literal["read", "run"]
+    granted_at: str
+    url: str
+
+
+class GrantList(ThreadIds):
+    """The people with access to a thread, the first grant first."""
+
+    grants: list[ShownGrant]
+
+
+class Me(TypedDict):
+    """The caller, and the name of the owner of their threads."""
+
+    owner: str
+    issuer: str
+    id: str
+    name: str | None
+    roles: list[str]
+
+
+class OwnerExport(TypedDict):
+    """A page of everything stored about an owner; `next_cursor` reads the next page.
+
+    The first page has all that is stored besides the threads.
+    """
+
+    owner: str
+    threads: list[Export]
+    next_cursor: str | None
+
+
+class OwnerErasure(TypedDict):
+    """The receipts of an owner's deleted threads; the status is "accepted" until all are deleted.
+
+    `unreached` are the agents of these threads that the app no longer has: data that their own context providers
+    stored elsewhere was not erased.
+    """
+
+    owner: str
+    status: Literal["deleted", "accepted"]
+    threads: list[Erasure]
+    unreached: NotRequired[list[str]]
+
+
+OWNER_FIELDS: Mapping[str, Schema] = {
+    "issuer": {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME, "description": "The sign-in's issuer."},
+    "id": {"type": "string", "minLength": 1, "maxLength": LONGEST_NAME, "description": "The person's id there."},
+}
+GRANT_FIELDS: Mapping[str, Schema] = {
+    **OWNER_FIELDS,
+    "access": {"type": "string", "enum": ["read", "run"], "description": "read, or run (to send messages too)."},
+}
+GRANT = JsonBody(GRANT_FIELDS, tuple(GRANT_FIELDS), '{"issuer": "...", "id": "...", "access": "read"}')
+OWNER = JsonBody(OWNER_FIELDS, tuple(OWNER_FIELDS), '{"issuer": "...", "id": "..."}')
+
+
+_OF_GRANTS = (errors.UnknownAgentError, errors.UnknownThreadError, UnknownGrantError, errors.ForbiddenError)
+_GRANT = in_path("grant", "The grant that its owner gave you: `grant` of the answer.", *_OF_GRANTS, pattern=None)
+_GRANT_ID = in_path("grant_id", "The grant.", pattern=None)
+
+GRANTS = read_of_thread(
+    "http_grants",
+    "/grants",
+    "List the people a thread is shared with",
+    GrantList,
+    LOG,
+    is_for_shared=False,
+)
+SHARE = Route(
+    "http_grant",
+    "POST",
+    f"{THREAD_PATH}/grants",
+    "Share a thread with another person",
+    (ResponseSpec(201, "The grant, and the URL at which the person finds the thread.", ShownGrant),),
+    (errors.ThreadDeletingError, errors.ThreadDeletedError, errors.TooManyGrantsError, *LOG),
+    (THREAD_ID,),
+    GRANT,
+    is_for_shared=False,
+    needs="own",
+)
+WITHDRAW = Route(
+    "http_grant_withdraw",
+    "DELETE",
+    f"{THREAD_PATH}/grants/{{grant_id}}",
+    "Stop sharing a thread with a person",
+    (ResponseSpec(204, "The grant is withdrawn."),),
+    LOG,
+    (THREAD_ID, _GRANT_ID),
+    is_for_shared=False,
+    needs="own",
+)
+ASSIGN = Route(
+    "http_assign",
+    "POST",
+    f"{THREAD_PATH}/assign",
+    "Assign a thread without an owner to an owner",
+    (
+        ResponseSpec(204, "Assigned, under the same id."),
+        ResponseSpec(202, "Assigned. The old copy is still being deleted.", headers=(routes.RETRY_AFTER,)),
+    ),
+    (errors.InvalidThreadIdError, errors.ThreadChangedError, *routes.WHOLE, errors.AttachmentsUnavailableError),
+    (THREAD_ID,),
+    OWNER,
+    is_for_shared=False,
+    needs="admin",
+)
+ME = Route("http_me", "GET", "owners/me", "Show who is signed in", ok(Me), needs="self")
+
+
+def my_export(members: Mapping[str, Any]) -> Route:
+    """Return the export of the caller's data, which has these members by features besides the threads."""
+    body = with_members(OwnerExport, members)
+    return Route(
+        "http_my_export",
+        "GET",
+        "owners/me/export",
+        "Export everything that is stored about the caller",
+        ok(body),
+        (*routes.WHOLE, errors.AttachmentsUnavailableError),
+        (LIMIT, CURSOR),
+    )
+
+
+ERASE_ME = Route(
+    "http_my_erasure",
+    "DELETE",
+    "owners/me",
+    "Delete everything that is stored about the caller",
+    (
+        ResponseSpec(200, "Everything is deleted.", OwnerErasure),
+        ResponseSpec(202, "In progress. Send it again.", OwnerErasure, (routes.RETRY_AFTER,)),
+    ),
+    STORES,
+    needs="own",
+)
+SHARED = Mount("shared/{grant}", "shared", _GRANT)
+"""The place of the threads that are shared with the caller."""
+
+
+class OwnerHandlers:
+    """The handlers of the routes of grants, of assigned threads, and of all that one owner has."""
+
+    def __init__(self, owners: Owners, sharing: Sharing, exports: OwnerExports, plan: Plan, settings: Settings) -> None:
+        self._owners = owners
+        self._sharing = sharing
+        self._exports = exports
+        self._plan = plan
+        self._settings = settings
+        self._my_export = my_export({part.member: part.type for part in owners.exported})
+
+    def bound(self) -> Sequence[Bound]:
+        """Return the routes with their handlers."""
+        return (
+            Bound(GRANTS, self._given),
+            Bound(SHARE, self._share),
+            Bound(WITHDRAW, self._withdraw),
+            Bound(ASSIGN, self._assign),
+            Bound(ME, self._me),
+            Bound(self._my_export, self._export),
+            Bound(ERASE_ME, self._erase),
+        )
+
+    async def _given(self, request: HttpRequest) -> Reply:
+        address = request.address
+        shown = [grant_fields(address, grant, request.base_url) for grant in await self._sharing.given(address)]
+        body: GrantList = {**thread_ids(address.thread_id), "grants": shown}
+        return json_reply(200, body, thread_headers(address.thread_id))
+
+    async def _share(self, request: HttpRequest) -> Reply:
+        address = request.address
+        principal, access = await request.parsed(lambda raw: parse_grant(raw, self._settings.max_body_bytes))
+        grant = await self._sharing.give(address, principal, access)
+        return json_reply(201, grant_fields(address, grant, request.base_url), thread_headers(address.thread_id))
+
+    async def _withdraw(self, request: HttpRequest) -> Reply:
+        address = request.address
+        await self._sharing.withdraw(address, request.received.path_params["grant_id"])
+        return done_reply(address.thread_id)
+
+    async def _assign(self, request: HttpRequest) -> Reply:
+        address = request.address
+        principal = await request.parsed(lambda raw: parse_owner(raw, self._settings.max_body_bytes))
+        is_deleted = await self._owners.assign(address, principal, request.client, self._settings.wait_seconds)
+        reply = done_reply(address.thread_id)
+        return reply if is_deleted else replace(reply, status=202, headers={**reply.headers, "retry-after": "1"})
+
+    async def _me(self, request: HttpRequest) -> Reply:
+        principal = request.caller.principal
+        assert principal is not None
+        return json_reply(200, {"owner": principal.owner, **asdict(principal)})
+
+    async def _export(self, request: HttpRequest) -> Streamed:
+        agent, _, thread_id = (read_cursor(request.query) or "").partition("~")
+        limit = read_limit(request.query)
+        return await self._exports.page(request.caller.owner, (agent, thread_id), limit, request.client)
+
+    async def _erase(self, request: HttpRequest) -> Reply:
+        """Delete everything; a deletion is waited for as long as a run is."""
+        owner = request.caller.owner
+        erased = await self._owners.erase(owner, request.client, self._settings.wait_seconds)
+        return erasure_reply(owner, erased, self._plan.names)
+
+
+def parse_grant(call: RawRequest, most_bytes: int) -> tuple[Principal, GrantedAccess]:
+    """Return the person to share a thread with, and the access; raise a `HostingError` otherwise."""
+    fields = GRANT.read(call, most_bytes)
+    access = read_text("access", fields.get("access"))
+    if access not in ("read", "run"):
+        raise errors.InvalidFieldError(f"The field 'access' is {access[:80]!r}. Send 'read' or 'run'.")
+    return read_principal(fields), cast(GrantedAccess, access)
+
+
+def parse_owner(call: RawRequest, most_bytes: int) -> Principal:
+    """Return the new owner of a thread; raise a `HostingError` otherwise."""
+    return read_principal(OWNER.read(call, most_bytes))
+
+
+def read_principal(fields: Mapping[str, Any]) -> Principal:
+    """Return the person in `OWNER_FIELDS`; raises `InvalidFieldError`."""
+    issuer, who = (read_text(name, fields.get(name)) for name in OWNER_FIELDS)
+    try:
+        if max(len(issuer.encode(errors="replace")), len(who.encode(errors="replace"))) > LONGEST_NAME:
+            raise ValueError(f"An issuer and an id that are named have at most {LONGEST_NAME} bytes.")
+        return Principal(issuer, who)
+    except ValueError as error:
+        raise errors.InvalidFieldError(f"{error} Send those by which they sign in.") from None
+
+
+def grant_fields(address: Address, grant: Grant, base_url: str) -> ShownGrant:
+    """Return a grant as the thread's owner sees it."""
+    name = grant_id(address, grant)
+    return {
+        "grant": name,
+        "issuer": grant.principal.issuer,
+        "id": grant.principal.id,
+        "access": grant.access,
+        "granted_at": iso(grant.at),
+        "url": f"{base_url}/shared/{name}",
+    }
+
+
+def erasure_reply(owner: str, erased: ErasedOwner, agents: Mapping[str, str]) -> Reply:
+    """Return the receipts of an owner's deletion, and whether it is complete; `agents` has names as written."""
+    threads = [erasure_fields(agents.get(one.agent, one.agent), one, receipt) for one, receipt in erased.threads]
+    body: OwnerErasure = {"owner": owner, "status": "deleted" if erased.is_complete else "accepted", "threads": threads}
+    if erased.unreached:
+        body["unreached"] = list(erased.unreached)
+    return (
+        json_reply(200, body)
+        if erased.is_complete
+        else json_reply(202, body, {"retry-after": str(RETRY_AFTER_SECONDS)})
+    )

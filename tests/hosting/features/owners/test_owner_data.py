@@ -1,0 +1,111 @@
+"""Whatever a feature keeps of an owner is exported and erased: no kind of cell and no space of a store is forgotten."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import get_args, get_type_hints
+
+import pytest
+
+import hosting
+from hosting.app import Budget, Limit
+from hosting.assembly import FEATURES
+from hosting.feature import Feature
+from hosting.names import store_space
+from tests.support.owned_app import OwnedApp, owner, signed_in
+from tests.support.receiver import WEBHOOKS
+from tests.support.rememberer import rememberer
+
+pytestmark = pytest.mark.behaviour("owners.features")
+
+CODE = Path(hosting.__file__).parent
+OF_NO_OWNER = {"store"}
+"""The kinds of cells that are the app's."""
+KEPT = {"budget": "amounts by day", "limit": "numbers of requests by second"}
+"""The kinds that an erasure leaves, with what they hold: an owner that could remove them would have no limit.
+
+They hold nothing that anybody said, and are in no export (docs/contributing/stored-names.md).
+"""
+SPACES = {
+    "log": "threads",
+    "deleted": "receipts of threads",
+    "promised": "runs",
+    "not-taken": "runs",
+    "swept": "timers",
+}
+"""The spaces of the object stores, with what their keys name. What is a thread's goes with it (test_inventory.py)."""
+
+
+def cell_kinds() -> Iterator[tuple[str, Path]]:
+    """Yield the name of each kind of cell in the code, and the file that declares it."""
+    for path in sorted(CODE.rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and ast.unparse(node.func) in ("CellKind", "CellKind.of_model"):
+                name = node.args[0]
+                if isinstance(name, ast.Constant):  # else it is the class's own
+                    yield name.value, path
+
+
+KINDS = dict(cell_kinds())
+OWNED = KINDS.keys() - OF_NO_OWNER
+
+
+def feature_of(path: Path) -> str:
+    """Return the feature whose folder has this file, nothing for a file of another room."""
+    parts = path.relative_to(CODE).parts
+    return parts[1] if parts[0] == "features" else ""
+
+
+@pytest.mark.parametrize("feature", FEATURES, ids=lambda feature: feature.name)
+def test_a_feature_that_keeps_something_says_how_it_is_exported_and_erased(feature: type[Feature]) -> None:
+    """A cell is an owner's, and so is what a function of the durable engine has as its input."""
+    kinds = {name for name, path in KINDS.items() if feature_of(path) == feature.name} - OF_NO_OWNER - KEPT.keys()
+    keeps = bool(kinds) or feature.durable is not Feature.durable
+
+    assert not keeps or feature.owner_data is not Feature.owner_data, f"{feature.name} keeps {kinds} and says nothing"
+
+
+def test_each_space_of_the_object_stores_is_known() -> None:
+    """A new one is put into the table here, and what it has of an owner is erased."""
+    spaces = get_type_hints(store_space)["holds"]
+
+    assert set(get_args(spaces)) == SPACES.keys()
+
+
+async def kept_of(app: OwnedApp, name: str) -> Mapping[str, object]:
+    """Return the cells that the stores have of an owner, by their kinds."""
+    store = app.app._services.stores.threads
+    cells = {kind: await store.heads(f"clerk.{kind}", owner(name), "", 9) for kind in OWNED}
+    return {kind: heads for kind, heads in cells.items() if heads}
+
+
+async def test_an_owner_who_used_everything_gets_all_of_it_and_leaves_nothing() -> None:
+    """Each kind of cell in the code is written by this life: a kind that is new fails here until it has its part."""
+    app = OwnedApp(
+        signed_in,
+        agent=rememberer(),
+        budget=Budget(tokens=10**9, per="owner/day"),
+        limit=Limit(requests_per_minute=99),
+        **WEBHOOKS,
+    )
+    async with app.http:
+        await app.say("ada", "remember Likes tea")
+        schedule = {"cron": "0 9 * * 1-5", "message": "Report"}
+        created = await app.ask("ada", "POST", "/api/agents/Clerk/schedules", json=schedule)
+        await app.ask("ada", "GET", "/api/agents/Clerk/figures")
+        written = await kept_of(app, "ada")
+        export = (await app.ask("ada", "GET", "/api/owners/me/export")).json()
+        erased = await app.ask("ada", "DELETE", "/api/owners/me")
+        left = await kept_of(app, "ada")
+        nothing = (await app.ask("ada", "GET", "/api/owners/me/export")).json()
+
+    assert created.status_code == 201, created.text
+    assert written.keys() == OWNED
+    assert (erased.status_code, left.keys()) == (200, KEPT.keys())
+    members = {name for name, value in export.items() if value and name not in ("owner", "next_cursor")}
+    assert members == {"threads", *(name for name in export if name not in ("owner", "next_cursor"))}
+    assert "Likes tea" in json.dumps(export)
+    assert [value for name, value in nothing.items() if name != "owner" and value] == []
