@@ -14,6 +14,7 @@ from hosting.core.services import Services
 from hosting.functions.answering import Served, serves
 from hosting.http import routes, workflow_routes
 from hosting.http.lists import agents_reply, newest_reply, threads_reply, workflows_reply
+from hosting.http.mounts import run_at
 from hosting.http.parameters import (
     SEARCH,
     SORT,
@@ -45,7 +46,7 @@ def register_mounted_runs(served: Served, services: Services, settings: Settings
         return await starting.reply(request, request.agent, limits_of(request.agent.agent, settings))
 
     for mount in served.mounts:
-        serves(served, mount.run)(start)
+        serves(served, run_at(mount))(start)
 
 
 def register_lists(served: Served, services: Services) -> None:

@@ -8,12 +8,12 @@ from types import GenericAlias
 
 from hosting.http import bodies
 from hosting.http.body_document import RUN_BODY
+from hosting.http.mounts import Mount
 from hosting.http.route import Route, ok
 from hosting.http.routes import RUN
 from hosting.names import http_function
 
-_OF_AGENT = "agents/{name}/"
-_OF_WORKFLOW = "workflows/{name}/"
+_WORKFLOWS = Mount("agents/{name}", "workflows/{name}", "workflow", lambda route: route.is_for_workflows)
 
 
 def workflows_route(links: Iterable[str]) -> Route:
@@ -25,19 +25,15 @@ def workflows_route(links: Iterable[str]) -> Route:
 
 def of_workflow(route: Route) -> Route | None:
     """Return the same route of a workflow; None if workflows do not have it."""
-    if not (route.path.startswith(_OF_AGENT) and route.is_for_workflows):
+    same = _WORKFLOWS.of(route)
+    if same is None:
         return None
-    path = route.path.replace(_OF_AGENT, _OF_WORKFLOW, 1)
-    same = replace(route, function=route.function.replace("http_", "http_workflow_"), path=path)
     return same if route.of_workflows is None else route.of_workflows(same)
 
 
 def of_only_workflow(route: Route, workflow: str) -> Route | None:
     """Return the same route without a name, for the only workflow of an app; None if it is not one of `instances`."""
-    if not route.path.startswith("workflow/{name}/"):
-        return None
-    function, path = route.function.replace("http_", "http_single_"), route.path.replace("{name}/", "")
-    return replace(route, function=function, path=path, agent=workflow)
+    return Mount("workflow/{name}", "workflow", "single", agent=workflow).of(route)
 
 
 def workflow_run_route(workflow: str) -> Route:
@@ -46,4 +42,4 @@ def workflow_run_route(workflow: str) -> Route:
     return replace(WORKFLOW_RUN, function=http_function(workflow), path=path, agent=workflow)
 
 
-WORKFLOW_RUN = replace(RUN, path=f"{_OF_WORKFLOW}run", description="Run the workflow", body=RUN_BODY)
+WORKFLOW_RUN = replace(RUN, path=f"{_WORKFLOWS.path}/run", description="Run the workflow", body=RUN_BODY)

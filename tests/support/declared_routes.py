@@ -13,6 +13,7 @@ from hosting.features.overview import http as overview_http
 from hosting.features.owners import http as owners_http
 from hosting.features.owners.http import SHARED
 from hosting.http import routes
+from hosting.http.mounts import run_at
 from hosting.http.route import Route
 
 
@@ -32,7 +33,7 @@ ROUTES = [
     *routes_in(forks),
 ]
 """Those of every app."""
-SHARED_ROUTES = [SHARED.run, *(same for route in ROUTES if (same := SHARED.of(route)) is not None)]
+SHARED_ROUTES = [run_at(SHARED), *(same for route in ROUTES if (same := SHARED.of(route)) is not None)]
 """Those of a thread that is shared with the caller."""
 OWNED_ROUTES = [*routes_in(owners_http), owners_http.my_export({})]
 """Those of an app that knows its callers, but for shared threads."""

@@ -23,7 +23,7 @@ from hosting.features.owners.owners import ErasedOwner, Owners
 from hosting.features.owners.sharing import Sharing, UnknownGrantError, grant_id
 from hosting.http import routes
 from hosting.http.bodies import Erasure, Export, with_members
-from hosting.http.mounts import Mount
+from hosting.http.mounts import of_threads
 from hosting.http.parameters import CURSOR, LIMIT, in_path, read_cursor, read_limit
 from hosting.http.refusals import RETRY_AFTER_SECONDS
 from hosting.http.replies import Reply, Streamed, json_reply, thread_headers, thread_ids
@@ -181,7 +181,7 @@ ERASE_ME = Route(
     STORES,
     needs="own",
 )
-SHARED = Mount("shared/{grant}", "shared", _GRANT)
+SHARED = of_threads("shared/{grant}", "shared", _GRANT)
 """The place of the threads that are shared with the caller."""
 
 
