@@ -1,4 +1,4 @@
-"""The HTTP triggers: `http-<agent>` starts runs, all other routes are shared by agents.
+"""The HTTP triggers of an agent's run route, and of the lists over agents and threads.
 
 Each handler parses its request, calls one verb of the service, and replies; what it raises becomes a problem in
 `answering`.

@@ -132,6 +132,12 @@ def agents_route(links: Iterable[str]) -> Route:
     return Route("http_agents", "GET", "agents", "List the agents", ok(body))
 
 
+def in_progress(*headers: Header) -> ResponseSpec:
+    """Return the answer 202 of a request that began a run."""
+    text, sent = "The run is in progress: you did not wait, or the wait ended first.", (*RUN_HEADERS, *PENDING_HEADERS)
+    return ResponseSpec(202, text, bodies.PendingRun, (*sent, *headers), or_text=True)
+
+
 RUN = Route(
     "http-<name>",
     "POST",
@@ -146,13 +152,7 @@ RUN = Route(
             or_text=True,
             or_events=True,
         ),
-        ResponseSpec(
-            202,
-            "The run is in progress: you did not wait, or the wait ended first.",
-            bodies.PendingRun,
-            (*RUN_HEADERS, *PENDING_HEADERS, REPLAYED, PREFERENCE),
-            or_text=True,
-        ),
+        in_progress(REPLAYED, PREFERENCE),
     ),
     (
         errors.UnsupportedContentError,

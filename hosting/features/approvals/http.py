@@ -12,17 +12,16 @@ from hosting.core.runs import SHORT_WAIT_SECONDS, Runs
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import Answering, Decision
 from hosting.features.approvals.approvals import Approvals
-from hosting.http.bodies import PendingRun
 from hosting.http.replies import Reply, Streamed, json_reply, thread_headers, thread_ids
 from hosting.http.request import Bound, HttpRequest
-from hosting.http.route import LOG, RUN_HEADERS, Header, ResponseSpec, Route
+from hosting.http.route import LOG, Header, ResponseSpec, Route
 from hosting.http.routes import (
     APPROVAL_ID,
     GOING_ON,
-    PENDING_HEADERS,
     PREFERENCE,
     THREAD_ID,
     THREAD_PATH,
+    in_progress,
     read_of_thread,
 )
 from hosting.http.run_call import (
@@ -72,13 +71,7 @@ ANSWER_APPROVAL = Route(
             or_text=True,
             or_events=True,
         ),
-        ResponseSpec(
-            202,
-            "The run is in progress: you did not wait, or the wait ended first.",
-            PendingRun,
-            (*RUN_HEADERS, *PENDING_HEADERS, PREFERENCE),
-            or_text=True,
-        ),
+        in_progress(PREFERENCE),
     ),
     GOING_ON,
     (THREAD_ID, APPROVAL_ID, *WAIT_PARAMETERS),

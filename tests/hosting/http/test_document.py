@@ -14,11 +14,7 @@ from jsonschema import Draft202012Validator
 from typing_extensions import TypedDict
 
 from hosting.app import AgentFunctionApp, Limit
-from hosting.errors import (
-    MethodNotAllowedError,
-    RunIdReusedError,
-    UnknownRouteError,
-)
+from hosting.errors import MethodNotAllowedError, RunIdReusedError, UnknownRouteError
 from hosting.features.forks.http import ForkRefusedError
 from hosting.functions.answering import serves
 from hosting.functions.wires import WIRES
