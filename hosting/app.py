@@ -44,7 +44,7 @@ from hosting.functions.durable import (
     register_sweep,
 )
 from hosting.functions.execution import name_executions
-from hosting.functions.features import register_features
+from hosting.functions.features import doors_of, register_features
 from hosting.functions.http_triggers import (
     register_agent,
     register_lists,
@@ -55,7 +55,6 @@ from hosting.functions.notices import Notices
 from hosting.functions.orchestrations import OrchestrationRoutes, warn_of_management_urls
 from hosting.functions.shutdown import Shutdown
 from hosting.functions.user_routes import adapt_classic_handler, own_functions, refuse_taken_names, refuse_taken_routes
-from hosting.functions.wires import doors_of, register_wires
 from hosting.host_settings import Safeguards, app_folder, report_missing, route_prefix, task_hub
 from hosting.http.page import FUNCTION as PAGE_FUNCTION
 from hosting.http.routes import OPENAPI
@@ -144,11 +143,10 @@ class AgentFunctionApp(df.DFApp):
         self._safeguards.check_http(is_anonymous=not self._plan.requires_key)
         self._services = self._make_services(folder, environ)
         hosted = hosted_workflows(workflow, workflows)
-        self._served = self._make_served(principal, [flow.name for flow in hosted])
+        self._served = self._make_served(principal, [flow.name for flow in hosted], wires)
         self._orchestrations = OrchestrationRoutes(self._served, self._services.route_prefix, self._shutdown)
         self._has_page = not is_production(environ) if enable_page is None else enable_page
         self._register_shared(lists_agents=health_lists_agents)
-        register_wires(self._served, wires, self._services)
         for agent in agents or ():
             self._host(self._plan.add(agent, http=enable_http_endpoints, mcp=enable_mcp_tool_trigger))
         for flow in hosted:
@@ -188,8 +186,10 @@ class AgentFunctionApp(df.DFApp):
             route_prefix=route_prefix(folder, environ),
         )
 
-    def _make_served(self, principal: PrincipalResolver | None, workflows: Sequence[str]) -> Served:
-        features = make_features(self._services, self._plan, self._settings, principal)
+    def _make_served(
+        self, principal: PrincipalResolver | None, workflows: Sequence[str], wires: Sequence[str]
+    ) -> Served:
+        features = make_features(self._services, self._plan, self._settings, principal, wires)
         return Served(self, self._plan, access_of(features), workflows, self._shutdown.watch, features)
 
     def _register_shared(self, *, lists_agents: bool) -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Sequence
 
 from hosting.core.services import Services
-from hosting.feature import Feature
+from hosting.errors import ConfigurationError
+from hosting.feature import Feature, WireFeature
+from hosting.features.a2a.feature import A2AFeature
+from hosting.features.ag_ui.feature import AgUiFeature
 from hosting.features.approvals.approvals import Approvals
 from hosting.features.approvals.feature import ApprovalsFeature
 from hosting.features.forks.feature import ForksFeature
@@ -17,10 +21,12 @@ from hosting.features.overview.feature import OverviewFeature
 from hosting.features.owners.feature import OwnersFeature
 from hosting.features.owners.owners import Owners
 from hosting.features.owners.sharing import Sharing
+from hosting.features.responses.feature import ResponsesFeature
 from hosting.features.schedules.feature import SchedulesFeature
 from hosting.http.access import Access, OpenAccess
 from hosting.http.runs import Starting
 from hosting.http.threads import exports_of
+from hosting.http.wire import WireVerbs
 from hosting.plan import Plan
 from hosting.principal import PrincipalResolver
 from hosting.settings import Settings
@@ -33,25 +39,30 @@ FEATURES: Sequence[type[Feature]] = (
     ApprovalsFeature,
     McpFeature,
     ForksFeature,
+    ResponsesFeature,
+    A2AFeature,
+    AgUiFeature,
     OwnersFeature,
 )
+WIRES = tuple(feature.wire for feature in FEATURES if issubclass(feature, WireFeature))
 
 
 def make_features(
-    services: Services, plan: Plan, settings: Settings, resolver: PrincipalResolver | None
+    services: Services, plan: Plan, settings: Settings, resolver: PrincipalResolver | None, wires: Sequence[str]
 ) -> Sequence[Feature]:
     """Return the features of one app, also those that are off. Each is given what it needs, and no more.
 
-    `services` get those verbs of features that other protocols use too.
+    `wires` are the other protocols that the app names; raises `ConfigurationError` for a name that is no wire's.
     """
+    _check_wires(wires)
     cells, log, runs, holders = services.cells, services.log, services.runs, services.holders
     threads, stores, most_bytes = services.threads, services.stores, settings.max_body_bytes
     overview = OverviewFeature(cells, log, holders, services.promised, plan, rotation=services.rotation("overview"))
-    services.newest_threads = overview.overview.newest
+    newest, large_reads = overview.overview.newest, services.large_reads
+    services.newest_threads = newest
     services.approvals = approvals = Approvals(log, runs, holders, services.agents)
-    services.forking = forking = Forking(
-        log, threads, services.archiver, services.attachments, stores, publish=holders.publish
-    )
+    forking = Forking(log, threads, services.archiver, services.attachments, stores, publish=holders.publish)
+    verbs = WireVerbs(plan, settings, runs, services.following, approvals, log, names_causes=services.loop.names_causes)
     features = (
         SchedulesFeature(cells, runs, plan, log.clocks, settings),
         MemoryFeature(cells, log, holders.held, plan, settings),
@@ -60,6 +71,9 @@ def make_features(
         ApprovalsFeature(approvals, runs, Starting(services), most_bytes),
         McpFeature(runs, settings, resolver),
         ForksFeature(forking, most_bytes),
+        ResponsesFeature(wires, verbs, threads, forking, newest, large_reads),
+        A2AFeature(wires, verbs, services.care, holders.draining, newest, large_reads, services.webhooks),
+        AgUiFeature(wires, verbs, threads, services.archiver),
     )
     data = [part for feature in features if (part := feature.owner_data())]
     owners = Owners(log, threads, services.purging, stores, services.absent.has, data=data)
@@ -72,3 +86,14 @@ def make_features(
 def access_of(features: Sequence[Feature]) -> Access:
     """Return the rules of access of the feature that has them; without one the app's are open."""
     return next((access for feature in features if (access := feature.access()) is not None), OpenAccess())
+
+
+def _check_wires(names: Sequence[str]) -> None:
+    """Raise `ConfigurationError` for a name that is no wire's, with the nearest that is one."""
+    if isinstance(names, str):
+        raise ConfigurationError(f"wires is the text {names!r:.80}. Give a list of names, such as wires=['responses'].")
+    for name in names:
+        if name not in WIRES:
+            near = difflib.get_close_matches(str(name), WIRES, n=1)
+            advice = f"Did you mean {near[0]!r}?" if near else f"Wires: {', '.join(map(repr, WIRES))}."
+            raise ConfigurationError(f"There is no wire {name!r:.80}. {advice}")

@@ -11,7 +11,7 @@ it may have been on before.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Generator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
 from typing import Any, ClassVar, Protocol, get_origin
@@ -20,8 +20,10 @@ from hosting.core.hooks import NO_HOOKS, AgentHooks
 from hosting.errors import HostingError
 from hosting.http.access import Access
 from hosting.http.mounts import Mount
-from hosting.http.request import Bound
-from hosting.http.route import Header
+from hosting.http.replies import Reply, Streamed
+from hosting.http.request import Bound, HttpRequest
+from hosting.http.route import Header, Route
+from hosting.http.wire import WireDocument
 from hosting.plan import AgentPlan
 from hosting.ports import ClockClient
 
@@ -129,6 +131,24 @@ async def _nothing(owner: str, client: ClockClient) -> None:
     return None
 
 
+@dataclass(frozen=True)
+class Wire:
+    """Another protocol over the same threads, so that its official clients can call the agents.
+
+    One `function` serves all of it, below a `path` that no other route has. `route_of` returns the operation for a
+    method and the rest of the path: a route to the app, which asks who sends each request as it does on its own. It
+    raises a `HostingError` for one that the protocol does not have. `reply` answers a request, and the rest of its
+    path, and `refusal` gives an error of any kind the shape that the protocol has for it.
+    """
+
+    function: str
+    path: str
+    document: WireDocument
+    route_of: Callable[[str, str], Route]
+    reply: Callable[[HttpRequest, str], Awaitable[Reply | Streamed]]
+    refusal: Callable[[HostingError], Reply]
+
+
 class Feature:
     """The base of all features. A feature overrides what it needs; each method has a default.
 
@@ -190,3 +210,27 @@ class Feature:
     def owner_data(self) -> OwnerData | None:
         """Return the data of owners that it keeps."""
         return None
+
+
+@dataclass(frozen=True, eq=False)
+class WireFeature(Feature):
+    """The base of features that are another protocol. An app has those that it names in `wires=[...]`, by their `wire`.
+
+    `wires` are the names that the app gives. `title` is the name that its clients show. They begin at the path `door`
+    below the wire's own, or at an agent's name if that is None.
+    """
+
+    wire: ClassVar[str]
+    title: ClassVar[str]
+    door: ClassVar[str | None] = None
+
+    wires: Collection[str]
+
+    @property
+    def is_on(self) -> bool:
+        """Whether the app names it."""
+        return self.wire in self.wires
+
+    def served(self) -> Wire:
+        """Return the protocol. Its modules are imported here, so that an app which does not name it imports none."""
+        raise NotImplementedError

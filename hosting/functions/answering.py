@@ -23,7 +23,7 @@ from hosting.errors import (
     MethodNotAllowedError,
     UnauthorizedError,
 )
-from hosting.feature import Feature
+from hosting.feature import Feature, Wire
 from hosting.functions.durable import DurableClient, enter_invocation
 from hosting.http.access import Access, refuse_forms_of_other_sites
 from hosting.http.mounts import Mount
@@ -39,7 +39,6 @@ from hosting.http.replies import (
 from hosting.http.request import Bound, Handler, HttpRequest, Received, joined
 from hosting.http.route import Header, Route
 from hosting.http.run_call import Form
-from hosting.http.wire import Wire
 from hosting.http.workflow_routes import of_only_workflow, of_workflow
 from hosting.invocation import Invocation, current_invocation, mark_task
 from hosting.names import may_be_stored

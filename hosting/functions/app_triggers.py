@@ -113,7 +113,7 @@ def register_openapi(served: Served, settings: Settings) -> None:
             workflows={each.name: limits_of(each.agent, settings) for each in served.plan.served_of("workflow")},
             requires_key=served.plan.requires_key,
             has_owners=served.plan.has_owners,
-            wires=tuple(served.wires.values()),
+            wires=tuple(wire.document for wire in served.wires.values()),
             gates=served.gate_headers,
         )
         async with making:  # the first one takes its time, in a thread

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from typing import Any
+from urllib.parse import quote
 
 import azure.durable_functions as df
 import azure.functions as func
+from azurefunctions.extensions.http.fastapi import Request, Response
 
-from hosting.feature import Activity, McpTool, Orchestration
-from hosting.functions.answering import Served, register_bound
-from hosting.functions.durable import enter_invocation
+from hosting.feature import Activity, McpTool, Orchestration, Wire, WireFeature
+from hosting.functions.answering import Served, admitted, register_bound, respond
+from hosting.functions.durable import DurableClient, enter_invocation
+from hosting.http.replies import Reply, Streamed
+
+WIRE_METHODS = ("GET", "POST", "DELETE")
 
 logger = logging.getLogger(__name__)
 
@@ -26,6 +31,20 @@ def register_features(served: Served) -> None:
             if function.name not in served.functions:
                 served.functions.append(function.name)
                 _register(served.app, function)
+        if isinstance(feature, WireFeature) and feature.wire not in served.wires:
+            served.wires[feature.wire] = feature.served()
+            _register_wire(served, served.wires[feature.wire])
+
+
+def doors_of(served: Served) -> Mapping[str, tuple[str, str]]:
+    """Return the base path of each wire's clients, by its title: the function, and the rest of the path.
+
+    Where a protocol names the agent in the path, it is the first.
+    """
+    agent = next((quote(each.name) for each in served.plan.served_of("agent")), None)
+    wires = (feature for feature in served.features if isinstance(feature, WireFeature) and feature.is_on)
+    ends = {feature: feature.door or agent for feature in wires}
+    return {wire.title: (served.wires[wire.wire].function, end) for wire, end in ends.items() if end is not None}
 
 
 def _register(app: df.DFApp, function: Orchestration | Activity | McpTool) -> None:
@@ -64,3 +83,18 @@ def _register_tool(app: df.DFApp, tool: McpTool) -> None:
         output_schema=tool.output_schema,
     )
     app.function_name(tool.name)(trigger(app.durable_client_input(client_name="client")(answer)))
+
+
+def _register_wire(served: Served, wire: Wire) -> None:
+    async def handled(req: Request, client: DurableClient) -> Reply | Streamed:
+        path = req.path_params.get("path") or ""
+        served.watch()
+        request = await admitted(served, req, client, wire.route_of(req.method, path))
+        return await wire.reply(request, path)
+
+    async def serve(req: Request, client: Any, context: func.Context) -> Response:
+        return await respond(req, handled(req, enter_invocation(client, context)), wire.refusal)
+
+    app = served.app
+    trigger = app.route(route=f"{wire.path}/{{*path}}", methods=WIRE_METHODS)
+    app.function_name(wire.function)(trigger(app.durable_client_input(client_name="client")(serve)))

@@ -39,8 +39,7 @@ from hosting.http.run_call import (
     THREAD_ID_FIELDS,
     THREAD_ID_HEADERS,
 )
-from hosting.http.wire import Wire
-from hosting.http.wire_document import wire_paths
+from hosting.http.wire import WireDocument
 from hosting.names import APP, OWNER_LENGTH
 
 Schema = dict[str, Any]
@@ -74,7 +73,7 @@ class ServedApp:
     workflows: Mapping[str, Limits]
     requires_key: bool
     has_owners: bool
-    wires: tuple[Wire, ...] = ()
+    wires: tuple[WireDocument, ...] = ()
     gates: Mapping[str, Sequence[Header]] = field(default_factory=dict)
 
     @property
@@ -135,7 +134,8 @@ def openapi_document(app: ServedApp, base_url: str) -> Schema:
     for route in app.described_routes:
         paths[f"/{quote(route.path, safe='/{}')}"][route.method.lower()] = _operation(route, app)
     keys = tuple(_KEYS) if app.requires_key else ()
-    paths |= wire_paths(app.wires, list(app.agents), keys, app.gate_headers(app.agents))
+    for wire in app.wires:
+        paths |= wire.paths(list(app.agents), keys, app.gate_headers(app.agents))
     return {
         "openapi": "3.1.0",
         "info": {"title": "Durable agents", "version": API_VERSION},

@@ -1,30 +1,51 @@
-"""A wire: another protocol over the same service, so that its official clients can call the agents.
+"""The wires in the OpenAPI document: inputs and answers in outline, and the form of refusals.
 
-Theory. A wire is a fold of the thread's log, as our own frames are one: it starts, follows and ends runs by the verbs
-of the service, and keeps nothing of its own. One function serves all of it, below a path that no other route has. Its
-operations are routes to the app, which asks who sends each request as it does on its own. What is refused anywhere has
-the wire's own shape.
+A wire is another protocol over the same threads (`hosting.feature.Wire`). The protocols have documents of their own,
+which say more of their objects. What a body may hold besides its known members, and which of them go together, is for
+the wire to say, by an error in its own shape. Each wire gives its operations; here they become those of the document.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
-from hosting.errors import HostingError
-from hosting.http.parameters import in_path
-from hosting.http.replies import Reply, Streamed
-from hosting.http.request import HttpRequest
-from hosting.http.route import Route
+from hosting.core.following import Following
+from hosting.core.hooks import AnswersApprovals
+from hosting.core.runs import Runs
+from hosting.core.thread_log import ThreadLog
+from hosting.errors import REQUEST_ERRORS, HostingError, InternalError, MethodNotAllowedError
+from hosting.http.parameters import Parameter, in_path
+from hosting.http.route import Header, Route
+from hosting.plan import Plan
+from hosting.settings import Settings
 
-T = TypeVar("T")
+Schema = dict[str, Any]
+
 AGENT_ID = in_path("id", "The agent.", pattern=None)
 """Where a protocol names an agent by an id; the document has the names of those that are served."""
 
+_ERRORS: tuple[type[HostingError], ...] = (*REQUEST_ERRORS, MethodNotAllowedError, InternalError)
+_STATUSES = sorted({error.status for error in _ERRORS})
+_BETWEEN_WORDS = re.compile("[^a-z]+")
 
-class UnknownPathError(HostingError, code="unknown_url", status=404):
-    """A path that the protocol does not have, or that this app does not serve."""
+
+@dataclass(frozen=True)
+class WireVerbs:
+    """What every wire is given: the app's agents and settings, and the verbs by which it starts and follows their runs.
+
+    `names_causes`: the app's developer reads the answers, and learns what a tool raised.
+    """
+
+    plan: Plan
+    settings: Settings
+    runs: Runs
+    following: Following
+    approvals: AnswersApprovals
+    log: ThreadLog
+    names_causes: bool
 
 
 @dataclass(frozen=True)
@@ -35,8 +56,8 @@ class WireOperation:
     """
 
     route: Route
-    answer: dict[str, Any] | None
-    body: dict[str, Any] | None = None
+    answer: Schema | None
+    body: Schema | None = None
     streams: bool = False
     limited: Sequence[int] = ()
 
@@ -45,22 +66,62 @@ class WireOperation:
 class WireDocument:
     """A wire's part of the OpenAPI document: the schema of its refusals, and its operations by the served agents."""
 
-    refused: dict[str, Any]
+    refused: Schema
     operations: Callable[[Sequence[str]], Iterable[WireOperation]]
 
+    def paths(self, agents: Sequence[str], keys: Sequence[str], gate_headers: Sequence[Header]) -> dict[str, Schema]:
+        """Return its paths; `keys` are the security schemes, none where the app asks for no key.
 
-class Wire(Protocol):
-    """One protocol. `function` serves every `method` of each path below `path`."""
+        `gate_headers` are those of answers to requests that begin runs, if one of the agents has a limit.
+        """
+        limit = {"headers": {header.name: header.described(always=False) for header in gate_headers}}
+        paths: dict[str, Schema] = {}
+        for described in self.operations(agents):
+            operation, route = self._operation(described, agents), described.route
+            for status, response in operation["responses"].items():
+                if gate_headers and int(status) in described.limited:
+                    operation["responses"][status] = response | limit
+            if keys:
+                operation["security"] = [{name: []} for name in keys]
+            paths.setdefault(f"/{route.path}", {})[route.method.lower()] = operation
+        return paths
 
-    function: str
-    path: str
-    document: WireDocument
+    def _operation(self, described: WireOperation, agents: Sequence[str]) -> Schema:
+        route, body = described.route, described.body
+        refused = {"description": "Refused.", "content": {"application/json": {"schema": self.refused}}}
+        operation: Schema = {
+            "operationId": operation_id(route),
+            "summary": route.description,
+            "parameters": [parameter.described() for parameter in _parameters(route, agents)],
+            "responses": {"200": _answer(described), **{str(status): refused for status in _STATUSES}},
+        }
+        if body is not None:
+            content = {"application/json": {"schema": body}}
+            operation["requestBody"] = {"required": bool(body["required"]), "content": content}
+        return operation
 
-    def route_of(self, method: str, path: str) -> Route:
-        """Return the operation; raises a `HostingError` for a path or a method that the wire does not have."""
 
-    async def reply(self, request: HttpRequest, path: str) -> Reply | Streamed:
-        """Return the answer of an operation; raises as the verbs of the service do."""
+def object_schema(members: Mapping[str, Schema], *required: str, **more: Any) -> Schema:
+    """Return the schema of an object with these members, those that it must have, and what `more` says."""
+    return {"type": "object", "properties": dict(members), "required": list(required), **more}
 
-    def refusal(self, error: HostingError) -> Reply:
-        """Return an error in the wire's own shape."""
+
+def operation_id(route: Route) -> str:
+    """Return the name of an operation: its wire's function and its action."""
+    return f"{route.function}_{_BETWEEN_WORDS.sub('_', route.description.lower())}"
+
+
+def _parameters(route: Route, agents: Sequence[str]) -> Iterator[Parameter]:
+    name = Parameter("name", "path", "The agent.", {"type": "string", "enum": list(agents)})
+    if "name" in route.path_names:
+        yield name
+    for parameter in route.parameters:
+        yield replace(name, name=parameter.name) if parameter is AGENT_ID else parameter
+
+
+def _answer(described: WireOperation) -> Schema:
+    events: Schema = {"text/event-stream": {"schema": {}}} if described.streams else {}
+    if described.answer is None:
+        return {"description": "The run's events.", "content": events}
+    content = {"application/json": {"schema": described.answer}, **events}
+    return {"description": "The protocol's object.", "content": content}

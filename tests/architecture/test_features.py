@@ -23,7 +23,6 @@ MOST_NAMING = 2
 NOT_YET_FOLDERS = {
     "webhooks": (r"webhooks?|webhook_\w+|deliver(?:y|ies)|push_configs", 17),
     "callbacks": (r"callbacks?|callback_\w+", 8),
-
     "workflows": (r"workflows|workflow_\w+", 12),
 }
 """Features that are no folder yet: the names of their modules, and how many other modules of `hosting` import them.

@@ -16,8 +16,8 @@ import pytest
 from hosting.core.stores.archive import Loan
 from hosting.core.stores.choice import choose_attachments
 from hosting.core.thread_log import epoch_store_key
+from hosting.features.responses.names import FUNCTION
 from hosting.host_settings import task_hub
-from hosting.http.responses.names import FUNCTION
 from hosting.names import APP, Address, StoreKey, keyed_thread_id
 from hosting.settings import read_settings
 from tests.faults.app_process import until_dead

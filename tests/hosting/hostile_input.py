@@ -449,7 +449,7 @@ PARSERS: Mapping[str, Parser] = {
     ),
 }
 UNREACHED: Mapping[str, str] = {
-    "hosting.http.wire_document._BETWEEN_WORDS": "routes are described in our code",
+    "hosting.http.wire._BETWEEN_WORDS": "routes are described in our code",
     "hosting.http.route._IN_PATH": "routes are described in our code",
     "hosting.core.agent.causes._OF_CONNECTION": "names of classes in code of this process",
     "hosting.names._AGENT_NAME": "agents are named in the app's code",

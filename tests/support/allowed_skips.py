@@ -71,7 +71,7 @@ ALLOWED_SKIPS: Sequence[AllowedSkip] = (
         excuses_rules=True,
     ),
     AllowedSkip(
-        "tests/hosting/http/*",
+        "tests/hosting/*",
         "* needs Python 3.11",
         "It runs on the newer ones.",
         pythons=("3.10",),

@@ -6,10 +6,12 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
-from playwright.async_api import Browser, Page, async_playwright
+from playwright.async_api import Browser, Page, async_playwright, expect
 
 from tests.support.browser import find_browser
 
+GUARD_MS = 20_000.0
+expect.set_options(GUARD_MS)
 needs_browser = pytest.mark.skipif(
     find_browser() is None, reason="no Chromium: Debian's chromium-headless-shell, or CHROMIUM=/path/to/one"
 )

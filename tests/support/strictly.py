@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from functools import cache
 from typing import Any, TypeVar
@@ -44,3 +45,8 @@ def unknown(value: Any, where: str = "") -> Iterator[str]:
     elif isinstance(value, list):
         for item in value:
             yield from unknown(item, f"{where}[]")
+
+
+def events_of(text: str) -> list[Any]:
+    """Return the events of a stream, each held strictly."""
+    return [event(json.loads(line[6:])) for line in text.splitlines() if line.startswith("data: ")]

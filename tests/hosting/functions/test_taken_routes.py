@@ -9,8 +9,8 @@ import httpx
 import pytest
 
 from hosting.app import AgentFunctionApp
+from hosting.assembly import WIRES
 from hosting.errors import ConfigurationError
-from hosting.functions.wires import WIRES
 from tests.support.app.scripted import scripted_agent
 from tests.support.direct import DirectHost
 from tests.support.flows import FLOWS, text_flow

@@ -12,10 +12,8 @@ import pytest
 from axe_playwright_python.base import AXE_SCRIPT
 from playwright.async_api import Browser, BrowserContext, ConsoleMessage, Page, Request, expect
 
-from tests.support.browsing import a_browser, needs_browser
+from tests.support.browsing import GUARD_MS, a_browser, needs_browser
 
-GUARD_MS = 20_000.0
-expect.set_options(GUARD_MS)
 ELSEWHERE = "elsewhere.example"
 """A name that is this machine's in the shared browser alone: what lies there is of another origin than the page."""
 PHONE = {"width": 390, "height": 780}

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from hosting.core.broadcast import Update
-from hosting.http.a2a.fold import TaskFold
-from hosting.http.ag_ui.fold import RunFold
-from hosting.http.ag_ui.requests import RunInput
-from hosting.http.responses.fold import ResponseFold
+from hosting.features.a2a.fold import TaskFold
+from hosting.features.ag_ui.fold import RunFold
+from hosting.features.ag_ui.requests import RunInput
+from hosting.features.responses.fold import ResponseFold
 from tests.support import ag_ui
 from tests.support.a2a import taken
 from tests.support.run_events import any_run, followed, logged, run_of, updates

@@ -14,20 +14,24 @@ from jsonschema import Draft202012Validator
 from typing_extensions import TypedDict
 
 from hosting.app import AgentFunctionApp, Limit
-from hosting.errors import MethodNotAllowedError, RunIdReusedError, UnknownRouteError
+from hosting.assembly import WIRES
+from hosting.errors import (
+    MethodNotAllowedError,
+    RunIdReusedError,
+    UnknownRouteError,
+)
+from hosting.features.a2a.names import CARD, RPC
+from hosting.features.ag_ui.names import RUN
 from hosting.features.forks.http import ForkRefusedError
+from hosting.features.responses.names import NOT_SERVED, OPERATIONS
 from hosting.functions.answering import serves
-from hosting.functions.wires import WIRES
 from hosting.http import openapi
-from hosting.http.a2a.names import CARD, RPC
-from hosting.http.ag_ui.names import RUN
 from hosting.http.parameters import Parameter, in_path
 from hosting.http.replies import Reply, json_reply
 from hosting.http.request import HttpRequest
-from hosting.http.responses.names import NOT_SERVED, OPERATIONS
 from hosting.http.route import Route, ok
 from hosting.http.run_call import FIELDS, THREAD_ID_HEADERS, WAIT_HEADER
-from hosting.http.wire_document import operation_id
+from hosting.http.wire import operation_id
 from hosting.names import max_thread_id_length
 from tests.support.app.scripted import scripted_agent
 from tests.support.declared_routes import ERRORS

@@ -11,8 +11,8 @@ from typing import Any
 import httpx
 import pytest
 
+from hosting.assembly import WIRES
 from hosting.functions import answering
-from hosting.functions.wires import WIRES
 from hosting.http.pings import PING, PING_SECONDS, with_pings
 from hosting.http.replies import Streamed
 from tests.support.a2a import HEADERS, message, payloads

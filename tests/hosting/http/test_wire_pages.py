@@ -20,7 +20,7 @@ from openai.types.conversations import (
 )
 from openai.types.responses import input_item_list_params, response_retrieve_params
 
-from hosting.http.ag_ui.requests import REFUSED, SERVED, WITHOUT_EFFECT
+from hosting.features.ag_ui.requests import REFUSED, SERVED, WITHOUT_EFFECT
 
 DOCS = Path(__file__).parents[3] / "docs" / "reference"
 RESPONSES, AG_UI, A2A = ((DOCS / name).read_text(encoding="utf-8") for name in ("responses.md", "ag-ui.md", "a2a.md"))

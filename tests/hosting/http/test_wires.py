@@ -10,8 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from hosting.functions.wires import WIRES
-from tests.hosting.http.responses.wired import events_of as response_events
+from hosting.assembly import WIRES
 from tests.support.a2a import HEADERS, message, payloads, taken
 from tests.support.ag_ui import events_of, text_of, wanted
 from tests.support.carriers import GUARD_SECONDS
@@ -20,6 +19,7 @@ from tests.support.event_stream import parse, words
 from tests.support.live_asgi import LiveTransport
 from tests.support.made_app import app_of
 from tests.support.speaker import Speaker
+from tests.support.strictly import events_of as response_events
 
 
 def rpc(method: str, **params: Any) -> dict[str, Any]:

@@ -1,0 +1,48 @@
+"""A2A, by which other agents call the app's agents."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from functools import partial
+
+from hosting.core.care import Care
+from hosting.core.hooks import NewestThreads
+from hosting.core.turns import LargeReads
+from hosting.core.webhooks import Webhooks
+from hosting.feature import Wire, WireFeature
+from hosting.http.wire import WireVerbs
+
+
+@dataclass(frozen=True, eq=False)
+class A2AFeature(WireFeature):
+    """The A2A wire of one app. A context is a thread, a task a run of it with the runs that go on after approvals.
+
+    `draining` is set once this process is about to end. Without `webhooks` a task has no receivers.
+    """
+
+    name = "a2a"
+    wire = "a2a"
+    title = "A2A"
+
+    verbs: WireVerbs
+    care: Care
+    draining: asyncio.Event
+    newest_threads: NewestThreads
+    large_reads: LargeReads
+    webhooks: Webhooks | None
+
+    def served(self) -> Wire:
+        """Return the protocol."""
+        from hosting.features.a2a import names
+        from hosting.features.a2a.receivers import Receivers
+        from hosting.features.a2a.requests import A2A_DOCUMENT
+        from hosting.features.a2a.tasks import Tasks
+        from hosting.features.a2a.verbs import A2AVerbs
+        from hosting.http.wire_requests import operation_of
+
+        tasks = Tasks(self.verbs, self.care, self.draining, self.newest_threads, self.large_reads)
+        receivers = None if self.webhooks is None else Receivers(self.verbs.log, self.webhooks, tasks)
+        reply = A2AVerbs(self.verbs, tasks, receivers).reply
+        route_of = partial(operation_of, names.OPERATIONS, "a2a.md")
+        return Wire(names.FUNCTION, names.PATH, A2A_DOCUMENT, route_of, reply, names.a2a_refusal)

@@ -1,0 +1,243 @@
+"""Folds the updates of a task's runs into the protocol's task and events, the same in every process.
+
+Theory. A task begins with a run. A run that ends with tool calls that wait for a person leaves it at INPUT_REQUIRED,
+and the run that their answers begin is the same task: it is known by the approvals that it decides. Ids are made of run
+and position. The answer of each run is one artifact. Its text is sent as it grows; what a reader has and what a later
+attempt says otherwise is replaced, whole.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from hosting.core.broadcast import DeltaText, LoggedEvent, Update
+from hosting.core.outcome import incomplete_note
+from hosting.core.thread.events import Accepted, Cancelled, Claimed, Completed, Event, Reset, RunEvent, Terminal
+from hosting.core.thread.run import Run
+from hosting.core.thread.run_request import PendingApproval
+from hosting.core.transcript import Transcript
+from hosting.features.a2a import names
+from hosting.features.a2a.objects import (
+    approvals_message,
+    artifact,
+    finish_metadata,
+    parts_beside_text,
+    status_message,
+    timestamp,
+    user_messages,
+)
+from hosting.names import Address
+
+SUBMITTED, WORKING = "TASK_STATE_SUBMITTED", "TASK_STATE_WORKING"
+INPUT_REQUIRED = "TASK_STATE_INPUT_REQUIRED"
+COMPLETED, FAILED, CANCELED = "TASK_STATE_COMPLETED", "TASK_STATE_FAILED", "TASK_STATE_CANCELED"
+TERMINAL = (COMPLETED, FAILED, CANCELED)
+
+INCOMPLETE = "incomplete"
+"""The code in a completed task's status for an incomplete answer."""
+
+CANCELS = "cancels"
+"""The key in a run's `wire` that marks a run which only continues because its waiting task was canceled."""
+
+Payload = dict[str, Any]
+"""The content of one message of a stream: a task, or an update of its status or of an artifact."""
+
+
+class TaskFold:
+    """One task. `run` is the run that it is at, `run_id` its id, `position` that of the newest folded event.
+
+    `state` and `since` are those of its status; `history_length` is of the task that begins a stream. Updates that were
+    folded already and those of other runs change nothing.
+    """
+
+    def __init__(self, run: Run, history_length: int | None = None) -> None:
+        """Begin with the run's first event."""
+        self.address = run.address
+        self.id, self.context_id = names.task_id(run.run_id, run.accepted.thread_id), run.accepted.thread_id
+        self.history_length = history_length
+        self.position = 0
+        self._history: list[dict[str, Any]] = []
+        self._transcripts: dict[str, Transcript] = {}
+        self._more: dict[str, list[dict[str, Any]]] = {}
+        self._begin(run)
+
+    def _begin(self, run: Run) -> list[Payload]:
+        self.run_id = run.run_id
+        self._transcript = self._transcripts[run.run_id] = Transcript(run)
+        self._sent = ""
+        self._history += user_messages(run.accepted, self.id)
+        return self._turn(SUBMITTED, run.accepted.at)
+
+    @property
+    def run(self) -> Run:
+        """The run that began it, or that continues it."""
+        return self._transcript.run
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more will come of it."""
+        return self.state in TERMINAL
+
+    @property
+    def waits(self) -> bool:
+        """Whether it waits for a person."""
+        return self.state == INPUT_REQUIRED
+
+    @property
+    def undecided(self) -> tuple[PendingApproval, ...]:
+        """The tool calls that it waits for."""
+        return self.run.undecided
+
+    def knows(self, message_id: str, parts: list[dict[str, Any]]) -> bool:
+        """Whether this message was sent to it under that id."""
+        return any(one["messageId"] == message_id and one["parts"] == parts for one in self._history)
+
+    def task(self, history_length: int | None = None, *, with_artifacts: bool = True) -> dict[str, Any]:
+        """Return the task as it stands, with so many of its newest messages; None is for all."""
+        task: dict[str, Any] = {**self._named("id"), "status": self._status()}
+        if with_artifacts:
+            task["artifacts"] = [
+                artifact(run_id, parts) for run_id in self._transcripts if (parts := self._parts(run_id))
+            ]
+        if history_length is None or history_length > 0:
+            task["history"] = self._history[-(history_length or 0) :]
+        return task
+
+    def snapshot(self) -> Payload:
+        """Return the task as the first message of a stream, whose later messages continue it."""
+        self._sent = self._transcript.text
+        return {"task": self.task(self.history_length)}
+
+    def next(self, update: Update) -> list[Payload]:
+        """Fold an update, and return its messages."""
+        if isinstance(update, DeltaText):
+            if update.run_id != self.run_id or self.is_over:
+                return []
+            self._transcript.next(update)
+            return self._grow()
+        if update.position <= self.position:
+            return []
+        self.position = update.position
+        return self._fold(update)
+
+    def expire(self, now: float) -> list[Payload]:
+        """Have a task with late approvals fail, and return the messages."""
+        end = self.run.end
+        if self.waits and isinstance(end, Completed) and end.expires_at is not None and now >= end.expires_at:
+            return self._give_up(end.expires_at, "The tool calls were not approved in time.")
+        return []
+
+    def _fold(self, update: LoggedEvent) -> list[Payload]:
+        position, event = update.position, update.event
+        if isinstance(event, Accepted) and event.run_id != self.run_id:
+            return self._continue(position, event) if self.waits else []
+        if self.is_over:
+            return []
+        if isinstance(event, Reset) and self.waits:
+            return self.expire(event.at) or self._give_up(event.at, "The conversation was reset.")
+        if not isinstance(event, RunEvent) or event.run_id != self.run_id:
+            return []
+        had_ended = self.run.end is not None
+        self._transcript.next(update)
+        end = self.run.end
+        if end is not None:
+            if not had_ended:
+                return self._end(position, end)
+            return self._ask(position, end) if self.waits and self.undecided else []
+        if isinstance(event, Accepted):
+            return [self.snapshot()]
+        if isinstance(event, Claimed):
+            return self._turn(WORKING, event.at) if self.state == SUBMITTED else []
+        return self._grow()
+
+    def _continue(self, position: int, event: Accepted) -> list[Payload]:
+        """Continue with the run that decides on the task's waiting calls, or end without it."""
+        decided = {decision.id for decision in event.request.decisions}
+        if not decided or decided != {approval.id for approval in self.run.requested_approvals}:
+            return self.expire(event.at) or self._give_up(event.at, "The conversation continued without it.")
+        if (event.wire or {}).get(names.PATH, {}).get(CANCELS):
+            return self._turn(CANCELED, event.at)
+        if self._message is not None:
+            self._history.append(self._message)
+        return self._begin(Run(self.address, event, position, position))
+
+    def _parts(self, run_id: str) -> list[dict[str, Any]]:
+        text = self._transcripts[run_id].text
+        return [*([{"text": text}] if text else []), *self._more.get(run_id, ())]
+
+    def _grow(self) -> list[Payload]:
+        """Return the text that a reader lacks; text that it has, and that comes again, may yet come."""
+        return [] if self._sent.startswith(self._transcript.text) else self._send()
+
+    def _send(self) -> list[Payload]:
+        """Return the missing text of the answer, or all of it if the reader has other text."""
+        text, sent = self._transcript.text, self._sent
+        self._sent = text
+        if text == sent:
+            return []
+        appends = bool(sent) and text.startswith(sent)
+        return [self._update([{"text": text[len(sent) :] if appends else text}], appends=appends)]
+
+    def _update(self, parts: list[dict[str, Any]], *, appends: bool) -> Payload:
+        shown = artifact(self.run_id, parts)
+        return {"artifactUpdate": {**self._ids(), "artifact": shown, "append": appends}}
+
+    def _end(self, position: int, end: Terminal) -> list[Payload]:
+        sent = self._send()
+        if isinstance(end, Completed):
+            if more := parts_beside_text(self.run.accepted, end):
+                self._more[self.run_id] = more
+                sent.append(self._update(more, appends=bool(self._sent)))
+            if end.approvals:
+                return [*sent, *self._ask(position, end)]
+            note = incomplete_note(end)
+            shown = (
+                status_message(self.run, position, self.id, [{"text": note}], {"code": INCOMPLETE}) if note else None
+            )
+            return [*sent, *self._turn(COMPLETED, end.at, shown)]
+        if isinstance(end, Cancelled):
+            return [*sent, *self._turn(CANCELED, end.at)]
+        message = status_message(self.run, position, self.id, [{"text": end.detail}], {"code": end.code})
+        return [*sent, *self._turn(FAILED, end.at, message)]
+
+    def _ask(self, position: int, end: Terminal) -> list[Payload]:
+        return self._turn(INPUT_REQUIRED, end.at, approvals_message(self.run, position, self.id))
+
+    def _give_up(self, at: float, detail: str) -> list[Payload]:
+        position, code = self.run.end_position, {"code": "approval_expired"}
+        return self._turn(FAILED, at, status_message(self.run, position, self.id, [{"text": detail}], code))
+
+    def _turn(self, state: str, at: float, message: dict[str, Any] | None = None) -> list[Payload]:
+        self.state, self.since, self._message = state, at, message
+        return [{"statusUpdate": {**self._named("taskId"), "status": self._status()}}]
+
+    def _ids(self) -> dict[str, Any]:
+        return {"taskId": self.id, "contextId": self.context_id}
+
+    def _named(self, name: str) -> dict[str, Any]:
+        """Return the ids, the task's by this name, and why the model ended the answer, once there is one."""
+        end = self.run.end if self.state in (COMPLETED, INPUT_REQUIRED) else None
+        return {name: self.id, "contextId": self.context_id, **finish_metadata(end)}
+
+    def _status(self) -> dict[str, Any]:
+        status = {"state": self.state, "timestamp": timestamp(self.since)}
+        return status if self._message is None else {**status, "message": self._message}
+
+
+def fold_tasks(address: Address, events: Iterable[tuple[int, Event]]) -> list[TaskFold]:
+    """Return the tasks of the thread, the oldest first."""
+    folds: list[TaskFold] = []
+    by_run: dict[str, TaskFold] = {}
+    for position, event in events:
+        update = LoggedEvent(position, event)
+        if isinstance(event, Accepted | Reset):
+            for fold in [one for one in folds if one.waits]:
+                fold.next(update)
+                by_run[fold.run_id] = fold
+        if isinstance(event, Accepted) and event.run_id not in by_run:
+            by_run[event.run_id] = TaskFold(Run(address, event, position, position))
+            folds.append(by_run[event.run_id])
+        if isinstance(event, RunEvent) and event.run_id in by_run:
+            by_run[event.run_id].next(update)
+    return folds

@@ -1,0 +1,197 @@
+"""The protocol's objects as projections of a run: messages, artifacts and the card of an agent."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping
+from datetime import datetime, timezone
+from typing import Any
+from urllib.parse import quote
+
+from hosting.core.outcome import approval_fields, completed_value
+from hosting.core.request.contents import ModelInputs
+from hosting.core.request.strict_json import parse_json
+from hosting.core.thread.events import Accepted, Completed, Terminal
+from hosting.core.thread.finish import finish_reason, is_incomplete
+from hosting.core.thread.run import Run
+from hosting.core.thread.run_request import UserMessage
+from hosting.errors import HostingError
+from hosting.features.a2a.names import PATH, VERSION
+from hosting.http.replies import Reply
+from hosting.plan import AgentPlan, Plan
+from hosting.visible import visible_json, visible_line
+
+JSON = "application/json"
+_CARD_SECONDS = 60
+HOW_TO_ANSWER = (
+    "Answer with a message to this task: the text 'approve', any other text to refuse with that reason, or a data part "
+    '{"approvals": [{"id": "...", "approved": true}]}.'
+)
+HOW_TO_GIVE = 'Send a data part {"approvals": [{"id": "...", "value": ...}]} to this task, by the answer_schema.'
+
+
+def timestamp(at: float) -> str:
+    """Return seconds since 1970 as the protocol has times: `2026-01-01T00:00:00.000Z`."""
+    return datetime.fromtimestamp(at, tz=timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+
+
+def artifact(run_id: str, parts: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return the answer of a run, or some of its parts."""
+    return {"artifactId": run_id, "name": "answer", "parts": parts}
+
+
+def finish_metadata(end: Terminal | None) -> dict[str, Any]:
+    """Return the member with the reason of an incomplete answer: the protocol has no state for it."""
+    reason = finish_reason(end)
+    return {} if reason is None else {"metadata": {"finish_reason": reason, "incomplete": is_incomplete(end)}}
+
+
+def parts_beside_text(accepted: Accepted, end: Completed) -> list[dict[str, Any]]:
+    """Return the pictures, files and values that an agent answered with, and its answer's value where it is JSON."""
+    contents = (content for message in end.entry.get("messages", ()) for content in message.get("contents", ()))
+    parts = [_value(_part(content)) for content in contents if content.get("$type") in ("data", "uri")]
+    value = None if end.approvals else completed_value(end)
+    if value is not None or (accepted.request.response_format is not None and not end.approvals):
+        parts.append({"data": value, "mediaType": JSON})
+    return parts
+
+
+def _value(part: dict[str, Any]) -> dict[str, Any]:
+    """Return a part as `data` if it is JSON that is no file, which has a name."""
+    if "raw" not in part or part["mediaType"] != JSON or "filename" in part:
+        return part
+    try:
+        return {"data": parse_json(base64.b64decode(part["raw"])), "mediaType": JSON}
+    except HostingError:
+        return part
+
+
+def status_message(
+    run: Run, position: int, task_id: str, parts: list[dict[str, Any]], metadata: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Return the agent's message about a task's status, under an id made of run and position."""
+    return {
+        "messageId": f"{run.run_id}.{position}",
+        "contextId": run.accepted.thread_id,
+        "taskId": task_id,
+        "role": "ROLE_AGENT",
+        "parts": parts,
+        "metadata": dict(metadata),
+    }
+
+
+def approvals_message(run: Run, position: int, task_id: str) -> dict[str, Any]:
+    """Return the agent's open questions to a person, as a text and as data."""
+    approvals = approval_fields(run, run.undecided)
+    tools, questions = (
+        [
+            f"{visible_line(one['tool'])}({visible_json(one['arguments'])})"
+            for one in approvals
+            if ("answer_schema" in one) == asks
+        ]
+        for asks in (False, True)
+    )
+    texts = [f"Waits for a person's approval of: {', '.join(tools)}. {HOW_TO_ANSWER}"] if tools else []
+    texts += [f"Waits for a person's answer to: {', '.join(questions)}. {HOW_TO_GIVE}"] if questions else []
+    shown = ("id", "tool", "arguments", "expires_at", "answer_schema")
+    asked = [{name: value for name, value in one.items() if name in shown} for one in approvals]
+    parts: list[dict[str, Any]] = [
+        {"text": " ".join(texts)},
+        {"data": {"approvals": asked}, "mediaType": JSON},
+    ]
+    return status_message(run, position, task_id, parts, {"code": "approvals_pending"})
+
+
+def user_messages(accepted: Accepted, task_id: str) -> list[dict[str, Any]]:
+    """Return the messages and decisions that a run answers, oldest first."""
+    request, wire = accepted.request, (accepted.wire or {}).get(PATH, {})
+    if request.decisions:
+        made = [decision.model_dump(exclude_none=True) for decision in request.decisions]
+        all_parts = [wire.get("parts") or [{"data": {"approvals": made}, "mediaType": JSON}]]
+        roles = ["user"]
+    else:
+        messages = (*request.earlier, request)
+        all_parts, roles = [_parts(message) for message in messages], [message.role for message in messages]
+    shown: list[dict[str, Any]] = [
+        {
+            "messageId": f"{accepted.run_id}.in{number}",
+            "contextId": accepted.thread_id,
+            "taskId": task_id,
+            "role": "ROLE_AGENT" if role == "assistant" else "ROLE_USER",
+            "parts": parts,
+        }
+        for number, (parts, role) in enumerate(zip(all_parts, roles, strict=True))
+    ]
+    shown[-1]["messageId"] = wire.get("message_id") or accepted.key or shown[-1]["messageId"]
+    if "metadata" in wire:
+        shown[-1]["metadata"] = wire["metadata"]
+    return shown
+
+
+def _parts(message: UserMessage) -> list[dict[str, Any]]:
+    texts = [{"text": message.message}] if message.message else []
+    return [*texts, *map(_part, message.contents)]
+
+
+def _part(content: Mapping[str, Any]) -> dict[str, Any]:
+    uri = content.get("uri") or ""
+    match content.get("$type"):
+        case "text":
+            return {"text": content["text"]}
+        case "data":
+            return {"raw": uri.partition(",")[2], "mediaType": content.get("mediaType"), **_filename(content)}
+        case "uri":
+            return {"url": uri, "mediaType": content.get("mediaType"), **_filename(content)}
+        case _:
+            return {"data": {"fileId": content.get("fileId")}}
+
+
+def _filename(content: Mapping[str, Any]) -> dict[str, str]:
+    """Return the member for the name of a file."""
+    return {"filename": content["name"]} if content.get("name") else {}
+
+
+def agent_card(agent: AgentPlan, plan: Plan, inputs: ModelInputs, base_url: str, *, pushes: bool) -> dict[str, Any]:
+    """Return an agent's card; `base_url` is the origin and route prefix by which the caller reached the app.
+
+    `pushes`: the app notifies the receivers of a task.
+    """
+    url = f"{base_url}/{PATH}/{quote(agent.name)}"
+    schemes = _security_schemes(plan)
+    required = {
+        "securitySchemes": schemes,
+        "securityRequirements": [{"schemes": {name: {"list": []} for name in schemes}}],
+    }
+    return {
+        "name": agent.name,
+        "description": agent.description,
+        "version": "1.0.0",
+        "supportedInterfaces": [{"url": url, "protocolBinding": "JSONRPC", "protocolVersion": VERSION}],
+        "capabilities": {"streaming": True, "pushNotifications": pushes, "extendedAgentCard": False},
+        "defaultInputModes": ["text/plain", "application/json", *(name for name in inputs.names if "/" in name)],
+        "defaultOutputModes": ["text/plain", "application/json"],
+        "skills": [{"id": agent.name, "name": agent.name, "description": agent.description, "tags": ["agent"]}],
+        **(required if schemes else {}),
+    }
+
+
+def card_reply(card: Mapping[str, Any]) -> Reply:
+    """Return the card, which every reader may cache for a minute."""
+    body = json.dumps(card, ensure_ascii=False)
+    tag = hashlib.sha256(body.encode()).hexdigest()[:32]
+    headers = {"cache-control": f"private, max-age={_CARD_SECONDS}", "etag": f'"{tag}"'}
+    return Reply(200, body, "application/json", headers)
+
+
+def _security_schemes(plan: Plan) -> dict[str, Any]:
+    """Return the credentials that a request needs, all of them, by name."""
+    schemes: dict[str, Any] = {}
+    if plan.requires_key:
+        key = {"description": "A key of the function app.", "location": "header", "name": "x-functions-key"}
+        schemes["functionKey"] = {"apiKeySecurityScheme": key}
+    if plan.sign_in_scheme is not None:
+        signed_in = {"description": "The user's token. The card needs none.", "scheme": plan.sign_in_scheme}
+        schemes["signIn"] = {"httpAuthSecurityScheme": signed_in}
+    return schemes

@@ -1,0 +1,396 @@
+"""A JSON-RPC request of the protocol, parsed and checked before anything is started.
+
+The protocol's JSON is that of protobuf: a member goes by either of its names, null is absent, and what is not known is
+ignored.
+"""
+
+from __future__ import annotations
+
+import json
+import mimetypes
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from hosting.core.push_configs import PushConfig
+from hosting.core.request.contents import Limits, checked_media_type
+from hosting.core.request.fields import LONGEST_REASON, message_of_contents, read_decision, read_flag, read_text
+from hosting.core.request.strict_json import json_type
+from hosting.core.thread.run_request import Decision, UserMessage
+from hosting.errors import HostingError, InvalidFieldError
+from hosting.features.a2a import names
+from hosting.http.json_rpc import RequestId, read_rpc
+from hosting.http.run_call import IDEMPOTENCY_KEY, RawRequest, read_idempotency_key
+from hosting.http.wire import Schema, WireDocument, WireOperation, object_schema
+from hosting.names import is_id
+from hosting.ports import read_utc
+
+MOST_TASKS = 100
+_DEFAULT_TASKS = 50
+_MOST_NUMBER = 2**31 - 1
+_APPROVES = ("approve", "approved", "yes")
+_LONGEST_HEADER = 1024
+"""How many characters a receiver's token has, and its credentials."""
+
+_PART_KINDS = ("text", "raw", "url", "data")
+
+STATES = (
+    *("TASK_STATE_SUBMITTED", "TASK_STATE_WORKING", "TASK_STATE_COMPLETED", "TASK_STATE_FAILED"),
+    *("TASK_STATE_CANCELED", "TASK_STATE_INPUT_REQUIRED", "TASK_STATE_REJECTED", "TASK_STATE_AUTH_REQUIRED"),
+)
+"""By their numbers, from 1."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A message's decisions on the tool calls that a task waits for: by their ids, or one for all."""
+
+    decisions: Mapping[str, Decision] = field(default_factory=dict)
+    approves_all: bool = False
+    reason: str | None = None
+
+    def on(self, approval_id: str) -> Decision | None:
+        """Return the decision on an approval, None if it is missing."""
+        if self.decisions:
+            return self.decisions.get(approval_id)
+        return Decision(id=approval_id, approved=self.approves_all, reason=self.reason)
+
+
+@dataclass(frozen=True)
+class Send:
+    """A message: a new task of its context, or an `answer` to the task `task_id`; `kept` is for the task's history."""
+
+    message_id: str
+    context_id: str | None
+    task_id: str | None
+    message: UserMessage | None
+    answer: Answer | None
+    waits: bool
+    wants_json: bool
+    history_length: int | None
+    kept: Mapping[str, Any]
+    traceparent: str | None
+    push: PushConfig | None = None
+
+    @property
+    def text_of_both(self) -> str:
+        """The id and the message in one text, the same whenever both come again; how they are answered is not in it."""
+        sent = None if self.message is None else self.message.model_dump(mode="json", exclude_defaults=True)
+        return json.dumps([self.message_id, sent], sort_keys=True)
+
+
+@dataclass(frozen=True)
+class OfTask:
+    """A request about one task."""
+
+    task_id: str
+    history_length: int | None = None
+
+
+@dataclass(frozen=True)
+class Listing:
+    """Which tasks are listed: times are seconds since 1970."""
+
+    context_id: str | None
+    state: str | None
+    page_size: int
+    page_token: str
+    history_length: int | None
+    since: float | None
+    with_artifacts: bool
+
+
+@dataclass(frozen=True)
+class OfReceivers:
+    """A request about the receivers of one task: a new receiver, a receiver by its id, or all."""
+
+    task_id: str
+    config: PushConfig | None = None
+    config_id: str = ""
+
+
+@dataclass(frozen=True)
+class Call:
+    """A JSON-RPC request: its call, or the reason of its refusal."""
+
+    id: RequestId
+    method: str
+    wanted: Send | OfTask | Listing | OfReceivers | HostingError
+
+
+def parse_a2a_call(raw: RawRequest, limits: Limits) -> Call:
+    """Return the request in a body; raises `HostingError`s for a body that is not a JSON-RPC request."""
+    request = read_rpc(raw, limits.body_bytes)
+    try:
+        _check_version(raw)
+        return Call(request.id, request.method, _params(request.method, request.params, raw, limits))
+    except HostingError as error:
+        return Call(request.id, request.method, error)
+
+
+def _check_version(raw: RawRequest) -> None:
+    version = raw.headers.get("a2a-version") or raw.query.get("A2A-Version", "")
+    if ".".join(version.strip().split(".")[:2]) != names.VERSION:
+        sent = f"is {version[:40]!r}" if version.strip() else "is absent, which means 0.3"
+        raise names.VersionNotSupportedError(f"The header A2A-Version {sent}. Send A2A-Version: {names.VERSION}.")
+
+
+def _params(method: str, params: object, raw: RawRequest, limits: Limits) -> Send | OfTask | Listing | OfReceivers:
+    read = METHODS.get(method)
+    if read is None:
+        raise names.MethodNotFoundError(f"There is no method {method[:80]!r}. Methods: {', '.join(METHODS)}.")
+    return read(_members("params", {} if params is None else params), raw, limits)
+
+
+def _read_send(params: Mapping[str, Any], raw: RawRequest, limits: Limits) -> Send:
+    message = _members("message", params.get("message"))
+    configuration = _members("configuration", params.get("configuration", {}))
+    if message.get("role") not in ("ROLE_USER", 1):
+        raise InvalidFieldError(f"message.role is {str(message.get('role'))[:80]!r}. Send 'ROLE_USER'.")
+    message_id = _message_id(message.get("messageId"))
+    parts = message.get("parts")
+    if not isinstance(parts, list) or not parts:
+        raise InvalidFieldError("message.parts must be a list of at least one part.")
+    members = [_members(f"message.parts[{number}]", part) for number, part in enumerate(parts)]
+    task_id = _text(message, "message", "taskId")
+    kept: dict[str, Any] = {"message_id": message_id}
+    if not isinstance(message.get("metadata", {}), dict):
+        raise InvalidFieldError("message.metadata must be an object.")
+    if "metadata" in message:
+        kept["metadata"] = message["metadata"]
+    if task_id is not None:
+        kept["parts"] = [{name: part[name] for name in ("text", "data") if name in part} for part in members]
+    return Send(
+        message_id,
+        _text(message, "message", "contextId"),
+        task_id,
+        message=_message(members, limits) if task_id is None else None,
+        answer=None if task_id is None else _answer(members),
+        waits=not _flag(configuration, "returnImmediately"),
+        wants_json=_wants_json(configuration.get("acceptedOutputModes", [])),
+        history_length=_number(configuration, "historyLength", 0, _MOST_NUMBER),
+        kept=kept,
+        traceparent=raw.headers.get("traceparent"),
+        push=_read_push(configuration, limits),
+    )
+
+
+def _wants_json(modes: object) -> bool:
+    """Return whether a client takes JSON and no text; raises `InvalidFieldError`."""
+    if not isinstance(modes, list) or not all(isinstance(mode, str) for mode in modes):
+        raise InvalidFieldError("configuration.acceptedOutputModes must be a list of media types.")
+    return "application/json" in modes and not any(mode.startswith(("text/", "*/")) for mode in modes)
+
+
+def _message_id(value: object) -> str:
+    """Return the id, which is the request's idempotency key; raises `InvalidFieldError`."""
+    message_id = read_text("message.messageId", value)
+    try:
+        read_idempotency_key({IDEMPOTENCY_KEY: message_id})
+    except HostingError:
+        raise InvalidFieldError("message.messageId must be 1 to 255 visible ASCII characters without blanks.") from None
+    return message_id
+
+
+def _message(parts: Sequence[Mapping[str, Any]], limits: Limits) -> UserMessage:
+    contents = [_content(f"message.parts[{number}]", part) for number, part in enumerate(parts)]
+    return message_of_contents("message", contents, None, limits)
+
+
+def _content(where: str, part: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a part in stored form; the reader of the stored form checks it."""
+    kind = _kind(where, part)
+    if kind == "data":
+        return {"$type": "text", "text": json.dumps(part["data"], ensure_ascii=False)}
+    text = read_text(f"{where}.{kind}", part[kind])
+    if kind == "text":
+        return {"$type": "text", "text": text}
+    name = _text(part, where, "filename")
+    guessed, _ = mimetypes.guess_type(text.partition("?")[0] if kind == "url" else name or "")
+    media_type = _text(part, where, "mediaType") or guessed or "application/octet-stream"
+    file = {"mediaType": checked_media_type(f"{where}.mediaType", media_type)}
+    if name:
+        file["name"] = name
+    if kind == "url":
+        return {"$type": "uri", "uri": text, **file}
+    encoded = text.replace("-", "+").replace("_", "/")
+    padding = "=" * (-len(encoded) % 4)
+    return {"$type": "data", "uri": f"data:{file['mediaType']};base64,{encoded}{padding}", **file}
+
+
+def _answer(parts: Sequence[Mapping[str, Any]]) -> Answer:
+    """Return the decision in the parts. A text without a clear yes is a refusal, and the model gets the text."""
+    kinds = [_kind(f"message.parts[{number}]", part) for number, part in enumerate(parts)]
+    listed = [part["data"] for part, kind in zip(parts, kinds, strict=True) if kind == "data"]
+    if len(parts) == 1 and listed and isinstance(listed[0], dict) and isinstance(listed[0].get("approvals"), list):
+        given = listed[0]["approvals"]
+        if not given or not all(isinstance(one, dict) for one in given):
+            raise InvalidFieldError('data.approvals must be a list of {"id": "...", "approved": true}.')
+        return Answer({decision.id: decision for decision in map(read_decision, given)})
+    if set(kinds) != {"text"}:
+        raise InvalidFieldError(
+            'The task waits for an approval. Answer with a text, or with one data part {"approvals": [{"id": "...", '
+            '"approved": true}]}.'
+        )
+    text = "\n".join(read_text("text", part["text"]) for part in parts).strip()
+    if not text or len(text) > LONGEST_REASON:
+        raise InvalidFieldError(f"The answer has {len(text)} characters. Send 1 to {LONGEST_REASON}.")
+    approves = text.strip(".! ").lower() in _APPROVES
+    return Answer(approves_all=approves, reason=None if approves else text)
+
+
+def _kind(where: str, part: Mapping[str, Any]) -> str:
+    kinds = [kind for kind in _PART_KINDS if kind in part]
+    if len(kinds) != 1:
+        raise InvalidFieldError(f"{where} must have one of {', '.join(_PART_KINDS)}.")
+    return kinds[0]
+
+
+def _read_task(params: Mapping[str, Any], raw: RawRequest, limits: Limits) -> OfTask:
+    return OfTask(read_text("id", params.get("id")), _number(params, "historyLength", 0, _MOST_NUMBER))
+
+
+def _read_listing(params: Mapping[str, Any], raw: RawRequest, limits: Limits) -> Listing:
+    state, since = params.get("status"), _text(params, "params", "statusTimestampAfter")
+    if isinstance(state, int) and not isinstance(state, bool) and 0 <= state <= len(STATES):
+        state = STATES[state - 1] if state else None
+    if state is not None and state != "TASK_STATE_UNSPECIFIED" and state not in STATES:
+        raise InvalidFieldError(f"status is {str(state)[:80]!r}. Send one of {', '.join(STATES)}.")
+    at = None if since is None else read_utc(since)
+    if since is not None and at is None:
+        raise InvalidFieldError(f"statusTimestampAfter is {since[:80]!r}. Send a time such as 2026-01-31T12:00:00Z.")
+    size = _number(params, "pageSize", 1, MOST_TASKS)
+    return Listing(
+        _text(params, "params", "contextId"),
+        state if state in STATES else None,
+        _DEFAULT_TASKS if size is None else size,
+        _text(params, "params", "pageToken") or "",
+        _number(params, "historyLength", 0, _MOST_NUMBER),
+        at,
+        _flag(params, "includeArtifacts"),
+    )
+
+
+def _read_push(configuration: Mapping[str, Any], limits: Limits) -> PushConfig | None:
+    if "taskPushNotificationConfig" not in configuration:
+        return None
+    where = "taskPushNotificationConfig"
+    return _config(f"{where}.", _members(where, configuration[where]), limits)
+
+
+def _config(where: str, fields: Mapping[str, Any], limits: Limits) -> PushConfig:
+    """Return a receiver; raises `InvalidFieldError`, and `PushNotificationNotSupportedError` where none is served."""
+    authentication = _members(f"{where}authentication", fields.get("authentication", {}))
+    if limits.webhooks is None:
+        raise _no_push()
+    url = read_text(f"{where}url", fields.get("url", ""))
+    if (refusal := limits.webhooks.refusal(url)) is not None:
+        raise InvalidFieldError(f"{where}url: {refusal}")
+    config_id = read_text(f"{where}id", fields.get("id", ""))
+    if config_id and not is_id(config_id):
+        raise InvalidFieldError(f"{where}id is {config_id[:80]!r}. Send 1 to 64 of the characters A-Z a-z 0-9 . _ ~ -.")
+    return PushConfig(
+        id=config_id,
+        url=url,
+        token=_sent(f"{where}token", fields.get("token", "")),
+        scheme=_sent(f"{where}authentication.scheme", authentication.get("scheme", "")),
+        credentials=_sent(f"{where}authentication.credentials", authentication.get("credentials", "")),
+    )
+
+
+def _sent(where: str, value: object) -> str:
+    """Return the value of a header; raises `InvalidFieldError`."""
+    text = read_text(where, value)
+    if len(text) > _LONGEST_HEADER or not text.isascii() or not text.isprintable() or text != text.strip():
+        raise InvalidFieldError(f"{where} goes into a header. Send at most {_LONGEST_HEADER} visible ASCII characters.")
+    return text
+
+
+def _no_push() -> HostingError:
+    """Return the refusal of an app that sends no webhooks."""
+    return names.PushNotificationNotSupportedError(
+        "Push notifications are not served. Follow the task with SubscribeToTask."
+    )
+
+
+def _read_receiver(params: Mapping[str, Any], raw: RawRequest, limits: Limits) -> OfReceivers:
+    config = _config("", params, limits)
+    return OfReceivers(read_text("taskId", params.get("taskId")), config)
+
+
+def _read_receivers(params: Mapping[str, Any], raw: RawRequest, limits: Limits) -> OfReceivers:
+    if limits.webhooks is None:
+        raise _no_push()
+    return OfReceivers(read_text("taskId", params.get("taskId")), config_id=read_text("id", params.get("id", "")))
+
+
+def _refuse_extended_card(params: Mapping[str, Any], raw: RawRequest, limits: Limits) -> OfTask:
+    raise names.UnsupportedOperationError("This agent has no extended card. Read its public card.")
+
+
+METHODS: Mapping[str, Callable[[Mapping[str, Any], RawRequest, Limits], Send | OfTask | Listing | OfReceivers]] = {
+    "SendMessage": _read_send,
+    "SendStreamingMessage": _read_send,
+    "GetTask": _read_task,
+    "ListTasks": _read_listing,
+    "CancelTask": _read_task,
+    "SubscribeToTask": _read_task,
+    "CreateTaskPushNotificationConfig": _read_receiver,
+    "GetTaskPushNotificationConfig": _read_receivers,
+    "ListTaskPushNotificationConfigs": _read_receivers,
+    "DeleteTaskPushNotificationConfig": _read_receivers,
+    "GetExtendedAgentCard": _refuse_extended_card,
+}
+
+
+def _members(where: str, value: object) -> dict[str, Any]:
+    """Return an object's members that are not null, by the names of JSON; raises `InvalidFieldError`."""
+    if not isinstance(value, dict):
+        raise InvalidFieldError(f"{where} is a JSON {json_type(value)}. Send an object.")
+    return {_json_name(name): member for name, member in value.items() if member is not None}
+
+
+def _json_name(name: str) -> str:
+    """Return a member's name as JSON has it, also for the spelling of the protocol's own definition."""
+    first, *rest = parts = name.split("_")
+    return first + "".join(part[0].upper() + part[1:] for part in rest) if all(parts) else name
+
+
+def _text(fields: Mapping[str, Any], where: str, name: str) -> str | None:
+    """Return a text, None for an empty or absent one; raises `InvalidFieldError`."""
+    return read_text(f"{where}.{name}", fields.get(name, "")) or None
+
+
+def _flag(fields: Mapping[str, Any], name: str) -> bool:
+    return read_flag(name, fields.get(name, False))
+
+
+def _number(fields: Mapping[str, Any], name: str, least: int, most: int) -> int | None:
+    value = fields.get(name)
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise InvalidFieldError(f"{name} is {str(value)[:40]}. Send a whole number from {least} to {most}.")
+    return value
+
+
+_JSONRPC: Schema = {"jsonrpc": {"const": "2.0"}}
+_CALL: Schema = {
+    **_JSONRPC,
+    "id": {"type": ["string", "integer", "null"]},
+    "method": {"enum": list(METHODS)},
+    "params": {"type": "object"},
+}
+_REFUSED = object_schema({**_JSONRPC, "error": object_schema({"code": {"type": "integer"}}, "code")}, "error")
+_OPERATIONS = (
+    WireOperation(names.CARD, object_schema({})),
+    WireOperation(
+        names.RPC,
+        object_schema(_JSONRPC, "jsonrpc"),
+        object_schema(_CALL, "jsonrpc", "method"),
+        streams=True,
+        limited=(200,),  # by which it refuses a request too
+    ),
+)
+A2A_DOCUMENT = WireDocument(_REFUSED, lambda agents: _OPERATIONS)
+"""The wire in the OpenAPI document: what it takes and answers, in outline."""

@@ -1,0 +1,180 @@
+"""The tasks of an app, as the logs of their threads alone have them: one by its id, a page of them, and streams.
+
+A stream goes on until its task is over or waits for a person.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from typing import Any
+
+from hosting.core.broadcast import LoggedEvent
+from hosting.core.care import Care
+from hosting.core.hooks import NewestThreads, ThreadQuery
+from hosting.core.stores.contract import MOST_POSITION
+from hosting.core.thread.events import Accepted, ApprovalAnswered, Deleting
+from hosting.core.thread.run import Run
+from hosting.core.turns import LargeReads
+from hosting.errors import HostingError, InvalidFieldError, ShuttingDownError, UnknownRunError
+from hosting.features.a2a import names
+from hosting.features.a2a.fold import Payload, TaskFold, fold_tasks
+from hosting.features.a2a.requests import Call, Listing
+from hosting.http.json_rpc import envelope
+from hosting.http.replies import Streamed, first_page
+from hosting.http.request import HttpRequest
+from hosting.http.wire import WireVerbs
+from hosting.http.wire_replies import framed, streamed
+from hosting.http.wire_runs import run_events
+from hosting.names import Address
+from hosting.plan import AgentPlan
+from hosting.ports import EntityClient
+
+MOST_CONTEXTS = 50
+"""Of so many of the newest threads the tasks are listed where no context is named."""
+
+
+class Tasks:
+    """The tasks of an app; each read folds them anew."""
+
+    def __init__(
+        self,
+        verbs: WireVerbs,
+        care: Care,
+        draining: asyncio.Event,
+        newest_threads: NewestThreads,
+        large_reads: LargeReads,
+    ) -> None:
+        """`draining` is set once this process is about to end."""
+        self._runs, self._following, self._log = verbs.runs, verbs.following, verbs.log
+        self._care, self._draining = care, draining
+        self._newest_threads, self._large_reads = newest_threads, large_reads
+
+    async def find(self, request: HttpRequest, agent: AgentPlan, task_id: str) -> TaskFold:
+        """Return a task as it stands; raises `UnknownRunError` and `ThreadDeletedError`."""
+        run_id, thread_id = names.read_task_id(task_id)
+        address = Address.of(agent.name, thread_id, request.caller.owner)
+        try:
+            return await self.of_run(await self._runs.find(address, run_id, request.client))
+        except UnknownRunError as error:
+            raise UnknownRunError(f"There is no task {task_id[:80]!r}, or it is older than the log.") from error
+
+    async def of_run(self, run: Run) -> TaskFold:
+        """Return the task that the run began, as the log has it."""
+        fold = TaskFold(run)
+        for logged in await run_events(self._log, run, "task", MOST_POSITION if run.requested_approvals else None):
+            fold.next(logged)
+        fold.expire(self._log.clocks.wall())
+        return fold
+
+    async def current_run(self, fold: TaskFold, client: EntityClient) -> Run:
+        """Return the run that the task is at, and promise its outcome."""
+        return await self._runs.find(fold.address, fold.run_id, client)
+
+    async def listed(self, request: HttpRequest, agent: AgentPlan, wanted: Listing) -> dict[str, Any]:
+        """Return a page of tasks, the newest change first; raises `InvalidFieldError` for a token that is none."""
+        owner, after = request.caller.owner, _read_page_token(wanted.page_token)
+        if wanted.context_id is not None:
+            addresses = [Address.of(agent.name, wanted.context_id, owner)]
+        else:
+            newest = ThreadQuery(MOST_CONTEXTS)
+            page = await self._newest_threads(agent.name, owner, newest, request.client)
+            addresses = [address for address, _ in page.threads]
+        async with self._large_reads.turn(owner):
+            folds = [fold for address in addresses for fold in await self._of_thread(address)]
+        found = [
+            fold
+            for fold in sorted(folds, key=_order)
+            if wanted.state in (None, fold.state) and (wanted.since is None or fold.since >= wanted.since)
+        ]
+        rest = [fold for fold in found if after is None or _order(fold) > after]
+        shown = rest[: wanted.page_size]
+        tasks = first_page([fold.task(wanted.history_length, with_artifacts=wanted.with_artifacts) for fold in shown])
+        token = _page_token(shown[len(tasks) - 1]) if len(tasks) < len(rest) else ""
+        return {"tasks": tasks, "nextPageToken": token, "pageSize": wanted.page_size, "totalSize": len(found)}
+
+    async def _of_thread(self, address: Address) -> list[TaskFold]:
+        """Return the tasks of a thread that the log has; a thread that is not there, or is to go, has none."""
+        head = await self._log.head(address)
+        if head.state != "open":
+            return []
+        folds = fold_tasks(address, await self._log.events(address, head.trimmed, head))
+        for fold in folds:
+            fold.expire(self._log.clocks.wall())
+        return folds
+
+    def streamed(
+        self, fold: TaskFold, run: Run, client: EntityClient, call: Call, *first: Payload, stays: bool = False
+    ) -> Streamed:
+        """Return the stream of a task from `run` on, which begins with the payload `first`, if any.
+
+        A reader that `stays` gets what follows a person's answer too.
+        """
+
+        async def messages() -> AsyncGenerator[list[Payload], None]:
+            yield [envelope(call.id, result=payload) for payload in first]
+            async with aclosing(self._payloads(fold, run, client, stays=stays)) as lists:
+                async for payloads in lists:
+                    yield [envelope(call.id, result=payload) for payload in payloads]
+
+        def broken(error: HostingError) -> list[Payload]:
+            return [envelope(call.id, error=names.error_object(error))]
+
+        return streamed(framed(f"task {fold.id}", messages(), broken, "Subscribe again."))
+
+    async def _payloads(
+        self, fold: TaskFold, run: Run, client: EntityClient, *, stays: bool
+    ) -> AsyncGenerator[list[Payload], None]:
+        while True:
+            async with aclosing(self._following.follow(run, client)) as lists:
+                async for updates in lists:
+                    yield [payload for update in updates for payload in fold.next(update)]
+                    if fold.is_over:
+                        return
+            if not (stays and fold.waits):
+                return
+            async with aclosing(self._waited(fold, run.address)) as waited:
+                async for payloads in waited:
+                    yield payloads
+            if fold.is_over:
+                return
+            run = await self.current_run(fold, client)
+
+    async def _waited(self, fold: TaskFold, address: Address) -> AsyncGenerator[list[Payload], None]:
+        """Yield the updates until a person has answered or the time for that is over."""
+        heads = self._care.heads(address, await self._log.head(address), (Accepted, ApprovalAnswered, Deleting))
+        async with aclosing(heads):
+            async for head in heads:
+                events = await self._log.events(address, fold.position) if head.position > fold.position else []
+                payloads = [
+                    payload for position, event in events for payload in fold.next(LoggedEvent(position, event))
+                ]
+                payloads += fold.expire(self._log.clocks.wall())
+                if head.state != "open":
+                    raise UnknownRunError("The task was deleted with its context.")
+                yield payloads
+                if not fold.waits:
+                    return
+                if self._draining.is_set():
+                    raise ShuttingDownError("The process that sends this stream is about to end. Subscribe again.")
+
+
+def _order(fold: TaskFold) -> tuple[float, str]:
+    """Return the sort key of tasks: the newest change first."""
+    return -fold.since, fold.id
+
+
+def _page_token(fold: TaskFold) -> str:
+    return f"{fold.since!r}~{fold.id}"
+
+
+def _read_page_token(token: str) -> tuple[float, str] | None:
+    """Return after which task a page begins, None for the first; raises `InvalidFieldError`."""
+    if not token:
+        return None
+    since, _, identifier = token.partition("~")
+    try:
+        return -float(since), identifier
+    except ValueError:
+        raise InvalidFieldError(f"pageToken is {token[:80]!r}. Send the nextPageToken of the last page.") from None

@@ -1,0 +1,191 @@
+"""Compares a thread's conversation with the client's: whether they agree, and which messages are repeated.
+
+Theory. A client keeps a conversation of its own, and may drop an answer, edit a message, or miss what came from others.
+So each of its requests is held against the thread's log. What a run was asked stands there under the client's ids. A
+new message under an id that the thread has is asked again: the thread goes on from before that run. One under a new id
+is a next message, whatever else the client lacks: it may come from another page. Then the client gets all messages as
+the thread has them. So the two never part without a word, and a next message takes nothing back of another page's.
+
+An id that two runs were asked under says nothing: some clients give all their messages the same one.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from hosting.core.thread.events import Completed, Event
+from hosting.core.thread.run import Ended, Over, Run, keeps_words
+from hosting.features.ag_ui.fold import RunFold
+from hosting.features.ag_ui.messages import Message, asked_message, conversation_mark, mark
+from hosting.features.ag_ui.requests import RunInput, own_prefix
+from hosting.http.wire_runs import end_contents, fold_runs
+from hosting.names import Address
+
+MOST_TURNS = 200
+"""So many of the newest turns a client gets."""
+
+_UNCOMPARED = frozenset(("reasoning", "activity"))
+
+
+def wire_fields(wanted: RunInput, *, agreed: bool) -> dict[str, Any]:
+    """Return the log's record of a request: its id, its messages, and the mark of all if the thread agreed."""
+    asked = [[message["id"], mark(message)] for message in wanted.fresh]
+    page = {"page": conversation_mark((*wanted.past, *wanted.fresh))} if agreed else {}
+    return {"run_id": wanted.run_id, "asked": asked, **page}
+
+
+@dataclass(frozen=True)
+class Turn:
+    """The messages that a run was `asked`, by ids and marks, and those that it has `shown`.
+
+    `is_kept`: the model sees it from then on. `page` stands for all that its client had sent, if the thread agreed.
+    """
+
+    run: Run
+    prefix: str
+    asked: Sequence[Message]
+    marks: Sequence[str]
+    shown: Sequence[Message]
+    page: str | None = None
+
+    @property
+    def left_nothing(self) -> bool:
+        """Whether it is over, and the model sees nothing of it."""
+        return isinstance(self.run.state, Over) and not self.is_kept
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether the model sees it from then on."""
+        state = self.run.state
+        return isinstance(state, Ended) and (isinstance(state.end, Completed) or keeps_words(state.end))
+
+    @property
+    def is_of_wire(self) -> bool:
+        """Whether a client of this wire began it, or an approval of such a run continued it."""
+        return "asked" in (self.run.accepted.wire or {}) or bool(self.run.accepted.request.decisions)
+
+
+def turns_of(address: Address, log: Iterable[tuple[int, Event]], *, names_causes: bool = False) -> list[Turn]:
+    """Return the turns of these events of a thread; `names_causes` as in `RunFold`."""
+
+    def begin(run: Run, before: dict[str, RunFold]) -> RunFold:
+        asking = (fold.run for fold in reversed(before.values()) if fold.run.requested_approvals)
+        waited = next(map(waited_calls, asking), {}) if run.accepted.request.decisions else {}
+        nobody = RunInput(run.accepted.thread_id, run.run_id, (), (), (), is_versioned=True)
+        return RunFold(nobody, run, waited, names_causes=names_causes)
+
+    return [_turn(fold) for fold in fold_runs(address, log, begin).values()]
+
+
+def _turn(fold: RunFold) -> Turn:
+    run = fold.run
+    wire, request = run.accepted.wire or {}, run.accepted.request
+    prefix = own_prefix(wire.get("run_id") or run.run_id)
+    messages = [] if request.decisions else [*request.earlier, request]
+    named = wire.get("asked") or [[f"{run.run_id}:asked-{number}", None] for number in range(len(messages))]
+    asked = [asked_message(name, message) for (name, _), message in zip(named, messages, strict=False)]
+    marks = [known or mark(message) for (_, known), message in zip(named, asked, strict=False)]
+    return Turn(run, prefix, asked, marks, fold.shown, wire.get("page"))
+
+
+@dataclass(frozen=True)
+class LoggedThread:
+    """A thread as its log has it: the `older` messages, and its turns. Not `is_whole`: more was before."""
+
+    older: Sequence[Message]
+    turns: Sequence[Turn]
+    is_whole: bool
+
+    def messages(self, before: int | None = None, reserved: Collection[str] = ()) -> tuple[list[Message], list[str]]:
+        """Return the stored messages of the runs before that position, and their marks.
+
+        No two have one id, and none has a `reserved` one.
+        """
+        kept = [turn for turn in self.turns if turn.is_kept and (before is None or turn.run.first < before)]
+        taken, found, marks = set(reserved), list[Message](), list[str]()
+        for message in () if len(kept) > MOST_TURNS else self.older:
+            found.append(message)
+            marks.append(mark(message))
+        for turn in kept[-MOST_TURNS:]:
+            for number, message in enumerate(turn.asked):
+                is_taken = message["id"] in taken
+                found.append({**message, "id": f"{turn.run.run_id}:asked-{number}"} if is_taken else message)
+                taken.add(message["id"])
+            found += turn.shown
+            marks += [*turn.marks, *map(mark, turn.shown)]
+        return found, marks
+
+    def agrees(self, past: Sequence[Message], before: int | None = None) -> bool:
+        """Return whether a client's messages are those of the runs before that position.
+
+        What it has of runs that left nothing, because they failed, is its own matter.
+        """
+        left = [turn for turn in self.turns if turn.left_nothing]
+        kept = {turn.prefix for turn in self.turns if turn.is_kept}
+        prefixes = tuple(turn.prefix for turn in left if turn.prefix not in kept)
+        names = {message["id"] for turn in left for message in turn.asked}
+        names -= {message["id"] for turn in self.turns if turn.is_kept for message in turn.asked}
+        compared = (message for message in past if message["role"] not in _UNCOMPARED)
+        sent = [mark(one) for one in compared if not (one["id"] in names or one["id"].startswith(prefixes))]
+        _, marks = self.messages(before)
+        is_cut = not self.is_whole or sum(turn.is_kept for turn in self.turns) > MOST_TURNS
+        return sent == marks or bool(is_cut and marks and sent[-len(marks) :] == marks)
+
+    def own(self, key: str) -> Turn | None:
+        """Return the turn of the run that the client began under this id; None where there is none."""
+        return next((turn for turn in self.turns if turn.run.accepted.key == key), None)
+
+    def asked_again(self, wanted: RunInput) -> tuple[list[Turn], int]:
+        """Return the turns that a request takes back, and how many of its new messages the thread has already.
+
+        The first of the turns was asked what is asked again; there are none where the request brings a next message,
+        and then those before it may be known. A client that names its version gives each message an id of its own, as
+        the protocol has it. Of another one the first message again, with another text, may be its second under the only
+        id that it knows.
+        """
+        later = self._later(wanted)
+        named = self._named(later, wanted)
+        if not named:
+            return [], 0
+        users = [message for message in wanted.fresh if message["role"] == "user"]
+        is_edited = any(message["id"] in named and named[message["id"]][1] != mark(message) for message in users)
+        if not is_edited and users[-1]["id"] not in named:
+            return [], max(number for number, one in enumerate(wanted.fresh, start=1) if one["id"] in named)
+        if is_edited and not wanted.is_versioned and not wanted.past and len(later) == 1:
+            return [], 0
+        first = min(turn.run.first for turn, _ in named.values())
+        return [turn for turn in later if turn.run.first >= first], 0
+
+    def _later(self, wanted: RunInput) -> list[Turn]:
+        """Return the turns after the last answer that the client has, without turns that left nothing."""
+        names = [message["id"] for message in wanted.past if message["role"] == "assistant"]
+        seen = [turn.run.first for turn in self.turns if any(name.startswith(turn.prefix) for name in names)]
+        last = max(seen, default=0)
+        return [turn for turn in self.turns if turn.run.first > last and not turn.left_nothing]
+
+    def _named(self, later: Sequence[Turn], wanted: RunInput) -> dict[str, tuple[Turn, str]]:
+        """Return which of a user's new messages were asked in which of these turns, with their marks there."""
+        turns = [turn for turn in self.turns if not turn.left_nothing]
+        counts = Counter(message["id"] for turn in turns for message in turn.asked)
+        names = {message["id"] for message in wanted.fresh if message["role"] == "user"}
+        return {
+            message["id"]: (turn, known)
+            for turn in later
+            for message, known in zip(turn.asked, turn.marks, strict=True)
+            if message["id"] in names and message["role"] == "user" and counts[message["id"]] == 1
+        }
+
+
+def waited_calls(run: Run) -> dict[str, str]:
+    """Return the approvals' ids of the tool calls for which a run waits, by the model's ids of the calls."""
+    waiting, found = list(run.requested_approvals), dict[str, str]()
+    for call in (content for content in end_contents(run.end) if content.get("$type") == "functionCall"):
+        for approval in waiting:
+            if (approval.tool, approval.arguments) == (call.get("name"), call.get("arguments")):
+                found[call["callId"]] = approval.id
+                waiting.remove(approval)
+                break
+    return found

@@ -1,0 +1,183 @@
+"""How a client's request becomes a run: with a next message, or from before a repeated message.
+
+Theory. Mostly a client has just what the thread has: all that it had at its last request, with that run's messages.
+The newest run's events show it, and nothing else is read. Otherwise all events of the thread are. What is seen there is
+named in the append that accepts the run, and where the thread has gone on meanwhile, it is looked at again.
+
+What the thread has before the run is certain once those before it have ended, which its first claim says. So a client
+that may have something else gets it then.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hosting.core.archiving import Archiver
+from hosting.core.thread.commands import Continuation
+from hosting.core.thread.events import Accepted, Event
+from hosting.core.thread.head import NEW, Head
+from hosting.core.thread.run import Run
+from hosting.core.thread.run_request import RunRequest, StartRun
+from hosting.core.threads import Threads
+from hosting.errors import IdempotencyKeyReusedError, RunNotNewestError
+from hosting.features.ag_ui.agreement import LoggedThread, Turn, turns_of, wire_fields
+from hosting.features.ag_ui.messages import conversation_mark, mark, older_messages
+from hosting.features.ag_ui.requests import RunInput
+from hosting.features.ag_ui.rewinding import Rewinding
+from hosting.http.request import HttpRequest
+from hosting.http.wire import WireVerbs
+from hosting.names import Address
+from hosting.plan import AgentPlan
+from hosting.ports import EntityClient, Wait
+from state.extension import host_of
+
+_TRIES = 3
+
+
+@dataclass(frozen=True)
+class Begun:
+    """A run and its client's request. `is_restated`: the client gets all messages as the thread has them."""
+
+    run: Run
+    wanted: RunInput
+    agrees: bool = False
+    is_restated: bool = False
+
+
+@dataclass(frozen=True)
+class _Plan:
+    """How a request continues its thread: with these messages, if the thread is as it was seen."""
+
+    wanted: RunInput
+    continues: Continuation | None
+    agrees: bool = False
+    is_restated: bool = False
+
+
+class Beginning:
+    """Begins the runs of the wire."""
+
+    def __init__(self, verbs: WireVerbs, threads: Threads, archiver: Archiver) -> None:
+        self._runs, self._log, self._names_causes = verbs.runs, verbs.log, verbs.names_causes
+        self._threads, self._rewinding = threads, Rewinding(threads, archiver)
+
+    async def begin(self, request: HttpRequest, agent: AgentPlan, wanted: RunInput) -> Begun:
+        """Return the run, begun or found: the client's id of a run is its key.
+
+        Raises `RunNotNewestError` for a message asked again that the thread cannot go on from, and as `Runs.start`.
+        """
+        address = Address.of(agent.name, wanted.thread_id, request.caller.owner)
+        is_limited = True
+        if (head := await self._head_if_known(address, wanted)) is not None:
+            with suppress(RunNotNewestError):
+                return await self._start(request, agent, _Plan(wanted, Continuation.of(head), agrees=True))
+            is_limited = False  # it was counted where it was refused
+        for left in reversed(range(_TRIES)):
+            plan = await self._plan(request, agent, address, wanted)
+            if not left and not plan.is_restated:
+                plan = replace(plan, continues=None, agrees=False)
+            try:
+                return await self._start(request, agent, plan, is_limited=is_limited)
+            except RunNotNewestError:
+                if not left:
+                    raise
+            is_limited = False
+        raise AssertionError("the last try returns or raises")
+
+    async def _plan(self, request: HttpRequest, agent: AgentPlan, address: Address, wanted: RunInput) -> _Plan:
+        """Return how the request continues the thread as it is now; raises as `begin` does."""
+        head, history = await self._history(address, request.client)
+        if (own := history.own(wanted.run_id)) is not None:
+            return _Plan(wanted.without_first(max(0, len(wanted.fresh) - len(own.asked))), None)
+        taken_back, known = history.asked_again(wanted) if agent.workflow is None else ([], 0)
+        before = taken_back[0].run.first if taken_back else None
+        agrees = not known and not head.runs and history.agrees(wanted.past, before)
+        if not taken_back:
+            return _Plan(wanted.without_first(known), Continuation.of(head), agrees)
+        if not all(turn.is_of_wire for turn in taken_back):
+            raise RunNotNewestError(
+                "Messages after that one came from another route and cannot be replaced. Continue from the newest "
+                "message, or fork the thread."
+            )
+        answered = [turn.run.run_id for turn in taken_back if turn.is_kept]
+        now, first = self._log.clocks.wall(), taken_back[0].run.run_id
+        rewound = await self._rewinding.before(address, first, answered, now, request.client)
+        return _Plan(wanted, Continuation.of(head, rewound), agrees, is_restated=True)
+
+    async def _start(self, request: HttpRequest, agent: AgentPlan, plan: _Plan, *, is_limited: bool = True) -> Begun:
+        wanted = plan.wanted
+        *earlier, last = wanted.messages
+        start = StartRun(
+            RunRequest(**last.model_dump(), earlier=tuple(earlier)),
+            wanted.thread_id,
+            Wait(math.inf),
+            wanted.run_id,
+            wanted.traceparent,
+            streams=True,
+            wire=wire_fields(wanted, agreed=plan.agrees),
+            busy=agent.busy,
+        )
+        try:
+            started = await self._runs.start(
+                agent.name, start, request.client, request.caller, is_limited=is_limited, continues=plan.continues
+            )
+        except IdempotencyKeyReusedError:
+            raise IdempotencyKeyReusedError("runId was used for another run of this thread. Send a new id.") from None
+        is_new = not started.replayed
+        return Begun(started.run, wanted, is_new and plan.agrees, is_new and plan.is_restated)
+
+    async def _head_if_known(self, address: Address, wanted: RunInput) -> Head | None:
+        """Return the head of a thread of which the client has all; None where that is not sure.
+
+        It may be an older one, which the append then shows.
+        """
+        head = self._log.remembered(address)
+        if not wanted.past:
+            return NEW if head is None else head if head.position == 0 or head.state == "deleted" else None
+        head = head or await self._log.head(address)
+        if head.state != "open" or head.runs or head.newest <= head.trimmed:
+            return None
+        newest = self._turns(address, await self._log.events(address, head.newest - 1, head))
+        return head if newest and _has_all_since(newest[-1], wanted) else None
+
+    def _turns(self, address: Address, log: list[tuple[int, Event]]) -> list[Turn]:
+        return turns_of(address, log, names_causes=self._names_causes)
+
+    async def _history(self, address: Address, client: EntityClient) -> tuple[Head, LoggedThread]:
+        """Return the thread as it is now: its log, and before that its document."""
+        head = await self._log.head(address)
+        if head.position == 0 or head.state == "deleted":
+            return head, LoggedThread((), (), is_whole=True)
+        log = await self._log.events(address, head.trimmed, head)
+        turns = self._turns(address, log)
+        if not head.trimmed and head.imported is None:
+            return head, LoggedThread((), turns, is_whole=True)
+        conversation = (await self._threads.view(address, client)).conversation
+        runs = {event.run_id for _, event in log if isinstance(event, Accepted)}
+        is_whole = not host_of(conversation).archived.entries
+        return head, LoggedThread(older_messages(conversation, runs), turns, is_whole)
+
+    async def history_before(self, begun: Begun, client: EntityClient) -> list[Mapping[str, Any]] | None:
+        """Return all messages before the run, and those that it was asked; None where its client has just these."""
+        if begun.agrees and not begun.is_restated:
+            return None
+        wanted, run = begun.wanted, begun.run
+        _, history = await self._history(run.address, client)
+        if not begun.is_restated and history.agrees(wanted.past, run.first):
+            return None
+        messages, _ = history.messages(run.first, {message["id"] for message in wanted.fresh})
+        return [*messages, *wanted.fresh]
+
+
+def _has_all_since(newest: Turn, wanted: RunInput) -> bool:
+    """Return whether the client has all of the newest run, and before it the history of that run's request."""
+    names = enumerate(message["id"] for message in wanted.past)
+    first = next((number for number, name in names if name.startswith(newest.prefix)), None)
+    if first is None or not newest.is_kept or newest.run.accepted.key == wanted.run_id:
+        return False
+    shown = [*map(mark, newest.shown)]
+    return conversation_mark(wanted.past[:first]) == newest.page and [*map(mark, wanted.past[first:])] == shown

@@ -1,0 +1,242 @@
+"""Folds the updates of one run into the protocol's events, with the same ids in every process.
+
+Theory. The id of a message is made of the run's and of the position of its log after which the message begins; that of
+a tool call of the position at which it began. The run's id is the client's own, or ours for a run that goes on after
+an approval: clients may give both runs the same. A client puts events together to messages and keeps them. So when text
+counts no more, because another attempt writes it anew or the answer was changed, all messages are sent as they stand
+(MESSAGES_SNAPSHOT), and the text that follows has a message of its own. A call that waits for a person is shown by
+the run that asks, and its result belongs to the run that goes on, under the same id.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import takewhile
+from typing import Any
+
+from hosting.core import transcript
+from hosting.core.broadcast import DeltaText, Update
+from hosting.core.outcome import run_error, usage_of
+from hosting.core.thread.events import Accepted, Cancelled, Claimed, Completed, Failed, ModelResult, Terminal, TimedOut
+from hosting.core.thread.finish import finish_reason, is_incomplete
+from hosting.core.thread.run import Run
+from hosting.core.thread.run_request import PendingApproval
+from hosting.errors import HostingError
+from hosting.features.ag_ui.names import error_event
+from hosting.features.ag_ui.requests import RunInput, own_prefix
+from hosting.ports import iso
+from hosting.visible import visible_line
+from state.contents import TOKEN_COUNTS
+
+VERSION = "1.0"
+ANSWER_SCHEMA = {
+    "type": "object",
+    "properties": {"approved": {"type": "boolean"}, "reason": {"type": "string"}},
+    "required": ["approved"],
+}
+"""The schema of an answer to an interrupt. Without `editedArgs`, so clients offer no edit."""
+
+_DENIED = "The call was not approved, so it was not made."
+_USAGE = {name: stored.replace("TokenCount", "Tokens") for stored, name in TOKEN_COUNTS.items()}
+
+WireEvent = dict[str, Any]
+
+
+class RunFold:
+    """One run, for the client that sent `wanted`: `start` returns its first events, `next` those of an update.
+
+    `waited` has the ids of the calls for which the run before waited, by the model's own. `names_causes`: the app's
+    developer reads it, and learns what a tool raised.
+    """
+
+    def __init__(self, wanted: RunInput, run: Run, waited: Mapping[str, str], *, names_causes: bool = False) -> None:
+        self._transcript = transcript.Transcript(run, names_causes=names_causes)
+        self._wanted = wanted
+        self._ids = {"threadId": wanted.thread_id, "runId": wanted.run_id}
+        self._prefix = own_prefix((run.accepted.wire or {}).get("run_id") or run.run_id)
+        self._history: list[Mapping[str, Any]] = [
+            one for one in wanted.sent if not (one["id"].startswith(self._prefix) or wanted.stands_in(one))
+        ]
+        self._waited = waited
+        self._shown: list[dict[str, Any]] = []
+        self._texts: dict[transcript.AgentMessage, dict[str, Any]] = {}
+        self._open = ""
+        self._calls: dict[str, str] = {}
+        self._anchor = ""
+        self._step = ""
+        self._voids = 0
+        self._events: list[WireEvent] = []
+
+    def start(self) -> list[WireEvent]:
+        """Return the events before all others. A client that has messages of this run already is to forget them."""
+        self._events = [{"type": "RUN_STARTED", **self._ids, "protocolVersion": VERSION}]
+        if len(self._history) < len(self._wanted.sent):
+            self._restate()
+        return self._events
+
+    @property
+    def run(self) -> Run:
+        """The run as it stands now."""
+        return self._transcript.run
+
+    @property
+    def shown(self) -> list[dict[str, Any]]:
+        """The messages of this run as they stand now."""
+        return [{**one, "toolCalls": [*one["toolCalls"]]} if "toolCalls" in one else {**one} for one in self._shown]
+
+    def restate(self, history: Sequence[Mapping[str, Any]]) -> list[WireEvent]:
+        """Return the events that say which messages the thread has before this run's own.
+
+        Clients keep what they have where it is, and put what they lack behind it. So what is out of its place goes
+        first.
+        """
+        sent = [message["id"] for message in self._wanted.sent]
+        in_place = list(takewhile(lambda pair: pair[0]["id"] == pair[1], zip(history, sent, strict=False)))
+        self._events = []
+        if len(in_place) < len(sent):
+            self._send("MESSAGES_SNAPSHOT", messages=[message for message, _ in in_place])
+        self._history = [*history]
+        self._restate()
+        return self._events
+
+    def next(self, update: Update) -> list[WireEvent]:
+        """Fold one more, and return its events."""
+        self._events = []
+        position = "" if isinstance(update, DeltaText) else str(update.position)
+        for item in self._transcript.next(update):
+            self._project(position, item)
+        return self._events
+
+    def broken(self, error: HostingError) -> list[WireEvent]:
+        """Return the last events of a stream that cannot continue."""
+        self._events = []
+        self._end_message()
+        return [*self._events, error_event(error)]
+
+    def _project(self, position: str, item: transcript.Item) -> None:
+        match item:
+            case transcript.TextAdded():
+                self._add_text(item)
+            case Accepted():
+                for decision in (one for one in item.request.decisions if not one.approved):
+                    reason = f" {decision.reason}" if decision.reason else ""
+                    self._show_result(decision.id, decision.id, f"{_DENIED}{reason}")
+            case Claimed():
+                self._anchor = position
+            case transcript.AgentMessage():
+                self._end_message()
+            case transcript.TextVoided():
+                self._void(item)
+            case ModelResult():
+                self._step, self._anchor = self._anchor, position
+            case transcript.CalledTool() if not item.outcome:
+                self._start_call(position, item)
+            case transcript.CalledTool() if item.key in self._calls:
+                self._show_result(position, self._calls[item.key], "".join(item.outcome.values()))
+            case Completed():
+                self._complete(item)
+            case Cancelled() if self._wanted.is_versioned:
+                self._finish(item, {"type": "cancelled"})
+            case Failed() | TimedOut() | Cancelled():
+                self._events.append({**error_event(run_error(item)), **_usage(item)})
+
+    def _send(self, kind: str, **fields: Any) -> None:
+        self._events.append({"type": kind, **fields})
+
+    def _restate(self) -> None:
+        self._send("MESSAGES_SNAPSHOT", messages=[*self._history, *self.shown])
+
+    def _finish(self, end: Terminal, outcome: Mapping[str, Any]) -> None:
+        self._send("RUN_FINISHED", **self._ids, outcome=outcome, **_result(end), **_usage(end))
+
+    def _add_text(self, item: transcript.TextAdded) -> None:
+        if not self._open:
+            shown, self._step = self._message(self._anchor), ""
+            self._texts[item.message], self._open = shown, shown["id"]
+            self._send("TEXT_MESSAGE_START", messageId=self._open, role="assistant")
+        if item.text:
+            self._texts[item.message]["content"] = item.message.text
+            self._send("TEXT_MESSAGE_CONTENT", messageId=self._open, delta=item.text)
+
+    def _void(self, item: transcript.TextVoided) -> None:
+        """Take the messages back: a client is sent all that stand, and those that follow have other ids."""
+        self._end_message()
+        for message in item.messages:
+            self._texts[message].pop("content", None)
+        self._shown = [one for one in self._shown if "content" in one or "toolCalls" in one]
+        if item.is_rewritten:
+            self._voids += 1
+            self._anchor += f".{self._voids}"
+        self._restate()
+
+    def _message(self, anchor: str) -> dict[str, Any]:
+        """Return the message that begins after that position; the model's text and its calls share one."""
+        name = f"{self._prefix}{anchor}"
+        for message in self._shown:
+            if message["id"] == name and message["role"] == "assistant":
+                return message
+        self._shown.append(message := {"id": name, "role": "assistant"})
+        return message
+
+    def _end_message(self) -> None:
+        if self._open:
+            self._send("TEXT_MESSAGE_END", messageId=self._open)
+            self._open = ""
+
+    def _start_call(self, position: str, call: transcript.CalledTool) -> None:
+        """A call that waited for a person was shown by the run before.
+
+        A model whose answers are not recorded has asked for it in the newest message.
+        """
+        if not self._step:
+            self._step, self._anchor = self._anchor, position
+        if call.key in self._calls:
+            return
+        waited = None if call.is_recorded else self._waited.get(call.call_id)
+        self._calls[call.key] = waited or f"{self._prefix}call_{position}"
+        if waited is None:
+            self._show_call(self._calls[call.key], call.tool, call.arguments)
+
+    def _show_call(self, call_id: str, tool: str, arguments: Any) -> None:
+        message, text = self._message(self._step or self._anchor), transcript.arguments_text(arguments)
+        made = {"id": call_id, "type": "function", "function": {"name": tool, "arguments": text}}
+        message.setdefault("toolCalls", []).append(made)
+        self._send("TOOL_CALL_START", toolCallId=call_id, toolCallName=tool, parentMessageId=message["id"])
+        self._send("TOOL_CALL_ARGS", toolCallId=call_id, delta=text)
+        self._send("TOOL_CALL_END", toolCallId=call_id)
+
+    def _show_result(self, name: str, call_id: str, content: str) -> None:
+        message = {"id": f"{self._prefix}{name}", "role": "tool", "toolCallId": call_id, "content": content}
+        self._shown.append(message)
+        self._send("TOOL_CALL_RESULT", messageId=message["id"], toolCallId=call_id, content=content, role="tool")
+
+    def _complete(self, end: Completed) -> None:
+        for approval in end.approvals:
+            self._show_call(approval.id, approval.tool, approval.arguments)
+        if end.approvals:
+            expires = {} if end.expires_at is None else {"expiresAt": iso(end.expires_at)}
+            interrupts = [{**_interrupt(approval), **expires} for approval in end.approvals]
+            self._finish(end, {"type": "interrupt", "interrupts": interrupts})
+        else:
+            self._finish(end, {"type": "success"})
+
+
+def _interrupt(approval: PendingApproval) -> dict[str, Any]:
+    return {
+        "id": approval.id,
+        "reason": "tool_call",
+        "message": f"May {visible_line(approval.tool)} be called?",
+        "toolCallId": approval.id,
+        "responseSchema": ANSWER_SCHEMA,
+    }
+
+
+def _result(end: Terminal) -> dict[str, Any]:
+    """Return the member that says why the model ended its answer: the protocol has no word for a success in part."""
+    reason = finish_reason(end)
+    return {} if reason is None else {"result": {"finishReason": reason, "incomplete": is_incomplete(end)}}
+
+
+def _usage(end: Terminal) -> dict[str, Any]:
+    counts = {_USAGE[name]: count for name, count in usage_of(end).items()}
+    return {"usage": [counts]} if counts else {}

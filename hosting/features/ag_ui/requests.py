@@ -1,0 +1,217 @@
+"""A request of the protocol, parsed and checked before anything is started.
+
+Theory. Clients send the whole conversation each time, as they have it. The app has it in its log. So what stands before
+the agent's last message is not new, and the agent gets only what follows. A client that sends a run again, because its
+stream broke, may have some of that run's own messages: their ids say so, and they count for nothing. Answers to
+interrupts come without a new message. CopilotKit sends them under the id of the run that asked, with its person's word
+as a result of the call, which is none.
+"""
+
+from __future__ import annotations
+
+import mimetypes
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from hosting.core.request.contents import NOT_BLANK, Limits, checked_media_type
+from hosting.core.request.fields import read_decision, read_text
+from hosting.core.request.strict_json import json_type
+from hosting.core.thread.run_request import Decision, UserMessage
+from hosting.errors import InvalidFieldError, MissingMessageError
+from hosting.features.ag_ui.names import RUN, UnservedInputError
+from hosting.http.routes import COUNTED
+from hosting.http.run_call import RawRequest
+from hosting.http.wire import Schema, WireDocument, WireOperation, object_schema
+from hosting.http.wire_requests import object_fields, read_message
+from hosting.names import APP, check_thread_id, id_pattern, is_id
+
+SERVED = frozenset(("threadId", "runId", "messages", "resume", "protocolVersion"))
+WITHOUT_EFFECT = frozenset(("forwardedProps", "availableInterrupts"))
+"""Fields for an application's own server, and fields that an older client repeats from the last run."""
+
+REFUSED: Mapping[str, str] = {
+    "tools": "Client-side tools are not supported: this app runs the agent's own tools. Leave 'tools' out.",
+    "state": "Shared state is not supported. Leave 'state' out.",
+    "context": "Context is not supported. Put it into a message, and leave 'context' out.",
+    "parentRunId": "Branches are not supported: a run continues its thread. Leave 'parentRunId' out.",
+}
+_NOTHING: tuple[Any, ...] = (None, [], {})
+_SPELLINGS = {
+    spelling: name
+    for name in (*SERVED, *WITHOUT_EFFECT, *REFUSED)
+    for spelling in (name, "".join(f"_{letter.lower()}" if letter.isupper() else letter for letter in name))
+}
+_OF_THE_AGENT = frozenset(("assistant", "tool", "reasoning", "activity"))
+_MEDIA = ("image", "audio", "video", "document")
+
+
+@dataclass(frozen=True)
+class RunInput:
+    """A run that a client wants: new `messages`, or `decisions` on the tool calls that its thread waits for.
+
+    `sent` are all messages as the client has them. Of those that are not of this run, `past` are those up to the
+    agent's last one, and `fresh` the new ones. `is_versioned`: the client says which version of the protocol it speaks,
+    which none before 1.0 did.
+    """
+
+    thread_id: str
+    run_id: str
+    messages: tuple[UserMessage, ...]
+    decisions: tuple[Decision, ...]
+    sent: tuple[Mapping[str, Any], ...]
+    is_versioned: bool
+    traceparent: str | None = None
+    past: tuple[Mapping[str, Any], ...] = ()
+    fresh: tuple[Mapping[str, Any], ...] = ()
+
+    def without_first(self, count: int) -> RunInput:
+        """Return the same without that many of its new messages."""
+        return replace(self, messages=self.messages[count:], fresh=self.fresh[count:])
+
+    def stands_in(self, message: Mapping[str, Any]) -> bool:
+        """Return whether this message is the client's own stand-in for the result of a decided call."""
+        decided = [decision.id for decision in self.decisions]
+        return message["role"] == "tool" and message.get("toolCallId") in decided
+
+
+def own_prefix(run_id: str) -> str:
+    """Return how the ids of all messages begin that a run sends; no id of a run has a colon."""
+    return f"{run_id}:"
+
+
+def parse_input(call: RawRequest, agent: str, limits: Limits, owner: str = APP) -> RunInput:
+    """Return the run that a body asks for; raises `HostingError`s that name the field."""
+    fields = _one_spelling(object_fields(call, _SPELLINGS.keys(), limits.body_bytes))
+    for name, sentence in REFUSED.items():
+        if fields.get(name) not in _NOTHING:
+            raise UnservedInputError(sentence)
+    thread_id = check_thread_id(read_text("threadId", fields.get("threadId")), agent, owner)
+    run_id = read_text("runId", fields.get("runId"))
+    if not is_id(run_id):
+        raise InvalidFieldError(
+            f"The field 'runId' is {run_id[:80]!r}. Send 1 to 64 of the characters A-Z a-z 0-9 . _ ~ -, such as a UUID."
+        )
+    version = fields.get("protocolVersion")
+    is_versioned = version is not None and bool(read_text("protocolVersion", version))
+    sent = _sent_messages(fields.get("messages"))
+    decisions = _decisions(fields.get("resume"))
+    own = () if decisions else own_prefix(run_id)
+    before = {at: one for at, one in enumerate(sent) if not one["id"].startswith(own)}
+    known = max((at for at, one in before.items() if one["role"] in _OF_THE_AGENT), default=-1)
+    new = {f"messages[{at}]": one for at, one in before.items() if at > known}
+    messages = tuple(read_message(where, one, "text", _content, limits) for where, one in new.items())
+    if decisions and messages:
+        raise UnservedInputError("Answers to interrupts and a message need two runs. Send 'resume' first.")
+    if not decisions and not messages:
+        raise MissingMessageError("There is no message after the agent's last one in 'messages'. Send a new one.")
+    return RunInput(
+        thread_id,
+        run_id,
+        messages,
+        decisions,
+        tuple(sent),
+        is_versioned=is_versioned,
+        traceparent=call.headers.get("traceparent"),
+        past=tuple(one for at, one in before.items() if at <= known),
+        fresh=tuple(new.values()),
+    )
+
+
+def _one_spelling(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the members under the protocol's names; Python's clients have them as `thread_id`."""
+    named: dict[str, Any] = {}
+    for spelling, value in fields.items():
+        name = _SPELLINGS[spelling]
+        if named.setdefault(name, value) != value:
+            raise InvalidFieldError(f"The field {name!r} is also sent as {spelling!r}, and differs. Send one.")
+    return named
+
+
+def _sent_messages(value: object) -> list[dict[str, Any]]:
+    if not isinstance(value, list):
+        raise InvalidFieldError(f"The field 'messages' is a JSON {json_type(value)}. Send a list of messages.")
+    for at, item in enumerate(value):
+        if not isinstance(item, dict) or not all(isinstance(item.get(name), str) for name in ("id", "role")):
+            raise InvalidFieldError(f"messages[{at}] is not a message. Send an object with 'id', 'role' and 'content'.")
+    return value
+
+
+def _content(where: str, part: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a part in stored form; the reader of the stored form checks it."""
+    kind, source, file = part.get("type"), part.get("source"), {}
+    if kind == "text":
+        return {"$type": "text", "text": part.get("text")}
+    if kind == "binary":  # the form of all media before 1.0
+        named = ((given, part.get(member)) for member, given in (("data", "data"), ("url", "url"), ("id", "file")))
+        given, value = next(((given, value) for given, value in named if value is not None), (None, None))
+        source = {"type": given, "value": value, "mimeType": part.get("mimeType")}
+        file = {} if part.get("filename") is None else {"name": part["filename"]}
+    elif kind not in _MEDIA:
+        raise UnservedInputError(f"{where} is of type {str(kind)[:60]!r}. Send text, {', '.join(_MEDIA)}.")
+    value, media = (source.get("value"), source.get("mimeType")) if isinstance(source, dict) else (None, None)
+    if not isinstance(value, str) or not (media is None or isinstance(media, str)):
+        raise InvalidFieldError(f"{where} has no source. Send a 'source' with 'type', 'value' and 'mimeType'.")
+    assert isinstance(source, dict)
+    if media is not None:
+        media = checked_media_type(f"{where}.{'mimeType' if kind == 'binary' else 'source.mimeType'}", media)
+    match source.get("type"):
+        case "file":
+            return {"$type": "hostedFile", "fileId": value}
+        case "url" if value.startswith("data:"):
+            return {"$type": "data", "uri": value, **file}
+        case "url":
+            guessed, _ = mimetypes.guess_type(value.partition("?")[0])
+            return {"$type": "uri", "uri": value, "mediaType": media or guessed or "image/jpeg", **file}
+        case "data" if media is not None:
+            return {"$type": "data", "uri": f"data:{media};base64,{value}", "mediaType": media, **file}
+    raise InvalidFieldError(f"{where}.source has an unknown type. Send 'data' with 'mimeType', 'url' or 'file'.")
+
+
+def _decisions(value: object) -> tuple[Decision, ...]:
+    if value is None:
+        return ()
+    if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+        raise InvalidFieldError("The field 'resume' must be a list of answers to interrupts.")
+    return tuple(_decision(f"resume[{at}]", item) for at, item in enumerate(value))
+
+
+def _decision(where: str, item: Mapping[str, Any]) -> Decision:
+    named, status, payload = item.get("interruptId"), item.get("status"), item.get("payload")
+    if status == "cancelled":
+        return read_decision({"id": named, "approved": False})
+    if status != "resolved":
+        raise InvalidFieldError(f"{where}.status is {str(status)[:80]!r}. Send 'resolved' or 'cancelled'.")
+    if not isinstance(payload, dict):
+        raise InvalidFieldError(f'{where}.payload is a JSON {json_type(payload)}. Send {{"approved": true}}, or false.')
+    if unknown := payload.keys() - {"approved", "reason"}:
+        raise UnservedInputError(
+            f"{where}.payload has {min(unknown)[:80]!r}. The arguments of a call cannot be changed. Send 'approved', "
+            "and 'reason' if you like."
+        )
+    return read_decision({**payload, "id": named})
+
+
+_TEXT: Schema = {"type": "string"}
+_REFUSED = object_schema({"type": {"const": "RUN_ERROR"}, "message": _TEXT, "code": _TEXT}, "type", "message", "code")
+_USERS = {"id": _TEXT, "role": {"const": "user"}, "content": dict(NOT_BLANK)}
+_MESSAGE: Schema = {
+    "anyOf": [object_schema(_USERS, "id", "role", "content"), object_schema({"id": _TEXT, "role": _TEXT}, "id", "role")]
+}
+_INPUT: dict[str, Schema] = {
+    **{name: {} for name in sorted(WITHOUT_EFFECT)},
+    "threadId": {"type": "string", "pattern": f"^{id_pattern(32)}$"},
+    "runId": {"type": "string", "pattern": f"^{id_pattern(64)}$"},
+    "protocolVersion": _TEXT,
+    "messages": {"type": "array", "items": _MESSAGE},
+    "resume": {"type": ["array", "null"], "items": {"type": "object"}},
+}
+_OPERATION = WireOperation(
+    RUN,
+    None,
+    object_schema(_INPUT, "threadId", "runId", "messages", additionalProperties=False),
+    streams=True,
+    limited=(200, *COUNTED),
+)
+AG_UI_DOCUMENT = WireDocument(_REFUSED, lambda agents: [_OPERATION])
+"""The wire in the OpenAPI document: what it takes and answers, in outline."""

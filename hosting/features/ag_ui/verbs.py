@@ -1,0 +1,90 @@
+"""The protocol's one operation: run an agent, or answer a run's interrupts, and follow it to the end."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import aclosing
+
+from hosting.core.archiving import Archiver
+from hosting.core.broadcast import LoggedEvent
+from hosting.core.request.contents import limits_of
+from hosting.core.thread.events import Claimed
+from hosting.core.thread.run_request import Answering
+from hosting.core.threads import Threads
+from hosting.features.ag_ui.agreement import waited_calls
+from hosting.features.ag_ui.beginning import Beginning, Begun
+from hosting.features.ag_ui.fold import RunFold, WireEvent
+from hosting.features.ag_ui.names import UnservedInputError
+from hosting.features.ag_ui.requests import RunInput, parse_input
+from hosting.http.replies import Streamed, run_headers
+from hosting.http.request import HttpRequest
+from hosting.http.wire import WireVerbs
+from hosting.http.wire_replies import framed, streamed
+from hosting.http.wire_runs import answer_all
+from hosting.names import Address
+from hosting.plan import AgentPlan
+from hosting.ports import EntityClient
+
+
+class AgUiVerbs:
+    """The operation of an app's AG-UI wire."""
+
+    def __init__(self, verbs: WireVerbs, threads: Threads, archiver: Archiver) -> None:
+        self._wire = verbs
+        self._beginning = Beginning(verbs, threads, archiver)
+
+    async def reply(self, request: HttpRequest, path: str) -> Streamed:
+        """Return a run's events up to its end; raises the errors of the core and `UnservedInputError`."""
+        agent = self._wire.plan.served(path.rstrip("/"))
+        limits, owner = limits_of(agent.agent, self._wire.settings), request.caller.owner
+        wanted = await request.parsed(lambda raw: parse_input(raw, agent.name, limits, owner))
+        if wanted.decisions:
+            begun, waited = await self._decide(request, agent, wanted)
+        else:
+            begun, waited = await self._beginning.begin(request, agent, wanted), {}
+        fold = RunFold(wanted, begun.run, waited, names_causes=self._wire.names_causes)
+        events = self._events(fold, begun, request.client)
+        name = f"run {begun.run.run_id}"
+        frames = framed(name, events, fold.broken, "Send the same run again.")
+        return streamed(frames, run_headers(begun.run))
+
+    async def _decide(
+        self, request: HttpRequest, agent: AgentPlan, wanted: RunInput
+    ) -> tuple[Begun, Mapping[str, str]]:
+        """Record the decisions, which must be on all that the thread waits for.
+
+        Return the run that goes on, and the ids of the calls for which the one before waited.
+        """
+        approvals, decisions = self._wire.approvals, wanted.decisions
+        address = Address.of(agent.name, wanted.thread_id, request.caller.owner)
+        waiting = await approvals.waiting(address)
+        undecided = {} if waiting is None else {one.id: one.tool for one in waiting.undecided}
+        if missing := undecided.keys() - {decision.id for decision in decisions}:
+            tools = ", ".join(sorted(undecided[name] for name in missing))
+            raise UnservedInputError(f"The answer on {tools} is missing in 'resume'. Send all answers together.")
+        answers = [
+            Answering(decision, request.caller, streamed=True)
+            for decision in sorted(decisions, key=lambda one: one.id in undecided)
+        ]
+        last = await answer_all(approvals, address, answers, request.client)
+        if last is None or last.resumed is None:
+            raise UnservedInputError("These answers are recorded; the thread waits for others. Send those.")
+        return Begun(last.resumed, wanted, agrees=True), waited_calls(last.requested)
+
+    async def _events(self, fold: RunFold, begun: Begun, client: EntityClient) -> AsyncGenerator[list[WireEvent], None]:
+        """Yield the run's events to its end, deltas as they come.
+
+        Once all runs before it have ended, those of a client that may not have what the thread has begin with that.
+        """
+        yield fold.start()
+        is_compared = False
+        async with aclosing(self._wire.following.follow(begun.run, client)) as lists:
+            async for updates in lists:
+                events: list[WireEvent] = []
+                for update in updates:
+                    if not is_compared and isinstance(update, LoggedEvent) and isinstance(update.event, Claimed):
+                        history = await self._beginning.history_before(begun, client)
+                        events += [] if history is None else fold.restate(history)
+                        is_compared = True
+                    events += fold.next(update)
+                yield events

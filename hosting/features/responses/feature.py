@@ -1,0 +1,41 @@
+"""OpenAI Responses and Conversations, by which OpenAI's clients and DevUI call the app's agents."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+
+from hosting.core.hooks import ForksThreads, NewestThreads
+from hosting.core.threads import Threads
+from hosting.core.turns import LargeReads
+from hosting.feature import Wire, WireFeature
+from hosting.http.wire import WireVerbs
+
+
+@dataclass(frozen=True, eq=False)
+class ResponsesFeature(WireFeature):
+    """The Responses wire of one app. A conversation is a thread, a response a run of it."""
+
+    name = "responses"
+    wire = "responses"
+    title = "Responses"
+    door = "v1"
+
+    verbs: WireVerbs
+    threads: Threads
+    forking: ForksThreads
+    newest_threads: NewestThreads
+    large_reads: LargeReads
+
+    def served(self) -> Wire:
+        """Return the protocol."""
+        from hosting.features.responses import names
+        from hosting.features.responses.conversations import ConversationVerbs
+        from hosting.features.responses.requests import RESPONSES_DOCUMENT
+        from hosting.features.responses.verbs import ResponsesVerbs
+        from hosting.http.wire_requests import operation_of
+
+        conversations = ConversationVerbs(self.verbs, self.threads, self.newest_threads, self.large_reads)
+        reply = ResponsesVerbs(self.verbs, self.threads, self.forking, conversations).reply
+        route_of = partial(operation_of, names.OPERATIONS, "responses.md")
+        return Wire(names.FUNCTION, names.PATH, RESPONSES_DOCUMENT, route_of, reply, names.responses_refusal)

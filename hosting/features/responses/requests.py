@@ -1,0 +1,319 @@
+"""A request of the protocol, parsed and checked before anything is started.
+
+Every field that the protocol has is in one of three tables: served, without effect here, or refused by a message.
+"""
+
+from __future__ import annotations
+
+import math
+import mimetypes
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from hosting.core.request.contents import NOT_BLANK, Limits
+from hosting.core.request.fields import check_message, read_decision, read_flag, read_text
+from hosting.core.request.response_format import read_response_format
+from hosting.core.request.strict_json import json_type
+from hosting.core.thread.run_request import Decision, ResponseFormat, RunRequest, StartRun, UserMessage
+from hosting.errors import InvalidFieldError
+from hosting.features.responses.names import (
+    BEGIN,
+    CREATE,
+    ENTITIES,
+    ENTITY,
+    META,
+    NOT_SERVED,
+    OPERATIONS,
+    RESPONSE,
+    UPDATE,
+    Named,
+    NotServedError,
+    read_conversation_id,
+    read_response_id,
+)
+from hosting.http.routes import COUNTED
+from hosting.http.run_call import RawRequest, read_idempotency_key
+from hosting.http.wire import Schema, WireDocument, WireOperation, object_schema
+from hosting.http.wire_requests import object_fields, read_message
+from hosting.ports import Wait
+
+SERVED = frozenset(
+    {
+        *("input", "model", "stream", "background", "store", "previous_response_id", "conversation"),
+        *("metadata", "text", "tool_choice"),
+    }
+)
+WITHOUT_EFFECT = frozenset(
+    {
+        *("include", "parallel_tool_calls", "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention"),
+        *("safety_identifier", "service_tier", "stream_options", "truncation", "user"),
+    }
+)
+"""Fields about billing, caches and OpenAI's own tools: the answer is the same with and without them."""
+
+_OWN_MODEL = "The agent sets its model's options. Leave {!r} out."
+REFUSED: Mapping[str, str] = {
+    "instructions": "The agent has its own instructions. Leave 'instructions' out.",
+    "prompt": "Stored prompts are not supported. Leave 'prompt' out.",
+    "tools": "The agent has its own tools, which this app runs. Leave 'tools' out.",
+    "moderation": "Moderation is not supported. Leave 'moderation' out.",
+    "context_management": "The agent compacts its conversation itself. Leave 'context_management' out.",
+    "access_programs": "Access programs are not supported. Leave 'access_programs' out.",
+    "background_options": "Background runs have no options. Leave 'background_options' out.",
+    **{
+        name: _OWN_MODEL.format(name)
+        for name in (
+            *("image", "max_output_tokens", "max_tool_calls", "reasoning", "temperature", "top_logprobs", "top_p"),
+        )
+    },
+}
+_NOTHING: tuple[Any, ...] = (None, [], {}, 0)
+"""Values that ask for nothing; OpenAI's defaults among them."""
+
+MOST_METADATA = 16
+
+
+@dataclass(frozen=True)
+class Create:
+    """A response that a caller wants: a run of `agent`, or `decisions` on the tool calls that its thread waits for."""
+
+    agent: str
+    start: StartRun
+    decisions: tuple[Decision, ...]
+    previous: Named | None
+    conversation: Named | None
+    streams: bool
+
+
+FindAgent = Callable[[str | None], "tuple[str, Limits]"]
+"""Returns an agent's name and its limits; None is for the only agent. Raises `UnknownAgentError`."""
+
+
+def parse_create(call: RawRequest, find_agent: FindAgent, most_bytes: int) -> Create:
+    """Return the response that a body asks for; raises `HostingError`s that name the field."""
+    fields = body_fields(call, SERVED | WITHOUT_EFFECT | REFUSED.keys(), most_bytes)
+    for name, sentence in REFUSED.items():
+        if fields.get(name) not in _NOTHING:
+            raise NotServedError(sentence, name)
+    metadata = read_metadata(fields.get("metadata"))
+    previous, conversation = _previous(fields.get("previous_response_id")), _conversation(fields.get("conversation"))
+    if previous is not None and conversation is not None:
+        raise NotServedError("Send 'conversation' or 'previous_response_id', not both.", "previous_response_id")
+    place = previous or conversation
+    agent, limits = _agent(fields.get("model"), metadata, place, find_agent)
+    streams, background, stores = (
+        default if fields.get(name) is None else read_flag(name, fields[name])
+        for name, default in (("stream", False), ("background", False), ("store", True))
+    )
+    if not stores and (background or place is not None):
+        raise NotServedError(
+            "A response that is not stored has no conversation and does not run in the background. Leave 'store' out, "
+            "or 'background', 'conversation' and 'previous_response_id'.",
+            "store",
+        )
+    request, decisions = _request(fields, limits, continues=place is not None)
+    wire = {
+        "metadata": metadata,
+        "background": background,
+        "previous_response_id": fields.get("previous_response_id"),
+        "in_conversation": conversation is not None,
+    }
+    start = StartRun(
+        request,
+        None if place is None else place.thread_id,
+        Wait(math.inf if streams else None, answer=streams or not background),
+        read_idempotency_key(call.headers),
+        call.headers.get("traceparent"),
+        streams=streams or background,
+        wire=wire,
+        temporary=not stores,
+    )
+    return Create(agent, start, decisions, previous, conversation, streams)
+
+
+def _request(fields: dict[str, Any], limits: Limits, *, continues: bool) -> tuple[RunRequest, tuple[Decision, ...]]:
+    """Return the messages for the agent, or none and the decisions on the calls of the response before.
+
+    Raises `HostingError`s.
+    """
+    messages, decisions = _input(fields.get("input"), limits)
+    if decisions and not continues:
+        raise NotServedError("An approval needs its conversation. Send 'previous_response_id' too.", "input")
+    choice = "auto" if fields.get("tool_choice") is None else fields["tool_choice"]
+    if choice not in ("auto", "none"):
+        raise NotServedError("The model chooses its tools. Send 'auto' or 'none', or leave it out.", "tool_choice")
+    if decisions:
+        return RunRequest(), decisions
+    *earlier, last = messages
+    request = RunRequest(
+        **last.model_dump(),
+        earlier=tuple(earlier),
+        response_format=_format(fields.get("text")),
+        enable_tool_calls=choice == "auto",
+    )
+    return request, ()
+
+
+def body_fields(call: RawRequest, known: frozenset[str], most_bytes: int) -> dict[str, Any]:
+    """Return the members of a JSON body, empty for no body; raises `HostingError`s."""
+    return object_fields(call, known, most_bytes) if call.body else {}
+
+
+def read_metadata(value: object) -> dict[str, str]:
+    """Return up to 16 pairs of texts; raises `InvalidFieldError`."""
+    pairs = {} if value is None else value
+    is_right = isinstance(pairs, dict) and len(pairs) <= MOST_METADATA
+    if not is_right or not all(
+        isinstance(text, str) and len(text) <= 512 and len(name) <= 64
+        for name, text in cast(dict[str, Any], pairs).items()
+    ):
+        raise InvalidFieldError(
+            f"The field 'metadata' must have at most {MOST_METADATA} texts: names of at most 64 characters, values of "
+            "at most 512."
+        )
+    return cast(dict[str, str], pairs)
+
+
+def _agent(model: object, metadata: Mapping[str, str], place: Named | None, find: FindAgent) -> tuple[str, Limits]:
+    """Return the agent by `metadata.entity_id`, `model`, or the conversation that is continued; all must agree."""
+    named = metadata.get("entity_id") or (None if model is None else read_text("model", model))
+    agent, limits = find(named or (place.agent if place is not None else None))
+    if place is not None and place.agent.lower() != agent.lower():
+        raise NotServedError(f"The conversation belongs to agent {place.agent!r}, not to {agent!r}.", "model")
+    return agent, limits
+
+
+def _previous(value: object) -> Named | None:
+    return None if value is None else read_response_id(read_text("previous_response_id", value))
+
+
+def _conversation(value: object) -> Named | None:
+    value = read_text("conversation.id", value.get("id")) if isinstance(value, dict) else value
+    return None if value is None else read_conversation_id(read_text("conversation", value))
+
+
+def _format(text: object) -> ResponseFormat | None:
+    """Return the format in `text.format`: one object there, two in our own field."""
+    if text is None:
+        return None
+    if not isinstance(text, dict) or not set(text) <= {"format", "verbosity"}:
+        raise InvalidFieldError("The field 'text' must be an object with 'format'.")
+    if text.get("verbosity") not in (None, "medium"):
+        raise NotServedError(_OWN_MODEL.format("text.verbosity"), "text.verbosity")
+    wanted = text.get("format")
+    if wanted is None:
+        return None
+    if not isinstance(wanted, dict) or wanted.get("type") not in ("text", "json_object", "json_schema"):
+        raise InvalidFieldError("The field 'text.format' must have the type text, json_object or json_schema.")
+    if wanted["type"] != "json_schema":
+        return read_response_format(wanted)
+    members = {name: member for name, member in wanted.items() if name != "type"}
+    return read_response_format({"type": "json_schema", "json_schema": members})
+
+
+def _input(value: object, limits: Limits) -> tuple[list[UserMessage], tuple[Decision, ...]]:
+    """Return messages, or decisions on tool calls: never both."""
+    if value is None or isinstance(value, str):
+        return [UserMessage(message=check_message(value or ""))], ()
+    if not isinstance(value, list) or not value:
+        raise InvalidFieldError(f"The field 'input' is a JSON {json_type(value)}. Send a text, or a list of items.")
+    if not all(isinstance(item, dict) for item in value):
+        raise InvalidFieldError("The field 'input' has items that are not objects.")
+    answers = [item for item in value if item.get("type") == "mcp_approval_response"]
+    if len(answers) == len(value):
+        return [], tuple(_decision(item) for item in answers)
+    if answers:
+        raise NotServedError("Answers to approvals and a message need two responses. Send the answers first.", "input")
+    return [_message(number, item, limits) for number, item in enumerate(value)], ()
+
+
+def _decision(item: Mapping[str, Any]) -> Decision:
+    named, fields = item.get("approval_request_id"), {"approved": item.get("approve"), "reason": item.get("reason")}
+    return read_decision({**fields, "id": named.removeprefix("mcpr_") if isinstance(named, str) else named})
+
+
+def _message(number: int, item: Mapping[str, Any], limits: Limits) -> UserMessage:
+    where = f"input[{number}]"
+    if item.get("type", "message") != "message":
+        kind = str(item.get("type"))[:60]
+        raise NotServedError(
+            f"{where} is of type {kind!r}, and only messages and mcp_approval_response are accepted: the app stores "
+            "its agents' own steps. Continue with 'previous_response_id' or 'conversation'.",
+            "input",
+        )
+    return read_message(where, item, "input_text", _content, limits)
+
+
+def _content(where: str, part: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a part in stored form; the reader of the stored form checks it."""
+    kind = part.get("type")
+    if kind in ("input_text", "output_text"):
+        return {"$type": "text", "text": part.get("text")}
+    if kind not in ("input_image", "input_file"):
+        raise NotServedError(
+            f"{where} is of type {str(kind)[:60]!r}. Send input_text, input_image or input_file.", "input"
+        )
+    if part.get("file_id") is not None:
+        return {"$type": "hostedFile", "fileId": part["file_id"]}
+    named = {} if part.get("filename") is None else {"name": part["filename"]}
+    uri = part.get("image_url") if kind == "input_image" else part.get("file_data")
+    if not isinstance(uri, str):
+        raise InvalidFieldError(
+            f"{where} has neither file_id nor {'image_url' if kind == 'input_image' else 'file_data'}."
+        )
+    if uri.startswith("data:"):
+        return {"$type": "data", "uri": uri, **named}
+    guessed, _ = mimetypes.guess_type(uri.partition("?")[0] if kind == "input_image" else str(part.get("filename")))
+    if kind == "input_image":
+        return {"$type": "uri", "uri": uri, "mediaType": guessed or "image/jpeg"}
+    media_type = guessed or "application/octet-stream"
+    return {"$type": "data", "uri": f"data:{media_type};base64,{uri}", "mediaType": media_type, **named}
+
+
+_TEXT: Schema = {"type": "string"}
+_OBJECT: Schema = {"type": "object"}
+_FLAG: Schema = {"type": ["boolean", "null"]}
+_ERROR = object_schema(dict.fromkeys(("message", "type", "code"), _TEXT), "message", "type", "code")
+_METADATA: Schema = {
+    "type": ["object", "null"],
+    "maxProperties": MOST_METADATA,
+    "propertyNames": {"maxLength": 64},
+    "additionalProperties": {"type": "string", "maxLength": 512},
+}
+_CREATED: Mapping[str, Schema] = {
+    "input": {"anyOf": [dict(NOT_BLANK), {"type": "array", "minItems": 1, "items": _OBJECT}]},
+    "stream": _FLAG,
+    "background": _FLAG,
+    "store": _FLAG,
+    "previous_response_id": {"type": ["string", "null"]},
+    "conversation": {"anyOf": [{"type": ["string", "null"]}, object_schema({"id": _TEXT}, "id")]},
+    "metadata": _METADATA,
+    "text": {"type": ["object", "null"]},
+    "tool_choice": {"enum": ["auto", "none", None]},
+    **{name: {} for name in sorted(WITHOUT_EFFECT)},
+}
+assert _CREATED.keys() | {"model"} == SERVED | WITHOUT_EFFECT
+
+
+def _operations(agents: Sequence[str]) -> Iterator[WireOperation]:
+    """Yield the operations that are served of these agents."""
+    bodies = {
+        CREATE: object_schema({"model": {"enum": [*agents, None]}, **_CREATED}, "input", additionalProperties=False),
+        BEGIN: object_schema({"metadata": _METADATA}, additionalProperties=False),
+        UPDATE: object_schema({"metadata": _METADATA}, "metadata", additionalProperties=False),
+    }
+    for route in OPERATIONS:
+        named = {} if route in (META, ENTITIES, ENTITY) else {"object": _TEXT}
+        if route not in NOT_SERVED:
+            yield WireOperation(
+                route,
+                object_schema(named, *named),
+                bodies.get(route),
+                streams=route in (CREATE, RESPONSE),
+                limited=(200, *COUNTED) if route is CREATE else (),
+            )
+
+
+RESPONSES_DOCUMENT = WireDocument(object_schema({"error": _ERROR}, "error"), _operations)
+"""The wire in the OpenAPI document: what it takes and answers, in outline."""

@@ -1,0 +1,260 @@
+"""The protocol's operations, by the verbs of the service.
+
+A conversation is a thread, a response a run of it. Both are read from the thread's log alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import aclosing, suppress
+from dataclasses import replace
+
+from hosting.core.hooks import ForksThreads
+from hosting.core.request.contents import Limits, limits_of
+from hosting.core.request.fields import read_truth
+from hosting.core.runs import SHORT_WAIT_SECONDS
+from hosting.core.thread.events import RunEvent
+from hosting.core.thread.run import Run
+from hosting.core.thread.run_request import Answering, StartRun
+from hosting.core.thread.sources import ForkCall, ForkPoint, keyed_fork
+from hosting.core.threads import Threads
+from hosting.errors import (
+    HostingError,
+    InvalidFieldError,
+    LimitExceededError,
+    RunNotNewestError,
+    UnknownRunError,
+)
+from hosting.features.responses import names
+from hosting.features.responses.agents import entity_object, find_agent, meta_object, model_object, served_agents
+from hosting.features.responses.conversations import ConversationVerbs
+from hosting.features.responses.fold import ResponseFold, WireEvent, encoded
+from hosting.features.responses.names import Named, NotServedError
+from hosting.features.responses.objects import input_items, page
+from hosting.features.responses.requests import Create, parse_create
+from hosting.http.openapi import API_VERSION
+from hosting.http.replies import Reply, Streamed, json_reply
+from hosting.http.request import HttpRequest
+from hosting.http.route import Route
+from hosting.http.wire import WireVerbs
+from hosting.http.wire_replies import framed, streamed
+from hosting.http.wire_requests import path_parts
+from hosting.http.wire_runs import CANCEL_SECONDS, answer_all, end_contents, run_events
+from hosting.names import Address, check_thread_id
+from hosting.ports import EntityClient
+
+_Answer = Reply | Streamed
+_Verb = Callable[[HttpRequest, Mapping[str, str]], Awaitable[_Answer]]
+
+
+class ResponsesVerbs:
+    """The operations of an app's Responses wire."""
+
+    def __init__(
+        self, verbs: WireVerbs, threads: Threads, forking: ForksThreads, conversations: ConversationVerbs
+    ) -> None:
+        self._plan, self._settings = verbs.plan, verbs.settings
+        self._wire, self._runs, self._log = verbs, verbs.runs, verbs.log
+        self._threads, self._forking, self._conversations = threads, forking, conversations
+        self._verbs: Mapping[Route, _Verb] = {
+            names.META: self._read_meta,
+            names.ENTITIES: self._list_entities,
+            names.ENTITY: self._read_entity,
+            names.MODELS: self._list_models,
+            names.MODEL: self._read_model,
+            names.CREATE: self._create,
+            names.RESPONSE: self._read,
+            names.DELETE: self._delete,
+            names.CANCEL: self._cancel,
+            names.INPUT_ITEMS: self._list_input,
+            **self._conversations.verbs,
+        }
+
+    async def reply(self, request: HttpRequest, path: str) -> _Answer:
+        """Return the response of an operation; raises the errors of the service and `NotServedError`."""
+        verb = self._verbs.get(request.route)
+        if verb is None:
+            raise NotServedError(names.NOT_SERVED[request.route])
+        return await verb(request, path_parts(request.route, path) or {})
+
+    async def _read_meta(self, request: HttpRequest, parts: Mapping[str, str]) -> Reply:
+        return json_reply(200, meta_object(self._plan, API_VERSION))
+
+    async def _list_entities(self, request: HttpRequest, parts: Mapping[str, str]) -> Reply:
+        return json_reply(200, {"entities": [entity_object(agent) for agent in served_agents(self._plan)]})
+
+    async def _read_entity(self, request: HttpRequest, parts: Mapping[str, str]) -> Reply:
+        return json_reply(200, entity_object(find_agent(self._plan, parts["id"])))
+
+    async def _list_models(self, request: HttpRequest, parts: Mapping[str, str]) -> Reply:
+        return json_reply(200, {"object": "list", "data": [model_object(agent) for agent in served_agents(self._plan)]})
+
+    async def _read_model(self, request: HttpRequest, parts: Mapping[str, str]) -> Reply:
+        return json_reply(200, model_object(find_agent(self._plan, parts["id"])))
+
+    async def _create(self, request: HttpRequest, parts: Mapping[str, str]) -> _Answer:
+        wanted = await request.parsed(lambda raw: parse_create(raw, self._known, self._settings.max_body_bytes))
+        run = await (self._decide(request, wanted) if wanted.decisions else self._start(request, wanted))
+        if wanted.streams:
+            return self._streamed(run, request.client, -1)
+        return await self._shown(await self._runs.wait_as(wanted.start.wait, run, request.client), request.client)
+
+    async def _start(self, request: HttpRequest, wanted: Create) -> Run:
+        start = replace(wanted.start, busy=find_agent(self._plan, wanted.agent).busy)
+        if wanted.conversation is not None:
+            check_thread_id(wanted.conversation.thread_id, wanted.agent, request.caller.owner)
+        if wanted.previous is None:
+            return (await self._runs.start(wanted.agent, start, request.client, request.caller)).run
+        before = await self._find(request, wanted.previous)
+        start = replace(start, follows=before.first)
+        try:
+            return (await self._runs.start(wanted.agent, start, request.client, request.caller)).run
+        except RunNotNewestError:
+            if find_agent(self._plan, wanted.agent).workflow is not None:
+                raise
+        except LimitExceededError:
+            key = start.idempotency_key  # what it has begun is never refused, and may be on the fork
+            if key is None or not await self._runs.is_begun(keyed_fork(before.address, _fork_key(key)), key):
+                raise
+        return await self._start_on_fork(request, wanted.agent, start, before)
+
+    async def _start_on_fork(self, request: HttpRequest, agent: str, start: StartRun, before: Run) -> Run:
+        """Start the run on a fork of the thread that ends with the run `before`: the thread has gone on from there.
+
+        Under a key it is the same fork each time, which no other request with that key makes. The request was counted
+        where the thread refused it.
+        """
+        key = start.idempotency_key
+        point = ForkCall(ForkPoint(before.run_id), None, None if key is None else _fork_key(key))
+        try:
+            forked = await self._forking.fork(before.address, point, request.client)
+        except UnknownRunError as error:
+            raise RunNotNewestError(
+                "A later response already continues this one, or this one has not ended or stored nothing. Continue "
+                "from another response."
+            ) from error
+        start = replace(start, thread_id=forked.thread_id, follows=None)
+        return (await self._runs.start(agent, start, request.client, request.caller, is_limited=False)).run
+
+    async def _decide(self, request: HttpRequest, wanted: Create) -> Run:
+        """Record the decisions, which must be on all that the thread waits for, and return the run that goes on."""
+        place = wanted.previous or wanted.conversation
+        assert place is not None
+        address = place.address(request.caller.owner)
+        waiting = await self._wire.approvals.waiting(address)
+        decided = {decision.id: decision for decision in wanted.decisions}
+        missing = [] if waiting is None else [one.tool for one in waiting.undecided if one.id not in decided]
+        if missing:
+            raise NotServedError(f"The answer on {', '.join(missing)} is missing. Send all answers together.", "input")
+        requested = {} if waiting is None else {one.id: one for one in waiting.requested_approvals}
+        approved = [requested[name].model_dump() for name, one in decided.items() if one.approved and name in requested]
+        made = (
+            one for one in end_contents(None if waiting is None else waiting.end) if one.get("$type") == "functionCall"
+        )
+        calls = {call["callId"]: call.get("arguments") for call in made}
+        wire = {**(wanted.start.wire or {}), "approved": approved, "calls": calls}
+        waits = self._runs.wait_seconds(wanted.start.wait) > SHORT_WAIT_SECONDS
+        answers = [
+            Answering(decision, request.caller, waits=waits, streamed=wanted.start.streams, wire=wire)
+            for decision in decided.values()
+        ]
+        last = await answer_all(self._wire.approvals, address, answers, request.client)
+        if last is None or last.resumed is None:
+            raise NotServedError("These answers are recorded; the thread waits for others. Send those.", "input")
+        return last.resumed
+
+    async def _read(self, request: HttpRequest, parts: Mapping[str, str]) -> _Answer:
+        query = request.query
+        after = query.get("starting_after", "-1")
+        if not after.removeprefix("-").isdigit() or not after.isascii() or len(after) > 17:
+            raise InvalidFieldError(f"The query 'starting_after' is {after[:80]!r}. Send a sequence_number.")
+        streams = read_truth("stream", query.get("stream", "false"))
+        run = await self._find(request, names.read_response_id(parts["id"]))
+        if streams:
+            return self._streamed(run, request.client, int(after))
+        return await self._shown(run, request.client)
+
+    async def _cancel(self, request: HttpRequest, parts: Mapping[str, str]) -> Reply:
+        named = names.read_response_id(parts["id"])
+        run = await self._runs.cancel(named.address(request.caller.owner), named.run_id, request.client)
+        seconds = min(CANCEL_SECONDS, self._settings.wait_seconds)
+        return await self._shown(await self._runs.wait(run, request.client, seconds, takes=False), request.client)
+
+    async def _delete(self, request: HttpRequest, parts: Mapping[str, str]) -> Reply:
+        named = names.read_response_id(parts["id"])
+        run = await self._find(request, named)
+        if len(await self._threads.runs(run.address, 2, request.client)) > 1:
+            conversation = names.conversation_id(named.agent, named.thread_id)
+            raise NotServedError(f"The response is part of a conversation. Delete that: conversations/{conversation}.")
+        await self._conversations.delete(run.address, request.client)
+        return json_reply(200, {"id": parts["id"], "object": "response", "deleted": True})
+
+    async def _list_input(self, request: HttpRequest, parts: Mapping[str, str]) -> Reply:
+        run = await self._find(request, names.read_response_id(parts["id"]))
+        return json_reply(200, page(input_items(run), request.query))
+
+    async def _find(self, request: HttpRequest, named: Named) -> Run:
+        try:
+            return await self._runs.find(self._address(request, named), named.run_id, request.client)
+        except UnknownRunError as error:
+            raise UnknownRunError("The response does not exist, or is older than the log.") from error
+
+    def _fold(self, run: Run) -> ResponseFold:
+        agent = find_agent(self._plan, run.accepted.agent)
+        return ResponseFold(agent.name, run, names_causes=self._wire.names_causes)
+
+    async def _shown(self, run: Run, client: EntityClient) -> Reply:
+        """Return the response from its log; an ended response that is not stored is deleted with that."""
+        fold = self._fold(run)
+        for logged in await run_events(self._log, run, "response"):
+            if isinstance(logged.event, RunEvent) and logged.event.run_id == run.run_id:
+                fold.next(logged)
+        await self._forget(fold.run, client)
+        return json_reply(200, fold.response())
+
+    def _streamed(self, run: Run, client: EntityClient, after: int) -> Streamed:
+        return streamed(self._frames(run, client, after))
+
+    async def _frames(self, run: Run, client: EntityClient, after: int) -> AsyncGenerator[bytes, None]:
+        """Yield the events after that number up to the run's end, deltas as they come."""
+        fold, number = self._fold(run), after
+
+        async def events() -> AsyncGenerator[list[WireEvent], None]:
+            nonlocal number
+            async with aclosing(self._wire.following.follow(run, client)) as lists:
+                async for updates in lists:
+                    made = [event.after(after) for update in updates for event in fold.next(update)]
+                    sent = [event for event in made if event is not None]
+                    number = sent[-1].number if sent else number
+                    yield sent
+
+        def broken(error: HostingError) -> list[WireEvent]:
+            fields = {"code": error.code, "message": error.detail, "param": None}
+            return [WireEvent(number + 1, "error", fields)]
+
+        async with aclosing(framed(f"run {run.run_id}", events(), broken, "Resume it.", encoded)) as frames:
+            async for frame in frames:
+                yield frame
+        await self._forget(fold.run, client)
+
+    async def _forget(self, run: Run, client: EntityClient) -> None:
+        """Have the thread deleted of a response that has ended and is not to be stored.
+
+        Whoever has the answer waits for no more. The thread's entity does the same where this fails or never comes.
+        """
+        if run.accepted.temporary and run.end is not None:
+            with suppress(HostingError):
+                await self._threads.delete(run.address, client, 0.0)
+
+    def _address(self, request: HttpRequest, named: Named) -> Address:
+        find_agent(self._plan, named.agent)
+        return named.address(request.caller.owner)
+
+    def _known(self, name: str | None) -> tuple[str, Limits]:
+        planned = find_agent(self._plan, name)
+        return planned.name, limits_of(planned.agent, self._settings)
+
+
+def _fork_key(key: str) -> str:
+    """Return the key of the fork that a request with this key makes."""
+    return f"{names.FUNCTION}\n{key}"

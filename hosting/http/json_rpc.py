@@ -1,0 +1,54 @@
+"""JSON-RPC 2.0: a request as a body has it, and the form of its response. Its methods are those of a protocol above."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from hosting.core.request.strict_json import json_type, parse_json
+from hosting.errors import HostingError, UnsupportedMediaTypeError
+from hosting.http.replies import Reply, json_reply
+from hosting.http.run_call import RawRequest, body_form
+
+RequestId = str | int | None
+
+
+class InvalidRequestError(HostingError, code="invalid_request", status=400):
+    """A body that is no JSON-RPC request."""
+
+
+@dataclass(frozen=True)
+class RpcRequest:
+    """A request for a method; its parameters are for the method to read."""
+
+    id: RequestId
+    method: str
+    params: object
+
+
+def read_rpc(raw: RawRequest, most_bytes: int) -> RpcRequest:
+    """Return the request in a body; raises `HostingError`s for a body that is not a JSON-RPC request."""
+    if body_form(raw, most_bytes) != "json":
+        raise UnsupportedMediaTypeError("A JSON-RPC request is JSON. Send the header Content-Type: application/json.")
+    fields = parse_json(raw.body)
+    if not isinstance(fields, dict):
+        raise InvalidRequestError(f"The body is a JSON {json_type(fields)}. Send one JSON-RPC request, an object.")
+    method, request_id = fields.get("method"), fields.get("id")
+    if fields.get("jsonrpc") != "2.0" or not isinstance(method, str):
+        raise InvalidRequestError(
+            'The body is not a JSON-RPC request. Send "jsonrpc": "2.0", "id", "method" and "params".'
+        )
+    if isinstance(request_id, bool) or not isinstance(request_id, str | int | None):
+        raise InvalidRequestError("The member 'id' must be a text or a whole number.")
+    return RpcRequest(request_id, method, fields.get("params"))
+
+
+def envelope(request_id: RequestId, **member: object) -> dict[str, Any]:
+    """Return a response with its `result` or its `error`."""
+    return {"jsonrpc": "2.0", "id": request_id, **member}
+
+
+def result_reply(request_id: RequestId, result: Mapping[str, Any]) -> Reply:
+    """Return the result of a request as its response."""
+    return json_reply(200, envelope(request_id, result=result))

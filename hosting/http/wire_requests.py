@@ -1,0 +1,70 @@
+"""The parts of reading a request that are the same over every wire: its path, its JSON, a message of parts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Set
+from typing import Any
+
+from hosting.core.request.contents import Limits
+from hosting.core.request.fields import message_of_contents
+from hosting.core.request.strict_json import json_type, refuse_lone_surrogates
+from hosting.core.thread.run_request import UserMessage
+from hosting.errors import HostingError, InvalidFieldError, MethodNotAllowedError, UnsupportedMediaTypeError
+from hosting.http.route import Route
+from hosting.http.run_call import RawRequest, body_form, json_fields
+
+
+class UnknownPathError(HostingError, code="unknown_url", status=404):
+    """A path that the protocol does not have, or that this app does not serve."""
+
+
+def operation_of(routes: Iterable[Route], page: str, method: str, path: str) -> Route:
+    """Return which of a wire's routes a method and a path below the wire's own are; `page` of docs lists them.
+
+    Raises `UnknownPathError`, or `MethodNotAllowedError` if the path has other methods.
+    """
+    served = [route for route in routes if path_parts(route, path) is not None]
+    for route in served:
+        if route.method == method:
+            return route
+    if served:
+        methods = " or ".join(route.method for route in served)
+        raise MethodNotAllowedError(f"{method} is not served at {path[:80]!r}. Send {methods}.")
+    raise UnknownPathError(f"{method} {path[:80]!r} is not served here. docs/reference/{page} lists all routes.")
+
+
+def path_parts(route: Route, path: str) -> dict[str, str] | None:
+    """Return the parts of a path that its operation names, None for a path of another."""
+    wanted, given = route.path.split("/")[1:], path.rstrip("/").split("/")
+    named = {part: text for part, text in zip(wanted, given, strict=False) if part.startswith("{")}
+    if len(wanted) != len(given) or [named.get(part, part) for part in wanted] != given or "" in given:
+        return None
+    return {part.strip("{}"): text for part, text in named.items()}
+
+
+def object_fields(call: RawRequest, known: Set[str], most_bytes: int) -> dict[str, Any]:
+    """Return the members of a body that is one JSON object of known ones; raises `HostingError`s."""
+    if body_form(call, most_bytes) != "json":
+        raise UnsupportedMediaTypeError("The body must be JSON. Send the header Content-Type: application/json.")
+    fields = json_fields(call.body, known)
+    refuse_lone_surrogates(fields)
+    return fields
+
+
+def read_message(
+    where: str,
+    message: Mapping[str, Any],
+    text_type: str,
+    read_part: Callable[[str, Mapping[str, Any]], dict[str, Any]],
+    limits: Limits,
+) -> UserMessage:
+    """Return a message of a text, or of parts; `read_part` returns one in stored form, which is checked here.
+
+    A text is a part of the `text_type`. Raises `HostingError`s that begin with `where` the message stands.
+    """
+    content = message.get("content")
+    parts = [{"type": text_type, "text": content}] if isinstance(content, str) else content
+    if not isinstance(parts, list) or not all(isinstance(part, dict) for part in parts):
+        raise InvalidFieldError(f"{where}.content is a JSON {json_type(content)}. Send a text, or a list of parts.")
+    contents = [read_part(f"{where}.content[{number}]", part) for number, part in enumerate(parts)]
+    return message_of_contents(where, contents, message.get("role"), limits)

@@ -1,0 +1,90 @@
+"""The work on runs that is the same over every wire: their answers to approvals, their log, and the folds of a thread.
+
+Theory. A wire is a fold of the thread's log, as our own frames are one: it starts, follows and ends runs by the verbs
+of the core, and keeps nothing of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Protocol, TypeVar
+
+from hosting.core.broadcast import LoggedEvent, Update
+from hosting.core.hooks import Answered, AnswersApprovals
+from hosting.core.stores.contract import MOST_POSITION
+from hosting.core.thread.events import Accepted, Deleted, Event, Imported, Reset, Rewound, RunEvent, Terminal
+from hosting.core.thread.run import Run
+from hosting.core.thread.run_request import Answering
+from hosting.core.thread_log import ThreadLog
+from hosting.errors import UnknownRunError
+from hosting.names import Address
+from hosting.ports import EntityClient
+
+CANCEL_SECONDS = 4.0
+"""How long a cancel waits for the run's end: clients that wait for an answer alone give up after 5 s."""
+
+
+class Fold(Protocol):
+    """A protocol's view of one run."""
+
+    @property
+    def run(self) -> Run:
+        """The run as it stands."""
+
+    def next(self, update: Update) -> list[Any]:
+        """Fold an update."""
+
+
+SomeFold = TypeVar("SomeFold", bound=Fold)
+
+
+async def answer_all(
+    approvals: AnswersApprovals, address: Address, answers: Iterable[Answering], client: EntityClient
+) -> Answered | None:
+    """Record the answers in their order, and return the one by which the thread goes on; None if it waits still."""
+    last = None
+    for answer in answers:
+        answered = await approvals.answer(address, answer, client)
+        last = last if answered.resumed is None else answered
+    return last
+
+
+async def run_events(log: ThreadLog, run: Run, name: str, through: int | None = None) -> list[LoggedEvent]:
+    """Return the log from a run's first event to its end, or `through` a position.
+
+    Raises `UnknownRunError`, with the protocol's name of a run, if the log has its first event no more.
+    """
+    through = through or run.end_position or MOST_POSITION
+    events = await log.events(run.address, run.first - 1, through=through)
+    if not events or events[0][0] != run.first:
+        raise UnknownRunError(f"The {name} no longer exists.")
+    return [LoggedEvent(position, event) for position, event in events]
+
+
+def fold_runs(
+    address: Address,
+    events: Iterable[tuple[int, Event]],
+    begin: Callable[[Run, dict[str, SomeFold]], SomeFold],
+) -> dict[str, SomeFold]:
+    """Return the folds of a thread's runs by their ids, oldest first, without runs that were reset or replaced.
+
+    `begin` makes the fold of a run that was accepted; it gets those before it.
+    """
+    folds: dict[str, SomeFold] = {}
+    for position, event in events:
+        match event:
+            case Reset() | Imported() | Deleted():
+                folds.clear()
+            case Rewound():
+                folds = {name: fold for name, fold in folds.items() if fold.run.first < event.first}
+            case Accepted():
+                folds[event.run_id] = begin(Run(address, event, position, position), folds)
+        if isinstance(event, RunEvent) and event.run_id in folds:
+            folds[event.run_id].next(LoggedEvent(position, event))
+    return folds
+
+
+def end_contents(end: Terminal | None) -> list[Mapping[str, Any]]:
+    """Return the contents of the answer in which a run ended; none of one that has not."""
+    messages = () if end is None else end.entry.get("messages", ())
+    return [content for message in messages for content in message.get("contents", ())]

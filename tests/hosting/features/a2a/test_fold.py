@@ -1,0 +1,231 @@
+"""The fold of a task's runs into the protocol's task and events: the same for every reader."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+from hosting.core.broadcast import DeltaText, LoggedEvent, Update
+from hosting.core.thread.events import (
+    Accepted,
+    ApprovalAnswered,
+    Cancelled,
+    CancelRequested,
+    Claimed,
+    Completed,
+    Delta,
+    Event,
+    ModelResult,
+    Reset,
+)
+from hosting.core.thread.run import Run, unanswered
+from hosting.core.thread.run_request import Decision, PendingApproval, RunRequest
+from hosting.errors import RunCancelledError, RunFailedError
+from hosting.features.a2a.fold import TaskFold, fold_tasks
+from hosting.names import Address
+from tests.support.a2a import taken
+
+ADDRESS = Address.of("Joker", "t")
+AT = 1_700_000_000.0
+WAITS = PendingApproval(id="p", tool="refund", arguments={"n": "7"})
+
+
+def accepted(run_id: str = "r", **fields: Any) -> Accepted:
+    """A run is asked for."""
+    request = RunRequest(**(fields or {"message": "hello"}))
+    return Accepted(at=AT, run_id=run_id, agent="Joker", thread_id="t", request=request, fingerprint="f", streamed=True)
+
+
+def claimed(attempt: int = 1, run_id: str = "r") -> Claimed:
+    """A process holds it."""
+    lease: dict[str, Any] = {"holder": "caller", "lease_seconds": 20.0, "deadline": AT + 300}
+    return Claimed(at=AT, run_id=run_id, attempt=attempt, token="k", **lease)
+
+
+def completed(text: str, run_id: str = "r", **fields: Any) -> Completed:
+    """The agent has answered."""
+    messages = [{"role": "assistant", "contents": [{"$type": "text", "text": text}]}]
+    entry = {"$type": "response", "correlationId": run_id, "createdAt": "2023-11-14T22:13:20Z", "messages": messages}
+    return Completed(at=AT + 1, run_id=run_id, entry=entry, message_count=2, **fields)
+
+
+def words(offset: int, text: str) -> DeltaText:
+    """Text that was not logged yet."""
+    return DeltaText("r", offset, text)
+
+
+def delta(offset: int, text: str) -> Delta:
+    """Text of the log."""
+    return Delta(at=AT, run_id="r", offset=offset, text=text)
+
+
+ONE = (accepted(), claimed(), words(0, "One "), words(4, "moment"), delta(0, "One moment"), completed("One moment"))
+LOST = (
+    *(accepted(), claimed(), words(0, "One"), delta(0, "One"), words(3, " mom"), claimed(2)),
+    *(words(0, "Another"), delta(0, "Another"), completed("Another")),
+)
+SHORTER = (accepted(), claimed(), words(0, "One two"), claimed(2), words(0, "One"), completed("One"))
+EMPTY = (accepted(), claimed(), words(0, "One"), claimed(2), completed(""))
+CHANGED = (accepted(), claimed(), words(0, "One two"), delta(0, "One two"), delta(4, "three"), completed("One three"))
+FAILED = (
+    *(accepted(), claimed(), words(0, "One"), delta(0, "One"), words(3, " mom"), words(3, "")),
+    unanswered("r", AT + 1, RunFailedError("The agent failed.")),
+)
+RUNS = {"failed": FAILED, "one": ONE, "lost": LOST, "shorter": SHORTER, "empty": EMPTY, "changed": CHANGED}
+DECIDED = Decision(id="p", approved=True)
+ASKED = (accepted(), claimed(), completed("", approvals=(WAITS,), expires_at=AT + 100))
+APPROVED = (
+    *ASKED,
+    ApprovalAnswered(at=AT + 5, run_id="r", decision=DECIDED),
+    accepted("s", decisions=(DECIDED,)),
+    *(claimed(run_id="s"), completed("Done", "s")),
+)
+
+
+def updates(run: Iterable[Event | DeltaText]) -> list[Update]:
+    """Return what a follower gets, each event at its position."""
+    position, found = 0, list[Update]()
+    for one in run:
+        if not isinstance(one, DeltaText):
+            position += 1
+        found.append(one if isinstance(one, DeltaText) else LoggedEvent(position, one))
+    return found
+
+
+def numbered(run: Iterable[Event | DeltaText]) -> list[tuple[int, Event]]:
+    """Return the events as the log has them."""
+    return [(one.position, one.event) for one in updates(run) if isinstance(one, LoggedEvent)]
+
+
+def folded(run: Iterable[Event | DeltaText]) -> TaskFold:
+    """Return the task as the log has it."""
+    told = numbered(run)
+    fold = task_of(told[0][1])
+    for position, event in told:
+        fold.next(LoggedEvent(position, event))
+    return fold
+
+
+def task_of(first: Event | DeltaText) -> TaskFold:
+    """Return the task that this run begins."""
+    assert isinstance(first, Accepted)
+    return TaskFold(Run(ADDRESS, first, 1, 1))
+
+
+@pytest.mark.behaviour("a2a.same")
+@pytest.mark.parametrize("name", RUNS)
+def test_who_follows_a_task_has_what_is_read_of_it(name: str) -> None:
+    """Also of an attempt that was lost, whose words are replaced: from the beginning, and from any place."""
+    given = updates(RUNS[name])
+    final = folded(RUNS[name]).task()
+    for begin in range(1, len(given)):
+        fold, stream = task_of(RUNS[name][0]), list[dict[str, Any]]()
+        for update in given[:begin]:
+            fold.next(update)
+        stream.append(fold.snapshot())
+        for update in given[begin:]:
+            stream += fold.next(update)
+        assert {**taken(stream), "texts": without_empty(taken(stream))} == taken([{"task": final}]), begin
+
+
+def without_empty(task: dict[str, Any]) -> dict[str, str]:
+    """Return a reader's artifacts; one that was emptied is none."""
+    return {name: text for name, text in task["texts"].items() if text}
+
+
+@pytest.mark.behaviour("a2a.same")
+def test_words_that_are_said_again_are_not_sent_again() -> None:
+    """Until they differ."""
+    again = (*SHORTER[:4], words(0, "One"), words(3, " two"), words(7, " three"))
+
+    assert artifact_updates(SHORTER) == [(False, [{"text": "One two"}]), (False, [{"text": "One"}])]
+    assert artifact_updates(again) == [(False, [{"text": "One two"}]), (True, [{"text": " three"}])]
+
+
+def artifact_updates(run: Iterable[Event | DeltaText]) -> list[tuple[bool, list[dict[str, str]]]]:
+    """Return the parts that a reader gets, and whether they are appended."""
+    fold = task_of(next(iter(run)))
+    sent = [payload for update in updates(run) for payload in fold.next(update) if "artifactUpdate" in payload]
+    return [(one["artifactUpdate"]["append"], one["artifactUpdate"]["artifact"]["parts"]) for one in sent]
+
+
+@pytest.mark.behaviour("a2a.same")
+def test_a_reader_keeps_the_text_that_stands_when_a_run_is_lost_behind_a_tool() -> None:
+    """Although the log's deltas were told before, as text of this process, and are not told again."""
+    asks = ModelResult(at=AT, run_id="r", number=1, digest="d", response={})
+    lost = (accepted(), claimed(), words(0, "One."), asks, words(4, "\n\nTw"), claimed(2), words(4, "\n\nTwo"))
+
+    assert artifact_updates(lost) == [
+        (False, [{"text": "One."}]),
+        (True, [{"text": "\n\nTw"}]),
+        (True, [{"text": "o"}]),
+    ]
+
+
+@pytest.mark.behaviour("a2a.same")
+def test_an_event_that_was_folded_changes_nothing_again() -> None:
+    """A reader that follows begins with all of the log."""
+    for run in (ONE, ASKED):
+        fold = folded(run)
+        before = fold.task()
+        assert [fold.next(update) for update in updates(run)] == [[]] * len(run)
+        assert fold.task() == before
+
+
+@pytest.mark.behaviour("a2a.same")
+def test_words_of_a_lost_attempt_are_not_there_when_the_next_begins() -> None:
+    """Whoever reads the task then has nothing of them."""
+    assert folded((accepted(), claimed(), delta(0, "One"), claimed(2))).task()["artifacts"] == []
+
+
+@pytest.mark.behaviour("a2a.approvals")
+def test_the_run_that_its_approvals_begin_is_the_same_task() -> None:
+    """Beside another run of the thread, which is another one."""
+    other = (*APPROVED, accepted("u"), completed("Hm", "u"))
+    tasks = [fold.task() for fold in fold_tasks(ADDRESS, numbered(other))]
+
+    assert [(task["id"], task["status"]["state"]) for task in tasks] == [
+        ("r~t", "TASK_STATE_COMPLETED"),
+        ("u~t", "TASK_STATE_COMPLETED"),
+    ]
+    assert folded(other).task() == tasks[0]
+    assert [one["messageId"] for one in tasks[0]["history"]] == ["r.in0", "r.3", "s.in0"]
+
+
+LATE = "The tool calls were not approved in time."
+
+
+@pytest.mark.behaviour("a2a.approvals")
+@pytest.mark.parametrize(
+    ("then", "now", "at", "said"),
+    [
+        ((), AT + 99, AT + 1, None),
+        ((), AT + 100, AT + 100, LATE),
+        ((Reset(at=AT + 50),), AT + 200, AT + 50, "The conversation was reset."),
+        ((Reset(at=AT + 150),), AT + 200, AT + 100, LATE),
+        ((accepted("u").model_copy(update={"at": AT + 150}),), AT + 200, AT + 100, LATE),
+    ],
+)
+def test_a_task_fails_whose_approvals_cannot_come_any_more(
+    then: tuple[Event, ...], now: float, at: float, said: str | None
+) -> None:
+    """The same whenever it is read."""
+    fold = folded((*ASKED, *then))
+    fold.expire(now)
+
+    assert (fold.state, fold.since) == ("TASK_STATE_INPUT_REQUIRED" if said is None else "TASK_STATE_FAILED", at)
+    if said is not None:
+        assert fold.task()["status"]["message"]["parts"] == [{"text": said}]
+
+
+@pytest.mark.behaviour("a2a.cancel")
+def test_a_task_that_was_canceled_in_the_queue_is_canceled_at_once() -> None:
+    """Although its run gets its end in its turn."""
+    queued = (accepted(), CancelRequested(at=AT + 1, run_id="r"))
+    end = unanswered("r", AT + 9, RunCancelledError("The run was cancelled."))
+    assert isinstance(end, Cancelled)
+
+    assert folded(queued).task() == folded((*queued, end)).task()
+    assert folded(queued).state == "TASK_STATE_CANCELED"

@@ -1,0 +1,627 @@
+"""The protocol's methods but the streams: the card, tasks, their history, approvals, lists, and every refusal."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import azure.functions as func
+import pytest
+
+from hosting.bearer import bearer_token
+from hosting.core.archiving import PAGE_BYTES
+from hosting.features.a2a import verbs
+from hosting.features.a2a.requests import METHODS
+from tests.hosting.features.a2a.wired import URL, Wired
+from tests.support.a2a import answer_of, message, taken
+from tests.support.app.scripted import scripted_agent
+from tests.support.flows import asking_flow
+from tests.support.made_app import app_of, triggers
+
+PAGE = (Path(__file__).parents[4] / "docs" / "reference" / "a2a.md").read_text(encoding="utf-8")
+PICTURE = "iVBORw0KGgo="
+
+FUNCTION_KEY = {
+    "apiKeySecurityScheme": {
+        "description": "A key of the function app.",
+        "location": "header",
+        "name": "x-functions-key",
+    }
+}
+BEARER = {
+    "httpAuthSecurityScheme": {
+        "description": "The user's token. The card needs none.",
+        "scheme": "Bearer",
+    }
+}
+ISSUER = ("https://issuer.test", "app", "https://issuer.test/keys")
+
+
+@pytest.mark.behaviour("a2a.named")
+def test_the_wire_is_one_function_and_is_off_unless_it_is_named() -> None:
+    """Below a path that no other route has."""
+    wired = triggers(app_of(scripted_agent("one"), wires=["a2a"]))
+
+    assert "http_a2a" not in triggers(app_of(scripted_agent("one")))
+    assert (wired["http_a2a"]["route"], wired["http_a2a"]["authLevel"]) == ("a2a/{*path}", "FUNCTION")
+
+
+@pytest.mark.behaviour("a2a.card")
+async def test_an_agents_card_says_where_and_how_it_is_asked(wired: Wired) -> None:
+    """Anybody may keep it for a minute."""
+    answer = await wired.http.get("joker/.well-known/agent-card.json", headers={"x-forwarded-proto": "https"})
+
+    assert answer.json() == {
+        "name": "Joker",
+        "description": "The scripted Joker.",
+        "version": "1.0.0",
+        "supportedInterfaces": [
+            {"url": URL.replace("http:", "https:") + "/Joker", "protocolBinding": "JSONRPC", "protocolVersion": "1.0"}
+        ],
+        "capabilities": {"streaming": True, "pushNotifications": False, "extendedAgentCard": False},
+        "defaultInputModes": ["text/plain", "application/json", "image/*"],
+        "defaultOutputModes": ["text/plain", "application/json"],
+        "skills": [{"id": "Joker", "name": "Joker", "description": "The scripted Joker.", "tags": ["agent"]}],
+        "securitySchemes": {"functionKey": FUNCTION_KEY},
+        "securityRequirements": [{"schemes": {"functionKey": {"list": []}}}],
+    }
+    assert answer.headers["cache-control"] == "private, max-age=60"
+    assert answer.headers["etag"]
+
+
+@pytest.mark.behaviour("a2a.card")
+@pytest.mark.parametrize(
+    ("options", "schemes"),
+    [
+        ({"http_auth_level": func.AuthLevel.ANONYMOUS}, {}),
+        ({"principal": lambda request: None}, {"functionKey": FUNCTION_KEY}),
+        ({"principal": bearer_token(*ISSUER)}, {"functionKey": FUNCTION_KEY, "signIn": BEARER}),
+        ({"principal": bearer_token(*ISSUER), "http_auth_level": func.AuthLevel.ANONYMOUS}, {"signIn": BEARER}),
+    ],
+)
+async def test_a_card_says_what_a_request_must_have(options: dict[str, Any], schemes: dict[str, Any]) -> None:
+    """A key unless the app is open, and a token where the app knows that callers have one."""
+    wired = Wired(**options)
+    async with wired.http as http:
+        card = (await http.get("Joker/.well-known/agent-card.json")).json()
+
+    assert card.get("securitySchemes", {}) == schemes
+    assert [set(one["schemes"]) for one in card.get("securityRequirements", ())] == ([set(schemes)] if schemes else [])
+
+
+@pytest.mark.behaviour("a2a.send")
+async def test_a_message_is_answered_by_a_task_that_is_read_again(wired: Wired) -> None:
+    """Its answer is an artifact, its message the history; the same object, by either path."""
+    task = await wired.send("hello", messageId="m-1", metadata={"for": "a test"})
+
+    run_id, _, thread_id = task["id"].partition("~")
+    stamp = task["status"].pop("timestamp")
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", stamp)
+    assert task == {
+        "id": task["id"],
+        "contextId": thread_id,
+        "status": {"state": "TASK_STATE_COMPLETED"},
+        "artifacts": [{"artifactId": run_id, "name": "answer", "parts": [{"text": "echo: hello"}]}],
+        "history": [
+            {
+                "messageId": "m-1",
+                "contextId": thread_id,
+                "taskId": task["id"],
+                "role": "ROLE_USER",
+                "parts": [{"text": "hello"}],
+                "metadata": {"for": "a test"},
+            }
+        ],
+    }
+    task["status"]["timestamp"] = stamp
+    assert await wired.result("GetTask", id=task["id"]) == task
+    assert await wired.result("GetTask", agent="joker/", id=task["id"]) == task
+
+
+@pytest.mark.behaviour("a2a.send")
+async def test_a_context_is_a_thread(wired: Wired) -> None:
+    """Of the server's naming or the client's; the agent remembers."""
+    first = await wired.send("my name is Ada")
+    second = await wired.send("recall", contextId=first["contextId"])
+    named = await wired.send("recall", contextId="my-own")
+
+    assert answer_of(second) == "my name is Ada | recall"
+    assert (named["contextId"], answer_of(named)) == ("my-own", "recall")
+    assert second["id"] != first["id"]
+
+
+@pytest.mark.behaviour("a2a.send")
+async def test_a_message_that_is_sent_again_has_the_same_task(wired: Wired) -> None:
+    """`messageId` is the idempotency key in a context; another message under it is refused there."""
+    for fields in ({}, {"contextId": "mine"}):
+        first = await wired.send("hello", messageId="again", **fields)
+        assert await wired.send("hello", messageId="again", **fields) == first
+
+    code, said = await wired.refused("SendMessage", message=message("other", messageId="again", contextId="mine"))
+    assert (code, said) == (-32602, "message.messageId was used for another message of this context. Send a new id.")
+
+
+@pytest.mark.behaviour("a2a.send")
+async def test_an_id_without_a_context_is_of_one_message_alone(wired: Wired) -> None:
+    """Another message under it is another task, whose history has the client's id; how it is answered counts not."""
+    first, other, at_once = await asyncio.gather(
+        *(wired.send(text, messageId="same") for text in ("hello", "other", "hello"))
+    )
+    again = await wired.send("hello", messageId="same", metadata={"try": 2}, configuration={"historyLength": 9})
+    picture = [{"text": "hello"}, {"raw": PICTURE, "mediaType": "image/png"}]
+    third = await wired.send("", messageId="same", parts=picture)
+
+    assert again == at_once == first
+    assert len({task["contextId"] for task in (first, other, third)}) == 3
+    assert [task["history"][-1]["messageId"] for task in (first, other, third)] == ["same"] * 3
+    assert [answer_of(task) for task in (first, other)] == ["echo: hello", "echo: other"]
+
+
+@pytest.mark.behaviour("a2a.send")
+async def test_a_message_that_comes_again_with_the_context_that_it_began_has_the_same_task(wired: Wired) -> None:
+    """Its client may have read that from a stream which broke off; another message under its id is refused there."""
+    first = await wired.send("hello", messageId="same")
+    known = {"messageId": "same", "contextId": first["contextId"]}
+
+    assert await wired.send("hello", **known) == first
+    assert (await wired.refused("SendMessage", message=message("other", **known)))[0] == -32602
+    values = {"acceptedOutputModes": ["application/json"]}
+    asked = message("hello", messageId="same")
+    assert (await wired.refused("SendMessage", message=asked, configuration=values))[0] == -32602
+
+
+@pytest.mark.behaviour("a2a.send")
+async def test_a_task_that_is_not_waited_for_is_followed_by_reading(wired: Wired) -> None:
+    """It is submitted; its end is there when its run has ended."""
+    task = await wired.send("hello", configuration={"returnImmediately": True})
+    await wired.host.entities.idle()
+    read = await wired.result("GetTask", id=task["id"])
+
+    assert task["status"]["state"] in ("TASK_STATE_SUBMITTED", "TASK_STATE_WORKING")
+    assert (read["status"]["state"], answer_of(read)) == ("TASK_STATE_COMPLETED", "echo: hello")
+
+
+@pytest.mark.behaviour("hosting.waits-that-fit")
+async def test_a_task_that_takes_longer_than_clients_wait_is_answered_as_it_stands_and_then_read(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Also where the app's own requests wait for longer; one that subscribes has its end."""
+    monkeypatch.setattr(verbs, "PROTOCOL_WAIT_SECONDS", 0.05)
+    wired = Wired({"AGENT_WAIT_SECONDS": "220"})
+    async with wired.http:
+        task = await wired.send("sleep 0.3")
+        followed = await wired.streamed("SubscribeToTask", id=task["id"])
+        read = await wired.result("GetTask", id=task["id"])
+
+    assert task["status"]["state"] == "TASK_STATE_WORKING"
+    assert taken(followed) == taken([{"task": read}])
+    assert (read["status"]["state"], answer_of(read)) == ("TASK_STATE_COMPLETED", "echo: sleep 0.3")
+
+
+@pytest.mark.behaviour("a2a.send")
+async def test_a_run_that_fails_is_a_failed_task(wired: Wired) -> None:
+    """With our message and code, and without the cause."""
+    task = await wired.send("fail")
+
+    assert task["status"]["state"] == "TASK_STATE_FAILED"
+    assert task["status"]["message"]["metadata"] == {"code": "run_failed"}
+    assert "secret" not in str(task)
+    assert task["artifacts"] == []
+
+
+@pytest.mark.behaviour("a2a.parts")
+async def test_texts_data_pictures_and_references_reach_the_model(wired: Wired) -> None:
+    """And stand in the history again."""
+    parts = [
+        {"text": "see"},
+        {"data": {"a": [1]}},
+        {"raw": PICTURE, "mediaType": "image/png"},
+        {"raw": PICTURE.rstrip("="), "filename": "a.png"},
+        {"url": "https://example.com/b.jpg"},
+    ]
+    task = await wired.send("", parts=parts)
+
+    data, named = f"data:data:image/png;base64,{PICTURE}", f"data:a.png:data:image/png;base64,{PICTURE}"
+    assert answer_of(task) == f'user text:see text:{{"a": [1]}} {data} {named} uri:https://example.com/b.jpg'
+    assert task["history"][0]["parts"] == [
+        {"text": "see"},
+        {"text": '{"a": [1]}'},
+        {"raw": PICTURE, "mediaType": "image/png"},
+        {"raw": PICTURE, "mediaType": "image/png", "filename": "a.png"},
+        {"url": "https://example.com/b.jpg", "mediaType": "image/jpeg"},
+    ]
+
+
+@pytest.mark.behaviour("a2a.parts")
+@pytest.mark.parametrize("part", [{"raw": PICTURE}, {"url": "https://example.com/b.png"}], ids=["raw", "url"])
+async def test_a_media_type_that_is_none_is_refused_by_its_own_name(wired: Wired, part: dict[str, str]) -> None:
+    """And not by that of what we make of it."""
+    parts = [{"text": "see"}, {**part, "mediaType": "image/png; charset=utf-8"}]
+    code, sentence = (await wired.refused("SendMessage", message=message("", parts=parts)))[:2]
+
+    assert code == -32602
+    assert sentence.startswith("message.parts[1].mediaType is 'image/png; charset=utf-8'. Send one like image/png")
+
+
+@pytest.mark.behaviour("a2a.parts")
+async def test_a_client_that_takes_json_alone_gets_a_value(wired: Wired) -> None:
+    """Beside its text; where the answer is none the task has failed."""
+    json_alone = {"acceptedOutputModes": ["application/json"]}
+    task = await wired.send('say {"a": [1]}', configuration=json_alone)
+    failed = await wired.send("say no", configuration=json_alone)
+    text = await wired.send("say no", configuration={"acceptedOutputModes": ["text/plain", "application/json"]})
+
+    value = {"data": {"a": [1]}, "mediaType": "application/json"}
+    assert task["artifacts"][0]["parts"] == [{"text": '{"a": [1]}'}, value]
+    assert failed["status"]["message"]["metadata"] == {"code": "invalid_output"}
+    assert answer_of(text) == "no"
+
+
+@pytest.mark.behaviour("a2a.parts")
+async def test_names_may_be_those_of_the_proto_file_and_what_is_unknown_is_ignored(wired: Wired) -> None:
+    """As ProtoJSON has it: numbers of enums and nulls too."""
+    sent = {"message_id": "p-1", "context_id": "snake", "role": 1, "parts": [{"text": "hello"}], "task_id": None}
+    result = await wired.result(
+        "SendMessage", message={**sent, "new": 1}, configuration={"history_length": 0}, tenant="any", metadata={"a": 1}
+    )
+
+    assert (result["task"]["contextId"], "history" in result["task"]) == ("snake", False)
+
+
+@pytest.mark.behaviour("a2a.approvals")
+@pytest.mark.parametrize(
+    ("parts", "answer", "notes"),
+    [
+        ([{"text": "Approve."}], "told: refunded 7", 1),
+        ([{"text": "No, ask Ada first."}], "told: ", 0),
+        ([{"data": {"approvals": [{"id": "ID", "approved": True}]}}], "told: refunded 7", 1),
+        ([{"data": {"approvals": [{"id": "ID", "approved": False, "reason": "no"}]}}], "told: ", 0),
+    ],
+)
+async def test_a_tool_call_that_waits_is_answered_by_a_message_to_the_task(
+    wired: Wired, parts: list[dict[str, Any]], answer: str, notes: int
+) -> None:
+    """By a text or by data; the task goes on under its id, and a repeated answer changes nothing."""
+    task = await wired.send("call refund 7", "Clerk")
+    asked = task["status"]["message"]["parts"][1]["data"]["approvals"][0]
+    parts = [{**part, "data": replaced(part["data"], asked["id"])} if "data" in part else part for part in parts]
+    sent = message("", parts=parts, taskId=task["id"])
+    done = (await wired.result("SendMessage", "Clerk", message=sent))["task"]
+    again = (await wired.result("SendMessage", "Clerk", message=sent))["task"]
+
+    assert task["status"]["state"] == "TASK_STATE_INPUT_REQUIRED"
+    assert (asked["tool"], asked["arguments"]) == ("refund", {"n": "7"})
+    assert answer_of(task) == "One moment."
+    assert (done["id"], done["contextId"]) == (task["id"], task["contextId"])
+    assert (done["status"]["state"], answer_of(done).startswith(answer)) == ("TASK_STATE_COMPLETED", True)
+    assert [len(artifact["parts"]) for artifact in done["artifacts"]] == [1, 1]
+    assert [one["role"] for one in done["history"]] == ["ROLE_USER", "ROLE_AGENT", "ROLE_USER"]
+    assert (done["history"][1], done["history"][2]["messageId"]) == (task["status"]["message"], sent["messageId"])
+    assert again == done == await wired.result("GetTask", "Clerk", id=task["id"])
+    assert len(wired.notes) == notes
+
+
+def replaced(data: dict[str, Any], identifier: str) -> dict[str, Any]:
+    """Return the answer about that approval."""
+    return {"approvals": [{**one, "id": identifier} for one in data["approvals"]]}
+
+
+@pytest.mark.behaviour("a2a.approvals")
+async def test_what_does_not_answer_a_task_that_waits_is_refused(wired: Wired) -> None:
+    """And starts nothing."""
+    task = await wired.send("call refund 7, refund 8", "Clerk")
+    ids = [one["id"] for one in task["status"]["message"]["parts"][1]["data"]["approvals"]]
+    one = {"data": {"approvals": [{"id": ids[0], "approved": True}]}}
+
+    for parts, said in (
+        ([one], "The answer on refund is missing. Send all answers together."),
+        ([{"data": {"approvals": []}}], "data.approvals must be a list of"),
+        ([{"raw": PICTURE}], "The task waits for an approval. Answer with a text"),
+        ([{"text": " "}], "The answer has 0 characters"),
+    ):
+        refused = await wired.refused("SendMessage", "Clerk", message=message("", parts=parts, taskId=task["id"]))
+        assert refused[0] == -32602
+        assert refused[1].startswith(said)
+    other = message("approve", taskId=task["id"], contextId="other")
+    assert (await wired.refused("SendMessage", "Clerk", message=other))[1].startswith("message.contextId is not")
+    new = message("hello", contextId=task["contextId"])
+    assert (await wired.refused("SendMessage", "Clerk", message=new))[0] == -32004
+    assert (await wired.result("GetTask", "Clerk", id=task["id"])) == task
+    assert wired.notes == []
+
+
+@pytest.mark.behaviour("a2a.cancel")
+async def test_a_task_is_canceled(wired: Wired) -> None:
+    """At work, or while it waits for a person; one that is over is not."""
+    working = await wired.send("sleep 60", configuration={"returnImmediately": True})
+    waiting = await wired.send("call refund 7", "Clerk")
+    canceled = [
+        await wired.result("CancelTask", id=working["id"]),
+        await wired.result("CancelTask", "Clerk", id=waiting["id"]),
+    ]
+    await wired.host.entities.idle()
+
+    assert [task["status"]["state"] for task in canceled] == ["TASK_STATE_CANCELED"] * 2
+    assert [task["id"] for task in canceled] == [working["id"], waiting["id"]]
+    assert await wired.refused("CancelTask", id=working["id"]) == (-32002, "The task is over. Read it with GetTask.")
+    assert wired.notes == []
+
+
+@pytest.mark.behaviour("workflows.asks")
+async def test_what_a_workflow_asks_is_answered_by_its_schema() -> None:
+    """The task says how, and its answer is the workflow's."""
+    wired = Wired(workflows=[asking_flow])
+    async with wired.http:
+        task = await wired.send("tea", "Asking")
+        text, data = task["status"]["message"]["parts"]
+        (asked,) = data["data"]["approvals"]
+        given = {"approvals": [{"id": asked["id"], "value": {"approved": True, "note": "hot"}}]}
+        answer = message("", parts=[{"data": given}], taskId=task["id"])
+        ended = (await wired.result("SendMessage", "Asking", message=answer))["task"]
+
+    assert text["text"].startswith("Waits for a person's answer to: reviewer({")
+    assert 'Send a data part {"approvals": [{"id": "...", "value": ...}]}' in text["text"]
+    assert asked["answer_schema"]["required"] == ["approved"]
+    assert ended["status"]["state"] == "TASK_STATE_COMPLETED"
+    assert ended["artifacts"][-1]["parts"] == [{"text": "tea: True hot"}]
+
+
+@pytest.mark.behaviour("a2a.cancel")
+async def test_a_task_that_waits_for_what_a_workflow_asks_is_canceled() -> None:
+    """Its run ends as cancelled, nothing waits any more, and the next message begins anew."""
+    wired = Wired(workflows=[asking_flow])
+    async with wired.http:
+        waiting = await wired.send("tea+milk", "Asking")
+        canceled = await wired.result("CancelTask", "Asking", id=waiting["id"])
+        await wired.host.entities.idle()
+        there = await wired.result("GetTask", "Asking", id=waiting["id"])
+        again = await wired.send("tea", "Asking", contextId=waiting["contextId"])
+        place = f"http://app.example/api/workflows/Asking/threads/{waiting['contextId']}/runs"
+        runs = (await wired.http.get(place)).json()["runs"]
+
+    assert waiting["status"]["state"] == again["status"]["state"] == "TASK_STATE_INPUT_REQUIRED"
+    assert canceled["status"]["state"] == there["status"]["state"] == "TASK_STATE_CANCELED"
+    assert [run["status"] for run in runs] == ["success", "cancelled", "success"]
+
+
+@pytest.mark.behaviour("a2a.list")
+async def test_tasks_are_listed_the_newest_change_first(wired: Wired) -> None:
+    """By state and by time; artifacts where they are wanted."""
+    tasks = [await wired.send(text, contextId="mine") for text in ("one", "fail", "three")]
+    listed = await wired.result("ListTasks", contextId="mine", includeArtifacts=True)
+
+    assert listed == {"tasks": tasks[::-1], "nextPageToken": "", "pageSize": 50, "totalSize": 3}
+    failed = await wired.result("ListTasks", contextId="mine", status="TASK_STATE_FAILED", historyLength=0)
+    assert [(task["id"], "history" in task) for task in failed["tasks"]] == [(tasks[1]["id"], False)]
+    since = await wired.result("ListTasks", statusTimestampAfter=tasks[2]["status"]["timestamp"], contextId="mine")
+    assert tasks[2]["id"] in [task["id"] for task in since["tasks"]]
+    assert (await wired.result("ListTasks", contextId="nothing"))["tasks"] == []
+
+
+@pytest.mark.behaviour("a2a.list")
+async def test_a_list_is_read_page_by_page(wired: Wired) -> None:
+    """Each task once."""
+    tasks = [await wired.send(f"number {number}", contextId="mine") for number in range(5)]
+    found, token = list[str](), ""
+    for _ in range(3):
+        page = await wired.result("ListTasks", contextId="mine", pageSize=2, pageToken=token)
+        token = page["nextPageToken"]
+        assert (page["pageSize"], page["totalSize"]) == (2, 5)
+        found += [task["id"] for task in page["tasks"]]
+
+    assert (token, found) == ("", [task["id"] for task in reversed(tasks)])
+
+
+@pytest.mark.behaviour("a2a.list")
+async def test_a_page_of_tasks_ends_at_its_bytes(wired: Wired) -> None:
+    """However many were asked for; the next one goes on behind it."""
+    tasks = [await wired.send(f"{number}".ljust(PAGE_BYTES // 18, "x"), contextId="mine") for number in range(12)]
+    found, token, pages = list[str](), "", 0
+    while token or not pages:
+        page = await wired.result("ListTasks", contextId="mine", includeArtifacts=True, pageToken=token)
+        assert len(json.dumps(page)) < PAGE_BYTES + 2000
+        token, pages = page["nextPageToken"], pages + 1
+        found += [task["id"] for task in page["tasks"]]
+
+    assert (pages, found) == (2, [task["id"] for task in reversed(tasks)])
+
+
+@pytest.mark.behaviour("a2a.list")
+async def test_a_task_that_went_on_after_an_approval_is_listed_once(wired: Wired) -> None:
+    """As GetTask shows it."""
+    task = await wired.send("call refund 7", "Clerk", contextId="mine")
+    waiting = await wired.result("ListTasks", "Clerk", status=6, contextId="mine")
+    done = await wired.send("yes", "Clerk", taskId=task["id"])
+    listed = await wired.result("ListTasks", "Clerk", contextId="mine", includeArtifacts=True)
+
+    assert [one["id"] for one in waiting["tasks"]] == [task["id"]]
+    assert listed["tasks"] == [done]
+
+
+@pytest.mark.behaviour("a2a.same-run")
+async def test_a_run_is_the_same_over_our_own_routes(wired: Wired) -> None:
+    """Whichever began it, and whoever answers its approval."""
+    task = await wired.send("hello", contextId="mine")
+    run_id = task["id"].partition("~")[0]
+    ours = (await wired.http.get(f"http://app.example/api/agents/Joker/threads/mine/runs/{run_id}")).json()
+    begun = (await wired.http.post("http://app.example/api/agents/Joker/run", json={"message": "ours"})).json()
+    shown = await wired.result("GetTask", id=f"{begun['run_id']}~{begun['thread_id']}")
+    waits = await wired.send("call refund 7", "Clerk")
+    approval = waits["status"]["message"]["parts"][1]["data"]["approvals"][0]["id"]
+    place = f"http://app.example/api/agents/Clerk/threads/{waits['contextId']}/approvals/{approval}"
+    answered = (await wired.http.post(place, json={"approved": True})).json()
+    done = await wired.result("GetTask", "Clerk", id=waits["id"])
+
+    assert (ours["response"], ours["message"]) == (answer_of(task), "hello")
+    assert (answer_of(shown), shown["history"][0]["parts"]) == (begun["response"], [{"text": "ours"}])
+    assert (answer_of(done), done["status"]["state"]) == (answered["response"], "TASK_STATE_COMPLETED")
+    assert done["history"][-1]["parts"][0]["data"] == {"approvals": [{"id": approval, "approved": True}]}
+
+
+@pytest.mark.behaviour("a2a.approvals")
+async def test_a_task_whose_approval_comes_too_late_has_failed(wired: Wired) -> None:
+    """Because the conversation was reset."""
+    task = await wired.send("call refund 7", "Clerk", contextId="mine")
+    await wired.http.post("http://app.example/api/agents/Clerk/threads/mine/reset")
+    read = await wired.result("GetTask", "Clerk", id=task["id"])
+
+    assert (read["status"]["state"], read["status"]["message"]["parts"]) == (
+        "TASK_STATE_FAILED",
+        [{"text": "The conversation was reset."}],
+    )
+    assert (await wired.refused("SendMessage", "Clerk", message=message("yes", taskId=task["id"])))[0] == -32004
+
+
+VERSION_ADVICE = "Send A2A-Version: 1.0."
+
+
+@pytest.mark.behaviour("a2a.version")
+@pytest.mark.parametrize(
+    ("version", "said"),
+    [
+        ("", f"The header A2A-Version is absent, which means 0.3. {VERSION_ADVICE}"),
+        ("0.3", f"The header A2A-Version is '0.3'. {VERSION_ADVICE}"),
+        ("99.0", f"The header A2A-Version is '99.0'. {VERSION_ADVICE}"),
+    ],
+)
+async def test_a_version_other_than_1_0_is_refused(wired: Wired, version: str, said: str) -> None:
+    """One that is absent means 0.3."""
+    refused = await wired.refused("SendMessage", headers={"A2A-Version": version}, message=message("x"))
+
+    assert refused == (-32009, said)
+
+
+@pytest.mark.behaviour("a2a.version")
+@pytest.mark.parametrize("query", ["?A2A-Version=1.0", "?A2A-Version=1.0.3"])
+async def test_the_version_may_stand_in_the_query(wired: Wired, query: str) -> None:
+    """And its third number counts for nothing."""
+    task = await wired.result("SendMessage", f"Joker{query}", headers={"A2A-Version": ""}, message=message("x"))
+
+    assert answer_of(task["task"]) == "echo: x"
+
+
+PUSH = "Push notifications are not served. Follow the task with SubscribeToTask."
+NO_TASK = "There is no task 'x'. Send a task id of this agent."
+
+
+@pytest.mark.behaviour("a2a.refused")
+@pytest.mark.parametrize(
+    ("method", "params", "code", "said"),
+    [
+        ("GetTask", {"id": "x"}, -32001, NO_TASK),
+        ("GetTask", {"id": "a~b"}, -32001, "There is no task 'a~b', or it is older than the log."),
+        ("CancelTask", {"id": "x"}, -32001, NO_TASK),
+        ("SubscribeToTask", {"id": "x"}, -32001, NO_TASK),
+        ("SendMessage", {"message": message("x", taskId="x")}, -32001, NO_TASK),
+        ("GetTask", {}, -32602, "The field 'id' is a JSON null. Send a string."),
+        ("CreateTaskPushNotificationConfig", {"taskId": "x", "url": "u"}, -32003, PUSH),
+        ("GetTaskPushNotificationConfig", {"taskId": "x"}, -32003, PUSH),
+        ("ListTaskPushNotificationConfigs", {"taskId": "x"}, -32003, PUSH),
+        ("DeleteTaskPushNotificationConfig", {"taskId": "x"}, -32003, PUSH),
+        (
+            "SendMessage",
+            {"message": message("x"), "configuration": {"taskPushNotificationConfig": {"url": "u"}}},
+            -32003,
+            PUSH,
+        ),
+        ("GetExtendedAgentCard", {}, -32004, "This agent has no extended card. Read its public card."),
+        ("message/send", {}, -32601, "There is no method 'message/send'. Methods: SendMessage,"),
+        ("SendMessage", {"message": message("")}, -32602, "message: The message is blank. Say what to ask the agent."),
+        ("SendMessage", {}, -32602, "message is a JSON null. Send an object."),
+        ("SendMessage", {"message": message("x", role="ROLE_AGENT")}, -32602, "message.role is 'ROLE_AGENT'."),
+        ("SendMessage", {"message": message("x", messageId="a b")}, -32602, "message.messageId must be"),
+        ("SendMessage", {"message": message("x", parts=[])}, -32602, "message.parts must be a list"),
+        ("SendMessage", {"message": message("x", parts=[{}])}, -32602, "message.parts[0] must have one of"),
+        ("SendMessage", {"message": message("x", contextId="a b")}, -32602, "Thread id 'a b' is not valid."),
+        ("SendMessage", {"message": message("x", metadata=[])}, -32602, "message.metadata must be an object."),
+        (
+            "SendMessage",
+            {"message": message("x", parts=[{"raw": "eA==", "mediaType": "application/x-unknown"}])},
+            -32005,
+            "message: contents[0] is application/x-unknown, and the model of this agent takes",
+        ),
+        ("ListTasks", {"status": "RUNNING"}, -32602, "status is 'RUNNING'. Send one of TASK_STATE_SUBMITTED"),
+        ("ListTasks", {"pageSize": 101}, -32602, "pageSize is 101. Send a whole number from 1 to 100."),
+        ("ListTasks", {"pageToken": "x"}, -32602, "pageToken is 'x'. Send the nextPageToken of the last page."),
+        ("ListTasks", {"historyLength": -1}, -32602, "historyLength is -1."),
+        ("ListTasks", {"statusTimestampAfter": "now"}, -32602, "statusTimestampAfter is 'now'."),
+    ],
+)
+async def test_a_request_that_is_refused_says_why(
+    wired: Wired, method: str, params: dict[str, Any], code: int, said: str
+) -> None:
+    """By the protocol's code, with a reason; HTTP 200, which the official client for Python reads alone."""
+    error = (await wired.rpc(method, **params))["error"]
+
+    assert (error["code"], error["message"][: len(said)]) == (code, said)
+    info = error["data"][0]
+    assert info["@type"] == "type.googleapis.com/google.rpc.ErrorInfo"
+    assert (info["domain"] == "a2a-protocol.org") == (-32100 < code < -32000)
+
+
+@pytest.mark.behaviour("a2a.refused")
+async def test_a_message_to_a_task_that_takes_none_is_refused(wired: Wired) -> None:
+    """Of one that is over or at work: the advice is a new task of its context."""
+    over = await wired.send("hello")
+    working = await wired.send("sleep 60", configuration={"returnImmediately": True})
+    refused = [
+        await wired.refused("SendMessage", message=message("more", taskId=task["id"])) for task in (over, working)
+    ]
+    await wired.result("CancelTask", id=working["id"])
+    advice = "and takes no message. Send it with contextId and without taskId: it is a new task."
+
+    assert refused == [(-32004, f"The task is over {advice}"), (-32004, f"The task is at work {advice}")]
+
+
+@pytest.mark.behaviour("a2a.refused")
+@pytest.mark.parametrize(
+    ("sent", "media", "code"),
+    [
+        (b"{", "application/json", -32700),
+        (b"\xff", "application/json", -32700),
+        (b"[]", "application/json", -32600),
+        (b'{"id": 1, "method": "GetTask"}', "application/json", -32600),
+        (b'{"jsonrpc": "2.0", "id": 1.5, "method": "GetTask"}', "application/json", -32600),
+        (b'{"jsonrpc": "2.0", "id": {}, "method": "GetTask"}', "application/json", -32600),
+        (b'{"jsonrpc": "2.0", "id": 1, "method": 1}', "application/json", -32600),
+        (b"hello", "text/plain", -32005),
+        (b'{"jsonrpc": "2.0", "x": "' + b"x" * 1_100_000 + b'"}', "application/json", -32600),
+    ],
+)
+async def test_a_body_that_is_no_request_is_an_error_without_an_id(
+    wired: Wired, sent: bytes, media: str, code: int
+) -> None:
+    """By the same limits as on our own routes."""
+    answer = await wired.http.post("Joker", content=sent, headers={"content-type": media})
+    body = answer.json()
+
+    assert (answer.status_code, body["id"], body["error"]["code"]) == (200, None, code)
+
+
+@pytest.mark.behaviour("a2a.refused")
+@pytest.mark.parametrize(
+    ("method", "path", "status"),
+    [
+        ("GET", "Nobody/.well-known/agent-card.json", 404),
+        ("POST", "Nobody", 404),
+        ("POST", "Joker/more", 404),
+        ("GET", "Joker", 405),
+        ("POST", "Joker/.well-known/agent-card.json", 405),
+    ],
+)
+async def test_a_path_that_is_not_served_has_its_http_status(wired: Wired, method: str, path: str, status: int) -> None:
+    """In the protocol's shape."""
+    answer = await wired.http.request(method, path, json={} if method == "POST" else None)
+
+    assert (answer.status_code, answer.json()["error"]["code"]) == (status, -32600)
+
+
+@pytest.mark.behaviour("a2a.refused")
+def test_the_page_lists_each_method() -> None:
+    """And only those."""
+    listed = re.findall(r"^\| `([A-Z]\w+)` \|", PAGE.partition("## Methods")[2].partition("\n## ")[0], re.M)
+
+    assert listed == list(METHODS)

@@ -1,0 +1,17 @@
+"""An app with the wire, and OpenAI's own client of it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+
+import pytest
+
+from tests.hosting.features.responses.wired import Wired
+
+
+@pytest.fixture
+async def wired() -> AsyncIterator[Wired]:
+    """One process of the app, with its log in memory."""
+    wired = Wired()
+    async with wired.http, wired.openai:
+        yield wired

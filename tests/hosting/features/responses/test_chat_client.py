@@ -1,0 +1,94 @@
+"""agent-framework's own client of the protocol: an agent elsewhere whose model is an agent here."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from agent_framework import Agent, Content, Message
+from agent_framework.exceptions import ChatClientException
+from agent_framework_openai import OpenAIChatClient
+
+from tests.hosting.features.responses.wired import Wired
+
+pytestmark = pytest.mark.behaviour("responses.chat-client")
+
+
+def remote(wired: Wired, model: str = "Joker") -> Agent[Any]:
+    """Return an agent whose model is the agent of that name."""
+    return Agent(OpenAIChatClient(model=model, async_client=wired.openai), name="remote")
+
+
+async def test_it_chats_over_several_turns(wired: Wired) -> None:
+    """One thread here for a session there."""
+    agent = remote(wired)
+    session = agent.create_session()
+
+    first = await agent.run("my name is Ada", session=session)
+    second = await agent.run("recall", session=session)
+
+    assert first.text == "echo: my name is Ada"
+    assert second.text == "my name is Ada | recall"
+    assert second.usage_details is not None
+    assert second.usage_details.get("total_token_count") == 7
+
+
+async def test_it_streams_words_and_the_calls_that_were_made_here(wired: Wired) -> None:
+    """It is asked to run none of them."""
+    stream = remote(wired).run("tool thread_name", stream=True)
+    kinds = {content.type async for update in stream for content in update.contents}
+    final = await stream.get_final_response()
+
+    assert {"mcp_server_tool_call", "mcp_server_tool_result", "text"} <= kinds
+    assert final.text.startswith("tool said agent-tool")
+
+
+@pytest.mark.timeout(20)
+async def test_it_waits_in_the_background_by_its_continuation_token(wired: Wired) -> None:
+    """And gets the answer when it asks again."""
+    client = OpenAIChatClient(model="Joker", async_client=wired.openai)
+    begun = await client.get_response([Message("user", ["say hello"])], options={"background": True})
+    token = begun.continuation_token
+    while token is not None:
+        await asyncio.sleep(0)  # without a socket nothing else lets the run go on
+        ended = await client.get_response([Message("user", ["say hello"])], options={"continuation_token": token})
+        token = ended.continuation_token
+
+    assert begun.continuation_token is not None
+    assert ended.text == "hello"
+
+
+async def test_it_approves_a_tool_call(wired: Wired) -> None:
+    """As it approves one of a hosted MCP server."""
+    client = OpenAIChatClient(model="Clerk", async_client=wired.openai)
+    waits = await client.get_response([Message("user", ["call refund 7"])])
+    request = next(one for one in waits.messages[0].contents if one.type == "function_approval_request")
+    assert request.function_call is not None
+    answer = Content.from_function_approval_response(True, str(request.id), request.function_call)
+    made = await client.get_response([Message("user", [answer])], options={"conversation_id": waits.conversation_id})
+
+    assert made.text == "told: refunded 7"
+    assert len(wired.notes) == 1
+
+
+async def test_it_raises_its_own_error_for_what_is_refused(wired: Wired) -> None:
+    """With our sentence; a run that failed is an answer."""
+    client = OpenAIChatClient(model="Joker", async_client=wired.openai)
+
+    with pytest.raises(ChatClientException, match=r"The agent sets its model's options\."):
+        await client.get_response([Message("user", ["hello"])], options={"temperature": 1})
+    assert (await client.get_response([Message("user", ["fail"])])).text == ""
+
+
+async def test_it_sends_a_picture_and_wants_a_format(wired: Wired) -> None:
+    """Both as on our own routes."""
+    client = OpenAIChatClient(model="Joker", async_client=wired.openai)
+    picture = Content.from_uri("data:image/png;base64,iVBORw0KGgo=", media_type="image/png")
+    seen = await client.get_response([Message("user", [Content.from_text("see"), picture])])
+    schema = {"type": "object", "properties": {"format": {}}, "required": ["format"], "additionalProperties": False}
+    wanted = {"type": "json_schema", "json_schema": {"name": "it", "schema": schema, "strict": True}}
+    formatted = await client.get_response([Message("user", ["formatted"])], options={"response_format": wanted})
+
+    assert seen.text == "user text:see data:data:image/png;base64,iVBORw0KGgo="
+    assert '"name": "it"' in formatted.text
