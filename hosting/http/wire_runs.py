@@ -7,15 +7,16 @@ of the core, and keeps nothing of its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
-from hosting.core.broadcast import LoggedEvent, Update
+from hosting.core.broadcast import DeltaText, LoggedEvent, Update
 from hosting.core.hooks import Answered, AnswersApprovals
 from hosting.core.stores.contract import MOST_POSITION
 from hosting.core.thread.events import Accepted, Deleted, Event, Imported, Reset, Rewound, RunEvent, Terminal
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import Answering
 from hosting.core.thread_log import ThreadLog
+from hosting.core.transcript import Item, Transcript
 from hosting.errors import UnknownRunError
 from hosting.names import Address
 from hosting.ports import EntityClient
@@ -24,18 +25,36 @@ CANCEL_SECONDS = 4.0
 """How long a cancel waits for the run's end: clients that wait for an answer alone give up after 5 s."""
 
 
-class Fold(Protocol):
-    """A protocol's view of one run."""
+Sent = TypeVar("Sent")
+
+
+class ItemFold(Generic[Sent]):
+    """The base of a protocol's view of one run that is made of the items of its transcript."""
+
+    def __init__(self, run: Run, *, names_causes: bool, reads_answers: bool = False) -> None:
+        """The options are those of `Transcript`."""
+        self._transcript = Transcript(run, names_causes=names_causes, reads_answers=reads_answers)
+        self._events: list[Sent] = []
 
     @property
     def run(self) -> Run:
         """The run as it stands."""
+        return self._transcript.run
 
-    def next(self, update: Update) -> list[Any]:
-        """Fold an update."""
+    def next(self, update: Update) -> list[Sent]:
+        """Fold one more, and return its events."""
+        self._events = []
+        position = "" if isinstance(update, DeltaText) else str(update.position)
+        for item in self._transcript.next(update):
+            self._project(position, item)
+        return self._events
+
+    def _project(self, position: str, item: Item) -> None:
+        """Add the events for an item that is new at a position of the log; text that is not logged has none."""
+        raise NotImplementedError
 
 
-SomeFold = TypeVar("SomeFold", bound=Fold)
+SomeFold = TypeVar("SomeFold", bound=ItemFold[Any])
 
 
 async def answer_all(

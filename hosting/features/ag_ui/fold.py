@@ -15,7 +15,6 @@ from itertools import takewhile
 from typing import Any
 
 from hosting.core import transcript
-from hosting.core.broadcast import DeltaText, Update
 from hosting.core.outcome import run_error, usage_of
 from hosting.core.thread.events import Accepted, Cancelled, Claimed, Completed, Failed, ModelResult, Terminal, TimedOut
 from hosting.core.thread.finish import finish_reason, is_incomplete
@@ -24,6 +23,7 @@ from hosting.core.thread.run_request import PendingApproval
 from hosting.errors import HostingError
 from hosting.features.ag_ui.names import error_event
 from hosting.features.ag_ui.requests import RunInput, own_prefix
+from hosting.http.wire_runs import ItemFold
 from hosting.ports import iso
 from hosting.visible import visible_line
 from state.contents import TOKEN_COUNTS
@@ -42,7 +42,7 @@ _USAGE = {name: stored.replace("TokenCount", "Tokens") for stored, name in TOKEN
 WireEvent = dict[str, Any]
 
 
-class RunFold:
+class RunFold(ItemFold[WireEvent]):
     """One run, for the client that sent `wanted`: `start` returns its first events, `next` those of an update.
 
     `waited` has the ids of the calls for which the run before waited, by the model's own. `names_causes`: the app's
@@ -50,7 +50,7 @@ class RunFold:
     """
 
     def __init__(self, wanted: RunInput, run: Run, waited: Mapping[str, str], *, names_causes: bool = False) -> None:
-        self._transcript = transcript.Transcript(run, names_causes=names_causes)
+        super().__init__(run, names_causes=names_causes)
         self._wanted = wanted
         self._ids = {"threadId": wanted.thread_id, "runId": wanted.run_id}
         self._prefix = own_prefix((run.accepted.wire or {}).get("run_id") or run.run_id)
@@ -65,7 +65,6 @@ class RunFold:
         self._anchor = ""
         self._step = ""
         self._voids = 0
-        self._events: list[WireEvent] = []
 
     def start(self) -> list[WireEvent]:
         """Return the events before all others. A client that has messages of this run already is to forget them."""
@@ -73,11 +72,6 @@ class RunFold:
         if len(self._history) < len(self._wanted.sent):
             self._restate()
         return self._events
-
-    @property
-    def run(self) -> Run:
-        """The run as it stands now."""
-        return self._transcript.run
 
     @property
     def shown(self) -> list[dict[str, Any]]:
@@ -97,14 +91,6 @@ class RunFold:
             self._send("MESSAGES_SNAPSHOT", messages=[message for message, _ in in_place])
         self._history = [*history]
         self._restate()
-        return self._events
-
-    def next(self, update: Update) -> list[WireEvent]:
-        """Fold one more, and return its events."""
-        self._events = []
-        position = "" if isinstance(update, DeltaText) else str(update.position)
-        for item in self._transcript.next(update):
-            self._project(position, item)
         return self._events
 
     def broken(self, error: HostingError) -> list[WireEvent]:

@@ -18,11 +18,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hosting.core import transcript
-from hosting.core.broadcast import DeltaText, Update
 from hosting.core.thread.events import Accepted, Cancelled, Claimed, Completed, Failed, ModelResult, TimedOut
 from hosting.core.thread.finish import is_incomplete
 from hosting.core.thread.run import Run
 from hosting.features.responses.objects import approval_item, response_object
+from hosting.http.wire_runs import ItemFold
 
 _ATTEMPT = 2**32
 _END = 2**20 * _ATTEMPT
@@ -69,15 +69,15 @@ def encoded(events: Iterable[WireEvent]) -> bytes:
     return b"".join(event.encode() for event in events)
 
 
-class ResponseFold:
+class ResponseFold(ItemFold[WireEvent]):
     """One run: `next` returns the events of an update, `response` the current object.
 
     `names_causes`: the app's developer reads it, and learns what a tool raised.
     """
 
     def __init__(self, agent: str, run: Run, *, names_causes: bool = False) -> None:
+        super().__init__(run, names_causes=names_causes, reads_answers=True)
         self._agent = agent
-        self._transcript = transcript.Transcript(run, names_causes=names_causes, reads_answers=True)
         self._items: list[_Item] = []
         self._messages: dict[transcript.AgentMessage, _Item] = {}
         self._open: _Item | None = None
@@ -85,20 +85,6 @@ class ResponseFold:
         self._anchor = ""
         self._attempt = 0
         self._count = -1
-        self._events: list[WireEvent] = []
-
-    @property
-    def run(self) -> Run:
-        """The run as it stands."""
-        return self._transcript.run
-
-    def next(self, update: Update) -> list[WireEvent]:
-        """Fold one more, and return its events."""
-        self._events = []
-        position = "" if isinstance(update, DeltaText) else str(update.position)
-        for item in self._transcript.next(update):
-            self._project(position, item)
-        return self._events
 
     def response(self) -> dict[str, Any]:
         """Return the response as it stands."""

@@ -17,21 +17,8 @@ from hosting.core.request.response_format import read_response_format
 from hosting.core.request.strict_json import json_type
 from hosting.core.thread.run_request import Decision, ResponseFormat, RunRequest, StartRun, UserMessage
 from hosting.errors import InvalidFieldError
-from hosting.features.responses.names import (
-    BEGIN,
-    CREATE,
-    ENTITIES,
-    ENTITY,
-    META,
-    NOT_SERVED,
-    OPERATIONS,
-    RESPONSE,
-    UPDATE,
-    Named,
-    NotServedError,
-    read_conversation_id,
-    read_response_id,
-)
+from hosting.features.responses import names
+from hosting.features.responses.names import Named, NotServedError
 from hosting.http.routes import COUNTED
 from hosting.http.run_call import RawRequest, read_idempotency_key
 from hosting.http.wire import Schema, WireDocument, WireOperation, object_schema
@@ -185,12 +172,12 @@ def _agent(model: object, metadata: Mapping[str, str], place: Named | None, find
 
 
 def _previous(value: object) -> Named | None:
-    return None if value is None else read_response_id(read_text("previous_response_id", value))
+    return None if value is None else names.read_response_id(read_text("previous_response_id", value))
 
 
 def _conversation(value: object) -> Named | None:
     value = read_text("conversation.id", value.get("id")) if isinstance(value, dict) else value
-    return None if value is None else read_conversation_id(read_text("conversation", value))
+    return None if value is None else names.read_conversation_id(read_text("conversation", value))
 
 
 def _format(text: object) -> ResponseFormat | None:
@@ -299,19 +286,21 @@ assert _CREATED.keys() | {"model"} == SERVED | WITHOUT_EFFECT
 def _operations(agents: Sequence[str]) -> Iterator[WireOperation]:
     """Yield the operations that are served of these agents."""
     bodies = {
-        CREATE: object_schema({"model": {"enum": [*agents, None]}, **_CREATED}, "input", additionalProperties=False),
-        BEGIN: object_schema({"metadata": _METADATA}, additionalProperties=False),
-        UPDATE: object_schema({"metadata": _METADATA}, "metadata", additionalProperties=False),
+        names.CREATE: object_schema(
+            {"model": {"enum": [*agents, None]}, **_CREATED}, "input", additionalProperties=False
+        ),
+        names.BEGIN: object_schema({"metadata": _METADATA}, additionalProperties=False),
+        names.UPDATE: object_schema({"metadata": _METADATA}, "metadata", additionalProperties=False),
     }
-    for route in OPERATIONS:
-        named = {} if route in (META, ENTITIES, ENTITY) else {"object": _TEXT}
-        if route not in NOT_SERVED:
+    for route in names.OPERATIONS:
+        named = {} if route in (names.META, names.ENTITIES, names.ENTITY) else {"object": _TEXT}
+        if route not in names.NOT_SERVED:
             yield WireOperation(
                 route,
                 object_schema(named, *named),
                 bodies.get(route),
-                streams=route in (CREATE, RESPONSE),
-                limited=(200, *COUNTED) if route is CREATE else (),
+                streams=route in (names.CREATE, names.RESPONSE),
+                limited=(200, *COUNTED) if route is names.CREATE else (),
             )
 
 
