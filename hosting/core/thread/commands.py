@@ -185,7 +185,7 @@ class ExpireRun(Command):
 
 @dataclass(frozen=True)
 class SignalFailed(Command):
-    """Withdraw a run whose signal failed. `token` is of the claim made with the run, if any.
+    """Withdraw a run after its signal failed. `token` is of the claim made with the run, if any.
 
     `key` is the idempotency key that this frees, with the `fingerprint` of its request.
     """
@@ -300,7 +300,7 @@ class FinishDelete(Command):
 class RecordInstances(Command):
     """Record after the tombstone of that epoch the outcome of these instances, which its receipt names.
 
-    With a `position` only while the log ends there: what was appended since may be about them.
+    With a `position` only while the log ends there: later events may be about them.
     """
 
     at: float

@@ -1,9 +1,9 @@
 """The conversation of a thread: the stored document, and the log's events after its position.
 
 Theory. The document is a snapshot of the log: it names the position up to which the log has been applied to it. So a
-conversation is a document and the tail after it, whoever needs it and wherever: the entity stores it, a run is given
-it, a reader is shown it. Ends stand in the log in the order in which runs were accepted, so applying them as they come
-gives each run its one place. A run that was open when the conversation was reset leaves nothing in it.
+conversation is a document and the events after it, in every process: the entity stores it, a run gets it, a reader sees
+it. Ends stand in the log in the order in which runs were accepted, so applying them as they come gives each run its one
+place. A run that was open when the conversation was reset leaves nothing in it.
 
 Nothing here reads or writes. `resume` returns where to begin, `Snapshot.apply` continues.
 """
@@ -64,21 +64,21 @@ class Snapshot:
         Those at or before `position` only show which runs are open.
         """
         following = list(following)
-        conversation, open_runs, position = self.conversation, dict(self.open), self.position
+        conversation, open_runs, last = self.conversation, dict(self.open), self.position
         if self.merges:
-            ends = ((at, event) for at, event in following if isinstance(event, events.TERMINALS))
-            held = (at for at, event in ends if response_of(conversation, event.run_id) is not None)
-            position = max(held, default=position)
-        applied = position
-        for at, event in following:
-            is_new, position = at > applied, max(at, position)
+            ends = ((position, event) for position, event in following if isinstance(event, events.TERMINALS))
+            held = (position for position, event in ends if response_of(conversation, event.run_id) is not None)
+            last = max(held, default=last)
+        applied = last
+        for position, event in following:
+            is_new, last = position > applied, max(position, last)
             match event:
                 case events.Accepted():
-                    open_runs[event.run_id] = (at, event)
+                    open_runs[event.run_id] = (position, event)
                 case events.Reset() | events.Deleting():
                     open_runs.clear()
                     if is_new and isinstance(event, events.Reset):
-                        conversation = reset(conversation, f"reset-{at}")
+                        conversation = reset(conversation, f"reset-{position}")
                 case events.Rewound() if is_new:  # a run that was open then ends with nothing that is kept
                     conversation = as_left(up_to(conversation, event.entries), None, event.session)
                 case events.Deleted() if is_new:
@@ -89,13 +89,13 @@ class Snapshot:
                     _, accepted = open_runs.pop(event.run_id, (0, None))
                     if accepted is not None and is_new:
                         conversation = with_run(conversation, accepted, event)
-        since = min((first - 1 for first, _ in open_runs.values()), default=position)
-        return Snapshot(conversation, position, since, open_runs)
+        since = min((first - 1 for first, _ in open_runs.values()), default=last)
+        return Snapshot(conversation, last, since, open_runs)
 
-    def continued(self, following: Iterable[tuple[int, events.Event]], position: int) -> Snapshot | None:
+    def continued(self, following: Iterable[tuple[int, events.Event]], through: int) -> Snapshot | None:
         """Return the snapshot up to that position; None if one of the events before it is missing here."""
-        newer = [(at, event) for at, event in following if self.position < at <= position]
-        if len(newer) != position - self.position:
+        newer = [(position, event) for position, event in following if self.position < position <= through]
+        if len(newer) != through - self.position:
             return None
         return self.apply(newer)
 
@@ -126,11 +126,11 @@ class DocumentAhead:
 def resume(stored: Conversation | None, head: Head) -> Snapshot | DocumentBehind | DocumentAhead:
     """Return the position after which a document continues with this head's log; None is a thread without a document.
 
-    Without a mark of ours it continues after the newest run of the log that it holds; one without entries was emptied
-    by somebody else, which counts as a reset. Nobody knows when that was, so it is now: what has ended is forgotten,
-    and what is open keeps its place; its archive begins another volume, since forks may refer to the one before. A
-    document of an older epoch counts as empty. A tombstone is forgotten only after its document, so one that is ahead
-    of its log was not left by that.
+    Without a mark of ours it continues after the newest run of the log that it holds. Without entries it was emptied by
+    another program. That counts as a reset, and as one of now, since its time is unknown: ended runs are forgotten, and
+    open runs stay; its archive begins another volume, since forks may refer to the last. A document of an older epoch
+    counts as empty. A tombstone is forgotten only after its document, so a document ahead of its log was not left by
+    that.
     """
     if stored is None:
         return _from(read(None), head.trimmed)
@@ -155,7 +155,7 @@ def before_reset(stored: Conversation, head: Head) -> Snapshot:
 def as_left(conversation: Conversation, pause: Pause | None, session: Mapping[str, Any] | None) -> Conversation:
     """Return a conversation that was cut behind a turn as that left it: with its session state and open calls.
 
-    Without the `pause` of the last turn nobody can approve these any more, and the next message closes them.
+    Without the `pause` of the last turn these can no longer be approved, and the next message closes them.
     """
     entries = conversation.data.conversation_history.stored
     run_id = entries[-1].correlation_id if entries else None
@@ -207,13 +207,13 @@ def request_of(accepted: events.Accepted, conversation: Conversation, *, closes:
 
 
 def _request_entry(accepted: events.Accepted, messages: Sequence[Message] | None = None) -> RequestEntry:
-    wanted = accepted.request.response_format
+    response_format = accepted.request.response_format
     return request_entry(
         run_id=accepted.run_id,
         created_at=iso(accepted.at),
         messages=request_messages(accepted.request) if messages is None else messages,
-        response_type="json" if wanted else "text",
-        response_schema=wanted.json_schema if wanted else None,
+        response_type="json" if response_format else "text",
+        response_schema=response_format.json_schema if response_format else None,
         orchestration_id=accepted.request.orchestration_id,
     )
 

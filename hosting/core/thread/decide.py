@@ -6,8 +6,8 @@ decides again on the new head. Three things always hold: one run at a time is cl
 stand in the order in which runs were accepted; and after a claim was taken over or released, its token appends nothing.
 
 A run that may not be claimed, because it was cancelled or because the thread waits for approvals, ends when it becomes
-the first: with whatever append makes it so (`Draft.end_in_turn`). One that was claimed and that a later request
-interrupted is ended by its holder, or claimed once more for that, because the conversation keeps its text.
+the first: with whatever append makes it so (`Draft.end_in_turn`). A claimed run that a later request interrupted is
+ended by its holder, or claimed once more for that, because the conversation keeps its text.
 """
 
 from __future__ import annotations
@@ -83,7 +83,7 @@ def _refusal(head: Head, command: commands.AcceptRun) -> commands.Refused | None
         decided = {decision.id for decision in accepted.request.decisions}
         waiting = head.waiting if head.is_waiting_for_approval(accepted.at) else None
         if waiting is not None and decided == set(waiting.undecided) and waiting.asked == len(waiting.undecided):
-            return None  # exactly the decisions that the thread waits for, and nobody has made one of them
+            return None  # exactly the decisions that the thread waits for, and none of them is made
         return commands.Refused(
             errors.ApprovalsVoidError("These are not the tool calls that the thread waits for, or it no longer waits.")
         )
@@ -134,10 +134,10 @@ def _claim(head: Head, command: commands.ClaimRun) -> commands.Outcome:
     return _end_unanswered(Draft(head), command.at, ending)
 
 
-def _end_unanswered(draft: Draft, at: float, error: errors.HostingError) -> commands.Outcome:
+def _end_unanswered(draft: Draft, moment: float, error: errors.HostingError) -> commands.Outcome:
     """End the next run with `error`, and those after it that may not be claimed."""
     run = draft.head.runs[0]
-    return draft.end(unanswered(run.id, at, error)).end_in_turn(at).change(run.id)
+    return draft.end(unanswered(run.id, moment, error)).end_in_turn(moment).change(run.id)
 
 
 def _retry(head: Head, command: commands.RetryRun) -> commands.Outcome:
@@ -263,7 +263,7 @@ def _answer(head: Head, command: commands.AnswerApproval) -> commands.Outcome:
         )
     is_last = len(waiting.undecided) == 1
     if is_last and len(command.resumed.request.decisions) != waiting.asked:
-        return commands.Stale()  # somebody else answered since the caller read the other decisions
+        return commands.Stale()  # another caller answered since this one read the decisions
     resumed_by = command.resumed.run_id if is_last else None
     draft = Draft(head).answer(waiting, decision, command.at, command.resumed.principal, resumed_by)
     if is_last:

@@ -2,7 +2,7 @@
 
 Theory. A draft holds an append's events and rows, and the head as it would be after them.
 
-Before we answer about a run, the engine must hold a signal for its entity; else nobody finishes the run if this process
+Before we answer about a run, the engine must hold a signal for its entity; else no process finishes the run if this one
 dies. A live claim is no proof: its holder may die before it signals. A proof holds as long as the signal may still have
 an effect: an engine that was lost or moved has none of them.
 """
@@ -77,20 +77,20 @@ class Draft:
         return self
 
     def answer(
-        self, waiting: PendingApprovals, decision: Decision, at: float, by: Principal | None, resumed_by: str | None
+        self, waiting: PendingApprovals, decision: Decision, moment: float, by: Principal | None, resumed_by: str | None
     ) -> Draft:
         """Record a decision on an approval that the thread waits for; `resumed_by` is the run that continues."""
-        self.add(ApprovalAnswered(at=at, run_id=waiting.run_id, decision=decision, principal=by))
+        self.add(ApprovalAnswered(at=moment, run_id=waiting.run_id, decision=decision, principal=by))
         decided = decision.receipt()
         row = ApprovalRow(epoch=self.head.epoch, asked_by=waiting.run_id, decision=decided, resumed_by=resumed_by)
         return self.row(RowChange(ApprovalRow.name_of(decision.id), waiting.first, row, is_new=False))
 
-    def claim(self, at: float, terms: ClaimTerms) -> Draft:
+    def claim(self, moment: float, terms: ClaimTerms) -> Draft:
         """Claim the next run with these terms."""
         run = self.head.runs[0]
         return self.add(
             Claimed(
-                at=at,
+                at=moment,
                 run_id=run.id,
                 attempt=run.attempts + 1,
                 token=terms.token,
@@ -113,27 +113,27 @@ class Draft:
         row = RunRow(epoch=self.head.epoch, first=run.first, last=self.head.position)
         return self.row(RowChange(RunRow.name_of(run.id), run.first, row, is_new=False))
 
-    def take_over(self, busy: Busy, at: float) -> Draft:
+    def take_over(self, busy: Busy, moment: float) -> Draft:
         """Ask all runs that have not ended to end, if this policy has the next run take their place."""
         if busy in ("interrupt", "rollback"):
             open_runs = [run for run in self.head.runs if run.cancelled is None]
-            self.add(*(CancelRequested(v=4, at=at, run_id=run.id, reason=busy) for run in open_runs))
-            self.end_in_turn(at, spared=ROWS_OF_A_RUN)
+            self.add(*(CancelRequested(v=4, at=moment, run_id=run.id, reason=busy) for run in open_runs))
+            self.end_in_turn(moment, spared=ROWS_OF_A_RUN)
         return self
 
     def rewind(self, rewound: Rewound) -> Draft:
         """Take back all runs from one on; those that have not ended are asked to end."""
         taken_back = [run for run in self.head.runs if run.first >= rewound.first and run.cancelled is None]
-        at = rewound.at
-        self.add(*(CancelRequested(v=4, at=at, run_id=run.id, reason="rollback") for run in taken_back), rewound)
+        requests = (CancelRequested(v=4, at=rewound.at, run_id=run.id, reason="rollback") for run in taken_back)
+        self.add(*requests, rewound)
         return self.end_in_turn(rewound.at, spared=ROWS_OF_A_RUN)
 
-    def end_in_turn(self, at: float, *, spared: int = 0) -> Draft:
+    def end_in_turn(self, moment: float, *, spared: int = 0) -> Draft:
         """End the first runs that may not be claimed, as many as fit into one append but for so many rows."""
         while self.head.claim is None and (run := self.head.next_run) and (reason := end_without_agent(run)):
             if len(self._rows) == MOST_ROWS - spared:
                 break
-            self.end(unanswered(run.id, at, reason))
+            self.end(unanswered(run.id, moment, reason))
         return self
 
     def change(self, run_id: str = "", *, signal: bool = False) -> Change:
@@ -163,7 +163,7 @@ def _versioned(event: Event) -> Event:
 def end_without_agent(run: OpenRun) -> HostingError | None:
     """Return why the next run ends without its agent, or None if it may be claimed.
 
-    One that was interrupted is claimed again if it was ever claimed: the log has its text, and the head has not.
+    An interrupted run is claimed again if it was ever claimed: the log has its text, and the head has not.
     """
     if run.cancelled == "interrupt" and run.attempts:
         return None
@@ -200,13 +200,13 @@ def attach(head: Head, command: AttachToRun) -> Outcome:
     return Draft(head).add(Attached(at=command.at, run_id=run.id)).change(run.id, signal=True)
 
 
-def needs_signal(head: Head, run: OpenRun, at: float) -> bool:
+def needs_signal(head: Head, run: OpenRun, now: float) -> bool:
     """Return whether the log proves no signal for the run, or its signal had no effect.
 
     It had none if the claimed run is past its deadline, or none is claimed, and nothing was appended since.
     """
     since = head.changed_at if head.claim is None else max(head.changed_at, head.claim.deadline)
-    return not run.signalled or at > since + SIGNAL_SECONDS
+    return not run.signalled or now > since + SIGNAL_SECONDS
 
 
 def already_ended(head: Head, run_id: str) -> Unchanged:

@@ -6,7 +6,7 @@ third fold (`conversation`). Events never change once they are written, so every
 members that it does not know are ignored. What an older version could not understand is of a higher version, and the
 older one then decides nothing on that thread.
 
-Times are seconds since 1970 (UTC, float) by the clock of the process that appended; they never decide who holds a run.
+Times are seconds since 1970 (UTC, float) by the clock of the process that appended; they never decide on a holder.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class RunEvent(_Event):
 class Accepted(RunEvent):
     """The run exists. `fingerprint` is of the request and the thread that it named; `key` is its idempotency key's row.
 
-    `agent` and `thread_id` are as they were given, `principal` is the caller, None where nobody is signed in, `grant`
-    what let them in where the thread is another's, `traceparent` the W3C trace context, and `wire` what a caller on a
+    `agent` and `thread_id` are as they were given, `principal` is the caller, None without a sign-in, `grant` the grant
+    that let them in where the thread is another's, `traceparent` the W3C trace context, and `wire` what a caller on a
     wire sent besides. The text of a `streamed` run is logged as it comes; a `temporary` thread goes with the answer.
     """
 
@@ -118,9 +118,9 @@ class Delta(RunEvent):
 class ModelResult(RunEvent):
     """The model answered with tool calls, or its agent has a budget.
 
-    `number` counts an agent's model calls from 1: those of the agent that runs, or of one that is the tool of the call
-    `within`. `digest` is of the messages before it, `response` in the framework's own form, `cost` in trillionths of a
-    unit of money.
+    `number` counts an agent's model calls from 1: those of the agent that runs, or of an agent that is the tool of the
+    call `within`. `digest` is of the messages before it, `response` in the framework's own form, `cost` in trillionths
+    of a unit of money.
     """
 
     kind: Literal["model_result"] = "model_result"
@@ -280,7 +280,7 @@ class Rewound(_Event):
 
 
 class Imported(_Event):
-    """The thread begins with the `text` of a document from elsewhere, whose contents are our attachments by now."""
+    """The thread begins with the `text` of a document from elsewhere; its contents are our attachments by now."""
 
     v: int = 2
     kind: Literal["imported"] = "imported"
@@ -290,7 +290,7 @@ class Imported(_Event):
 
 
 class Granted(_Event):
-    """The owner shares the thread with `principal`, who may `read` it, or `run` its agent on it too."""
+    """The owner shares the thread with `principal`: `access` is to `read` it, or to `run` its agent on it too."""
 
     v: int = 2
     kind: Literal["granted"] = "granted"
@@ -380,7 +380,7 @@ _READABLE_LEVELS = 190
 def encode(event: Event) -> bytes:
     """Return the event as one JSON object in UTF-8.
 
-    Raises `ValueError` for one that could not be read again: half of a surrogate pair, values nested too deep.
+    Raises `ValueError` for an event that could not be read again: half of a surrogate pair, values nested too deep.
     """
     return event.derived(_encoded)
 

@@ -1,7 +1,7 @@
 """The head of a thread: the fold of its events, small, and all that a decision needs.
 
 Theory. `fold(head, event)` is the only way from one head to the next, so the head in a store is always what its events
-make, and a copy of it in a process is as good as the store's for as long as nobody appends. Each kind of event has one
+make, and a copy of it in a process is as good as the store's until the next append. Each kind of event has one
 row in `_FOLDS`: that table is what the events mean. What grows with a thread is not here: requests, answers and steps
 stand in the events, keys and ended runs in rows next to them.
 """
@@ -34,7 +34,7 @@ class Head(HeadPart):
     """A thread as it stands. `position` is that of its newest event, counted from 1, and so are all other positions.
 
     `v` is the version of the code that appended last: an older one, which reads the head first, decides nothing then.
-    `newest` is the position of the newest `accepted`, `titled` that of the one whose message is the title, and
+    `newest` is the position of the newest `accepted`, `titled` that of the run with the message that is the title, and
     `described` that of the newest `described`; 0 where there is none, or an older version of the code appended it.
     `epoch` rises by one when the thread is deleted and when a run begins it again: it is even while the thread lives
     and odd under a tombstone. `usage` is of the runs that have ended; `spent` is what the recorded model calls of the
@@ -143,9 +143,9 @@ def _accepted(head: Head, event: events.Accepted) -> Head:
         since=head.waiting.first if event.request.decisions and head.waiting is not None else 0,
         notifies=event.request.notifies,
     )
-    begun = _with(head, state="open", epoch=head.epoch + 1) if head.state == "deleted" else head
+    base = _with(head, state="open", epoch=head.epoch + 1) if head.state == "deleted" else head
     is_temporary = head.temporary or event.temporary
-    changed = _with(begun, runs=(*head.runs, run), waiting=None, newest=head.position, temporary=is_temporary)
+    changed = _with(base, runs=(*head.runs, run), waiting=None, newest=head.position, temporary=is_temporary)
     if head.title:
         return changed
     return _with(changed, title=event.request.message.strip()[:TITLE_CHARACTERS], titled=head.position)
@@ -196,7 +196,7 @@ def _model_result(head: Head, event: events.ModelResult | events.Checkpointed) -
 
 
 def _ended(head: Head, event: events.Terminal) -> Head:
-    """End the first open run, the only one that can have a holder."""
+    """End the first open run: no other run can have a holder."""
     runs = tuple(run for run in head.runs if run.id != event.run_id)
     used = head.usage.with_all(head.run_usage.in_all(event).model_dump())
     return _with(head, runs=runs, claim=None, usage=used, spent=NOTHING, spent_within=NOTHING, unrecorded=None)
@@ -208,11 +208,7 @@ def _completed(head: Head, event: events.Completed) -> Head:
     if event.approvals and head.reset_at < first:
         undecided = tuple(approval.id for approval in event.approvals)
         waiting = PendingApprovals(
-            run_id=event.run_id,
-            first=first,
-            asked=len(undecided),
-            undecided=undecided,
-            expires_at=event.expires_at,
+            run_id=event.run_id, first=first, asked=len(undecided), undecided=undecided, expires_at=event.expires_at
         )
     changed = _with(_ended(head, event), waiting=waiting)
     if not changed.is_waiting_for_approval(event.at):
@@ -235,8 +231,8 @@ def _approval_answered(head: Head, event: events.ApprovalAnswered) -> Head:
 
 
 def _imported(head: Head, event: events.Imported) -> Head:
-    begun = _with(head, state="open", epoch=head.epoch + 1) if head.state == "deleted" else head
-    return _with(begun, imported=Import(source=event.source, position=head.position), title=event.title)
+    base = _with(head, state="open", epoch=head.epoch + 1) if head.state == "deleted" else head
+    return _with(base, imported=Import(source=event.source, position=head.position), title=event.title)
 
 
 def _rewound(head: Head, event: events.Rewound) -> Head:
@@ -252,13 +248,8 @@ def _granted(head: Head, event: events.Granted) -> Head:
 
 
 def _deleted(head: Head, event: events.Deleted) -> Head:
-    return Head(
-        epoch=head.epoch + 1,
-        position=head.position,
-        trimmed=head.position - 1,
-        state="deleted",
-        changed_at=event.at,
-    )
+    position = head.position
+    return Head(epoch=head.epoch + 1, position=position, trimmed=position - 1, state="deleted", changed_at=event.at)
 
 
 _FOLDS: dict[type[Any], Callable[[Head, Any], Head]] = {
@@ -281,18 +272,13 @@ _FOLDS: dict[type[Any], Callable[[Head, Any], Head]] = {
     events.Rewound: _rewound,
     events.Imported: _imported,
     events.Granted: _granted,
-    events.Withdrawn: lambda head, event: _with(head, grants=tuple(one for one in head.grants if one.id != event.id)),
+    events.Withdrawn: lambda head, event: _with(
+        head, grants=tuple(grant for grant in head.grants if grant.id != event.id)
+    ),
     events.Described: lambda head, _: _with(head, described=head.position),
     events.ReceiverSet: lambda head, _: _with(head, has_receivers=True),
     events.Deleting: lambda head, _: _with(
-        head,
-        state="deleting",
-        runs=(),
-        claim=None,
-        waiting=None,
-        spent=NOTHING,
-        spent_within=NOTHING,
-        unrecorded=None,
+        head, state="deleting", runs=(), claim=None, waiting=None, spent=NOTHING, spent_within=NOTHING, unrecorded=None
     ),
     events.Deleted: _deleted,
     events.InstancesRecorded: lambda head, _: head,

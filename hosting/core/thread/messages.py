@@ -52,7 +52,7 @@ def approval_id(run_id: str, request_id: str | None) -> str:
 
 
 def pending_approvals(run_id: str, response: AgentResponse[Any]) -> tuple[PendingApproval, ...]:
-    """Return the tool calls whose approval the run's response requests, in the order of the model."""
+    """Return the tool calls for which the run's response requests approval, in the order of the model."""
     return tuple(pending_approval(approval_id(run_id, request.id), request) for request in approval_requests(response))
 
 
@@ -64,15 +64,15 @@ def pending_approval(pending_id: str, request: Content) -> PendingApproval:
     return PendingApproval(id=pending_id, tool=portable_text(name), arguments=arguments)
 
 
-def _arguments(given: object) -> Any:
+def _arguments(arguments: object) -> Any:
     """Return arguments as the object that their text holds, if it holds one: models send text."""
-    if not isinstance(given, str):
-        return to_json_value(given or {})
+    if not isinstance(arguments, str):
+        return to_json_value(arguments or {})
     try:
-        value = json.loads(given or "{}")
+        value = json.loads(arguments or "{}")
     except (ValueError, RecursionError):
         value = None
-    return to_json_value(value if isinstance(value, dict) else given)
+    return to_json_value(value if isinstance(value, dict) else arguments)
 
 
 _NOT_MADE = "This call was not made: it was not approved in time."
@@ -82,9 +82,9 @@ _UNKNOWN = "The run that was to make this call ended before its outcome was reco
 def request_messages(request: RunRequest) -> list[Message]:
     """Return the request's messages, the newest last."""
     messages = []
-    for one in (*request.earlier, request):
-        text = [Content.from_text(one.message)] if one.message else []
-        messages.append(Message(one.role, [*text, *content_values_to_framework(one.contents)]))
+    for message in (*request.earlier, request):
+        text = [Content.from_text(message.message)] if message.message else []
+        messages.append(Message(message.role, [*text, *content_values_to_framework(message.contents)]))
     return messages
 
 
@@ -131,9 +131,9 @@ def refusals(request: RunRequest, conversation: Conversation) -> dict[str, str]:
 
 def _decided(request: RunRequest, requests: dict[str, Content]) -> list[Message]:
     """Return the decisions as the framework's responses, and the values that were given with them."""
-    known = [(decision, requests[decision.id]) for decision in request.decisions if decision.id in requests]
+    pairs = [(decision, requests[decision.id]) for decision in request.decisions if decision.id in requests]
     values = [Content.from_text(decision.value) for decision in request.decisions if decision.value is not None]
-    return [Message("user", [*(approval_response(decision, call) for decision, call in known), *values])]
+    return [Message("user", [*(approval_response(decision, call) for decision, call in pairs), *values])]
 
 
 def approval_response(decision: Decision, request: Content) -> Content:

@@ -14,7 +14,7 @@ from hosting.principal import Principal
 class HeadPart(BaseModel):
     """A part of a head: immutable, and it keeps unknown fields of newer versions.
 
-    So what is new of a run belongs into the run's part, which goes with the run. A deleted thread keeps nothing.
+    So a new member of a run belongs into the run's part, which goes with the run. A deleted thread keeps nothing.
     """
 
     model_config = ConfigDict(frozen=True, extra="allow")
@@ -26,9 +26,9 @@ class OpenRun(HeadPart):
     `decides`: it brings decisions on approvals. `signalled`: the log proves that a signal was taken. `barred`: it was
     queued when an earlier run began to wait for approvals; it ends as `approvals_pending` without its agent. `lost`
     counts the claims that were taken over because their holder was lost, `failures` the attempts after a failure.
-    `since` is where the run began whose approvals it decides, from whose state a workflow continues; 0 for any other.
-    `notifies`: who is notified of its end: the address that its request names, or the receivers of its task, if any.
-    What few runs have stands in no head that has none: 200 of them must fit into one.
+    `since` is the first position of the run that it decides approvals of: a workflow continues from the state of that
+    run; 0 for any other. `notifies`: the receiver of its end: the address that its request names, or the receivers of
+    its task, if any. What few runs have stands in no head that has none: 200 of them must fit into one.
     """
 
     id: str
@@ -51,8 +51,8 @@ class OpenRun(HeadPart):
 class Claim(HeadPart):
     """The holder of the first open run. `position` is that of its `claimed`, `process` as there.
 
-    `renewals` counts its holder's appends. An append of anybody else leaves that number: it is no sign that the holder
-    lives. As the `append_id` it is of appends and not of events: one that renews a lease alone has none.
+    `renewals` counts its holder's appends. An append of another process leaves that number: it is no sign that the
+    holder lives. As the `append_id` it is of appends and not of events: an append that renews a lease alone has none.
     """
 
     run_id: str
@@ -81,7 +81,7 @@ class PendingApprovals(HeadPart):
 
 
 class Grant(HeadPart):
-    """A person with whom the owner shares the thread since `at`, and the access. The principal has no roles here."""
+    """The owner shares the thread with a person since `at`, with that access. The principal has no roles here."""
 
     id: str
     principal: Principal

@@ -1,8 +1,8 @@
 """The rows next to a thread's events, each found by its name in one call: idempotency keys, runs, approvals.
 
-A row is written in the append that it belongs to and outlives the events it is about. It bears the thread's epoch: one
-of an older epoch than the head, or one that was emptied, is of a thread that was deleted. Names are digests, so that
-they reveal nothing once the thread is gone.
+A row is written in the append that it belongs to and outlives the events it is about. It bears the thread's epoch: a
+row of an older epoch than the head, or an emptied row, is of a thread that was deleted. Names are digests, so that they
+reveal nothing once the thread is gone.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class ApprovalRow(_Row):
 
 
 class DeletedRow(_Row):
-    """The rest of a row whose thread was deleted."""
+    """The rest of a row of a deleted thread."""
 
 
 @dataclass(frozen=True)

@@ -105,7 +105,7 @@ class Run:
 
     @property
     def end(self) -> events.Terminal | None:
-        """Its end, also one that is certain and not yet recorded."""
+        """Its end, also an end that is certain and not yet recorded."""
         return self.state.end if isinstance(self.state, Ended | Cancelling) else None
 
     @property
@@ -183,12 +183,12 @@ def difference(text: str, offset: int, delta: str) -> tuple[int, str] | None:
     return None if same == len(delta) and (delta or offset > len(text)) else (offset + same, delta[same:])
 
 
-def common_length(one: str, other: str) -> int:
+def common_length(first: str, second: str) -> int:
     """Return how many characters the two begin with alike."""
-    shorter, longer = sorted((one, other), key=len)
+    shorter, longer = sorted((first, second), key=len)
     if longer.startswith(shorter):
         return len(shorter)
-    return next(at for at in range(len(shorter)) if one[at] != other[at])
+    return next(index for index in range(len(shorter)) if first[index] != second[index])
 
 
 def fold_run(address: Address, run_id: str, numbered: Iterable[tuple[int, events.Event]], epoch: int = 0) -> Run | None:
@@ -254,11 +254,11 @@ def contents_text(contents: Iterable[Mapping[str, Any]]) -> str:
     return "".join(content.get("text") or "" for content in contents if content.get("type") == "text")
 
 
-def superseded(run_id: str, at: float, words: str = "") -> events.Cancelled:
+def superseded(run_id: str, moment: float, words: str = "") -> events.Cancelled:
     """Return the end of a run that a later request interrupted, with its text, which the conversation keeps."""
     error = cancellation("interrupt")
-    entry = stored_words(run_id=run_id, created_at=iso(at), text=words[:LONGEST_KEPT])
-    return events.Cancelled(at=at, run_id=run_id, code=error.code, detail=error.detail, entry=entry)
+    entry = stored_words(run_id=run_id, created_at=iso(moment), text=words[:LONGEST_KEPT])
+    return events.Cancelled(at=moment, run_id=run_id, code=error.code, detail=error.detail, entry=entry)
 
 
 def instead_of(answer: events.Terminal, ended: events.NoAnswer, usage: dict[str, int]) -> events.NoAnswer:
@@ -267,12 +267,12 @@ def instead_of(answer: events.Terminal, ended: events.NoAnswer, usage: dict[str,
     return ended.model_copy(update={"entry": entry, "cost": answer.cost, "model": answer.model})
 
 
-def out_of_budget(run_id: str, at: float, error: errors.BudgetExceededError, words: str) -> events.Failed:
+def out_of_budget(run_id: str, moment: float, error: errors.BudgetExceededError, words: str) -> events.Failed:
     """Return the end of a run that used up its budget, with its text, which the conversation keeps."""
-    entry = stored_words(run_id=run_id, created_at=iso(at), text=words[:LONGEST_KEPT])
+    entry = stored_words(run_id=run_id, created_at=iso(moment), text=words[:LONGEST_KEPT])
     return events.Failed(
         v=6,
-        at=at,
+        at=moment,
         run_id=run_id,
         code=error.code,
         detail=error.detail,
@@ -294,17 +294,17 @@ def under_way(run: Run, superstep: Superstep | None) -> Superstep | None:
     return superstep if superstep is not None and superstep.number > ended and run.end is None else None
 
 
-def unanswered(run_id: str, at: float, error: errors.HostingError) -> events.NoAnswer:
+def unanswered(run_id: str, moment: float, error: errors.HostingError) -> events.NoAnswer:
     """Return the end of a run for the reason of `error`, one of `errors.RUN_ERRORS`."""
     if isinstance(error, errors.RunSupersededError):
-        return superseded(run_id, at)
+        return superseded(run_id, moment)
     kind, status = _KINDS.get(error.code, (events.Failed, "failed"))
-    entry = stored_failure(run_id=run_id, created_at=iso(at), status=status, code=error.code, message=error.detail)
-    return kind(at=at, run_id=run_id, code=error.code, detail=error.detail, entry=entry)
+    entry = stored_failure(run_id=run_id, created_at=iso(moment), status=status, code=error.code, message=error.detail)
+    return kind(at=moment, run_id=run_id, code=error.code, detail=error.detail, entry=entry)
 
 
 def stored_entry(terminal: events.Terminal) -> Entry | None:
-    """Return the conversation's entry of a run: its response, or an error instead of one that is too large.
+    """Return the conversation's entry of a run: its response, or an error instead of a response that is too large.
 
     None for a run that was refused on account of the document as it stands: it stays so.
     """
@@ -320,7 +320,7 @@ def stored_entry(terminal: events.Terminal) -> Entry | None:
 
 
 def _failed(terminal: events.Terminal, code: str, message: str) -> Entry:
-    at = iso(terminal.at)
+    created_at = iso(terminal.at)
     return read_entry(
-        stored_failure(run_id=terminal.run_id, created_at=at, status="failed", code=code, message=message)
+        stored_failure(run_id=terminal.run_id, created_at=created_at, status="failed", code=code, message=message)
     )

@@ -40,12 +40,12 @@ _RANGES = {
 
 @dataclass(frozen=True)
 class Retry:
-    """The retries of a run whose model or agent failed: `attempts` at most, with pauses that grow by `backoff`.
+    """The retries of a run after its model or agent failed: `attempts` at most, with pauses that grow by `backoff`.
 
     The run is tried again before its end is recorded. The steps in its journal are replayed, so a tool that was called
     is not called once more (why-it-is-safe.md); the SDKs' own retries around a call would meet the recorded end. All
-    attempts share the run's time limit: one that could only begin after it is not made. Raises `InvalidFieldError` for
-    a number out of its range.
+    attempts share the run's time limit: no attempt begins after it. Raises `InvalidFieldError` for a number out of its
+    range.
     """
 
     attempts: int = 3
@@ -76,9 +76,9 @@ def read_retry(value: object) -> Retry | None:
     """Return the `retry` of a request, or None; raises `InvalidFieldError`."""
     if value is None:
         return None
-    known = [field.name for field in fields(Retry)]
-    if not isinstance(value, Mapping) or not set(value) <= set(known):
-        raise InvalidFieldError(f"The field 'retry' is {value!r:.80}. Send an object of {', '.join(known)}.")
+    names = [field.name for field in fields(Retry)]
+    if not isinstance(value, Mapping) or not set(value) <= set(names):
+        raise InvalidFieldError(f"The field 'retry' is {value!r:.80}. Send an object of {', '.join(names)}.")
     return Retry(**value)
 
 
@@ -112,8 +112,8 @@ ALWAYS: tuple[Always, ...] = get_args(Always)
 class Decision(_Value):
     """A person's decision on the tool call with this approval's id.
 
-    Or what they answered to an executor that asked under that id: the JSON text of the `value`, in the one way in which
-    it is written here. `always`: the approval stands for later calls in the thread, too.
+    Or their answer to an executor that asked under that id: the JSON text of the `value`, as it is always written here.
+    `always`: the approval stands for later calls in the thread, too.
     """
 
     id: str
@@ -139,7 +139,7 @@ class Decision(_Value):
 class Answering:
     """A caller's decision on an approval, and how the caller waits for the run that continues if it is the last one.
 
-    A caller that `gives_up` refuses what was asked, whatever it is; a workflow that asked ends by that.
+    A caller that `gives_up` refuses the approval or the question; a workflow that asked ends by that.
     """
 
     decision: Decision
@@ -162,8 +162,8 @@ class RunRequest(UserMessage):
     """A caller's request to an agent: parsed, checked, free of transport (no Accept, no wait).
 
     The message that is to be answered, and the `earlier` ones sent with it. Or, without any, the `decisions` on every
-    tool call for whose approval the thread waits. With `is_json` the message is the JSON text of a workflow's input.
-    `webhook` is the address that is notified of the run's end, or stands for the receivers of the run's task.
+    tool call that waits for approval. With `is_json` the message is the JSON text of a workflow's input. `webhook` is
+    the address that is notified of the run's end, or stands for the receivers of the run's task.
     """
 
     earlier: tuple[UserMessage, ...] = ()
@@ -185,28 +185,28 @@ class RunRequest(UserMessage):
 
     @property
     def notifies(self) -> Notified:
-        """Who is notified of the run's end: nobody, its `webhook`, or the receivers of its task."""
+        """The receiver of the run's end: none, its `webhook`, or the receivers of its task."""
         if self.webhook is None:
             return ""
         return "receivers" if self.webhook.startswith(OF_TASK) else "address"
 
     def task_run(self, run_id: str) -> str | None:
-        """Return the run that began the task whose receivers are notified, if any. `run_id` is this run's."""
+        """Return the run that began the task with the notified receivers, if any. `run_id` is this run's."""
         if self.webhook is None or not self.webhook.startswith(OF_TASK):
             return None
         return self.webhook.removeprefix(OF_TASK) or run_id
 
     def webhook_after(self, run_id: str) -> str | None:
-        """Return the webhook of a run that goes on with this one, whose id is `run_id`."""
-        begun = self.task_run(run_id)
-        return self.webhook if begun is None else OF_TASK + begun
+        """Return the webhook of a run that goes on with this one; `run_id` is the id of this run."""
+        task_id = self.task_run(run_id)
+        return self.webhook if task_id is None else OF_TASK + task_id
 
 
 @dataclass(frozen=True)
 class StartRun:
     """A caller's request to run an agent on a thread, and how long the caller waits for the answer.
 
-    `streams`: the run's deltas go to the log as they come, whoever reads them there. `wire` is what a caller on a wire
+    `streams`: the run's deltas go to the log as they come, for any reader. `wire` is what a caller on a wire
     sent besides. `follows` is the position of the `accepted` of the run that is to be the thread's newest. `busy` is
     what becomes of the request while another run of the thread has not ended. The thread of a `temporary` one goes once
     it is answered.
@@ -227,8 +227,8 @@ class StartRun:
 class PendingApproval(_Value):
     """A tool call that needs a person's approval. `arguments` is the object or text that the model sent.
 
-    Or what the executor named `tool` of a workflow asks somebody: `arguments` is what it says, and `answer_schema` the
-    JSON Schema of the answer.
+    Or the question of a workflow's executor named `tool` to a person: `arguments` is its content, and `answer_schema`
+    the JSON Schema of the answer.
     """
 
     id: str
@@ -240,7 +240,7 @@ class PendingApproval(_Value):
 class ExecutorCall(_Value):
     """The work of a workflow's executor on one message: it `yielded` so many outputs, and `asked` so often.
 
-    `ended_at` is 0 while it is at work. One that raised has `failed`.
+    `ended_at` is 0 while it is at work. A call that raised has `failed`.
     """
 
     executor: str

@@ -54,9 +54,9 @@ class ForkSource:
         """The source as the log has it; no id has a `/`."""
         return f"{_FORK_MARK}/{self.entries}/{self.generation}/{self.point}/{self.thread_id}"
 
-    def is_of_same_request(self, other: ForkSource) -> bool:
+    def is_of_same_request(self, source: ForkSource) -> bool:
         """Return whether both come from one request, which may have been sent twice."""
-        return (self.thread_id, self.point) == (other.thread_id, other.point)
+        return (self.thread_id, self.point) == (source.thread_id, source.point)
 
 
 @dataclass(frozen=True)

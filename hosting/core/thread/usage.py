@@ -1,8 +1,8 @@
 """The tokens and the money that runs use: by call, by run, and by thread.
 
 Theory. A run's usage has three parts, because no event has all of it. Recorded model calls have theirs, those of agents
-that are tools apart from the others: the run's answer counts the others once more. Model calls whose attempt failed or
-was released before their record are counted with that claim or release.
+that are tools apart from the others: the run's answer counts the others once more. The calls of an attempt that failed
+or was released before their record are counted with that claim or release.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ class RunUsage(NamedTuple):
 
         An answer counts the calls of the agent that ran, not those of agents that were its tools, nor what is
         `unrecorded` of attempts before it. A workflow, which makes no call of its own, counts some of its executors'.
-        A run without an answer counts all that its last holder knew, and has used what is recorded at least.
+        A run without an answer counts all that its last holder knew, and has used the recorded calls at least.
         """
         counted, cost = NOTHING, 0
         if end is not None:
