@@ -7,8 +7,8 @@ not, and then the newer one stands. Bounds keep a segment within one call and on
 that its first position is in stands in its name, so that a reader lists two thousands, however long the thread is. A
 line behind a segment's entries may say what all entries before it sum up to: that is found at any position as fast.
 
-A volume may lend its entries to a thread that begins with them. A loan is an object next to its segments, so whoever
-erases these has listed it: `erase` has each loan ended first, by somebody who gives the borrower entries of its own.
+A volume may lend its entries to a thread that begins with them. A loan is an object next to its segments, so a list of
+them shows it: `erase` has each loan ended first, by a caller that gives the borrower entries of its own.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ EndLoans = Callable[[Sequence[Loan]], Awaitable[None]]
 
 
 async def no_loans(loans: Sequence[Loan]) -> None:
-    """End none; raises `ValueError` for loans, whose entries must not be lost."""
+    """End none; raises `ValueError` for loans, because their entries must not be lost."""
     if loans:
         raise ValueError(f"{len(loans)} forks refer to entries that will be erased.")
 
@@ -75,8 +75,8 @@ async def no_loans(loans: Sequence[Loan]) -> None:
 class Archive:
     """The archived entries of an app's conversations; positions count from 1 in each volume.
 
-    The document counts how many entries of its volume are archived; what is behind that position was left by a process
-    that died, and is never read. Each method raises `errors.ArchiveUnavailableError` when the store cannot be reached;
+    The document counts how many entries of its volume are archived; entries behind that position were left by a process
+    that died, and are never read. Each method raises `errors.ArchiveUnavailableError` when the store cannot be reached;
     calling again with the same arguments is safe.
     """
 
@@ -89,12 +89,12 @@ class Archive:
         With what the `sums` say of each segment. Once this returns they are kept, whatever happens to this process.
         """
         objects: dict[str, bytes] = {}
-        at = first
+        position = first
         for lines in _cut(entries):
-            segment = _Segment(volume.generation, at, at + len(lines) - 1)
-            line = None if sums is None else sums(at - first)
+            segment = _Segment(volume.generation, position, position + len(lines) - 1)
+            line = None if sums is None else sums(position - first)
             objects[segment.name] = "\n".join(lines if line is None else [*lines, line]).encode(errors="surrogatepass")
-            at = segment.last + 1
+            position = segment.last + 1
         await self._objects.put(volume.thread, objects)
 
     async def read(self, volume: Volume, first: int, last: int, lenders: Sequence[Lent] = ()) -> list[str]:
@@ -103,44 +103,44 @@ class Archive:
         What the volume does not have is read from its lenders. Raises `errors.ArchiveIncompleteError` when one of them
         is not there.
         """
-        found = await self.present(volume, first, last)
-        if lenders and len(found) <= last - first:
+        entries = await self.present(volume, first, last)
+        if lenders and len(entries) <= last - first:
             for lent in lenders:
-                found = {**await self.present(lent.volume, first, min(last, lent.through)), **found}
-            if len(found) <= last - first:  # a lender has ended the loan since: first the volume had its own
-                found |= await self.present(volume, first, last)
-        missing = next((position for position in range(first, last + 1) if position not in found), None)
+                entries = {**await self.present(lent.volume, first, min(last, lent.through)), **entries}
+            if len(entries) <= last - first:  # a lender has ended the loan since: first the volume had its own
+                entries |= await self.present(volume, first, last)
+        missing = next((position for position in range(first, last + 1) if position not in entries), None)
         if missing is not None:
             raise ArchiveIncompleteError(
                 f"The archive lacks entry {missing} of this conversation: it is being reset or deleted, or the archive "
                 "has lost it."
             )
-        return [found[position] for position in range(first, last + 1)]
+        return [entries[position] for position in range(first, last + 1)]
 
     async def present(self, volume: Volume, first: int, last: int) -> dict[int, str]:
         """Return those of the entries from position `first` to `last` that the volume itself has."""
-        covering = await self._covering(volume, first, last)
-        bodies = await self._objects.read(volume.thread, [one.name for one in covering])
-        found: dict[int, str] = {}
-        for segment in covering:
+        segments = await self._covering(volume, first, last)
+        bodies = await self._objects.read(volume.thread, [segment.name for segment in segments])
+        entries: dict[int, str] = {}
+        for segment in segments:
             if segment.name in bodies:
-                found.update(enumerate(segment.lines(bodies[segment.name])[: segment.count], start=segment.first))
-        return {position: text for position, text in found.items() if first <= position <= last}
+                entries.update(enumerate(segment.lines(bodies[segment.name])[: segment.count], start=segment.first))
+        return {position: text for position, text in entries.items() if first <= position <= last}
 
     async def sums(self, volume: Volume, first: int, last: int, lenders: Sequence[Lent] = ()) -> str | None:
         """Return the line about all entries before the first segment that begins within these positions and has one.
 
         None where no segment that begins there has a line, of the volume or of its lenders.
         """
-        for one in (Lent(volume, last), *lenders):
+        for lent in (Lent(volume, last), *lenders):
             begins: dict[int, _Segment] = {}
-            for segment in await self._covering(one.volume, first, min(last, one.through)):
-                begins = {at: older for at, older in begins.items() if not segment.first <= at <= segment.last}
+            for segment in await self._covering(lent.volume, first, min(last, lent.through)):
+                begins = {begin: older for begin, older in begins.items() if not segment.first <= begin <= segment.last}
                 begins[segment.first] = segment
-            for at in sorted(begins):
-                bodies = await self._objects.read(one.volume.thread, [begins[at].name]) if at >= first else {}
+            for begin in sorted(begins):
+                bodies = await self._objects.read(lent.volume.thread, [begins[begin].name]) if begin >= first else {}
                 for body in bodies.values():
-                    if lines := begins[at].lines(body)[begins[at].count :]:
+                    if lines := begins[begin].lines(body)[begins[begin].count :]:
                         return lines[0]
         return None
 
@@ -151,7 +151,7 @@ class Archive:
         listed = await asyncio.gather(*(self._objects.names(volume.thread, prefix) for prefix in prefixes))
         put_at = {name: moment for names in listed for name, moment in names.items()}
         in_order_of_put = map(_Segment.parse, sorted(put_at, key=put_at.__getitem__))
-        return [one for one in in_order_of_put if one.first <= last and one.last >= first]
+        return [segment for segment in in_order_of_put if segment.first <= last and segment.last >= first]
 
     async def lend(self, loan: Loan) -> None:
         """Keep that the loan is made. It holds only if the lender was not asked to erase before this returned."""
@@ -174,27 +174,27 @@ class Archive:
     async def erase(self, store_key: StoreKey, before: int | None = None, end_loans: EndLoans = no_loans) -> int:
         """Remove the thread's volumes, or only the generations below `before`, and return how many entries that were.
 
-        What was removed is in no file of the store afterwards. First `end_loans` is given the loans of it.
+        No file of the store has the entries afterwards. First `end_loans` gets their loans.
         """
         names = await self._objects.names(store_key)
-        loans = [one for one in await self._loans(store_key, names) if _is_before(one.lent.volume.generation, before)]
+        all_loans = await self._loans(store_key, names)
+        loans = [loan for loan in all_loans if _is_before(loan.lent.volume.generation, before)]
         await end_loans(loans)
-        segments = map(_Segment.parse, (name for name in names if not name.startswith(_LOAN)))
-        named = [one for one in segments if _is_before(one.generation, before)]
-        await self._objects.erase(
-            store_key, None if before is None else [*(one.name for one in named), *(one.name for one in loans)]
-        )
-        return sum(one.count for one in named)
+        all_segments = map(_Segment.parse, (name for name in names if not name.startswith(_LOAN)))
+        segments = [segment for segment in all_segments if _is_before(segment.generation, before)]
+        erased = None if before is None else [*(segment.name for segment in segments), *(loan.name for loan in loans)]
+        await self._objects.erase(store_key, erased)
+        return sum(segment.count for segment in segments)
 
     async def _loans(self, store_key: StoreKey, names: Iterable[str]) -> list[Loan]:
         """Return the loans that those of these objects are which lie with a thread."""
-        named = [name for name in names if name.startswith(_LOAN)]
-        found = []
-        for name, body in (await self._objects.read(store_key, named) if named else {}).items():
+        loan_names = [name for name in names if name.startswith(_LOAN)]
+        loans = []
+        for name, body in (await self._objects.read(store_key, loan_names) if loan_names else {}).items():
             through, space, thread, generation, *address = json.loads(body)
             lent = Lent(Volume(store_key, int(name.split("-")[1])), through)
-            found.append(Loan(lent, Volume(StoreKey(space, thread), generation), Address(*address)))
-        return found
+            loans.append(Loan(lent, Volume(StoreKey(space, thread), generation), Address(*address)))
+        return loans
 
     async def drop(self, volume: Volume) -> None:
         """Remove one volume; no file of the store has its content afterwards."""

@@ -103,15 +103,15 @@ class BlobObjects:
                 _raise_unless(error, _MISSING)
                 return None
 
-        wanted = list(names)
-        bodies = await asyncio.gather(*(self._container.call(partial(download, name=name)) for name in wanted))
-        return {name: body for name, body in zip(wanted, bodies, strict=True) if body is not None}
+        blob_names = list(names)
+        bodies = await asyncio.gather(*(self._container.call(partial(download, name=name)) for name in blob_names))
+        return {name: body for name, body in zip(blob_names, bodies, strict=True) if body is not None}
 
     async def names(self, store_key: StoreKey, prefix: str = "") -> dict[str, float]:
         """One call for each 5,000, by the account's clock; names of other keys may begin with this one's."""
         folder = _prefix(store_key)
-        times = {name[len(folder) :]: at for name, at in (await self._times(folder + prefix)).items()}
-        return {name: at.timestamp() for name, at in sorted(times.items(), key=itemgetter(1)) if "/" not in name}
+        times = {name[len(folder) :]: time for name, time in (await self._times(folder + prefix)).items()}
+        return {name: time.timestamp() for name, time in sorted(times.items(), key=itemgetter(1)) if "/" not in name}
 
     async def put_between(self, space: str, after: float, before: float) -> list[tuple[float, str]]:
         """One call for each 5,000 objects of that space, by the account's clock.
@@ -124,9 +124,9 @@ class BlobObjects:
         while token != "":
 
             async def page(container: ContainerClient, token: str | None = token) -> tuple[dict[str, datetime], str]:
-                found = container.list_blobs(name_starts_with=f"{space}/").by_page(token)
-                times = {str(blob.name): blob.last_modified async for blob in await anext(found)}
-                following = str(getattr(found, "continuation_token", None) or "")
+                pages = container.list_blobs(name_starts_with=f"{space}/").by_page(token)
+                times = {str(blob.name): blob.last_modified async for blob in await anext(pages)}
+                following = str(getattr(pages, "continuation_token", None) or "")
                 if not cursors.is_new(following):
                     raise AzureError(ENDLESS)
                 return times, following
@@ -168,8 +168,8 @@ class BlobObjects:
         """Return the names that begin so, with the time at which each was written. One call for each 5,000."""
 
         async def listed(container: ContainerClient) -> dict[str, datetime]:
-            found = container.list_blobs(name_starts_with=prefix)
-            return {str(blob.name): blob.last_modified async for blob in found}
+            blobs = container.list_blobs(name_starts_with=prefix)
+            return {str(blob.name): blob.last_modified async for blob in blobs}
 
         return await self._container.call(listed)
 

@@ -71,8 +71,8 @@ class ObjectsSetting(StoreSetting):
             from hosting.core.stores.blobs import BlobObjects, blob_account
 
             return BlobObjects(blob_account(environ, self.name), self.container, self.unavailable)
-        named = chosen.partition(":")[2]
-        path = folder / named if named else log_path(settings.log, folder).with_name(self.file_name)
+        file = chosen.partition(":")[2]
+        path = folder / file if file else log_path(settings.log, folder).with_name(self.file_name)
         self.kind.refuse_unusable(path, settings.log_synchronous, environ)
         return SqliteObjects(StoreFile(self.kind, path, self.unavailable, settings.log_synchronous))
 

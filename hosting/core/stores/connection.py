@@ -1,9 +1,9 @@
 """A process's connection to a store: one client, a limit for each call, and the record of its failures.
 
-Theory of `StoreReadiness`. Whoever reads or appends notes how it went, so that a check costs next to nothing. After a
+Theory of `StoreReadiness`. Each read and each append notes how it went, so that a check costs next to nothing. After a
 success the log is ready; a process that has not used it yet reads once. After a failure it is not ready, and nothing is
 tried for a while, however often it is checked: then one read decides. A full disk, and an account that may only be
-read, still answer reads. So no read takes back that an append failed, until it is time to let somebody try another.
+read, still answer reads. So no read takes back that an append failed, until it is time to try another.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ def _retry_after_seconds(error: BaseException) -> float:
 def cause_of(error: BaseException) -> str:
     """Return the first line of the error, as a sentence.
 
-    Clients for services put what was sent, and what came back, into the lines below.
+    Clients for services put the request and the reply into the lines below.
     """
     if isinstance(error, asyncio.TimeoutError):
         return "it did not answer in time."
@@ -108,7 +108,7 @@ class Connection(Generic[ClientT]):
 
 
 class BoundedConnection(Connection[ClientT]):
-    """A connection whose calls fail after `patience_seconds`, in one way, and with one line in the log.
+    """A connection with calls that fail after `patience_seconds`, in one way, and with one line in the log.
 
     `name` is how the log names the service. A call that takes too long, or raises `OSError` or `failure`, raises
     `unavailable`.
@@ -177,7 +177,7 @@ class StoreReadiness:
         """Raise `LogUnavailableError` unless the log can be used, as far as that is known."""
         async with self._calling:
             now = self._clock()
-            if any(now - at < QUIET_SECONDS[verb] for verb, at in self._failed_at.items()):
+            if any(now - failed_at < QUIET_SECONDS[verb] for verb, failed_at in self._failed_at.items()):
                 raise LogUnavailableError()
             if self._failed_at or not self._is_used:
                 await self._probe()

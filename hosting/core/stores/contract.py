@@ -1,13 +1,13 @@
 """The contract of a store of threads' logs: one head and one append-only list of events for each thread.
 
 Theory. An append is the only way to change a thread, and it is one transaction: the head that the caller knows is
-replaced, and the events and rows after it are written. If another append came first, nothing is written. So whoever
-holds a head decides on it alone, exactly, in however many processes. A store knows bytes, positions and names; what an
-event means is for `hosting.core.thread`. Every backend passes tests/contracts/test_thread_store.py.
+replaced, and the events and rows after it are written. If another append came first, nothing is written. So the writer
+with the present head decides alone, exactly, in however many processes. A store knows bytes, positions and names; what
+an event means is for `hosting.core.thread`. Every backend passes tests/contracts/test_thread_store.py.
 
 Each store is opened under the name of a task hub: stores of two hubs on one account, file or server share nothing.
 
-`Watchers` is for the stores of one machine, which can wake whoever waits for a thread's next event.
+`Watchers` is for the stores of one machine, which can wake the readers that wait for a thread's next event.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Append:
 
     The events stand at the positions after the known head's, in their order, so `head.position` is that of the last.
     There may be none: then the head alone is replaced. No other append of any thread has the id of its head.
-    Raises `ValueError` for what is over the limits above, and for two rows of one name.
+    Raises `ValueError` for an append over the limits above, and for two rows of one name.
     """
 
     head: StoredHead
@@ -106,13 +106,13 @@ class Append:
         if len({row.name for row in self.rows}) < len(self.rows):
             raise ValueError("An append names one row twice.")
 
-    def first_position(self, known: StoredHead | None) -> int:
-        """Return the position after the known head, where the first event goes, if there is one.
+    def first_position(self, base: StoredHead | None) -> int:
+        """Return the position after the `base`, where the first event goes, if there is one.
 
         Raises `ValueError` where the new head's position is not that of the last event: every store calls this before
         it writes, so that no thread gets a gap.
         """
-        before = known.position if known is not None else 0
+        before = base.position if base is not None else 0
         if self.head.position != before + len(self.events):
             raise ValueError(
                 f"A head at position {self.head.position:,} does not follow {before:,} and {len(self.events):,} events."
@@ -122,7 +122,7 @@ class Append:
 
 @dataclass(frozen=True)
 class Appended:
-    """All of it is stored, by this call or by an earlier one whose answer was lost. `head` has its tag.
+    """All of it is stored, by this call or by an earlier call with a lost answer. `head` has its tag.
 
     Where another append came after the earlier call, the thread's head is another one: the next append with this head
     is a `Conflict`, which has it.
@@ -184,13 +184,13 @@ class ThreadStore(Protocol):
     @property
     def processes(self) -> Processes: ...
 
-    async def append(self, address: Address, known: StoredHead | None, append: Append) -> AppendOutcome:
-        """Write the append if the thread's head is still the known one; all of it in one step, or none.
+    async def append(self, address: Address, base: StoredHead | None, append: Append) -> AppendOutcome:
+        """Write the append if the thread's head is still the `base`; all of it in one step, or none.
 
-        `known` is None for a thread without a head. Of two writers one wins. The same append given again, after
+        `base` is None for a thread without a head. Of two writers one wins. The same append given again, after
         `Unknown`, is written once: it counts as done if the head bears its id, or the event at its first position does,
         whatever was appended after it. Never raises for a store that is away: that is `Unknown`. Raises `ValueError`
-        where the new head does not follow the known one; see `Append.first_position`.
+        where the new head does not follow it; see `Append.first_position`.
         """
 
     async def head(self, address: Address) -> StoredHead | None:
@@ -200,14 +200,14 @@ class ThreadStore(Protocol):
         """Return an owner's threads with an agent: the ids after `after` in their order, at most so many, with heads.
 
         Ids are compared character by character, as Python does. Nothing of other owners is read, however many there
-        are. Not for the owner `app`, whose thread ids may be such that no key holds them.
+        are. Not for the owner `app`: no key may hold some of its thread ids.
         """
 
     async def agents(self) -> list[str]:
         """Return the agents of which anything is stored, by their names in lower case, in the order of names.
 
-        Whoever serves them now, if anybody does. One whose threads are all forgotten may be among them; what is kept
-        under a name with a dot is of the agent before that. Few are named, however much is stored of each.
+        Also agents that no app serves now. An agent with no thread left may be among them; a name with a dot is of the
+        agent before that. Few are named, however much is stored of each.
         """
 
     async def events(self, address: Address, after: int, through: int = MOST_POSITION) -> list[StoredEvent]:
@@ -230,25 +230,24 @@ class ThreadStore(Protocol):
     async def erase(self, address: Address, through: int) -> None:
         """Remove every event at or before position `through` and the payload of every row of such a position.
 
-        What was removed is in no file of the store afterwards. Names of rows stay, so that a key that was used is known
-        as one. Events after are not touched, so that an erasure that comes late takes nothing of a later life of the
-        thread. A call that is broken off is finished by the next.
+        No file of the store has the payloads afterwards. Names of rows stay, so that a used key is known as used.
+        Events after are not touched, so that an erasure that comes late takes nothing of a later life of the thread. A
+        call that is broken off is finished by the next.
         """
 
-    async def forget(self, address: Address, known: StoredHead) -> bool:
-        """Remove the head and all rows, if the head is still the known one; return whether it was.
+    async def forget(self, address: Address, base: StoredHead) -> bool:
+        """Remove the head and all rows, if the head is still the `base`; return whether it was.
 
-        What was removed is in no file of the store afterwards; where `LogUnavailableError` says otherwise, `scrub` ends
-        that.
-        The thread is then as if it had never been: an append that knows no head counts again, so nobody may still be
-        repeating one of before. Its events were erased before.
+        No file of the store has the head and rows afterwards; where `LogUnavailableError` says otherwise, `scrub` ends
+        that. The thread is then as if it had never been: an append without a `base` counts again, so no process may
+        still be repeating an older one. Its events were erased before.
         """
 
     async def scrub(self) -> None:
         """Leave no removed or replaced data in any file of the store: old heads and rows.
 
-        Whoever has a head say less than it did calls this afterwards, and so does whoever finds nothing left to remove:
-        the call that removed it may have been broken off.
+        Call it after a head says less than before, and after a removal that found nothing left: an earlier call of it
+        may have been broken off.
         """
 
     async def watch(self, address: Address, after: int, seconds: float) -> bool:
@@ -301,7 +300,7 @@ class Watchers:
     def watching(self, thread: ThreadKey, after: int) -> Iterator[Watcher]:
         """Enter a watcher for as long as the block runs.
 
-        Whoever waits enters first and then reads whether there is more already: so no append falls between the two.
+        A waiting reader enters first and then reads whether there is more already: so no append falls between the two.
         """
         watcher = Watcher(after, asyncio.get_running_loop(), asyncio.Event())
         with self._lock:

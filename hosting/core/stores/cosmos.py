@@ -39,11 +39,11 @@ ConnectCosmos = Callable[[], AbstractAsyncContextManager[CosmosClient]]
 def cosmos_account(setting: str, value: str, environ: Mapping[str, str]) -> ConnectCosmos:
     """Return how to connect to the account that the `value` of a setting names.
 
-    By identity that is the one of `AZURE_CLIENT_ID`, where it is set. Raises `ConfigurationError` for a value that is
+    The identity is that of `AZURE_CLIENT_ID`, where it is set. Raises `ConfigurationError` for a value that is
     neither an https address nor a connection string.
     """
-    named = _CONNECTION_STRING.fullmatch(value.strip())
-    if named is None and not _ADDRESS.fullmatch(value.strip()):
+    parts = _CONNECTION_STRING.fullmatch(value.strip())
+    if parts is None and not _ADDRESS.fullmatch(value.strip()):
         raise ConfigurationError(
             f"{setting} is not an account of Cosmos DB. Set it to the account's address "
             "(https://NAME.documents.azure.com:443/), or to a connection string."
@@ -52,8 +52,8 @@ def cosmos_account(setting: str, value: str, environ: Mapping[str, str]) -> Conn
     @asynccontextmanager
     async def connect() -> AsyncIterator[CosmosClient]:
         async with AsyncExitStack() as opened:
-            if named is not None:
-                client = CosmosClient(named[1], named[2], **_client_options(named[1]))
+            if parts is not None:
+                client = CosmosClient(parts[1], parts[2], **_client_options(parts[1]))
             else:
                 credential = DefaultAzureCredential(managed_identity_client_id=environ.get(_CLIENT_ID))
                 await opened.enter_async_context(credential)
@@ -84,7 +84,7 @@ _EPOCHS = "SELECT c.thread FROM c WHERE STARTSWITH(c.thread, @prefix)"
 
 
 class CosmosObjects:
-    """An `ObjectStore` in the container `agent-archive` of a database, whose clock counts whole seconds.
+    """An `ObjectStore` in the container `agent-archive` of a database; its clock counts whole seconds.
 
     An object is one item of the partition of its store key, so it is at most some 2 MB.
     """
@@ -131,8 +131,8 @@ class CosmosObjects:
 
     async def epochs(self, thread: StoreKey) -> list[int]:
         """One query over all partitions."""
-        found = await self._query(_EPOCHS, None, {"prefix": f"{_partition(thread)}/"})
-        return thread.epochs_in(item["thread"].partition("/")[2] for item in found)
+        items = await self._query(_EPOCHS, None, {"prefix": f"{_partition(thread)}/"})
+        return thread.epochs_in(item["thread"].partition("/")[2] for item in items)
 
     async def erase(
         self, store_key: StoreKey, names: Collection[str] | None = None, *, before: float = math.inf

@@ -7,6 +7,7 @@ import time
 from collections import defaultdict
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 
 from hosting.core.stores.contract import (
     MOST_POSITION,
@@ -52,14 +53,14 @@ class MemoryThreadStore:
         self._hub = hub
         self._shared = shared or SharedMemory()
 
-    async def append(self, address: Address, known: StoredHead | None, append: Append) -> AppendOutcome:
+    async def append(self, address: Address, base: StoredHead | None, append: Append) -> AppendOutcome:
         """The tag of a head is the id of its append."""
-        first = append.first_position(known)
+        first = append.first_position(base)
         thread = self._thread(address)
         new = replace(append.head, tag=append.head.append_id)
         if thread.head is not None and thread.head.append_id == new.append_id:
             return Appended(thread.head)
-        if known != thread.head:
+        if base != thread.head:
             has_counted = bool(append.events) and thread.events.get(first, ("",))[0] == new.append_id
             return Appended(new) if has_counted else Conflict(thread.head)
         if any(row.is_new and row.name in thread.rows for row in append.rows):
@@ -75,21 +76,21 @@ class MemoryThreadStore:
 
     async def heads(self, agent: str, owner: str, after: str, limit: int) -> list[tuple[str, StoredHead]]:
         prefix = key_prefix(agent, owner)
-        found = (
+        heads = (
             (key.removeprefix(prefix), thread.head)
             for (hub, key), thread in self._shared.threads.items()
             if hub == self._hub and key.startswith(prefix) and thread.head is not None
         )
-        return sorted((one for one in found if one[0] > after), key=lambda one: one[0])[:limit]
+        return sorted((pair for pair in heads if pair[0] > after), key=itemgetter(0))[:limit]
 
     async def agents(self) -> list[str]:
-        return sorted(
-            {agent_of_key(key) for (hub, key), one in self._shared.threads.items() if hub == self._hub and one.head}
-        )
+        keys = (key for (hub, key), thread in self._shared.threads.items() if hub == self._hub and thread.head)
+        return sorted({agent_of_key(key) for key in keys})
 
     async def events(self, address: Address, after: int, through: int = MOST_POSITION) -> list[StoredEvent]:
         events = self._thread(address).events
-        return [StoredEvent(at, events[at][1]) for at in sorted(events) if after < at <= through]
+        positions = (position for position in sorted(events) if after < position <= through)
+        return [StoredEvent(position, events[position][1]) for position in positions]
 
     async def row(self, address: Address, name: str) -> Row | None:
         return self._thread(address).rows.get(name)
@@ -105,8 +106,8 @@ class MemoryThreadStore:
         erased = {name: replace(row, payload=b"") for name, row in thread.rows.items() if row.position <= through}
         thread.rows.update(erased)
 
-    async def forget(self, address: Address, known: StoredHead) -> bool:
-        is_known = self._thread(address).head == known
+    async def forget(self, address: Address, base: StoredHead) -> bool:
+        is_known = self._thread(address).head == base
         if is_known:
             del self._shared.threads[self._key(address)]
         return is_known
@@ -160,7 +161,7 @@ class MemoryObjects:
             for store_key, held in self._by_key.items()
             if store_key.space == space
         }
-        return sorted((min(found), name) for name, found in moments.items() if found)
+        return sorted((min(times), name) for name, times in moments.items() if times)
 
     async def epochs(self, thread: StoreKey) -> list[int]:
         return thread.epochs_in(store_key.name for store_key in self._by_key if store_key.space == thread.space)
@@ -169,12 +170,12 @@ class MemoryObjects:
         self, store_key: StoreKey, names: Collection[str] | None = None, *, before: float = math.inf
     ) -> None:
         held = self._by_key.get(store_key, {})
-        kept = {
-            name: one for name, one in held.items() if one[0] >= before or (names is not None and name not in names)
-        }
-        self._by_key[store_key] = kept
-        if not kept:
-            del self._by_key[store_key]
+        for name in [
+            name for name, (put_at, _) in held.items() if put_at < before and (names is None or name in names)
+        ]:
+            del held[name]
+        if not held:
+            self._by_key.pop(store_key, None)
 
     async def close(self) -> None:
         """Forget nothing: a closed memory store may be read on."""

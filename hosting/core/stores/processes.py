@@ -1,13 +1,13 @@
 """The living processes of one machine: each holds a lock that the operating system releases when it dies.
 
-Theory. A lease says that a process may be dead, a lock that it is: whoever can take the lock of another process knows
+Theory. A lease says that a process may be dead, a lock that it is: a process that can take the lock of another knows
 that nothing comes of it any more. A process that is stopped, or that hangs, keeps its lock. SQLite keeps processes
 apart by locks of the same kind, so this is as true as its file is whole.
 
 All processes of a file lock bytes of one other file beside it, each a byte of its own, chosen at random and never used
-again. A process is named by that byte and by the file itself, so that of one which locks another file, or on another
-machine, nothing is known. Locks belong to a process, which loses all of them when it closes the file anywhere: so each
-file is opened once in a process.
+again. A process is named by that byte and by the file itself, so nothing is known of a process that locks another file,
+or on another machine. Locks belong to a process, which loses all of them when it closes the file anywhere: so each file
+is opened once in a process.
 """
 
 from __future__ import annotations

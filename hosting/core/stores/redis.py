@@ -1,23 +1,23 @@
 """The threads' logs in Redis or Valkey (6.2 and later), for any number of processes.
 
 Theory. The server runs one script at a time, so each step that must be atomic is one Lua script and one
-round trip. A thread's events are a stream whose entry ids are their positions, so another program follows a thread with
+round trip. A thread's events are a stream with their positions as entry ids, so another program follows a thread with
 plain XREAD, and so does a watch. Keys begin with the hub, and those of one thread are in one hash slot of a cluster:
 `{<hub>/<address key>}:head`, `:events`, `:rows`, `:row-positions`. All threads of a person
 with an agent are in one slot: `{<hub>/<agent>.<owner>}~<thread id>:head` and so on, next to
 `{<hub>/<agent>.<owner>}:threads` with their ids. `{<hub>/}:agents` has the agents of which anything is, or was, stored.
 
 What the server's configuration decides, and this module cannot promise:
-- What was written survives the server's own end as `appendonly` and `appendfsync` say (`always` before the answer,
+- Written data survives the server's own end as `appendonly` and `appendfsync` say (`always` before the answer,
   `everysec` but for the last second); after a failover, as far as the replica had come.
-- What was erased is gone from memory at once. It is in the append-only file until that is rewritten, in a snapshot
+- Erased data is gone from memory at once. It is in the append-only file until that is rewritten, in a snapshot
   until the next one is saved, and in copies that others made.
 - `maxmemory-policy` must be `noeviction`: a server that evicts keys takes parts of threads, and reports nothing.
 
-Theory of watches. A wait that blocks takes a connection for as long as it lasts. So those who wait for the same thread
-after the same position share one wait, and the number of waits is bounded: above it nobody waits, and callers poll
-in their own time. Nobody cancels a wait that others may have joined: the server ends it, and who wants to wait longer
-blocks anew.
+Theory of watches. A wait that blocks takes a connection for as long as it lasts. So callers that wait for the same
+thread after the same position share one wait, and the number of waits is bounded: above it callers poll in their own
+time. No caller cancels a wait that others may have joined: the server ends it, and a caller that waits longer blocks
+anew.
 """
 
 from __future__ import annotations
@@ -59,9 +59,9 @@ _PROBE_SECONDS = 2.0
 
 
 def connection_pool(url: str, patience_seconds: float, most: int = MOST_CONNECTIONS) -> BlockingConnectionPool:
-    """Return a pool in which a burst waits for a connection; the client's own refuses the one above its number.
+    """Return a pool in which a burst waits for a connection; the client's own refuses a connection above its number.
 
-    A command whose connection was lost is sent once more. How long an answer may take is for the caller to choose: one
+    A command is sent once more after its connection was lost. The caller chooses how long an answer may take: a command
     that waits on the server must be let wait. Raises `ValueError` for an address that is none.
     """
     return BlockingConnectionPool.from_url(
@@ -96,7 +96,7 @@ def shown(url: str) -> str:
 
 KEYS = ("head", "events", "rows", "row-positions")
 """The keys of a thread, which each script is given in this order: `head` a hash of `append`, `position` and `payload`;
-`events` a stream whose entry `<position>-0` has `append` and `payload`; `rows` a hash of `<position> <payload>` by
+`events` a stream: its entry `<position>-0` has `append` and `payload`; `rows` a hash of `<position> <payload>` by
 name; `row-positions` the same names ordered by position, so that a trim reads nothing but what it removes.
 
 A fifth key, `threads`, is given for a person's thread: a sorted set of that person's thread ids.
@@ -275,15 +275,15 @@ class RedisThreadStore:
         self._erase = self._redis.register_script(ERASE)
         self._forget = self._redis.register_script(FORGET)
 
-    async def append(self, address: Address, known: StoredHead | None, append: Append) -> AppendOutcome:
+    async def append(self, address: Address, base: StoredHead | None, append: Append) -> AppendOutcome:
         """One script; before the first one of a thread, another round trip."""
-        first, head = append.first_position(known), append.head
-        arguments: list[str | bytes | float] = [known.tag if known else "", head.append_id, first, len(append.events)]
+        first, head = append.first_position(base), append.head
+        arguments: list[str | bytes | float] = [base.tag if base else "", head.append_id, first, len(append.events)]
         arguments += [head.payload, _listed(address), *append.events]
         for row in append.rows:
             arguments += [row.name, row.position, int(row.is_new), row.payload]
         try:
-            if known is None:  # first, so that nothing is stored of an agent that nobody finds
+            if base is None:  # first, so that nothing is stored of an unlisted agent
                 await self._reached(self._redis.zadd(self._agents, {agent_of_key(address.agent): 0}))
             answer = await self._run(self._append, address, *arguments)
         except LogUnavailableError:
@@ -300,20 +300,20 @@ class RedisThreadStore:
         slot = self._slot(agent, owner)
         least = f"({after}" if after else "-"
         ids = [
-            one.decode()
-            for one in await self._reached(
+            thread_id.decode()
+            for thread_id in await self._reached(
                 self._redis.zrange(f"{slot}:threads", least, "+", bylex=True, offset=0, num=limit)
             )
         ]
         pipeline = self._redis.pipeline(transaction=False)
         for thread_id in ids:
             pipeline.hmget(f"{slot}~{thread_id}:head", "append", "position", "payload")
-        heads = [_head(found) for found in await self._reached(pipeline.execute())] if ids else []
+        heads = [_head(fields) for fields in await self._reached(pipeline.execute())] if ids else []
         return [(thread_id, head) for thread_id, head in zip(ids, heads, strict=True) if head is not None]
 
     async def agents(self) -> list[str]:
         """One round trip."""
-        return [one.decode() for one in await self._reached(self._redis.zrange(self._agents, 0, -1))]
+        return [name.decode() for name in await self._reached(self._redis.zrange(self._agents, 0, -1))]
 
     async def events(self, address: Address, after: int, through: int = MOST_POSITION) -> list[StoredEvent]:
         """A round trip for each page.
@@ -324,20 +324,20 @@ class RedisThreadStore:
         events: list[StoredEvent] = []
         while True:
             page = await self._reached(self._redis.xrange(key, f"{after + 1}-0", f"{through}-0", count=_PAGE))
-            found = [StoredEvent(int(entry.partition(b"-")[0]), fields[b"payload"]) for entry, fields in page]
-            if found and found[0].position != after + 1:
+            batch = [StoredEvent(int(entry.partition(b"-")[0]), fields[b"payload"]) for entry, fields in page]
+            if batch and batch[0].position != after + 1:
                 events = []
-            events += found
-            if len(found) < _PAGE:
+            events += batch
+            if len(batch) < _PAGE:
                 return events
-            after = found[-1].position
+            after = batch[-1].position
 
     async def row(self, address: Address, name: str) -> Row | None:
         """One round trip."""
-        kept = await self._reached(self._redis.hget(self._keys(address)[2], name))
-        if kept is None:
+        value = await self._reached(self._redis.hget(self._keys(address)[2], name))
+        if value is None:
             return None
-        position, _, payload = kept.partition(b" ")
+        position, _, payload = value.partition(b" ")
         return Row(name, int(position), payload)
 
     async def trim(self, address: Address, before: int, rows_before: int) -> None:
@@ -350,9 +350,9 @@ class RedisThreadStore:
         """One script, which writes the remaining data anew."""
         await self._run(self._erase, address, through)
 
-    async def forget(self, address: Address, known: StoredHead) -> bool:
+    async def forget(self, address: Address, base: StoredHead) -> bool:
         """One script."""
-        return bool(await self._run(self._forget, address, known.tag, _listed(address)))
+        return bool(await self._run(self._forget, address, base.tag, _listed(address)))
 
     async def scrub(self) -> None:
         """Replaced data cannot be read from the server; its append-only file is the operator's (data.md)."""

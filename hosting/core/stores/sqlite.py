@@ -46,7 +46,7 @@ CREATE TABLE named (hub TEXT NOT NULL, address TEXT NOT NULL, name TEXT NOT NULL
                     payload INTEGER NOT NULL, PRIMARY KEY (hub, address, name)) WITHOUT ROWID
 """,
 )
-"""`named` has the rows of the contract, whose name means something else in SQL; an erased one has the payload 0."""
+"""`named` has the rows of the contract: "row" means something else in SQL. An erased row has the payload 0."""
 
 _THREAD = "hub = ? AND address = ?"
 _HEAD = (
@@ -75,18 +75,18 @@ _EMPTY_ROWS = f"UPDATE named SET payload = 0 WHERE {_THROUGH}"
 
 
 def write_append(
-    connection: sqlite3.Connection, thread: ThreadKey, known: StoredHead | None, append: Append, first: int
+    connection: sqlite3.Connection, thread: ThreadKey, base: StoredHead | None, append: Append, first: int
 ) -> Appended | Conflict:
     """Write the append with its first event at `first`, or nothing.
 
-    The transaction holds the write lock, so nobody comes between the read and the write.
+    The transaction holds the write lock, so no other writer comes between the read and the write.
     """
     append_id = append.head.append_id
     new = replace(append.head, tag=append_id)
     head = read_head(connection, thread)
     if head is not None and head.append_id == append_id:
         return Appended(new)
-    if (head and head.tag) != (known and known.tag):
+    if (head and head.tag) != (base and base.tag):
         at_first = connection.execute(_APPEND_AT, (*thread, first)).fetchone() if head else None
         return Appended(new) if at_first == (append_id,) else Conflict(head)
     if any(row.is_new and connection.execute(_ROW, (*thread, row.name)).fetchone() for row in append.rows):
@@ -105,14 +105,14 @@ def write_append(
 
 def read_head(connection: sqlite3.Connection, thread: ThreadKey) -> StoredHead | None:
     """Return the head; its tag is the id of its append, which no other head ever has."""
-    found = connection.execute(_HEAD, thread).fetchone()
-    return StoredHead(*found) if found else None
+    row = connection.execute(_HEAD, thread).fetchone()
+    return StoredHead(*row) if row else None
 
 
 def read_position(connection: sqlite3.Connection, thread: ThreadKey) -> int:
     """Return the position of the thread's head, 0 where it has none."""
-    found = connection.execute(_POSITION, thread).fetchone()
-    return int(found[0]) if found else 0
+    row = connection.execute(_POSITION, thread).fetchone()
+    return int(row[0]) if row else 0
 
 
 POLL_SECONDS = 0.02
@@ -122,7 +122,7 @@ class ChangePoller:
     """One thread that polls the file's `data_version` while this process has watchers.
 
     SQLite cannot push to another process. A poll reads a counter in shared memory and no page of the file, however many
-    watch; only when somebody has written are the positions of the watched threads read.
+    watch; only after a write are the positions of the watched threads read.
     """
 
     def __init__(self, path: Path, watchers: Watchers) -> None:
@@ -145,21 +145,21 @@ class ChangePoller:
 
     def _poll(self) -> None:
         """Poll until the last watcher has left."""
-        seen = None
+        last_version = None
         try:
             with contextlib.closing(sqlite3.connect(self._path, isolation_level=None)) as connection:
                 while self._is_wanted():
                     version = connection.execute("PRAGMA data_version").fetchone()
-                    if version != seen:
+                    if version != last_version:
                         for thread in self._watchers.threads():
                             self._watchers.wake(thread, read_position(connection, thread))
-                    seen = version
+                    last_version = version
                     self._hurry.wait(POLL_SECONDS)
                     self._hurry.clear()
         except sqlite3.Error:
             with self._changing:
                 self._is_polling = False
-            self._watchers.release()  # those who waited read for themselves, and learn what is wrong
+            self._watchers.release()  # the watchers read for themselves, and learn the fault
 
     def _is_wanted(self) -> bool:
         with self._changing:
@@ -194,13 +194,13 @@ class SqliteThreadStore:
         self._watchers = Watchers()
         self._poller = ChangePoller(path, self._watchers)
 
-    async def append(self, address: Address, known: StoredHead | None, append: Append) -> AppendOutcome:
+    async def append(self, address: Address, base: StoredHead | None, append: Append) -> AppendOutcome:
         """One step of the file."""
-        first = append.first_position(known)
+        first = append.first_position(base)
         thread = (self._hub, address.key)
         try:
             outcome = await self._file.do(
-                lambda connection: write_append(connection, thread, known, append, first),
+                lambda connection: write_append(connection, thread, base, append, first),
                 is_small=append.size_bytes <= MOST_BYTES_ON_LOOP,
             )
         except LogUnavailableError:
@@ -239,8 +239,8 @@ class SqliteThreadStore:
 
     async def row(self, address: Address, name: str) -> Row | None:
         values = (self._hub, address.key, name)
-        found = await self._file.read(lambda connection: connection.execute(_ROW, values).fetchone())
-        return Row(*found) if found else None
+        row = await self._file.read(lambda connection: connection.execute(_ROW, values).fetchone())
+        return Row(*row) if row else None
 
     async def trim(self, address: Address, before: int, rows_before: int) -> None:
         """One transaction. The write-ahead log is emptied now if possible, else by a later call."""
@@ -268,13 +268,13 @@ class SqliteThreadStore:
 
         await self._file.erase(erased)
 
-    async def forget(self, address: Address, known: StoredHead) -> bool:
+    async def forget(self, address: Address, base: StoredHead) -> bool:
         """One transaction, and then as `erase`."""
         thread = (self._hub, address.key)
 
         def forgotten(connection: sqlite3.Connection) -> bool:
             head = read_head(connection, thread)
-            if head is None or head.tag != known.tag:
+            if head is None or head.tag != base.tag:
                 return False
             for table in ("head", "event", "named"):
                 drop(connection, table, _THREAD, thread)

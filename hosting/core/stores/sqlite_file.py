@@ -1,6 +1,6 @@
 """A store's SQLite file: how it is created, opened and refused, and how deleted data leaves it.
 
-SQLite's `secure_delete` overwrites what is deleted, but not the copy that stays behind when a record moves to another
+SQLite's `secure_delete` overwrites deleted records, but not the copy that stays behind when a record moves to another
 page. So payloads have a table of their own, where none ever moves: each is inserted at the end, and is emptied where it
 stands instead of being deleted. Other tables refer to payloads by id, in a column `payload`. `reclaim` gives the space
 back.
@@ -53,8 +53,8 @@ class FileKind:
     def connect(self, path: Path, synchronous: str, busy_seconds: float = BUSY_SECONDS) -> sqlite3.Connection:
         """Return a connection to the file at `path`, making it; raises `ConfigurationError` for the file of another.
 
-        That is one that a newer version wrote, and one of some other program: neither is changed. A folder that is made
-        for the file is closed to other users of the machine, whom conversations do not concern.
+        That is a file of a newer version, or of another program: neither is changed. A folder that is made for the file
+        is closed to other users of the machine, because conversations do not concern them.
         """
         path.parent.mkdir(mode=_FOLDER_MODE, parents=True, exist_ok=True)
         connection = sqlite3.connect(path, timeout=busy_seconds, isolation_level=None, check_same_thread=False)
@@ -95,7 +95,7 @@ class FileKind:
     def forget_overwritten(self, path: Path, busy_seconds: float) -> bool:
         """Empty the write-ahead log, which keeps the pages as they were before something was deleted from them.
 
-        False where somebody was in the way for so long: later commits write over it in their own time.
+        False where another connection was in the way for so long: later commits write over it in their own time.
         """
         end = time.monotonic() + busy_seconds
         with contextlib.closing(sqlite3.connect(path, timeout=busy_seconds, isolation_level=None)) as connection:
@@ -115,8 +115,8 @@ class FileKind:
 
     def _refuse_other(self, connection: sqlite3.Connection, path: Path) -> int:
         """Return the file's version; raises `ConfigurationError` for a newer one, or another kind."""
-        version, named = connection.execute(_WHOSE).fetchone()
-        tables = set((named or "").split())
+        version, names = connection.execute(_WHOSE).fetchone()
+        tables = set((names or "").split())
         if not set(_TABLE.findall(self.schema)) <= tables if version else tables:
             raise ConfigurationError(
                 f"{path} is a database of another program, not the {self.name}. Set {self.setting} to another file."
@@ -132,9 +132,9 @@ class FileKind:
 def _refuse_damaged(connection: sqlite3.Connection, path: Path) -> None:
     """Raise SQLite's complaints about a small file; the check of a large one would take too long."""
     if path.stat().st_size <= _CHECKED_BYTES:
-        found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-        if found != "ok":
-            raise sqlite3.DatabaseError(f"it is damaged ({' '.join(found.replace('*', '').split())})")
+        report = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+        if report != "ok":
+            raise sqlite3.DatabaseError(f"it is damaged ({' '.join(report.replace('*', '').split())})")
 
 
 def _use_wal(connection: sqlite3.Connection, busy_seconds: float) -> None:

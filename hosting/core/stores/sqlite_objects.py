@@ -121,9 +121,9 @@ class SqliteObjects:
         self, store_key: StoreKey, names: Collection[str] | None = None, *, before: float = math.inf
     ) -> None:
         """They are gone, too, where this raises because a reader was in the way."""
-        named = () if names is None else (json.dumps(list(names)),)
-        which = f"{_THESE if named else _OF_PREFIX} AND put_at < ?"
-        values = (store_key.space, store_key.name, *named, before)
+        selection = () if names is None else (json.dumps(list(names)),)
+        which = f"{_THESE if selection else _OF_PREFIX} AND put_at < ?"
+        values = (store_key.space, store_key.name, *selection, before)
         await self._file.erase(lambda connection: drop(connection, "object", which, values))
 
     async def close(self) -> None:

@@ -41,9 +41,9 @@ class StoreFile:
     raises, the transaction is rolled back and every step of it fails, so no caller gets a result of a write that is not
     there. A step that raises by itself fails alone: the others are taken again, each in a transaction of its own.
 
-    Every verb raises `unavailable` when the file cannot be opened, read or written, when somebody
-    else holds it for longer than `busy_seconds`, and when it was removed or replaced since it was opened: what is
-    written into a file without a name is lost, and a new file would hide that.
+    Every verb raises `unavailable` when the file cannot be opened, read or written, when another process holds it for
+    longer than `busy_seconds`, and when it was removed or replaced since it was opened: a write into a file without a
+    name is lost, and a new file would hide that.
     """
 
     def __init__(
@@ -91,15 +91,15 @@ class StoreFile:
     async def read(self, step: Callable[[sqlite3.Connection], T]) -> T:
         """Return the result of one SELECT, on the loop if it can read without waiting for writers."""
         if self._is_home(asyncio.get_running_loop()):
-            await asyncio.sleep(0)  # whoever polls lets others come in between
+            await asyncio.sleep(0)  # a reader that polls lets others come in between
             if (here := self._here) is not None:
                 with self._outage.guarded():
                     try:
-                        found = step(here)
+                        result = step(here)
                         self._refuse_removed()
                     except sqlite3.OperationalError:
                         return await self.do(step)
-                    return found
+                    return result
         return await self.do(step)
 
     async def drop_and_shrink(self, step: Callable[[sqlite3.Connection], T]) -> T:
@@ -147,7 +147,7 @@ class StoreFile:
             await asyncio.get_running_loop().run_in_executor(None, thread.join)
 
     def _is_home(self, loop: asyncio.AbstractEventLoop) -> bool:
-        """Return whether this is the one loop that commits: the first, or the next once that is closed."""
+        """Return whether this is the only loop that commits: the first, or the next once that is closed."""
         if not self._on_loop:
             return False
         with self._changing:
@@ -211,11 +211,11 @@ class StoreFile:
     def _connect(self) -> sqlite3.Connection:
         connection = self._kind.connect(self._path, self._synchronous, self._busy_seconds)
         try:
-            found = os.stat(self._path)
+            status = os.stat(self._path)
         except OSError:
             connection.close()
             raise
-        self._opened = found.st_dev, found.st_ino
+        self._opened = status.st_dev, status.st_ino
         return connection
 
     def _connect_loop(self, jobs: _Jobs) -> sqlite3.Connection | None:
@@ -232,8 +232,8 @@ class StoreFile:
 
     def _refuse_removed(self) -> None:
         try:
-            found = os.stat(self._path)
-            is_there = (found.st_dev, found.st_ino) == self._opened
+            status = os.stat(self._path)
+            is_there = (status.st_dev, status.st_ino) == self._opened
         except FileNotFoundError:
             is_there = False
         if not is_there:

@@ -39,7 +39,7 @@ def account_connection(
 
     `service` is `blob` or `table`; `kept_in` is the value of the setting `setting` that means it. Raises
     `ConfigurationError` when the settings name no account, a connection string is not one, or, on a developer's
-    machine, nobody listens there. In production an account is waited for instead.
+    machine, nothing listens there. In production an account is waited for instead.
     """
     # Else the client reads the user's .netrc before each call, and fails if that has a password for the account.
     options = {**options, "use_env_settings": bool(getproxies())}
@@ -96,8 +96,8 @@ ConnectTables = Callable[[], AbstractAsyncContextManager[TableServiceClient]]
 def table_account(environ: Mapping[str, str], setting: str) -> ConnectTables:
     """Return a function that connects to the account's tables; see `account_connection` for refusals.
 
-    Each call is made once, for 3 s at most, with a quiet log. By itself the client repeats for minutes what was not
-    answered, an insert that counted too, and writes a page of headers for each call.
+    Each call is made once, for 3 s at most, with a quiet log. By itself the client repeats unanswered calls for
+    minutes, an insert that counted too, and writes a page of headers for each call.
     """
     _calls.setLevel(logging.WARNING)
     never = dict.fromkeys(("retry_total", "retry_connect", "retry_read", "retry_status"), 0)

@@ -89,13 +89,13 @@ def event_entities(partition: str, append: Append, first: int) -> list[Entity]:
 
 def read_events(entity: Entity, after: int) -> list[StoredEvent]:
     """Return the entity's events after position `after`."""
-    packed, at = _payload(entity), 0
+    packed, offset = _payload(entity), 0
     position, events = entity["first"].value, []
-    while at < len(packed):
-        begin = at + _LENGTH_BYTES
-        at = begin + int.from_bytes(packed[at:begin], "big")
+    while offset < len(packed):
+        begin = offset + _LENGTH_BYTES
+        offset = begin + int.from_bytes(packed[offset:begin], "big")
         if position > after:
-            events.append(StoredEvent(position, packed[begin:at]))
+            events.append(StoredEvent(position, packed[begin:offset]))
         position += 1
     return events
 
@@ -118,7 +118,8 @@ def _events_entity(partition: str, append_id: str, first: int, events: list[byte
 
 
 def _parts(payload: bytes) -> dict[str, bytes]:
-    return {f"p{at // PART_BYTES}": payload[at : at + PART_BYTES] for at in range(0, len(payload), PART_BYTES)}
+    starts = range(0, len(payload), PART_BYTES)
+    return {f"p{number}": payload[start : start + PART_BYTES] for number, start in enumerate(starts)}
 
 
 def _payload(entity: Entity) -> bytes:
@@ -224,9 +225,9 @@ def _encoded(entity: Entity) -> str:
 
 
 def _code_and_message(error: bytes) -> tuple[str, str]:
-    found = _ERROR.search(error)
+    match = _ERROR.search(error)
     try:
-        parsed = json.loads(found[0])["odata.error"] if found else {}
+        parsed = json.loads(match[0])["odata.error"] if match else {}
         return str(parsed["code"]), str(parsed["message"]["value"]).splitlines()[0]
     except (ValueError, KeyError, TypeError, IndexError):
         return "", ""

@@ -4,9 +4,9 @@ Theory. A thread is a partition, and an append is one batch on it, which the ser
 the head is inserted, or replaced if it has still the etag that the caller knows, and events and rows are written after
 it. Inserting at the next position alone would not compare: after an erasure it would succeed into a hole.
 
-Each call is made once and waits 3 s at most: whoever appends tries again within its own time. What was refused because
-the head is another one may still have been done, by a call whose answer was lost. So the head is read, and the events
-at the first position next to it: both name the append that wrote them.
+Each call is made once and waits 3 s at most: the caller tries again within its own time. An append that was refused
+because of another head may still have been done, by a call with a lost answer. So the head is read, and the events at
+the first position next to it: both name the append that wrote them.
 
 The table is made when a call finds it missing. Trimming and erasing change each entity at the version that they read,
 and read it again when it was changed meanwhile: nothing that was removed comes back, and nothing newer goes.
@@ -108,11 +108,11 @@ class TablesThreadStore:
         self._is_idle = asyncio.Event()
         self._is_idle.set()
 
-    async def append(self, address: Address, known: StoredHead | None, append: Append) -> AppendOutcome:
+    async def append(self, address: Address, base: StoredHead | None, append: Append) -> AppendOutcome:
         """One call; where the head is another one, two more, next to each other."""
-        first, partition = append.first_position(known), address.key
+        first, partition = append.first_position(base), address.key
         head = entities.head_entity(partition, append.head)
-        changes = [EntityChange("POST", head) if known is None else EntityChange("PUT", head, known.tag)]
+        changes = [EntityChange("POST", head) if base is None else EntityChange("PUT", head, base.tag)]
         changes += [EntityChange("POST", entity) for entity in entities.event_entities(partition, append, first)]
         changes += [
             EntityChange("POST" if row.is_new else "PUT", entities.row_entity(partition, row)) for row in append.rows
@@ -136,15 +136,15 @@ class TablesThreadStore:
         prefix = key_prefix(agent, owner)
         among = f"PartitionKey gt '{prefix}{after}' and PartitionKey lt '{prefix}{_NEWER}'"
         async with self._reaching():
-            found = await self._find(f"{among} and RowKey eq '{HEAD}'", most=limit)
-        return [(one["PartitionKey"].removeprefix(prefix), entities.read_head(one)) for one in found[:limit]]
+            heads = await self._find(f"{among} and RowKey eq '{HEAD}'", most=limit)
+        return [(entity["PartitionKey"].removeprefix(prefix), entities.read_head(entity)) for entity in heads[:limit]]
 
     async def agents(self) -> list[str]:
         """A call for each, and one more."""
         names, after = list[str](), ""
         async with self._reaching():
-            while found := await self._find(f"PartitionKey gt '{after}'", ["PartitionKey"], most=1):
-                names.append(agent_of_key(found[0]["PartitionKey"]))
+            while page := await self._find(f"PartitionKey gt '{after}'", ["PartitionKey"], most=1):
+                names.append(agent_of_key(page[0]["PartitionKey"]))
                 after = behind_agent(names[-1])
         return sorted(names)
 
@@ -153,15 +153,15 @@ class TablesThreadStore:
         least, most = event_key(after), event_key(through + MOST_EVENTS)  # an entity has the key of its last event
         async with self._reaching():
             keys = f"RowKey gt '{least}' and RowKey lt '{most}' and first le {through}L"
-            found = await self._find_in(address.key, keys)
-        events = [event for entity in found for event in entities.read_events(entity, after)]
+            appends = await self._find_in(address.key, keys)
+        events = [event for entity in appends for event in entities.read_events(entity, after)]
         return [event for event in events if event.position <= through]
 
     async def row(self, address: Address, name: str) -> Row | None:
         """One call."""
         async with self._reaching():
-            found = await self._get(address.key, entities.row_key(name))
-        return None if found is None else entities.read_row(found)
+            entity = await self._get(address.key, entities.row_key(name))
+        return None if entity is None else entities.read_row(entity)
 
     async def trim(self, address: Address, before: int, rows_before: int) -> None:
         """A call for each 1,000 entities to be found, and for each 100 to be removed."""
@@ -174,27 +174,27 @@ class TablesThreadStore:
         shared = f"RowKey gt '{event_key(through)}' and RowKey lt 'f' and first le {through}L"
         rows = f"{_ROWS} and position le {through}L and size gt 0"
 
-        def shortened(found: Any) -> EntityChange:
-            return EntityChange("PUT", entities.without_events(found, through), entities.etag_of(found))
+        def shortened(entity: Any) -> EntityChange:
+            return EntityChange("PUT", entities.without_events(entity, through), entities.etag_of(entity))
 
-        def emptied(found: Any) -> EntityChange:
-            row = replace(entities.read_row(found), payload=b"")
-            return EntityChange("PUT", entities.row_entity(address.key, row), entities.etag_of(found))
+        def emptied(entity: Any) -> EntityChange:
+            row = replace(entities.read_row(entity), payload=b"")
+            return EntityChange("PUT", entities.row_entity(address.key, row), entities.etag_of(entity))
 
         async with self._reaching():
             await self._rewrite(address.key, _events_through(through), KEYS, _removal)
             await self._rewrite(address.key, shared, None, shortened)
             await self._rewrite(address.key, rows, [*KEYS, "position"], emptied)
 
-    async def forget(self, address: Address, known: StoredHead) -> bool:
+    async def forget(self, address: Address, base: StoredHead) -> bool:
         """A call for each 1,000 rows to be found, and for each 99 to be removed.
 
         The head is in each batch: of more than one, all but the last write it as it is, and so only compare it.
         """
         async with self._reaching():
-            head: StoredHead | None = known
+            head: StoredHead | None = base
             for _ in range(_MOST_TRIES):
-                if head is None or head.append_id != known.append_id:
+                if head is None or head.append_id != base.append_id:
                     return False
                 rows = [_removal(row) for row in await self._find_in(address.key, _ROWS, KEYS)]
                 if await self._forget(address.key, head, rows):
@@ -245,14 +245,14 @@ class TablesThreadStore:
         """Change every entity that meets the condition at the version that was read, again where that was changed."""
         for _ in range(_MOST_TRIES):
             changes = [change(entity) for entity in await self._find_in(partition, condition, select)]
-            parts = [changes[at : at + MOST_CHANGES] for at in range(0, len(changes), MOST_CHANGES)]
+            parts = [changes[start : start + MOST_CHANGES] for start in range(0, len(changes), MOST_CHANGES)]
             if None not in [await self._submit(part) for part in parts]:
                 return
         raise AzureError(_CONTENDED)
 
     async def _head(self, partition: str) -> StoredHead | None:
-        found = await self._get(partition, HEAD)
-        return None if found is None else entities.read_head(found)
+        entity = await self._get(partition, HEAD)
+        return None if entity is None else entities.read_head(entity)
 
     async def _get(self, partition: str, key: str) -> Entity | None:
         try:
@@ -273,7 +273,7 @@ class TablesThreadStore:
 
         Any page may be cut short, or be empty, and have a continuation, none of them twice.
         """
-        found: list[Any] = []
+        items: list[Any] = []
         pages: Any = None
         cursors = Cursors()
 
@@ -282,11 +282,11 @@ class TablesThreadStore:
             pages = pages or table.query_entities(query, select=select, results_per_page=most).by_page()
             return [entity async for entity in await pages.__anext__()]
 
-        while pages is None or (pages.continuation_token and (most is None or len(found) < most)):
-            found += await self._call(next_page)
+        while pages is None or (pages.continuation_token and (most is None or len(items) < most)):
+            items += await self._call(next_page)
             if pages.continuation_token and not cursors.is_new(tuple(pages.continuation_token.values())):
                 raise AzureError(ENDLESS)
-        return found
+        return items
 
     async def _submit(self, changes: list[EntityChange]) -> list[str] | None:
         """Make all changes and return their entities' etags; None, and none is made, where one is refused."""
@@ -333,8 +333,8 @@ def _events_through(position: int) -> str:
     return f"{_EVENTS} and RowKey le '{event_key(position)}'"
 
 
-def _removal(found: Any) -> EntityChange:
-    return EntityChange("DELETE", found, entities.etag_of(found))
+def _removal(entity: Any) -> EntityChange:
+    return EntityChange("DELETE", entity, entities.etag_of(entity))
 
 
 def _code_of(error: HttpResponseError) -> object:
