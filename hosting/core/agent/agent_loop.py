@@ -1,9 +1,9 @@
 """The loop on which agents run: a thread of its own, so that a tool that blocks stops no HTTP and no other trigger.
 
 Synchronous tools run in this loop's thread pool (agent-framework sends them there). No thread can be stopped: when a
-run is stopped while a tool works for it, the thread continues to its end and nobody takes its result. So the pool knows
+run is stopped while a tool works for it, the thread continues to its end and its result is dropped. So the pool knows
 for which run each thread works, and the log can say so. What still blocks the loop itself is an agent's own code, and a
-watchdog names it in the log: while it does, and with the time it took. Nobody can stop it. So once it blocks the loop
+watchdog names it in the log: while it does, and with the time it took. Nothing can stop it. So once it blocks the loop
 for longer than a limit no new run is admitted, and the host sends callers to another process, or restarts this one.
 """
 
@@ -40,7 +40,7 @@ _STILL_BLOCKED_SECONDS = 2.0
 """After so long, and then each time after twice as long, the log says that the loop still is blocked."""
 _PROCESSOR = "the processor, or for a thread that keeps it"
 _OF_THE_LOOP = ("asyncio.", "selectors", "threading", __name__)
-"""The modules whose code a loop's thread runs while it has no work, or is between two pieces of it."""
+"""The modules with the code that a loop's thread runs while it has no work, or is between two pieces of it."""
 
 T = TypeVar("T")
 RUN: ContextVar[str] = ContextVar("agent_run")
@@ -206,7 +206,8 @@ class AgentLoop:
         frame = _frame_of(self._thread) if self._thread is not None else None
         if frame is None:
             return "code that has ended"
-        if all(one.f_globals.get("__name__", "").startswith(_OF_THE_LOOP) for one, _ in traceback.walk_stack(frame)):
+        modules = (caller.f_globals.get("__name__", "") for caller, _ in traceback.walk_stack(frame))
+        if all(module.startswith(_OF_THE_LOOP) for module in modules):
             return _PROCESSOR
         last = traceback.extract_stack(frame)[-1]
         return f"{last.filename}:{last.lineno} in {last.name}"

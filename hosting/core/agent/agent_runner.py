@@ -72,7 +72,7 @@ class AgentAnswer:
     """The agent answered. `session` is the state of its context providers, as plain JSON values.
 
     `added` are the messages that the run added to its own history; none where nothing was kept there. `requests` are
-    what a workflow waits for; None of an agent, whose response has its own.
+    those that a workflow waits for; None of an agent, because its response has its own.
     """
 
     response: AgentResponse[Any]
@@ -175,7 +175,7 @@ class AgentRunner:
             if task.done():
                 try:
                     return task.result()
-                except asyncio.CancelledError as error:  # nobody cancelled the attempt: the agent's own code did
+                except asyncio.CancelledError as error:  # the agent's own code did, and not the attempt's holder
                     raise RuntimeError("The agent's code cancelled its own run.") from error
             task.cancel()
             await asyncio.wait((task,), timeout=STOPPING_SECONDS)
@@ -186,7 +186,7 @@ class AgentRunner:
         except BudgetExceededError as error:
             logger.info("Run %s of agent %s ends: %s", attempt.run_id, self.name, error.detail)
             return AgentFailure(error)
-        except HostingError as error:  # one that another error caused is nowhere else shown with it
+        except HostingError as error:  # its cause is shown nowhere else
             level, traced = (logging.WARNING, None) if error.__cause__ is None else (logging.ERROR, error)
             logger.log(level, "Run %s of agent %s ends: %s", attempt.run_id, self.name, error.detail, exc_info=traced)
             return AgentFailure(error)
@@ -272,12 +272,12 @@ class AgentRunner:
 
     async def _with_value(self, attempt: Attempt, response: AgentResponse[Any]) -> AgentResponse[Any]:
         """Return the response with its value, where one is wanted. Raises `InvalidOutputError`."""
-        wanted = attempt.request.response_format or self._own_format
-        if wanted is None or _ends_with_calls(response):
+        response_format = attempt.request.response_format or self._own_format
+        if response_format is None or _ends_with_calls(response):
             return response
         texts = (message.text for message in reversed(response.messages) if message.role == "assistant")
         text = next((text for text in texts if text.strip()), "")
-        return with_value(response, await asyncio.to_thread(structured_value, wanted, text))
+        return with_value(response, await asyncio.to_thread(structured_value, response_format, text))
 
     def _run_options(self, attempt: Attempt, history: SessionHistory | None) -> dict[str, Any]:
         """Return the other arguments of `Agent.run`: options, and middleware around model and tool calls.
@@ -303,9 +303,9 @@ class AgentRunner:
                 middleware.append(RoomForCalls(history, self._context_tokens, keeps_newest=bool(request.decisions)))
             if self._mends_calls:
                 middleware.append(WholeCalls())
-            wanted = request.response_format or self._own_format
-            if wanted is not None and wanted.json_schema is not None and self._has_layer:
-                middleware.append(SchemaInInstructions(self._fallback, wanted))
+            response_format = request.response_format or self._own_format
+            if response_format is not None and response_format.json_schema is not None and self._has_layer:
+                middleware.append(SchemaInInstructions(self._fallback, response_format))
         chosen = {"options": options, "middleware": middleware}
         return {name: value for name, value in chosen.items() if value}
 
@@ -317,19 +317,19 @@ def _ends_with_calls(response: AgentResponse[Any]) -> bool:
 
 
 async def _streamed(updates: AsyncIterable[AgentResponseUpdate], attempt: Attempt) -> AgentResponse[Any]:
-    """Return the answer, whose updates were passed on as they came; those of a recorded answer are known already."""
-    known = []
+    """Return the answer, after its updates were passed on as they came; a recorded answer's are known already."""
+    answer_updates = []
     async for update in updates:
         is_known = attempt.steps is not None and attempt.steps.is_replaying
         if attempt.deltas is not None:
             attempt.deltas.write(update, is_known=is_known)
         if attempt.listener is not None and not is_known:
             attempt.listener.add(update)
-        known.append(update)
+        answer_updates.append(update)
     if isinstance(updates, ResponseStream):
         response: AgentResponse[Any] = await updates.get_final_response()
         return response
-    return AgentResponse.from_updates(known)
+    return AgentResponse.from_updates(answer_updates)
 
 
 def _why_no_value(response: AgentResponse[Any]) -> str:
@@ -358,10 +358,10 @@ def with_value(
 
 def _session_values(session: AgentSession) -> dict[str, Any] | None:
     """Return the session as plain JSON values, or None when no provider keeps anything."""
-    kept = {source: value for source, value in session.state.items() if value}
-    if not kept and session.service_session_id is None:
+    state = {source: value for source, value in session.state.items() if value}
+    if not state and session.service_session_id is None:
         return None
-    session.state = kept
+    session.state = state
     try:
         values = json.loads(json.dumps(session.to_dict(), allow_nan=False, default=refuse_type))
     except (TypeError, ValueError) as error:

@@ -18,7 +18,7 @@ _OF_CONNECTION = re.compile("Connect|Closed|BrokenResource|Transport|Unauthori|A
 def chain_of(error: BaseException) -> list[BaseException]:
     """Return the error and its causes, the first cause last.
 
-    Each is there once: an error that is raised again, from one that was raised from it, closes a circle.
+    Each is there once: an error that is raised again, from an error that it caused, closes a circle.
     """
     chain, met = [error], {id(error)}
     while (inner := chain[-1].__cause__ or chain[-1].__context__) is not None and id(inner) not in met:
@@ -28,7 +28,7 @@ def chain_of(error: BaseException) -> list[BaseException]:
 
 
 def is_of_connection(error: BaseException) -> bool:
-    """Return whether a broken connection explains an error: the system's own, or one whose class is named for it."""
+    """Return whether a broken connection explains an error: the system's own, or an error with a class named for it."""
     classes = [kind for cause in chain_of(error) for kind in type(cause).__mro__]
     return any(issubclass(kind, OSError | EOFError) or _OF_CONNECTION.search(kind.__name__) for kind in classes)
 
@@ -55,8 +55,8 @@ def unreached_address(error: BaseException) -> str:
     """
     chain = chain_of(error)
     try:
-        named = (str(getattr(getattr(one, "request", None), "url", "")) for one in chain)
-        address, cause = urlsplit(next(filter(None, named), "")), chain[-1]
+        urls = (str(getattr(getattr(link, "request", None), "url", "")) for link in chain)
+        address, cause = urlsplit(next(filter(None, urls), "")), chain[-1]
         if not address.hostname or not isinstance(cause, OSError):
             return ""
         shown = f"{address.scheme}://{address.netloc.rpartition('@')[2]}{address.path}"

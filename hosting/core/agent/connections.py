@@ -3,12 +3,12 @@
 Theory. agent-framework connects to a server once and keeps that connection, whatever becomes of it: a server that is
 started again, or a child process that died, would be lost until this process ends. So the end of each connection is
 noticed here, and the server is connected to anew before the next run of its agent, or the next call of one of its
-tools. Only a connection that is over is replaced, or one that a call was refused by while no other call is under way.
+tools. Only a connection that is over is replaced, or a connection that refused a call while no other call is under way.
 So no run is cut off by what another one finds out.
 
-A call whose connection broke may have been carried out. Only a tool that is `idempotent` is called again. Of any other
-the model reads that the outcome is unknown, and goes on. A call is also made again that has done nothing: one that a
-server refused because it does not know the session, and one that found the connection let go of and was not sent.
+A call with a broken connection may have been carried out. Only a tool that is `idempotent` is called again. Of any
+other the model reads that the outcome is unknown, and goes on. A call that has done nothing is also made again: the
+server refused it because it does not know the session, or the connection was let go of before it was sent.
 
 A transport that fails cancels the task that opened it (anyio's cancel scopes). That would be the task in which
 agent-framework opens and closes all connections of the server. So each transport is opened and left by a task of its
@@ -39,7 +39,7 @@ _NO_SESSION = (-32600, -32001)
 """The codes by which servers refuse a session that they do not know: of MCP's SDK for Python, and of the others."""
 _UNSENT = "MCPTool is not connected."
 _LEFT = "Client must be used within an async context manager"
-"""What the framework says where it has no connection to send a call by, and the SDK of one that was left meanwhile."""
+"""The framework's error for a call without a connection, and the SDK's for a connection that was left meanwhile."""
 
 
 class UnreachableError(ConnectionError):
@@ -47,7 +47,7 @@ class UnreachableError(ConnectionError):
 
 
 class BrokenConnectionError(ConnectionError):
-    """The connection to a server broke during a call whose outcome is unknown; the model reads its text."""
+    """The connection to a server broke during a call, so its outcome is unknown; the model reads this text."""
 
 
 class ServerConnection(AbstractAsyncContextManager[Any]):

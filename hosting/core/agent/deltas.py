@@ -64,11 +64,11 @@ class AnswerText:
 
         Another id, author or role begins a message, as it does where the framework joins updates.
         """
-        named = (update.message_id, update.author_name, str(update.role) if update.role else None)
-        if any(new and old and new != old for new, old in zip(named, self._message, strict=True)):
-            self._is_new, self._message = True, named
+        identity = (update.message_id, update.author_name, str(update.role) if update.role else None)
+        if any(new and old and new != old for new, old in zip(identity, self._message, strict=True)):
+            self._is_new, self._message = True, identity
         else:
-            self._message = tuple(new or old for new, old in zip(named, self._message, strict=True))
+            self._message = tuple(new or old for new, old in zip(identity, self._message, strict=True))
         text = "".join(content.text or "" for content in update.contents if content.type == "text")
         if not text:
             return ""
@@ -105,7 +105,7 @@ class DeltaWriter:
     async def close(self, answer: str | None) -> tuple[Delta, ...]:
         """Return the delta to append with the run's end: the rest of the answer that the log lacks, from its offset on.
 
-        The answer differs from what was streamed where an agent's own middleware changed it; None for no answer.
+        The answer differs from the streamed text where an agent's own middleware changed it; None for no answer.
         """
         self._is_closed = True
         self._hurry.set()
@@ -170,7 +170,7 @@ class DeltaWriter:
 
 
 def _characters(text: str) -> str:
-    """Return the text with halves of characters joined, and a replacement character for one that stays alone."""
+    """Return the text with halves of characters joined, and a replacement character for a half that stays alone."""
     if text.isascii():
         return text
     return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")

@@ -3,7 +3,7 @@
 Theory. A stream that ends early raises nothing if its connection was closed in order: by a proxy, a gateway, a server
 that is stopped. What came until then would look like a whole answer. OpenAI's two APIs and Anthropic's end each stream
 with a reason, so theirs are known by what they sent, whichever class of client read it. Of all other clients an answer
-without a reason says nothing: many never give one. A stream without anything in it is nobody's whole answer.
+without a reason says nothing: many never give one. A stream without anything in it is no client's whole answer.
 
 The word is put where the framework has its own, so that whatever reads the answer finds it: middleware, the journal, a
 run's end. This stands inside the journal: an answer that is replayed has its word already.
@@ -45,7 +45,7 @@ class FinishReasons(ChatMiddleware):
     async def process(self, context: ChatContext, call_next: Callable[[], Awaitable[None]]) -> None:
         """Call the model.
 
-        Raises `ChatClientException` for an answer that its provider itself calls failed, and for one that was cut
+        Raises `ChatClientException` for an answer that its provider itself calls failed, and for an answer that was cut
         in the arguments of a tool call.
         """
         await call_next()

@@ -64,16 +64,16 @@ class FormatFallback:
 class SchemaInInstructions(ChatMiddleware):
     """Sends a format's schema in the instructions to a server that refuses it; it stands right before the model."""
 
-    def __init__(self, known: FormatFallback, wanted: ResponseFormat) -> None:
-        self._known = known
-        self._wanted = wanted
+    def __init__(self, fallback: FormatFallback, response_format: ResponseFormat) -> None:
+        self._fallback = fallback
+        self._format = response_format
 
     async def process(self, context: ChatContext, call_next: Callable[[], Awaitable[None]]) -> None:
         """Call the model, and once more where its server refused the format; an answer is never asked for twice."""
         if not (context.options or {}).get(_FIELD):
             await call_next()
             return
-        if self._known.refuses_schemas:
+        if self._fallback.refuses_schemas:
             self._rewrite(context)
             await call_next()
             return
@@ -87,7 +87,7 @@ class SchemaInInstructions(ChatMiddleware):
             if isinstance(context.result, ResponseStream):
                 context.result = self._stream(context, context.result, call_next)
             return
-        self._known.learn(refusal)
+        self._fallback.learn(refusal)
         self._rewrite(context)
         await call_next()
 
@@ -110,7 +110,7 @@ class SchemaInInstructions(ChatMiddleware):
                     raise
             else:
                 return
-            self._known.learn(refusal)
+            self._fallback.learn(refusal)
             self._rewrite(context)
             await call_next()
             assert isinstance(context.result, ResponseStream)
@@ -126,29 +126,29 @@ class SchemaInInstructions(ChatMiddleware):
 
     def _rewrite(self, context: ChatContext) -> None:
         options = dict(context.options or {})
-        schema = self._wanted.json_schema or {}
+        schema = self._format.json_schema or {}
         options.pop(_FIELD, None)
-        if self._known.takes_schema_beside:
+        if self._fallback.takes_schema_beside:
             options[_FIELD] = {"type": "json_object", "schema": schema}
         elif schema.get("type") == "object":
             options[_FIELD] = {"type": "json_object"}
-        given = [str(options["instructions"])] if options.get("instructions") else []
-        options["instructions"] = "\n\n".join([*given, instructions_of(self._wanted)])
+        instructions = [str(options["instructions"])] if options.get("instructions") else []
+        options["instructions"] = "\n\n".join([*instructions, instructions_of(self._format)])
         context.options = options
 
 
 def own_format_fallback(agent: Agent[Any]) -> list[ChatMiddleware]:
     """Return the fallback of an agent with its own format: the tool of another, or one in a workflow."""
-    wanted = agents_own_format(agent)
-    if wanted is None or wanted.json_schema is None or not isinstance(agent.client, ChatMiddlewareLayer):
+    own_format = agents_own_format(agent)
+    if own_format is None or own_format.json_schema is None or not isinstance(agent.client, ChatMiddlewareLayer):
         return []
-    return [SchemaInInstructions(FormatFallback(str(agent.name)), wanted)]
+    return [SchemaInInstructions(FormatFallback(str(agent.name)), own_format)]
 
 
-def instructions_of(wanted: ResponseFormat) -> str:
+def instructions_of(response_format: ResponseFormat) -> str:
     """Return the sentences that ask a model for a value of the schema."""
-    about = f" It is: {wanted.description}" if wanted.description else ""
-    schema = json.dumps(wanted.json_schema, ensure_ascii=False)
+    about = f" It is: {response_format.description}" if response_format.description else ""
+    schema = json.dumps(response_format.json_schema, ensure_ascii=False)
     return f"Answer with one JSON value and nothing around it.{about}\nIt must fit this JSON Schema:\n{schema}"
 
 
@@ -158,13 +158,13 @@ def refusal_of_schemas(error: BaseException) -> str | None:
     A schema that it finds wrong is no such case. Clients raise errors of their own from those of their library, which
     have the status of the answer.
     """
-    one: BaseException | None = error
+    cause: BaseException | None = error
     for _ in range(_MOST_CAUSES):
-        if one is None:
+        if cause is None:
             return None
-        status, text = getattr(one, "status_code", None), str(one).lower()
+        status, text = getattr(cause, "status_code", None), str(cause).lower()
         if status in _REFUSED or (status == _BROKEN and all(words in text for words in _OF_LLAMA_CPP)):
             is_refusal = _FIELD in text and any(name in text for name in _NAMED) and _BAD_SCHEMA not in text
             return text if is_refusal else None
-        one = one.__cause__ or one.__context__
+        cause = cause.__cause__ or cause.__context__
     return None

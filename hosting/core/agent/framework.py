@@ -84,38 +84,38 @@ def keeps_journal(agent: SupportsAgentRun) -> TypeGuard[Agent[Any]]:
 
 def agents_within(agent: Any) -> list[Any]:
     """Return the agent, the agents that are its tools, and those that are theirs, each once."""
-    found = [agent]
-    for one in found:  # grows meanwhile
-        for tool in getattr(one, "default_options", {}).get("tools") or ():
+    agents = [agent]
+    for outer in agents:  # grows meanwhile
+        for tool in getattr(outer, "default_options", {}).get("tools") or ():
             inner = agent_of_tool(tool)
-            if inner is not None and inner not in found:
-                found.append(inner)
-    return found
+            if inner is not None and inner not in agents:
+                agents.append(inner)
+    return agents
 
 
 def agents_of_executor(executor: Executor) -> list[Agent[Any]]:
     """Return the agents that an executor calls: its own, those among its attributes, and those that its code names."""
-    found: list[Agent[Any]] = []
+    agents: list[Agent[Any]] = []
     for value in (*vars(executor).values(), *named_in(code_of(executor))):
         values = value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else (value,)
-        found += [one for one in values if isinstance(one, Agent) and one not in found]
-    return found
+        agents += [item for item in values if isinstance(item, Agent) and item not in agents]
+    return agents
 
 
 def code_of(executor: Executor) -> list[Any]:
     """Return the functions of an executor that its author wrote."""
-    classes = [one for one in type(executor).__mro__ if not one.__module__.startswith(_MODULES.rstrip("."))]
-    return [*(value for one in classes for value in vars(one).values()), getattr(executor, "_original_func", None)]
+    classes = [kind for kind in type(executor).__mro__ if not kind.__module__.startswith(_MODULES.rstrip("."))]
+    return [*(value for kind in classes for value in vars(kind).values()), getattr(executor, "_original_func", None)]
 
 
 def named_in(functions: Iterable[Any]) -> Iterator[Any]:
     """Iterate over the values that functions use: globals, closures, and those of functions in them."""
-    waiting, seen = list(functions), set[CodeType]()
-    for given in waiting:  # grows meanwhile
-        function = inspect.unwrap(given) if callable(given) else None
-        if not isinstance(function, FunctionType) or function.__code__ in seen:
+    waiting, codes = list(functions), set[CodeType]()
+    for candidate in waiting:  # grows meanwhile
+        function = inspect.unwrap(candidate) if callable(candidate) else None
+        if not isinstance(function, FunctionType) or function.__code__ in codes:
             continue
-        seen.add(function.__code__)
+        codes.add(function.__code__)
         names = sorted(_names_of(function.__code__))
         values = [cell.cell_contents for cell in function.__closure__ or () if _is_set(cell)]
         values += [function.__globals__[name] for name in names if name in function.__globals__]
@@ -143,12 +143,12 @@ def _is_set(cell: Any) -> bool:
 def modules_of_executor(executor: Executor) -> set[str]:
     """Return the names of the modules that an executor is written in, as far as they are here."""
     written = (type(executor), getattr(executor, "_original_func", None))
-    return {name for one in written if (name := getattr(one, "__module__", None)) in sys.modules}
+    return {name for definition in written if (name := getattr(definition, "__module__", None)) in sys.modules}
 
 
 def asked_types(executor: Executor) -> list[Any]:
     """Return the types of an executor's questions to a person, and of the answers."""
-    return [one for pair in getattr(executor, "_response_handlers", ()) for one in pair]
+    return [hint for pair in getattr(executor, "_response_handlers", ()) for hint in pair]
 
 
 def pass_requests_on(workflow: Workflow) -> None:
@@ -185,8 +185,8 @@ def _watch(workflow: Workflow, on_event: Callable[[WorkflowEvent[Any], str], Non
 
 async def asked_last(context: Any) -> str | None:
     """Return the framework's id of the newest request in an executor's context, or None."""
-    asked = await context._runner_context.get_pending_request_info_events()
-    return next(reversed(asked), None)
+    requests = await context._runner_context.get_pending_request_info_events()
+    return next(reversed(requests), None)
 
 
 def executors_within(workflow: Workflow) -> Iterator[Executor]:
@@ -209,9 +209,9 @@ def name_sessions(workflow: Workflow, id_of: Callable[[str], str]) -> None:
     """
     for executor in executors_within(workflow):
         if isinstance(executor, AgentExecutor):
-            given = executor._session
-            session = AgentSession(session_id=id_of(executor.id), service_session_id=given.service_session_id)
-            session.state = copy.deepcopy(given.state)
+            original = executor._session
+            session = AgentSession(session_id=id_of(executor.id), service_session_id=original.service_session_id)
+            session.state = copy.deepcopy(original.state)
             executor._session = session
 
 
@@ -244,7 +244,7 @@ def is_refusal(content: Content) -> bool:
 def is_idempotent(tool: Any) -> bool:
     """Return whether a tool, the function in it, or the MCP server after it was declared so (`hosting.tools`)."""
     declared = (tool, getattr(tool, "func", None), server_of_tool(tool))
-    return any(getattr(one, IDEMPOTENT, False) for one in declared)
+    return any(getattr(part, IDEMPOTENT, False) for part in declared)
 
 
 async def answer_from_record(agent: Agent[Any], context: ChatContext, response: ChatResponse[Any]) -> None:
@@ -296,13 +296,13 @@ def opens_more_than_servers(agent: Any) -> bool:
 def relist_tools(server: McpServer) -> None:
     """Have the next listing of a server's tools describe all of them anew.
 
-    The framework keeps its description of a tool whose name it knows, also of a server in another version. Until the
+    The framework keeps its description of each tool by the tool's name, also of a server in another version. Until the
     listing has come the old ones stay, for runs that begin meanwhile.
     """
     for function in server.functions:
-        known = function.additional_properties or {}
-        if known.get(_IS_TOOL):
-            known[_REMOTE_NAME] = ""
+        properties = function.additional_properties or {}
+        if properties.get(_IS_TOOL):
+            properties[_REMOTE_NAME] = ""
 
 
 async def clear_session(agents: Iterable[Any], session_id: str) -> None:
@@ -314,8 +314,8 @@ async def clear_session(agents: Iterable[Any], session_id: str) -> None:
     long: then not all of it is gone.
     """
     within = [inner for agent in agents for inner in agents_within(agent)]
-    providers = {id(one): one for agent in within for one in getattr(agent, "context_providers", None) or ()}
-    for provider in providers.values():
+    providers = [provider for agent in within for provider in getattr(agent, "context_providers", None) or ()]
+    for provider in {id(provider): provider for provider in providers}.values():
         await _cleared(provider, session_id)
 
 

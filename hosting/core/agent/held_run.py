@@ -182,19 +182,19 @@ class HeldRun:
             self.is_draining = True
             self.stop.request()
 
-    def superseded(self, at: float, otherwise: str = "") -> Cancelled:
+    def superseded(self, moment: float, otherwise: str = "") -> Cancelled:
         """Return the end of this run, which was interrupted, with its text, logged or not."""
         run = self.run
         for delta in self.unlogged:
             run = run.after(run.last, delta)
-        return superseded(self.run_id, at, text_so_far(run) or otherwise)
+        return superseded(self.run_id, moment, text_so_far(run) or otherwise)
 
-    def out_of_budget(self, at: float, error: BudgetExceededError) -> Failed:
+    def out_of_budget(self, moment: float, error: BudgetExceededError) -> Failed:
         """Return the end of this run, which used up its budget, with its text, logged or not."""
         run = self.run
         for delta in self.unlogged:
             run = run.after(run.last, delta)
-        return out_of_budget(self.run_id, at, error, text_so_far(run))
+        return out_of_budget(self.run_id, moment, error, text_so_far(run))
 
     def unanswered(self, terminal: Terminal, error: HostingError) -> Terminal:
         """Return the end of this run instead of a refused one; of an interrupted run, with its answer's text."""
@@ -207,7 +207,7 @@ class HeldRun:
         return instead_of(terminal, ended, self.run.usage.in_all(terminal).stored())
 
     def release(self) -> ReleaseRun:
-        """Return the command that gives the run up, whose signal was sent."""
+        """Return the command that gives the run up after its signal was sent."""
         return ReleaseRun(self.clocks.wall(), self.token, signalled=True, unrecorded=self._unrecorded())
 
     def _unrecorded(self) -> dict[str, int]:
@@ -218,7 +218,7 @@ class HeldRun:
         """Append steps from the agent's loop, in one write; return once they are in the log.
 
         Raises `StaleTokenError` when this attempt does not hold the run any more, and `LogUnavailableError` when the
-        log stays away. Both end the attempt, and a later one continues from what is recorded.
+        log stays away. Both end the attempt, and a later one continues from the recorded steps.
         """
         await self.on_loop(self.append_on_loop(*steps))
 
@@ -248,15 +248,15 @@ class HeldRun:
             raise DrainingError(f"Run {self.run_id} is handed to another process after this step.")
 
     async def run_before(self) -> Run | None:
-        """Return the ended run whose approvals this one decides; None if its events are gone. From the agent's loop."""
+        """Return the ended run that requested the approvals; None if its events are gone. From the agent's loop."""
         return await self.on_loop(self._read_before())
 
     async def _read_before(self) -> Run | None:
         decided = self.run.accepted.request.decisions[0]
         head = await self._log.head(self.address)
         row = await self._log.row(self.address, ApprovalRow, decided.id, head)
-        found = await read_run(self._log, self.address, row.asked_by, head) if isinstance(row, ApprovalRow) else None
-        return found if isinstance(found, Run) else None
+        run = await read_run(self._log, self.address, row.asked_by, head) if isinstance(row, ApprovalRow) else None
+        return run if isinstance(run, Run) else None
 
     async def renew(self) -> None:
         """Renew the lease by an append without events; raises as `append` does."""
@@ -296,7 +296,7 @@ def unstorable_step(run_id: str) -> UnstorableAnswerError:
 
 
 async def read_run(log: ThreadLog, address: Address, run_id: str, head: Head | None = None) -> Run | DeletedRow | None:
-    """Return the run as the log has it; None for an unknown one, or one whose events were removed by age.
+    """Return the run as the log has it; None for an unknown run, or after its events were removed by age.
 
     `head` is the thread's, where the caller has just read it. Raises `LogUnavailableError` and `NewerVersionError`.
     """
@@ -305,7 +305,7 @@ async def read_run(log: ThreadLog, address: Address, run_id: str, head: Head | N
     if not isinstance(row, RunRow):
         return row
     if row.first <= head.trimmed:
-        return None  # whoever trimmed it may have died before all of it was removed
+        return None  # the process that trimmed it may have died before all of it was removed
     listed = await log.events(address, row.first - 1, through=row.last or MOST_POSITION)
     run = fold_run(address, run_id, listed, row.epoch)
     if run is None or row.last is None or not run.requested_approvals:

@@ -153,8 +153,8 @@ def uncompacted(messages: Iterable[Message]) -> list[Message]:
 def _compaction_in(messages: Sequence[Message]) -> dict[str, Any]:
     """Return which messages are excluded, and each summary that still counts with the message that it stands before.
 
-    A message of the thread is named by its position, and one that the run added by its number: it will stand behind
-    those of the thread, the last of which is at `after`.
+    A message of the thread is named by its position, and a message that the run added by its number: it will stand
+    behind those of the thread, the last of which is at `after`.
     """
     if not any(_MARKS & message.additional_properties.keys() for message in messages):
         return {}
@@ -188,16 +188,16 @@ def _compacted(messages: Iterable[Message], compaction: dict[str, Any] | None) -
         return thread
     after = compaction["after"]
     added = [message for message in thread if after is None or position_of(message) > tuple(after)]
-    named: dict[Any, Message] = {position_of(message): message for message in thread}
-    named.update(enumerate(added))
+    by_key: dict[Any, Message] = {position_of(message): message for message in thread}
+    by_key.update(enumerate(added))
     for name in compaction["excluded"]:
-        if (message := named.get(_key(name))) is not None:
+        if (message := by_key.get(_key(name))) is not None:
             message.additional_properties[EXCLUDED_KEY] = True
     summaries: dict[int | None, list[Message]] = defaultdict(list)
     for summary in compaction["summaries"]:
         key = _key(summary["before"])
         first = thread[0] if thread and not isinstance(key, int) else None  # what it stood before is archived
-        follower = named.get(key, first)
+        follower = by_key.get(key, first)
         summaries[None if follower is None else id(follower)].append(summary["message"])
     compacted: list[Message] = []
     for message in thread:

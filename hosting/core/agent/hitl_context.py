@@ -1,6 +1,6 @@
 """The URLs where a person answers an executor's question: for executors that send mail or chat messages.
 
-The class has the names of the one in agent-framework-azurefunctions. It is exported from `hosting.app`.
+The class has the names of that in agent-framework-azurefunctions. It is exported from `hosting.app`.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ _LOOPBACK = ("localhost", "127.", "[::1]")
 
 @dataclass(frozen=True)
 class WorkflowHitlContext:
-    """The run of an executor: `instance_id` is its thread, and `run_id` the run whose requests are answered.
+    """The run of an executor: `instance_id` is its thread, and `run_id` the run with the requests that are answered.
 
-    Two owners may each have an instance of one id; `owner` is whose it is, "app" in an app without owners, and
+    Two owners may each have an instance of one id; `owner` is its owner, "app" in an app without owners, and
     `thread_key` that of no other. Get it by `from_context`, in a handler of an executor.
     """
 
@@ -45,8 +45,8 @@ class WorkflowHitlContext:
         `base_url` is scheme and host of the app, such as `https://example.com`, where callers do not reach it by its
         own host name.
         """
-        found = _CURRENT.get()
-        return None if found is None else replace(found, base_url_override=base_url)
+        context = _CURRENT.get()
+        return None if context is None else replace(context, base_url_override=base_url)
 
     @staticmethod
     async def pending_request_id(ctx: Any) -> str | None:

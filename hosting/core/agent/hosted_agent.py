@@ -1,8 +1,8 @@
 """One agent as its runs are executed here: once, or again after a failure, and how long they may take.
 
-Theory. Whoever holds the claim runs the agent; nobody else does. How the run ends is appended under the holder's token,
-as the one end of the run. A holder that was taken over finds its token stale and drops what it did. A holder whose log
-stays away releases the run: its lease runs out, and whoever takes over replays what was recorded.
+Theory. The holder of the claim runs the agent, and no other process does. Its end of the run is appended under its
+token, and is the only end of the run. A holder that was taken over finds its token stale and drops what it did. A
+holder without a log releases the run: its lease runs out, and the next holder replays the recorded steps.
 
 How long an attempt may take is what the app's author chose, inside what the platform gives a function. The platform
 ends a function at `functionTimeout` by ending its worker, and with it every other run there. So we must stop a run
@@ -180,8 +180,8 @@ class HostedAgent:
                 history=outcome.added,
             )
             count = messages_before + len(attempt.messages)
-            asked = outcome.requests
-            approvals = pending_approvals(run_id, outcome.response) if asked is None else asked
+            requests = outcome.requests
+            approvals = pending_approvals(run_id, outcome.response) if requests is None else requests
             completed = Completed(
                 at=now,
                 run_id=run_id,
@@ -235,7 +235,7 @@ class TimeLimit:
         return math.inf if self.function_seconds is None else self.function_seconds - ENDING_SECONDS
 
     def of(self, agent: str, own_seconds: float | None) -> float:
-        """Return the limit of one agent's runs; raises `ConfigurationError` for one that is invalid or does not fit."""
+        """Return the limit of one agent's runs; raises `ConfigurationError` if it is invalid or does not fit."""
         seconds = self.default_seconds if own_seconds is None else own_seconds
         name = "AGENT_RUN_TIMEOUT_SECONDS" if own_seconds is None else f"run_timeout_seconds of agent {agent!r}"
         if not 0 < seconds <= 86_400:

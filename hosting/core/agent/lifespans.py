@@ -1,11 +1,11 @@
 """The agents' open connections: opened once in a process, before the first run, and closed at the process's end.
 
 An agent that is an asynchronous context manager (agent-framework's are: theirs opens the client and the MCP tools) is
-entered by a task of its own, which also leaves it, because much of what is behind it wants to be left by the task that
-entered. If opening fails or takes too long, so does the run that needed it, and the next run tries again.
+entered by a task of its own, which also leaves it, because many of the things behind it must be left by the task that
+entered them. If opening fails or takes too long, so does the run that needed it, and the next run tries again.
 
-What was opened may break later. The servers of an agent's tools are looked after one by one (`connections`). Of all
-else nobody sees that it broke but by a run that fails. If a broken connection explains its error, the agent is left as
+An opened agent may break later. The servers of an agent's tools are looked after one by one (`connections`). Of all
+else only a run that fails shows that it broke. If a broken connection explains its error, the agent is left as
 soon as no run uses it, and opened again for the next one.
 
 The agents of a workflow open the servers of their tools when they are first called. Those that a graph has for itself
@@ -44,7 +44,7 @@ class Lifespan:
     task: asyncio.Task[None] = field(init=False)
 
     def __post_init__(self) -> None:
-        # In no run's context: what is opened outlives the first run, and its trace.
+        # In no run's context: an opened agent outlives the first run, and its trace.
         self.task = contextvars.Context().run(asyncio.get_running_loop().create_task, self._hold())
         self.task.set_name(f"agent {_name_of(self.agent)}")
 
@@ -58,7 +58,7 @@ class Lifespan:
                 logger.exception("%s could not be closed.", self.task.get_name())
             else:
                 self.opened.set_exception(error)
-                self.opened.exception()  # perhaps nobody waits for it any more
+                self.opened.exception()  # perhaps no run waits for it any more
         finally:
             self.opened.cancel()
 
@@ -80,7 +80,7 @@ class Lifespan:
             ) from error
 
     async def leave(self) -> None:
-        """Leave the agent; one that takes longer than 5 s is left as it is."""
+        """Leave the agent; if that takes longer than 5 s, it is left as it is."""
         self.closing.set()
         _, late = await asyncio.wait((self.task,), timeout=CLOSE_SECONDS)
         if late:
@@ -159,7 +159,7 @@ class Lifespans:
                 task.add_done_callback(self._leaving.discard)
 
     async def close(self) -> None:
-        """Leave every agent; one that takes longer than 5 s is left as it is, because the process is about to end."""
+        """Leave every agent, but wait for 5 s at most, because the process is about to end."""
         leaving = [asyncio.wait((task,), timeout=CLOSE_SECONDS) for task in self._leaving]
         await asyncio.gather(*(lifespan.leave() for lifespan in list(self.held.values())), *leaving)
 

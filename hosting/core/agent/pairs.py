@@ -2,8 +2,8 @@
 
 A provider refuses a call without its result right behind it, a result without its call, an id that is empty or there
 twice, and a message without contents. A conversation has such where an agent only declares a tool, where a person never
-answered, where a model's server gave no ids, and where another package wrote it. What is sent is made whole. What is
-stored stays.
+answered, where a model's server gave no ids, and where another package wrote it. Sent messages are made whole. Stored
+ones stay.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def _made_whole(messages: Sequence[Message]) -> list[Message]:
     for content in _contents(messages):
         if content.type == "function_result":
             results[content.call_id or None].append(content)
-    made: list[Message] = []
+    whole_messages: list[Message] = []
     used: set[str | None] = {None}
     for number, message in enumerate(messages):
         contents: list[Content] = []
@@ -79,12 +79,12 @@ def _made_whole(messages: Sequence[Message]) -> list[Message]:
             elif content.type != "function_result":
                 contents.append(content)
         if contents:
-            kept = copy(message)
-            kept.contents = contents
-            made.append(kept)
+            whole_message = copy(message)
+            whole_message.contents = contents
+            whole_messages.append(whole_message)
         if answers:
-            made.append(Message("tool", answers, additional_properties=dict(message.additional_properties)))
-    return made
+            whole_messages.append(Message("tool", answers, additional_properties=dict(message.additional_properties)))
+    return whole_messages
 
 
 def _is_call(content: Content) -> bool:

@@ -1,7 +1,7 @@
 """As much of the thread as a model has room for: beyond so many tokens, its oldest turns are not sent.
 
-This is for agents without a compaction strategy of the framework. A turn begins with a message of the user, so what is
-sent begins with one, and no call is parted from its results. The messages of the run itself are never left out.
+This is for agents without a compaction strategy of the framework. A turn begins with a message of the user, so the sent
+messages do, and no call is parted from its results. The messages of the run itself are never left out.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _TOKENS_AROUND_MESSAGE = 50
 _TOKENS_OF_PICTURE = 1_500
 """Of a large one: providers count a picture by its size in pixels, up to about so many."""
 _BYTES_OF_TOKEN_OF_FILE = 20
-"""For a document or a sound, whose bytes are no text: a page of PDF of 40 kB counts as two thousand."""
+"""For a document or a sound, because its bytes are no text: a page of PDF of 40 kB counts as two thousand."""
 
 
 def leaves_out(agent: object) -> bool:
@@ -37,7 +37,7 @@ def without_room(
     """Return the messages of the thread that find no room before `more`, the oldest turns.
 
     None where all of it has room; else so many that a quarter of the room is free, and not each turn leaves one out.
-    `keeps_newest`: the run goes on with the thread's newest turn, whose calls were decided on.
+    `keeps_newest`: the run goes on with the thread's newest turn, after the decisions on its calls.
     """
     excess = estimated_tokens(messages) + estimated_tokens(more) - tokens
     if excess <= 0:

@@ -31,11 +31,11 @@ class SessionChanges:
     def _texts(self) -> dict[str, str]:
         """Return the state of each provider as JSON text. Raises `UnstorableAnswerError` for other values."""
         state = {} if self._session is None else self._session.state
-        kept = AgentSession(session_id="")
-        kept.state = {source: value for source, value in state.items() if value and not has_messages(value)}
-        if not kept.state:
+        session = AgentSession(session_id="")
+        session.state = {source: value for source, value in state.items() if value and not has_messages(value)}
+        if not session.state:
             return {}
-        values: dict[str, Any] = kept.to_dict()["state"]
+        values: dict[str, Any] = session.to_dict()["state"]
         return {source: json.dumps(value, allow_nan=False, default=refuse_type) for source, value in values.items()}
 
 

@@ -122,7 +122,7 @@ class StepRecorder:
         except BaseException as error:
             self._starting = None
             appended.set_exception(error)
-            appended.exception()  # perhaps nobody else waits for it
+            appended.exception()  # perhaps nothing else waits for it
             raise
         appended.set_result(None)
 
@@ -140,7 +140,7 @@ class StepRecorder:
     def writing(self) -> Iterator[None]:
         """End the attempt where a step of it cannot be written in the block: values nested too deep.
 
-        A tool's call would otherwise count as failed, and the model would learn that of one that was made.
+        A tool's call would otherwise count as failed, and the model would learn that of a call that was made.
         """
         try:
             yield
@@ -150,7 +150,7 @@ class StepRecorder:
             raise self.ended(cause) from cause
 
     def put_session_back(self, session: AgentSession | None, result: ToolResult) -> None:
-        """Give the session the recorded call's changes, unless one that ended after it was replayed before."""
+        """Give the session the recorded call's changes, unless a call that ended after it was replayed before."""
         number = list(self.held.results).index(result.key) if result.session else -1
         if result.session and number > self._replayed_session:
             self._replayed_session = number
@@ -164,7 +164,7 @@ class StepRecorder:
             raise self.ended(error) from error
 
     def ended(self, cause: Exception) -> AttemptEndedError:
-        """Return the exception that ends the framework's loop for this attempt: for this cause, or the one before."""
+        """Return the exception that ends the framework's loop for this attempt: for this cause, or an earlier cause."""
         self.cause = self.cause or cause
         return AttemptEndedError("The attempt is over.")
 
@@ -244,7 +244,7 @@ def middleware(agent: Agent[Any], steps: AgentSteps | None = None) -> list[ChatM
 
 def attach_steps(agent: Agent[Any]) -> None:
     """Give an agent its middleware for good, once: it records only calls within other steps."""
-    if not any(isinstance(one, _ToolCalls) for one in agent.middleware or ()):
+    if not any(isinstance(layer, _ToolCalls) for layer in agent.middleware or ()):
         agent.middleware = [*(agent.middleware or ()), *middleware(agent), *own_format_fallback(agent)]
 
 
@@ -339,7 +339,7 @@ class _ToolCalls(_Calls, FunctionMiddleware):
         # A server is connected to before its call counts as begun: a process that dies meanwhile has called nothing.
         server, is_harmless = server_of_tool(context.function), is_idempotent(context.function)
         make_call = await connected(server, call_next, is_idempotent=is_harmless)
-        # A call that began in an earlier attempt begins again, and who reads the run sees both.
+        # A call that began in an earlier attempt begins again, and a reader of the run sees both.
         started = ToolStarted(at=held.clocks.wall(), run_id=held.run_id, key=key, name=name, digest=arguments)
         await recorder.start(started)
         if recorder.cause is not None:  # another call of the same moment ended the attempt
@@ -355,7 +355,7 @@ def inner_steps(agent: Agent[Any], recorder: StepRecorder, key: str) -> AgentSte
 async def _cut_short(recorder: StepRecorder, key: str, name: str) -> ToolResult:
     """Append the result of a call that began in an earlier attempt and is not made again; return it.
 
-    It is appended before the model gets it, or the run fails by it: so whoever reads the run sees the call end. Where
+    It is appended before the model gets it, or the run fails by it: so a reader of the run sees the call end. Where
     the run is to fail, no call next to it is made any more while this is appended.
     """
     if not recorder.reports_unknown_outcomes:
@@ -388,9 +388,9 @@ async def _call(
         if called := not refuses_arguments(error):  # the model gets its text, and the log no more than its class
             logger.warning("Tool %s of run %s raised.", visible_line(context.function.name), held.run_id, exc_info=True)
         text, raised = portable_text(str(error)), type(error).__name__ if called else ""
-        at, run_id, session = held.clocks.wall(), held.run_id, changes.since() if called else None
+        moment, run_id, session = held.clocks.wall(), held.run_id, changes.since() if called else None
         await recorder.append(
-            ToolResult(at=at, run_id=run_id, key=key, error=text, raised=raised, called=called, session=session)
+            ToolResult(at=moment, run_id=run_id, key=key, error=text, raised=raised, called=called, session=session)
         )
         raise
     finally:

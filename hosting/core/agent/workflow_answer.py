@@ -35,7 +35,7 @@ class WorkflowAnswer:
     _waiting: dict[str, list[AgentResponseUpdate]] = field(default_factory=dict)
     _completed: set[str] = field(default_factory=set)
     _count: int = 0
-    taken: tuple[int, int] = (0, 0)
+    counts: tuple[int, int] = (0, 0)
 
     def add(self, event: WorkflowEvent[Any]) -> None:
         """Take the next event; those that add nothing to the answer change nothing."""
@@ -80,16 +80,16 @@ class WorkflowAnswer:
         self.updates += updates
         self.values += values
         self.has_values = any(not isinstance(value, str) for value in values)
-        self.taken = (len(self.updates), len(self.values))
+        self.counts = (len(self.updates), len(self.values))
 
     def take(self) -> tuple[list[AgentResponseUpdate], list[Any]]:
         """Return the values yielded since the last time; a waiting executor comes first, as a superstep has ended."""
         self._flush()
-        before, self.taken = self.taken, (len(self.updates), len(self.values))
+        before, self.counts = self.counts, (len(self.updates), len(self.values))
         return self.updates[before[0] :], self.values[before[1] :]
 
     def _flush(self) -> None:
-        for update in [one for waiting in self._waiting.values() for one in waiting]:
+        for update in [update for updates in self._waiting.values() for update in updates]:
             self._say(update)
         self._waiting.clear()
         self._completed.clear()
@@ -114,7 +114,7 @@ class WorkflowAnswer:
             return updates
         if isinstance(data, Message):
             return self._of_messages(executor, [data])
-        if isinstance(data, list) and data and all(isinstance(one, Message) for one in data):
+        if isinstance(data, list) and data and all(isinstance(item, Message) for item in data):
             return self._of_messages(executor, data)
         if isinstance(data, Content):
             return [self._new(executor, [data])]
@@ -164,7 +164,7 @@ def plain_value(data: Any, levels: int = 4) -> Any:
         return to_json_value(TypeAdapter(type(data)).dump_python(data, mode="json"))
     except Exception:  # any class may be yielded, and its code runs here
         if levels and isinstance(data, list):
-            return [plain_value(one, levels - 1) for one in data]
+            return [plain_value(item, levels - 1) for item in data]
         if levels and is_dataclass(data):
-            return {one.name: plain_value(getattr(data, one.name), levels - 1) for one in fields(data)}
+            return {member.name: plain_value(getattr(data, member.name), levels - 1) for member in fields(data)}
         return str(data)

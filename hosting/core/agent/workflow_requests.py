@@ -77,28 +77,28 @@ def _schema(event: WorkflowEvent[Any]) -> dict[str, Any]:
         ) from None
 
 
-def _read_as(asked: Any) -> tuple[TypeAdapter[Any], _Make]:
+def _read_as(kind: Any) -> tuple[TypeAdapter[Any], _Make]:
     """Return the reader of an answer of that type, and the maker of the answer's value.
 
     A dataclass may have messages among its members, as the review of a plan has: they are given as texts.
     """
-    if asked in _OF_TEXT:
-        return TypeAdapter(str), _OF_TEXT[asked]
-    hints = get_type_hints(asked) if is_dataclass(asked) else {}
-    made = {name: _MEMBERS[hint][1] for name, hint in hints.items() if hint in _MEMBERS}
-    if not made:
-        return TypeAdapter(asked), lambda value: value
+    if kind in _OF_TEXT:
+        return TypeAdapter(str), _OF_TEXT[kind]
+    hints = get_type_hints(kind) if is_dataclass(kind) else {}
+    makers = {name: _MEMBERS[hint][1] for name, hint in hints.items() if hint in _MEMBERS}
+    if not makers:
+        return TypeAdapter(kind), lambda value: value
     members: dict[str, Any] = {
-        one.name: (_MEMBERS[hints[one.name]][0] if one.name in made else hints[one.name], _default(one))
-        for one in fields(asked)
-        if one.init
+        field.name: (_MEMBERS[hints[field.name]][0] if field.name in makers else hints[field.name], _default(field))
+        for field in fields(kind)
+        if field.init
     }
 
     def make(value: Any) -> Any:
-        given = {name: getattr(value, name) for name in members if name in value.model_fields_set}
-        return asked(**{name: made[name](one) if name in made else one for name, one in given.items()})
+        values = {name: getattr(value, name) for name in members if name in value.model_fields_set}
+        return kind(**{name: makers[name](member) if name in makers else member for name, member in values.items()})
 
-    return TypeAdapter(create_model(asked.__name__, **members)), make
+    return TypeAdapter(create_model(kind.__name__, **members)), make
 
 
 def _default(member: Field[Any]) -> Any:
@@ -110,11 +110,11 @@ def _default(member: Field[Any]) -> Any:
 def responses(run_id: str, requests: Requests, decisions: Sequence[Decision]) -> dict[str, Any]:
     """Return the answers to the questions of run `run_id`, by the framework's ids.
 
-    Raises `InvalidInputError`, and `RunCancelledError` where somebody gave a question up.
+    Raises `InvalidInputError`, and `RunCancelledError` where a caller gave a question up.
     """
-    made = {decision.id: decision for decision in decisions}
+    by_id = {decision.id: decision for decision in decisions}
     return {
-        request_id: _response(event, made.get(approval_id(run_id, request_id)))
+        request_id: _response(event, by_id.get(approval_id(run_id, request_id)))
         for request_id, event in requests.items()
     }
 

@@ -2,11 +2,11 @@
 
 Theory. To the rest of the house a workflow is an agent: its runs are claimed, stopped, timed and ended like an agent's.
 Only what happens in an attempt is another. The runner is always pulled event by event, as a stream: between two
-supersteps nothing happens until the next event is asked for, so whoever reads the events decides whether it goes on.
+supersteps nothing happens until the next event is asked for, so the reader of the events decides whether it goes on.
 
-After each superstep the framework's checkpoint is a step of the run, with what was yielded since the one before. A
+After each superstep the framework's checkpoint is a step of the run, with the values yielded since the last. A
 later attempt restores the newest and goes on behind it. The framework only logs that a checkpoint was not saved. So
-each superstep's end is held against what was appended, and a run without its checkpoint goes no further.
+each superstep's end is held against the appended checkpoint, and a run without its checkpoint goes no further.
 
 The superstep that was under way is made again. The calls of its agents are recorded like those of agents that are
 tools, known by superstep, executor and message, and are replayed. What an executor's own code does is done again.
@@ -99,10 +99,10 @@ class WorkflowRunner(AgentRunner):
         if requested.checkpoint is None:
             return
         try:
-            asked = _restored(self._workflow, requested, requested.checkpoint, self._types)
+            checkpoint = _restored(self._workflow, requested, requested.checkpoint, self._types)
         except (WorkflowChangedError, CheckpointNotKeptError):
             return  # the run that is to go on ends so
-        check_response(requested.run_id, asked.pending_request_info_events, decision)
+        check_response(requested.run_id, checkpoint.pending_request_info_events, decision)
 
     async def _answer(self, attempt: Attempt) -> AttemptOutcome:
         assert attempt.recorder is not None
@@ -115,33 +115,33 @@ class WorkflowRunner(AgentRunner):
                 attempt.listener.add(update)
 
         answer, workflow = WorkflowAnswer(pass_on), self._workflow.build()
-        kept = RunCheckpoints(self._workflow, recorder, answer, self._types)
+        checkpoints = RunCheckpoints(self._workflow, recorder, answer, self._types)
         pass_requests_on(workflow)
         run = recorder.held.run
         name_sessions(workflow, lambda executor_id: thread_key(run.address, run.epoch, executor_id))
-        watch_within(workflow, kept.calls.add)
+        watch_within(workflow, checkpoints.calls.add)
         for executor in executors_within(workflow):
-            _record(executor, recorder, kept)
+            _record(executor, recorder, checkpoints)
         for agent in self._all_agents(workflow):
             tool_servers(agent)
         try:
-            begin = await kept.restore(attempt) or {"message": self._given(attempt)}
+            begin = await checkpoints.restore(attempt) or {"message": self._given(attempt)}
         except (InvalidInputError, RunCancelledError, WorkflowChangedError, CheckpointNotKeptError) as error:
             return AgentFailure(error)
         try:
             own = [agent for agent in self._all_agents(workflow) if agent not in self._lasting]
             with entered(run, self.name, self._route_prefix), self._loop.lifespans.leaving(own):
-                async with workflow.run(**begin, stream=True, checkpoint_storage=kept) as events:
+                async with workflow.run(**begin, stream=True, checkpoint_storage=checkpoints) as events:
                     async for event in events:
                         answer.add(event)
-                        kept.check(event)
+                        checkpoints.check(event)
         except BaseException:
             if recorder.cause is None:
                 raise
         if recorder.cause is not None:
             raise recorder.cause
         try:
-            requests = pending_requests(attempt.run_id, kept.requests)
+            requests = pending_requests(attempt.run_id, checkpoints.requests)
         except RunFailedError as error:
             return AgentFailure(error)
         return AgentAnswer(answer.response(), None, requests=requests)
@@ -177,8 +177,8 @@ class RunCheckpoints:
     async def restore(self, attempt: Attempt) -> dict[str, Any]:
         """Return how the workflow is run from the newest checkpoint; nothing where there is none.
 
-        A run that brings answers begins with that of the run that asked. Raises `WorkflowChangedError` for one of
-        another graph or framework, `CheckpointNotKeptError` for one that cannot be read, and `InvalidInputError`.
+        A run that brings answers begins with that of the run that asked. Raises `WorkflowChangedError` for a checkpoint
+        of another graph or framework, `CheckpointNotKeptError` for an unreadable one, and `InvalidInputError`.
         """
         run, decisions = self._recorder.held.run, attempt.request.decisions
         if run.checkpoint is not None:
@@ -197,19 +197,19 @@ class RunCheckpoints:
             raise CheckpointNotKeptError("The log no longer has the state of the run that asked.")
         self._restored, _ = self._read(before, before.checkpoint)
         self._saved = before.checkpoint.superstep
-        given = responses(before.run_id, self._restored.pending_request_info_events, decisions)
-        return {"checkpoint_id": self._restored.checkpoint_id, "responses": given}
+        answers = responses(before.run_id, self._restored.pending_request_info_events, decisions)
+        return {"checkpoint_id": self._restored.checkpoint_id, "responses": answers}
 
-    def _read(self, run: Run, kept: Checkpointed) -> tuple[WorkflowCheckpoint, list[AgentResponseUpdate]]:
+    def _read(self, run: Run, event: Checkpointed) -> tuple[WorkflowCheckpoint, list[AgentResponseUpdate]]:
         """Return a run's newest checkpoint, and the values yielded until then; raises as `restore` does."""
-        found = _restored(self._hosted, run, kept, self._allowed)
+        checkpoint = _restored(self._hosted, run, event, self._allowed)
         try:
-            return found, [AgentResponseUpdate.from_dict(dict(one)) for one in run.yielded]
+            return checkpoint, [AgentResponseUpdate.from_dict(dict(update)) for update in run.yielded]
         except Exception as error:  # whatever a damaged one makes the framework raise
             raise _unreadable(run) from error
 
     def check(self, event: WorkflowEvent[Any]) -> None:
-        """Follow the supersteps, and end the attempt at one whose checkpoint was not saved."""
+        """Follow the supersteps, and end the attempt at a superstep without a saved checkpoint."""
         self.calls.add(event)
         if event.type == "superstep_started":
             self.superstep = event.iteration or 0
@@ -272,16 +272,16 @@ class RunCheckpoints:
         return []
 
 
-def _restored(hosted: HostedWorkflow, run: Run, kept: Checkpointed, allowed: frozenset[str]) -> WorkflowCheckpoint:
+def _restored(hosted: HostedWorkflow, run: Run, event: Checkpointed, allowed: frozenset[str]) -> WorkflowCheckpoint:
     """Return a run's newest checkpoint; raises `WorkflowChangedError` and `CheckpointNotKeptError`."""
-    if (kept.graph, kept.framework) != (hosted.graph, FRAMEWORK_VERSION):
-        what = "graph" if kept.graph != hosted.graph else f"agent-framework ({kept.framework})"
+    if (event.graph, event.framework) != (hosted.graph, FRAMEWORK_VERSION):
+        what = "graph" if event.graph != hosted.graph else f"agent-framework ({event.framework})"
         raise WorkflowChangedError(
             f"The run started with another {what} of workflow {hosted.name!r}, and its state does not fit this one. "
             "Finish these runs on the deployment where they started."
         )
     try:
-        return read_checkpoint(kept.checkpoint, allowed)
+        return read_checkpoint(event.checkpoint, allowed)
     except Exception as error:  # whatever a damaged one makes the framework raise
         raise _unreadable(run) from error
 
@@ -291,7 +291,7 @@ def _unreadable(run: Run) -> CheckpointNotKeptError:
     return CheckpointNotKeptError("The state of the run after its last superstep cannot be read.")
 
 
-def _record(executor: Executor, recorder: StepRecorder, kept: RunCheckpoints) -> None:
+def _record(executor: Executor, recorder: StepRecorder, checkpoints: RunCheckpoints) -> None:
     """Have the calls of the executor's agents recorded, by the superstep and how many messages it took there."""
     for agent in agents_of_executor(executor):
         if keeps_journal(agent):
@@ -299,12 +299,12 @@ def _record(executor: Executor, recorder: StepRecorder, kept: RunCheckpoints) ->
     execute: Callable[..., Any] = executor.execute
     messages: Counter[int] = Counter()
 
-    async def recorded(*given: Any, **named: Any) -> None:
-        messages[kept.superstep] += 1
-        within = f"{kept.superstep}.{messages[kept.superstep]}/{executor.id}"
+    async def recorded(*arguments: Any, **keywords: Any) -> None:
+        messages[checkpoints.superstep] += 1
+        within = f"{checkpoints.superstep}.{messages[checkpoints.superstep]}/{executor.id}"
         token = WITHIN.set(ExecutorSteps(recorder, within))
         try:
-            await execute(*given, **named)
+            await execute(*arguments, **keywords)
         finally:
             WITHIN.reset(token)
 
@@ -320,9 +320,9 @@ def _types_of(workflow: Workflow) -> frozenset[str]:
     """Return the types that the executors declare, and the plain ones of the modules that they are written in."""
     executors = list(executors_within(workflow))
     declared = [
-        one
+        kind
         for executor in executors
-        for one in (
+        for kind in (
             *executor.input_types,
             *executor.output_types,
             *executor.workflow_output_types,
@@ -330,8 +330,9 @@ def _types_of(workflow: Workflow) -> frozenset[str]:
         )
     ]
     modules = {module for executor in executors for module in modules_of_executor(executor)}
-    written = [one for module in modules for one in vars(sys.modules[module]).values() if _is_plain(one)]
-    return frozenset(f"{one.__module__}:{one.__qualname__}" for one in (*declared, *written) if isinstance(one, type))
+    written = [kind for module in modules for kind in vars(sys.modules[module]).values() if _is_plain(kind)]
+    types = (kind for kind in (*declared, *written) if isinstance(kind, type))
+    return frozenset(f"{kind.__module__}:{kind.__qualname__}" for kind in types)
 
 
 def _is_plain(value: Any) -> bool:
