@@ -2,7 +2,7 @@
 
 `read_contents` checks them, `contents_schema` says the same as a JSON Schema. Both go by `Limits`: the sizes that the
 settings allow, and what the agent's model takes besides text. An agent or its client declares that, else a
-setting does: no client of agent-framework says it of itself, and one that cannot take a content may drop it silently.
+setting does: no client of agent-framework says it of itself, and a client that cannot take a content may drop it.
 """
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ def contents_schema(limits: Limits) -> dict[str, Any]:
             "type": "object",
             "properties": {
                 "$type": {"const": name},
-                **{known: properties[name][known] for known in (*kind.required, *kind.optional)},
+                **{member: properties[name][member] for member in (*kind.required, *kind.optional)},
             },
             "required": ["$type", *kind.required],
             "additionalProperties": False,
@@ -186,7 +186,7 @@ def _read_content(index: int, value: object, limits: Limits) -> dict[str, Any]:
 
 
 def _media_type(index: int, content: Mapping[str, Any], limits: Limits) -> str:
-    """Return the media type of data or of a reference, in lower case; refuse one that its address contradicts."""
+    """Return the media type of data or of a reference, in lower case; refuse it if the address contradicts it."""
     is_data, uri = content["$type"] == "data", content["uri"]
     if is_data and len(uri) > limits.data_bytes:
         raise ContentTooLargeError(

@@ -1,7 +1,7 @@
 """The fields of a request and of an answer to an approval, over HTTP and as an orchestration carries them.
 
 The tables have once how each is read and what the OpenAPI document has of it. A field
-that is null counts as absent. What is refused raises a `HostingError` that names the field.
+that is null counts as absent. A refusal raises a `HostingError` that names the field.
 """
 
 from __future__ import annotations
@@ -224,8 +224,8 @@ def carried_request(order: Mapping[str, Any], limits: Limits) -> RunRequest:
     """
     if order.get("options"):
         raise InvalidFieldError("The field 'options' is not served. Send response_format and enable_tool_calls.")
-    wanted = order.get("response_format")
-    if isinstance(wanted, dict) and "__response_schema_type__" in wanted:
+    response_format = order.get("response_format")
+    if isinstance(response_format, dict) and "__response_schema_type__" in response_format:
         raise InvalidFieldError(
             "The field 'response_format' names a Python class, and the app imports none. Send its JSON Schema "
             "(model_json_schema())."

@@ -1,10 +1,10 @@
 """JSON Schemas of callers: which are accepted, and values checked against them in bounded time.
 
 Theory. A schema comes from outside, so nothing in it may reach out or run away. References name a schema of the same
-document, which makes one walk over its parts see all that can ever be used; the walk refuses by name what is not
-served. What is accepted means what `jsonschema` makes of it. References alone can double the work at each step, so
-every keyword checks the time, or counts. Patterns are RE2's: Python's own may take for ever, and hold every other
-thread meanwhile. Nothing is fetched: the registry is empty.
+document, which makes one walk over its parts see all that can ever be used; the walk refuses by name every keyword that
+is not served. `jsonschema` gives the others their meaning. References alone can double the work at each step, so every
+keyword checks the time, or counts. Patterns are RE2's: Python's own may take for ever, and hold every other thread
+meanwhile. Nothing is fetched: the registry is empty.
 
 Importing this module takes a tenth of a second: import it where a request has a schema.
 """
@@ -91,8 +91,8 @@ def subschemas(schema: Any) -> Iterator[tuple[str, Any]]:
             if keyword in _MANY and isinstance(value, list):
                 pending += [(f"{inner}/{index}", child) for index, child in enumerate(value)]
             elif keyword in _NAMED and isinstance(value, dict):
-                named = ((name, child) for name, child in value.items() if isinstance(child, dict | bool))
-                pending += [(f"{inner}/{_pointer(name)}", child) for name, child in named]
+                children = ((name, child) for name, child in value.items() if isinstance(child, dict | bool))
+                pending += [(f"{inner}/{_pointer(name)}", child) for name, child in children]
             elif keyword in _ONE:
                 pending.append((inner, value))
 
@@ -105,17 +105,17 @@ def _alone(part: Any) -> Any:
     """Return a part without its subschemas, which are parts themselves: a dialect judges it alone."""
     if not isinstance(part, dict):
         return part
-    kept: dict[str, Any] = {}
+    rest: dict[str, Any] = {}
     for keyword, value in part.items():
         if keyword in _MANY and isinstance(value, list):
-            kept[keyword] = [True] if value else []  # some lists may not be empty, others may not be lists
+            rest[keyword] = [True] if value else []  # some lists may not be empty, others may not be lists
         elif keyword in _NAMED and isinstance(value, dict):
-            kept[keyword] = {
+            rest[keyword] = {
                 name: _strings(child) for name, child in value.items() if not isinstance(child, dict | bool)
             }
         elif keyword not in _ONE:
-            kept[keyword] = _strings(value) if keyword in _STRINGS else value
-    return kept
+            rest[keyword] = _strings(value) if keyword in _STRINGS else value
+    return rest
 
 
 def _strings(value: Any) -> Any:

@@ -121,14 +121,14 @@ def read_response_format(value: object) -> ResponseFormat | None:
 
 
 def agents_own_format(agent: object) -> ResponseFormat | None:
-    """Return an agent's own format (`default_options`), None for one that cannot be checked too.
+    """Return an agent's own format (`default_options`), None for a format that cannot be checked too.
 
     The framework takes a pydantic model or a mapping.
     """
-    given = (getattr(agent, "default_options", None) or {}).get("response_format")
-    schema = getattr(given, "model_json_schema", None)
+    default = (getattr(agent, "default_options", None) or {}).get("response_format")
+    schema = getattr(default, "model_json_schema", None)
     try:
-        value = given if schema is None else schema()
+        value = default if schema is None else schema()
         return None if value is None else read_response_format(dict(value) if isinstance(value, Mapping) else value)
     except (HostingError, ValueError, TypeError) as error:
         logger.warning("The response_format of agent %s is not checked: %s", getattr(agent, "name", "?"), error)
@@ -146,19 +146,19 @@ def _envelope_members(value: dict[str, Any]) -> dict[str, Any]:
         )
     members = {name: member for name, member in inner.items() if member is not None}
     _refuse_unknown("response_format.json_schema", members, ("schema", *_MEMBERS))
-    for name, (_, is_right, wanted) in _MEMBERS.items():
+    for name, (_, is_right, expectation) in _MEMBERS.items():
         if name in members and not is_right(members[name]):
-            raise InvalidFieldError(f"response_format.json_schema.{name} is {members[name]!r:.80}. Send {wanted}.")
+            raise InvalidFieldError(f"response_format.json_schema.{name} is {members[name]!r:.80}. Send {expectation}.")
     return members
 
 
-def _refuse_unknown(path: str, value: dict[str, Any], known: tuple[str, ...]) -> None:
+def _refuse_unknown(path: str, value: dict[str, Any], names: tuple[str, ...]) -> None:
     for name in value:
-        if name not in known:
-            raise InvalidFieldError(f"{path} has {name!r:.80}, which is not known here. Known: {', '.join(known)}.")
+        if name not in names:
+            raise InvalidFieldError(f"{path} has {name!r:.80}, which is not known here. Known: {', '.join(names)}.")
 
 
-def structured_value(wanted: ResponseFormat, text: str) -> Any:
+def structured_value(response_format: ResponseFormat, text: str) -> Any:
     """Return the JSON value of an answer's text if it fits the format.
 
     Raises `InvalidOutputError`, which names the path and the rule and quotes nothing of the answer. May take up to
@@ -168,13 +168,13 @@ def structured_value(wanted: ResponseFormat, text: str) -> Any:
         value = portable_value(parse_text(text.removeprefix("\ufeff")))
     except HostingError:  # its sentence speaks of a request, and quotes
         raise InvalidOutputError("The answer is not one strict JSON value, as response_format wants it.") from None
-    if wanted.json_schema is None:
+    if response_format.json_schema is None:
         fault = None if isinstance(value, dict) else f"it is a JSON {json_type(value)} and not an object"
     else:
         from hosting.core.request.json_schema import UncheckableError, value_fault
 
         try:
-            fault = value_fault(wanted.json_schema, value, CHECK_SECONDS)
+            fault = value_fault(response_format.json_schema, value, CHECK_SECONDS)
         except UncheckableError as error:
             fault = str(error)
     if fault is not None:
