@@ -1,8 +1,8 @@
 """The entity batch protocol of Durable Functions, as texts and values.
 
 Inputs travel as JSON text inside JSON text and are read as plain JSON, so that no caller's dict reaches the SDK's
-object constructor. Reading never raises on what a caller sent: an operation whose input cannot be
-read has the value `UNREADABLE`.
+object constructor. Reading never raises on a caller's input: an operation with unreadable input has the value
+`UNREADABLE`.
 
 The envelope carries the whole state as one string, twice a turn; msgspec reads and writes it three times faster than
 `json` does, which is what a long thread's turn costs here.
@@ -109,7 +109,7 @@ def write_answer(
 ) -> str:
     """Return the answer text: the state as it is to be stored, and a result per operation in the batch's order.
 
-    Of an entity without a state the engine keeps the text too: the `end` of one that has ended.
+    Of an entity without a state the engine keeps the text too: the `end` of an ended thread.
     """
     start = int(started_at * 1000)
     answer = {

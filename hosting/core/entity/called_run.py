@@ -55,16 +55,17 @@ class ResultFormat:
             raise InvalidOutputError(f"The answer fits the schema and not {self.model.__name__}: {paths}.") from None
 
 
-def result_format(given: object) -> ResultFormat:
-    """Return the format; raise `InvalidFieldError` for one that is invalid or cannot be sent."""
-    if given is None:
+def result_format(response_format: object) -> ResultFormat:
+    """Return the format; raise `InvalidFieldError` if it is invalid or cannot be sent."""
+    if response_format is None:
         return ResultFormat()
-    if isinstance(given, type) and issubclass(given, BaseModel):
-        return ResultFormat(_checked_schema(_schema(given)), given)
-    if isinstance(given, Mapping):
-        return ResultFormat(_checked_schema(dict(given)))
+    if isinstance(response_format, type) and issubclass(response_format, BaseModel):
+        return ResultFormat(_checked_schema(_schema(response_format)), response_format)
+    if isinstance(response_format, Mapping):
+        return ResultFormat(_checked_schema(dict(response_format)))
     raise InvalidFieldError(
-        f"response_format is {given!r:.80}. Give a pydantic model class, a JSON Schema, or {{'type': 'json_object'}}."
+        f"response_format is {response_format!r:.80}. Give a pydantic model class, a JSON Schema, or "
+        "{'type': 'json_object'}."
     )
 
 
@@ -95,7 +96,7 @@ class AgentCall:
     agent: str
     thread_id: str
     run_id: str
-    wanted: ResultFormat
+    answer_format: ResultFormat
     owner: Principal | None = None
 
     @property
@@ -160,7 +161,7 @@ def _response(call: AgentCall, answer: Mapping[str, Any]) -> AgentResponse[Any]:
     entry = read_entry(answer["entry"])
     if not isinstance(entry, ResponseEntry):
         raise MalformedError("The answer's entry is not a response.")
-    value = call.wanted.value(answer["value"]) if "value" in answer else None
+    value = call.answer_format.value(answer["value"]) if "value" in answer else None
     response = agent_response(entry)
     for request in approval_requests(response):
         request.id = approval_id(call.run_id, request.id)  # as it is listed and answered over HTTP too
@@ -171,7 +172,7 @@ _ANSWER = "function_approval_response"
 MessageInput = str | Content | Message | Sequence[str | Content | Message] | None
 
 
-def message_fields(given: MessageInput) -> dict[str, Any]:
+def message_fields(message_input: MessageInput) -> dict[str, Any]:
     """Return `message`, `contents` and `role` of the last message that is given, and those before it as `earlier`.
 
     Texts and contents that stand next to each other are one message of the user. Of the framework's responses to
@@ -180,9 +181,9 @@ def message_fields(given: MessageInput) -> dict[str, Any]:
     Raises `HostingError`s of the request for no message, and for contents that no request can hold. Sizes, roles and
     what the model takes are settings, which may change between two replays: the entity checks those.
     """
-    if isinstance(given, str):
-        return {"message": check_message(given)}
-    messages = _messages(given) or [Message("user", [])]
+    if isinstance(message_input, str):
+        return {"message": check_message(message_input)}
+    messages = _messages(message_input) or [Message("user", [])]
     contents = [content for message in messages for content in message.contents]
     if any(content.type == _ANSWER for content in contents):
         return {"decisions": [_decision(content) for content in contents]}
@@ -202,15 +203,15 @@ def _decision(content: Content) -> dict[str, Any]:
     return read_decision(decision).model_dump(exclude_none=True)
 
 
-def _messages(given: Content | Message | Sequence[str | Content | Message] | None) -> list[Message]:
-    items = [given] if isinstance(given, Content | Message) else list(given or ())
+def _messages(message_input: Content | Message | Sequence[str | Content | Message] | None) -> list[Message]:
+    items = [message_input] if isinstance(message_input, Content | Message) else list(message_input or ())
     for item in items:
         if not isinstance(item, str | Content | Message):
             raise InvalidFieldError(f"A message is a {type(item).__name__}. Give a text, a Content or a Message.")
     messages: list[Message] = []
     for is_message, run in groupby(items, lambda item: isinstance(item, Message)):
-        found: list[Any] = list(run)
-        messages += map(_checked, found) if is_message else [Message("user", found)]
+        group: list[Any] = list(run)
+        messages += map(_checked, group) if is_message else [Message("user", group)]
     return messages
 
 

@@ -25,7 +25,7 @@ from hosting.principal import Principal, owner_of
 class DurableAgentSession:
     """One thread of one agent and owner; runs with the same session are one conversation.
 
-    Not a subclass of the framework's `AgentSession`: what somebody wrote into that one's `state` would be lost, for
+    Not a subclass of the framework's `AgentSession`: values written into its `state` would be lost, for
     the state of a hosted session lives in the agent's entity.
     """
 
@@ -128,15 +128,15 @@ class DurableAgent(Generic[TaskT]):
                 "out."
             )
         thread = self.create_session() if session is None else check_session(session, self.name, self.owner)
-        given = _checked_options(options, response_format)
-        wanted = result_format(given.pop("response_format", None))
-        call = AgentCall(self.name, thread.thread_id, self.caller.new_id(), wanted, self.owner)
+        choices = _checked_options(options, response_format)
+        answer_format = result_format(choices.pop("response_format", None))
+        call = AgentCall(self.name, thread.thread_id, self.caller.new_id(), answer_format, self.owner)
         fields = {
             **message_fields(messages),
-            **given,
+            **choices,
             "correlationId": call.run_id,
             "orchestrationId": self.caller.orchestration_id,
-            "response_format": wanted.sent,
+            "response_format": answer_format.sent,
             "retry": _carried(retry or self.retry),
             BUSY: None if busy == "queue" else busy,
             "principal": None if self.owner is None else asdict(self.owner),
@@ -152,17 +152,17 @@ def _carried(retry: object) -> dict[str, float] | None:
 
 def _checked_options(options: Mapping[str, Any] | None, response_format: object) -> dict[str, Any]:
     """Return `response_format` and `enable_tool_calls` as far as they are given; refuse everything else."""
-    given = {name: value for name, value in (options or {}).items() if value is not None}
-    if response_format is not None and given.setdefault("response_format", response_format) is not response_format:
+    choices = {name: value for name, value in (options or {}).items() if value is not None}
+    if response_format is not None and choices.setdefault("response_format", response_format) is not response_format:
         raise InvalidFieldError("response_format stands in options too. Give it once.")
-    if given.pop("wait_for_response", True) is not True:
+    if choices.pop("wait_for_response", True) is not True:
         raise InvalidFieldError("wait_for_response must be true: a call waits for its run. Leave it out.")
-    if not isinstance(given.get("enable_tool_calls", True), bool):
-        raise InvalidFieldError(f"enable_tool_calls is {given['enable_tool_calls']!r:.80}. Give True or False.")
-    for name in given:
+    if not isinstance(choices.get("enable_tool_calls", True), bool):
+        raise InvalidFieldError(f"enable_tool_calls is {choices['enable_tool_calls']!r:.80}. Give True or False.")
+    for name in choices:
         if name not in ("response_format", "enable_tool_calls"):
             raise InvalidFieldError(
                 f"The option {name!r:.80} is not served. Known: response_format, enable_tool_calls. Set the model's "
                 "options where you create the agent."
             )
-    return given
+    return choices

@@ -1,6 +1,6 @@
 """The entity that keeps which stores the instances of a task hub have (`core.shared_store`).
 
-An operation names the store of who sent it, and whoever carries it out adds its own: so two instances are compared
+An operation names its sender's store, and the instance that carries it out adds its own: so two instances are compared
 wherever the hub has it run. It may be delivered again: a store that was seen twice was seen.
 """
 

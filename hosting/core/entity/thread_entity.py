@@ -1,11 +1,11 @@
 """The entity of a thread, as Durable Functions calls it: each operation is parsed, carried out and stored.
 
 Theory. What an operation does is decided by the thread's log (`hosting.core`): a run is finished, a reset or a
-deletion carried out. Here its outcome becomes the document that the engine commits, and the answer to whoever called.
-An operation may be delivered again after any crash, and finds in the log and in the document's own mark what was done
-already. It never raises on what a caller sent. It raises only to be delivered again: when a store cannot be reached,
-when the document that it was given is older than the log continues from, when a newer version of the app works on the
-thread, and when the process is about to end.
+deletion carried out. Here its outcome becomes the document that the engine commits, and the answer to the caller. An
+operation may be delivered again after any crash, and finds its earlier work in the log and in the document's own mark.
+It never raises on a caller's input. It raises only to be delivered again: when a store cannot be reached, when the
+document that it was given is older than the log continues from, when a newer version of the app works on the thread,
+and when the process is about to end.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class UnfinishedError(Exception):
 
 @dataclass(frozen=True)
 class OperationInput:
-    """An operation and the document before it: the engine's, or the one that the operation before left.
+    """An operation and the document before it: the engine's, or that of the operation before.
 
     `until` is when the platform's time for the whole batch comes to its end, by `Clocks.awake`.
     """
@@ -116,40 +116,39 @@ class ThreadEntity:
                 results.append(result)
             return BatchAnswer(text, results, await self._deletion.end(address) if text is None else None)
 
-    async def _operate(self, given: OperationInput) -> Result:
-        name = given.operation.name.lower()
+    async def _operate(self, delivery: OperationInput) -> Result:
+        name = delivery.operation.name.lower()
         handler = self._handlers.get("expire" if name == DOTNET_REMINDER else name)
         if handler is None:
-            known = ", ".join(self._handlers)
-            return given.text, RefusedOperation(
-                f"The operation {given.operation.name[:80]!r} is not known. Known: {known}."
-            )
+            names = ", ".join(self._handlers)
+            reason = f"The operation {delivery.operation.name[:80]!r} is not known. Known: {names}."
+            return delivery.text, RefusedOperation(reason)
         try:
-            return await handler(given)
+            return await handler(delivery)
         except (StoreUnavailableError, NewerVersionError):
             raise
         except HostingError as error:
-            return given.text, RefusedOperation(error.detail)
+            return delivery.text, RefusedOperation(error.detail)
 
-    async def _run(self, given: OperationInput) -> Result:
-        """Have a run ended: one of the log, or the one that the operation carries, which is accepted here."""
-        order = given.operation.value
+    async def _run(self, delivery: OperationInput) -> Result:
+        """Have a run ended: a run of the log, or the run that the operation carries, which is accepted here."""
+        order = delivery.operation.value
         if not isinstance(order, dict):
             raise InvalidFieldError("The operation 'run' takes an object with 'run_id', or with 'message'.")
-        run_id = order.get("run_id") or order.get("correlationId") or given.operation.id
+        run_id = order.get("run_id") or order.get("correlationId") or delivery.operation.id
         if not isinstance(run_id, str) or not is_id(run_id):
             raise InvalidFieldError(f"The run id {str(run_id)[:80]!r} is not valid.")
         if order.get("logged"):
-            return await self._ended(given, run_id, None, _queued_seconds(order))
-        accepted = await self._carried(given, run_id, order)
-        outcome = await self._operations.accept(given.address, accepted)
+            return await self._ended(delivery, run_id, None, _queued_seconds(order))
+        accepted = await self._carried(delivery, run_id, order)
+        outcome = await self._operations.accept(delivery.address, accepted)
         if isinstance(outcome, commands.Refused):
-            return given.text, self._refused(given, accepted, outcome)
-        return await self._ended(given, run_id, accepted)
+            return delivery.text, self._refused(delivery, accepted, outcome)
+        return await self._ended(delivery, run_id, accepted)
 
-    async def _carried(self, given: OperationInput, run_id: str, order: dict[str, Any]) -> Accepted:
-        address, thread_id = given.address, given.address.thread_id
-        if given.text is None:  # what another package stored keeps its id
+    async def _carried(self, delivery: OperationInput, run_id: str, order: dict[str, Any]) -> Accepted:
+        address, thread_id = delivery.address, delivery.address.thread_id
+        if delivery.text is None:  # what another package stored keeps its id
             check_thread_id(thread_id, self._agent, address.owner)
         request = await asyncio.to_thread(carried_request, order, self._limits)  # a large one takes its time
         return Accepted(
@@ -164,48 +163,48 @@ class ThreadEntity:
         )
 
     async def _ended(
-        self, given: OperationInput, run_id: str, carried: Accepted | None, queued_seconds: float = 0.0
+        self, delivery: OperationInput, run_id: str, carried: Accepted | None, queued_seconds: float = 0.0
     ) -> Result:
         """Return the document after the run's end, and the run's outcome for its caller."""
-        is_called = carried is not None and not given.operation.is_signal
+        is_called = carried is not None and not delivery.operation.is_signal
         while True:
-            left = given.until - self._clocks.awake()
+            left = delivery.until - self._clocks.awake()
             outcome = await self._operations.run(
-                given.address, given.text, run_id, queued_seconds=queued_seconds, most_seconds=left
+                delivery.address, delivery.text, run_id, queued_seconds=queued_seconds, most_seconds=left
             )
-            if not (is_called and isinstance(outcome, GoOn)):  # a caller has nobody else to be answered by
+            if not (is_called and isinstance(outcome, GoOn)):  # only this operation can answer a caller
                 break
             if outcome.is_spent:
                 raise UnfinishedError(f"Run {run_id} continues in another process.")
             queued_seconds = outcome.queued_seconds
         match outcome:
             case Forget():
-                is_deleted = await self._deletion.forget(given.address, given.text)
-                return None if is_deleted else given.text, Done(run_id)
+                is_deleted = await self._deletion.forget(delivery.address, delivery.text)
+                return None if is_deleted else delivery.text, Done(run_id)
             case GoOn():
                 order = {"run_id": run_id, "logged": True, "queued_seconds": round(outcome.queued_seconds, 3)}
-                text, signals = await self._stored(given, outcome.so_far)
-                signals = (Signal(*given.address.entity, RUN, order), *signals)
+                text, signals = await self._stored(delivery, outcome.so_far)
+                signals = (Signal(*delivery.address.entity, RUN, order), *signals)
             case Store() | Keep():
                 if carried is None and run_id not in {terminal.run_id for terminal in outcome.ended}:
-                    await self._operations.log_unknown(given.address, run_id, outcome)
-                text, signals = await self._stored(given, outcome)
-        if carried is None or given.operation.is_signal:
+                    await self._operations.log_unknown(delivery.address, run_id, outcome)
+                text, signals = await self._stored(delivery, outcome)
+        if carried is None or delivery.operation.is_signal:
             return text, Done(run_id, signals)
-        run = await self._operations.find_run(given.address, run_id)
+        run = await self._operations.find_run(delivery.address, run_id)
         if run is None or run.end is None:
             deleted = ThreadDeletedError(f"Run {run_id!r} was deleted with its thread.")
             return text, Done(refusal_text(carried, deleted), signals)
         return text, Done(answer_text(run, run.end), signals)
 
-    def _refused(self, given: OperationInput, accepted: Accepted, refused: commands.Refused) -> Done:
-        """Return the answer to a call whose run was refused; a signal has no reader.
+    def _refused(self, delivery: OperationInput, accepted: Accepted, refused: commands.Refused) -> Done:
+        """Return the answer to a call after its run was refused; a signal has no reader.
 
-        Whoever meets a deletion that is under way has it gone on with.
+        A call that meets a deletion under way has it continued.
         """
-        delete = Signal(*given.address.entity, "delete", {"logged": True})
+        delete = Signal(*delivery.address.entity, "delete", {"logged": True})
         signals = (delete,) if refused.signal else ()
-        if given.operation.is_signal:
+        if delivery.operation.is_signal:
             logger.warning(
                 "A signal brought run %s of thread %s of agent %s, which is refused: %s",
                 accepted.run_id,
@@ -216,63 +215,64 @@ class ThreadEntity:
             return Done(signals=signals)
         return Done(refusal_text(accepted, refused.error), signals)
 
-    async def _stored(self, given: OperationInput, outcome: Store | Keep) -> tuple[str | None, tuple[Signal, ...]]:
+    async def _stored(self, delivery: OperationInput, outcome: Store | Keep) -> tuple[str | None, tuple[Signal, ...]]:
         """Return the document of an outcome, and the signals of its commit: of the runs that have ended."""
-        address, text, signals = given.address, given.text, tuple[Signal, ...]()
+        address, text, signals = delivery.address, delivery.text, tuple[Signal, ...]()
         if isinstance(outcome, Store):
             before = self._mark(address, text)
             text = await self._documents.store(address, text, outcome, self._ttl_seconds)
             if before is not None and self._retention.is_due(before, outcome.snapshot.position):
                 await self._retention.trim(address, before)
-                await self._deletion.erase_unused(address, given.text)
+                await self._deletion.erase_unused(address, delivery.text)
         if self._notice is not None:
             signals += tuple(self._notice(address, terminal.run_id) for terminal in outcome.ended)
         if self._webhooks is not None:
             signals += tuple(map(webhook_signal, self._webhooks.orders(address, outcome.ended)))
         return text, signals
 
-    async def _store(self, given: OperationInput) -> Result:
+    async def _store(self, delivery: OperationInput) -> Result:
         """Bring the document up to the log: of a thread that began as a copy, or that has other metadata now."""
-        text, signals = await self._stored(given, await self._operations.store(given.address, given.text))
+        text, signals = await self._stored(delivery, await self._operations.store(delivery.address, delivery.text))
         return text, Done(None, signals)
 
-    async def _reset(self, given: OperationInput) -> Result:
-        position = _ordered(given.operation, "position", int)
-        text, signals = await self._stored(given, await self._operations.reset(given.address, given.text, position))
+    async def _reset(self, delivery: OperationInput) -> Result:
+        position = _ordered(delivery.operation, "position", int)
+        outcome = await self._operations.reset(delivery.address, delivery.text, position)
+        text, signals = await self._stored(delivery, outcome)
         return text, Done(None, signals)
 
-    async def _delete(self, given: OperationInput) -> Result:
-        _ordered(given.operation, "logged", bool)
-        is_deleted = await self._deletion.delete(given.address, given.text)
-        return None if is_deleted else given.text, Done()
+    async def _delete(self, delivery: OperationInput) -> Result:
+        _ordered(delivery.operation, "logged", bool)
+        is_deleted = await self._deletion.delete(delivery.address, delivery.text)
+        return None if is_deleted else delivery.text, Done()
 
-    async def _expire(self, given: OperationInput) -> Result:
+    async def _expire(self, delivery: OperationInput) -> Result:
         """Delete the thread if its time is up. One from before its agent had a time to live begins its time here."""
-        text, now = given.text, self._clocks.wall()
+        text, now = delivery.text, self._clocks.wall()
         if self._ttl_seconds is None or text is None:
             return text, Done()
         try:
-            conversation = self._documents.stored.read(given.address, text)
+            conversation = self._documents.stored.read(delivery.address, text)
         except UnreadableDocumentError:
             return text, Done()
         if conversation.data.expiration_time_utc is None:
-            return self._documents.written(given.address, begun(conversation, now, self._ttl_seconds)), Done()
-        if not is_expired(conversation, now) or not await self._deletion.expire(given.address, text):
+            return self._documents.written(delivery.address, begun(conversation, now, self._ttl_seconds)), Done()
+        if not is_expired(conversation, now) or not await self._deletion.expire(delivery.address, text):
             return text, Done()
-        logger.info("Thread %s of agent %s has expired and is deleted.", given.address.thread_id, self._agent)
+        logger.info("Thread %s of agent %s has expired and is deleted.", delivery.address.thread_id, self._agent)
         return None, Done()
 
-    async def _trim(self, given: OperationInput) -> Result:
-        if await self._deletion.forget(given.address, given.text):
+    async def _trim(self, delivery: OperationInput) -> Result:
+        if await self._deletion.forget(delivery.address, delivery.text):
             return None, Done()
-        result: Result = given.text, Done()
-        if given.text is None and (await self._log.head(given.address)).imported is not None:
-            result = await self._store(given)  # whoever began it died before its signal
-        mark = self._mark(given.address, given.text)
+        result: Result = delivery.text, Done()
+        if delivery.text is None and (await self._log.head(delivery.address)).imported is not None:
+            result = await self._store(delivery)  # its beginner died before its signal
+        mark = self._mark(delivery.address, delivery.text)
         if mark is not None:
-            await self._retention.trim(given.address, mark)
-        await self._deletion.erase_older(given.address)
-        await self._deletion.erase_unused(given.address, given.text)
+            await self._retention.trim(delivery.address, mark)
+        await self._deletion.erase_older(delivery.address)
+        await self._deletion.erase_unused(delivery.address, delivery.text)
         return result
 
     def _mark(self, address: Address, text: str | None) -> LogMark | None:
@@ -282,12 +282,12 @@ class ThreadEntity:
             return None
 
 
-def _carried_principal(given: object, address: Address) -> Principal | None:
-    """Return the owner for whom an orchestration calls; the key of its thread's entity must agree."""
-    if given is None:
+def _carried_principal(value: object, address: Address) -> Principal | None:
+    """Return the owner that an orchestration calls for; the key of its thread's entity must agree."""
+    if value is None:
         return None
     try:
-        principal = Principal(**given) if isinstance(given, dict) else None
+        principal = Principal(**value) if isinstance(value, dict) else None
     except (TypeError, ValueError):
         principal = None
     if principal is None or principal.owner != address.owner:
@@ -297,15 +297,15 @@ def _carried_principal(given: object, address: Address) -> Principal | None:
 
 def _queued_seconds(order: dict[str, Any]) -> float:
     """Return for how long the operation before this one saw its run wait; nothing where it does not say so."""
-    given = order.get("queued_seconds")
-    if not isinstance(given, int | float) or not 0 <= given <= LONGEST_QUEUED_SECONDS:
+    seconds = order.get("queued_seconds")
+    if not isinstance(seconds, int | float) or not 0 <= seconds <= LONGEST_QUEUED_SECONDS:
         return 0.0
-    return float(given)
+    return float(seconds)
 
 
 def _ordered(operation: Operation, name: str, kind: type[T]) -> T:
     """Return the member of that name of an operation's input; raises `InvalidFieldError` for any other input."""
-    given = operation.value.get(name) if isinstance(operation.value, dict) else None
-    if type(given) is not kind:
+    value = operation.value.get(name) if isinstance(operation.value, dict) else None
+    if type(value) is not kind:
         raise InvalidFieldError(f"The operation {operation.name!r} takes an object with {name!r}.")
-    return given
+    return value
