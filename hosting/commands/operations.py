@@ -2,7 +2,7 @@
 
 Theory. It asks over HTTP, as an administrator where the app knows its callers. What it does for `--repair` are requests
 that anybody may repeat: to read a run has its thread's entity look after it, and a deletion goes on where it is asked
-for again. A run that only seems stuck is looked at twice: whoever works on it shows a sign of life meanwhile.
+for again. A run that only seems stuck is looked at twice: its process shows a sign of life meanwhile.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ def main(arguments: Sequence[str]) -> int:
     options = _parser().parse_args(arguments)
     try:
         app = RunningApp.of(options)
-        asked = {"hours": options.hours, **({} if options.owner is None else {"owner": options.owner})}
-        page = _look(app, asked)
+        query = {"hours": options.hours, **({} if options.owner is None else {"owner": options.owner})}
+        page = _look(app, query)
         for line in _summary(page):
             print(line)
         stuck = page["stuck"]
-        if any(one["code"] == "silent" for one in stuck):
+        if any(finding["code"] == "silent" for finding in stuck):
             time.sleep(options.watch)
-            later = [_seen(one) for one in _look(app, asked)["stuck"]]
-            stuck = [one for one in stuck if _seen(one) in later]
-        return max([_shown(app, one, repairs=options.repair) for one in stuck], default=0)
+            later = [_seen(finding) for finding in _look(app, query)["stuck"]]
+            stuck = [finding for finding in stuck if _seen(finding) in later]
+        return max([_shown(app, finding, repairs=options.repair) for finding in stuck], default=0)
     except (RefusedError, ValueError) as error:
         print(error, file=sys.stderr)
         return 1
@@ -67,37 +67,37 @@ def _watched(text: str) -> float:
     raise argparse.ArgumentTypeError(f"{text[:40]!r} is not a number of seconds from 0 to {_MOST_WATCHED_SECONDS:,}")
 
 
-def _look(app: RunningApp, asked: Mapping[str, object]) -> Found:
-    return app.page("operations", asked, "agents", "complete", "looked_at", "stuck")
+def _look(app: RunningApp, query: Mapping[str, object]) -> Found:
+    return app.page("operations", query, "agents", "complete", "looked_at", "stuck")
 
 
 def _summary(page: Found) -> Iterator[str]:
-    for one in page["agents"]:
-        oldest = f" since {one['oldest_queued_at']}" if one["queued"] else ""
-        failures = "".join(f", {count} {code}" for code, count in sorted(one["today"]["failures"].items()))
+    for agent in page["agents"]:
+        oldest = f" since {agent['oldest_queued_at']}" if agent["queued"] else ""
+        failures = "".join(f", {count} {code}" for code, count in sorted(agent["today"]["failures"].items()))
         yield (
-            f"{one['agent']}: {one['running']} running, {one['queued']} queued{oldest}, "
-            f"{one['taken_over']} taken over; today {one['today']['runs']} ended{failures}"
+            f"{agent['agent']}: {agent['running']} running, {agent['queued']} queued{oldest}, "
+            f"{agent['taken_over']} taken over; today {agent['today']['runs']} ended{failures}"
         )
     if not page["complete"]:
         yield f"These numbers count only the {page['looked_at']} threads that changed last."
 
 
-def _seen(one: Found) -> tuple[str, ...]:
-    return tuple(str(one[name]) for name in ("agent", "owner", "thread_id", "run_id", "seen"))
+def _seen(finding: Found) -> tuple[str, ...]:
+    return tuple(str(finding[name]) for name in ("agent", "owner", "thread_id", "run_id", "seen"))
 
 
-def _shown(app: RunningApp, one: Found, *, repairs: bool) -> int:
+def _shown(app: RunningApp, finding: Found, *, repairs: bool) -> int:
     """Print a stuck run or deletion, retry it on request, and return the exit code."""
-    named = f"run {one['run_id']} of thread" if one["run_id"] else "thread"
-    thread_id = visible_line(one["thread_id"])
-    print(f"{one['agent']}, {named} {thread_id}, owner {one['owner']}, since {one['since']}: {one['reason']}")
+    subject = f"run {finding['run_id']} of thread" if finding["run_id"] else "thread"
+    thread_id, reason = visible_line(finding["thread_id"]), finding["reason"]
+    print(f"{finding['agent']}, {subject} {thread_id}, owner {finding['owner']}, since {finding['since']}: {reason}")
     if not repairs:
         return 1
-    thread = f"{one['kind']}s/{quote(one['agent'])}/threads/{quote(one['thread_id'], safe='')}"
-    place = f"{thread}/runs/{one['run_id']}" if one["run_id"] else thread
+    thread = f"{finding['kind']}s/{quote(finding['agent'])}/threads/{quote(finding['thread_id'], safe='')}"
+    place = f"{thread}/runs/{finding['run_id']}" if finding["run_id"] else thread
     try:
-        status, answer = app.sent(place, {"owner": one["owner"]}, "GET" if one["run_id"] else "DELETE")
+        status, answer = app.sent(place, {"owner": finding["owner"]}, "GET" if finding["run_id"] else "DELETE")
     except RefusedError as error:
         print(f"  {error}", file=sys.stderr)
         return 1

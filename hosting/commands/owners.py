@@ -1,6 +1,6 @@
 """`python dev.py owners assign` hands threads of an app to an owner, by the app's own routes (docs/guides/security.md).
 
-Each thread is one request, which may be repeated. Whoever sends them must be an administrator to the app.
+Each thread is one request, which may be repeated. Their sender must be an administrator to the app.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ from urllib.request import OpenerDirector, ProxyHandler, Request, build_opener
 
 INTERRUPTED = 130
 BROKEN_PIPE = 141
-"""The exit code of a program whose output is no longer read, as shells have it."""
+"""The exit code of a program after its output is no longer read, as shells have it."""
 _SECONDS = 300.0
 _KEY = "x-functions-key"
 _TOKEN = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
@@ -84,8 +84,8 @@ class RunningApp:
         if error.code == 401:
             if detail is not None:
                 return f"{detail} Identify yourself with --header 'NAME: VALUE'."
-            wanted = "It refuses the key of --key." if _KEY in self.headers else "Send a function key with --key."
-            return f"The app at {self.url} answered 401 {error.reason}. {wanted}"
+            remedy = "It refuses the key of --key." if _KEY in self.headers else "Send a function key with --key."
+            return f"The app at {self.url} answered 401 {error.reason}. {remedy}"
         if detail is not None:
             return detail
         answered = f"{self.url} answered {error.code} {error.reason}"
@@ -163,5 +163,5 @@ def exit_code(main: Callable[[Sequence[str]], int], arguments: Sequence[str] | N
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python writes what is left when it ends
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python writes the rest when it ends
         return BROKEN_PIPE

@@ -1,6 +1,6 @@
 """`python -m hosting.commands.tail AGENT THREAD RUN` prints a run's events from its thread's log as they come.
 
-No app, engine or host needs to run. The log is the one that the app's settings name: those of the environment and of
+No app, engine or host needs to run. The app's settings name the log: those of the environment and of
 `local.settings.json` in this folder, under the task hub of its `host.json`.
 """
 
@@ -61,8 +61,8 @@ def main(arguments: Sequence[str]) -> int:
 async def tail(log: ThreadLog, address: Address, run_id: str, after: int = 0) -> AsyncIterator[Frame]:
     """Yield the run's frames after position `after` as they come, up to the last.
 
-    This only reads: a run whose process died has no last frame here until a process that serves its thread ends it.
-    Raises `UnknownRunError`, `ThreadDeletedError`, `NewerVersionError` and `LogUnavailableError`.
+    This only reads: after its process died, a run has no last frame here until a process that serves its thread ends
+    it. Raises `UnknownRunError`, `ThreadDeletedError`, `NewerVersionError` and `LogUnavailableError`.
     """
     run = await _run(log, address, run_id)
     frames, position, pause = Frames(run, after, time.time), run.first - 1, FIRST_PAUSE_SECONDS
@@ -83,12 +83,12 @@ async def tail(log: ThreadLog, address: Address, run_id: str, after: int = 0) ->
 
 
 async def _run(log: ThreadLog, address: Address, run_id: str) -> Run:
-    found = await read_run(log, address, run_id)
-    if found is None:
+    run = await read_run(log, address, run_id)
+    if run is None:
         raise UnknownRunError(f"There is no run {run_id[:80]!r} on this thread.")
-    if not isinstance(found, Run) or isinstance(found.state, Gone):
+    if not isinstance(run, Run) or isinstance(run.state, Gone):
         raise _deleted(run_id)
-    return found
+    return run
 
 
 def _deleted(run_id: str) -> ThreadDeletedError:

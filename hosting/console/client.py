@@ -158,10 +158,10 @@ class _Caller(Generic[T]):
         runs, seconds = self._services.runs, self._settings.wait_seconds
         started = await runs.start(call.agent, start, self._engine, Caller.of(call.owner))
         run = await runs.wait(started.run, self._engine, seconds)
-        named = replace(call, run_id=run.run_id)
+        run_call = replace(call, run_id=run.run_id)
         if (end := run.end) is None:
-            raise AgentRunError(named, "run_pending", f"The run continues after {seconds:g} s (AGENT_WAIT_SECONDS).")
-        return read_answer(named, answer_text(run, end))
+            raise AgentRunError(run_call, "run_pending", f"The run continues after {seconds:g} s (AGENT_WAIT_SECONDS).")
+        return read_answer(run_call, answer_text(run, end))
 
     async def close(self) -> None:
         await self._services.close()

@@ -84,13 +84,13 @@ class TaskHubClient:
 
     async def read(self, entity: str, key: str) -> str | None:
         """Return the state as it was stored, or None."""
-        found: EntityMetadata | None = await _reached(self.sdk.get_entity, EntityInstanceId(entity, key))
-        return None if found is None else found.get_state() or None
+        metadata: EntityMetadata | None = await _reached(self.sdk.get_entity, EntityInstanceId(entity, key))
+        return None if metadata is None else metadata.get_state() or None
 
     async def ended(self, entity: str, key: str) -> EntityEnd | Literal["missing"] | None:
         """Return "missing" where there is no instance: one without a state goes by itself with this SDK."""
-        found = await _reached(self.sdk.get_entity, EntityInstanceId(entity, key))
-        return "missing" if found is None else None
+        metadata = await _reached(self.sdk.get_entity, EntityInstanceId(entity, key))
+        return "missing" if metadata is None else None
 
     async def list(
         self,
@@ -101,27 +101,26 @@ class TaskHubClient:
         changed_from: float | None = None,
     ) -> EntityPage:
         """Return a page of all keys, which the SDK gives at once, in their order."""
-        since, until = (
-            None if at is None else datetime.fromtimestamp(at, timezone.utc) for at in (changed_from, changed_until)
-        )
+        since = None if changed_from is None else datetime.fromtimestamp(changed_from, timezone.utc)
+        until = None if changed_until is None else datetime.fromtimestamp(changed_until, timezone.utc)
         prefix = f"@{entity.lower()}@"
         query = EntityQuery(
             instance_id_starts_with=prefix, last_modified_from=since, last_modified_to=until, include_state=False
         )
-        found: list[EntityMetadata] = await _reached(self.sdk.get_all_entities, query)
-        items = sorted((item.id.key, item.last_modified.isoformat()) for item in found)
+        entities: list[EntityMetadata] = await _reached(self.sdk.get_all_entities, query)
+        items = sorted((item.id.key, item.last_modified.isoformat()) for item in entities)
         page = [item for item in items if cursor is None or item[0] >= cursor][: limit + 1]
-        # The next page's first key, as on Azure: one that comes after another is never empty.
+        # The next page's first key, as on Azure: a page after another is never empty.
         return EntityPage(tuple(page[:limit]), page[limit][0] if len(page) > limit else None)
 
     async def purge(self, instance_id: str) -> Purge:
         """Remove an orchestration that has ended. An entity without a state goes by itself with this SDK."""
         if instance_id.startswith("@"):
             return "missing"
-        found: OrchestrationState | None = await _reached(self.sdk.get_orchestration_state, instance_id)
-        if found is None:
+        state: OrchestrationState | None = await _reached(self.sdk.get_orchestration_state, instance_id)
+        if state is None:
             return "missing"
-        if found.runtime_status not in _ENDED:
+        if state.runtime_status not in _ENDED:
             return "running"
         purged = await _reached(self.sdk.purge_orchestration, instance_id, False)
         return "deleted" if purged.deleted_instance_count else "missing"
@@ -130,17 +129,17 @@ class TaskHubClient:
         """End an orchestration."""
         await _reached(self.sdk.terminate_orchestration, instance_id)
 
-    async def start(self, name: str, instance_id: str, given: object) -> None:
+    async def start(self, name: str, instance_id: str, value: object) -> None:
         """Start an orchestration."""
-        await _reached(self.sdk.schedule_new_orchestration, name, input=given, instance_id=instance_id)
+        await _reached(self.sdk.schedule_new_orchestration, name, input=value, instance_id=instance_id)
 
     async def status(self, instance_id: str) -> Status | None:
         """Return the state of an orchestration, or None."""
-        found: OrchestrationState | None = await _reached(self.sdk.get_orchestration_state, instance_id)
-        if found is None:
+        state: OrchestrationState | None = await _reached(self.sdk.get_orchestration_state, instance_id)
+        if state is None:
             return None
-        word = found.runtime_status.name.title().replace("_", "")
-        output, custom = found.get_output(PlainJson), found.get_custom_status(PlainJson)
+        word = state.runtime_status.name.title().replace("_", "")
+        output, custom = state.get_output(PlainJson), state.get_custom_status(PlainJson)
         return Status(instance_id, word, output and output.value, custom and custom.value)
 
     async def send_event(self, instance_id: str, event: str, value: object) -> None:
@@ -148,13 +147,13 @@ class TaskHubClient:
         await _reached(self.sdk.raise_orchestration_event, instance_id, event, data=value)
 
 
-async def _reached(method: Callable[..., Any], *arguments: object, **named: object) -> Any:
+async def _reached(method: Callable[..., Any], *arguments: object, **keywords: object) -> Any:
     if inspect.iscoroutinefunction(method):
-        asked = method(*arguments, **named)
+        call = method(*arguments, **keywords)
     else:
-        asked = asyncio.to_thread(method, *arguments, **named)
+        call = asyncio.to_thread(method, *arguments, **keywords)
     try:
-        return await asyncio.wait_for(asked, CALL_SECONDS)
+        return await asyncio.wait_for(call, CALL_SECONDS)
     except (grpc.RpcError, asyncio.TimeoutError) as error:
         raise EngineUnavailableError("The durable engine cannot be reached. Try again.") from error
 
@@ -175,9 +174,9 @@ class ServedEntity:
     stopping: threading.Event
     engine: TaskHubClient | None = None
 
-    def operate(self, context: EntityContext, given: PlainJson) -> object:
+    def operate(self, context: EntityContext, argument: PlainJson) -> object:
         """Return the operation's result and set the state; raises `RefusedOperationError`."""
-        stored, value = context.get_state(PlainJson), decoded(None if given is None else given.value)
+        stored, value = context.get_state(PlainJson), decoded(None if argument is None else argument.value)
         text = None if stored is None else json.dumps(stored.value, ensure_ascii=False, separators=(",", ":"))
         is_signal = isinstance(value, dict) and bool(value.get("logged"))  # only a call for a run has a result to read
         state, result = self._result(

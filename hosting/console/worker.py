@@ -109,10 +109,10 @@ class AgentWorker:
     def sweep(self, client: TaskHubGrpcClient) -> Swept:
         """Do the work of an app's timers; call it now and then, in one process at least.
 
-        Threads whose time to live is up delete themselves; those that nobody touched for AGENT_LOG_DAYS remove old
+        Threads delete themselves after their time to live; those that were not used for AGENT_LOG_DAYS remove old
         events; threads erase uploads to which nothing refers; those that were deleted AGENT_RECEIPT_DAYS ago are
-        forgotten; runs that nobody took up are signalled for. Raises `EngineUnavailableError`,
-        `LogUnavailableError` and `AttachmentsUnavailableError`; what was begun until then continues.
+        forgotten; runs that no process took up are signalled for. Raises `EngineUnavailableError`,
+        `LogUnavailableError` and `AttachmentsUnavailableError`; work begun until then continues.
         """
         hub, services, days = TaskHubClient(client), self._services, self._settings.log_days
         expiring = Sweep("expire", lambda: self._ttls, services.purging, services.rotation("expire"))
@@ -122,7 +122,7 @@ class AgentWorker:
             self._loop.result_of(companions.run(hub))
         self._loop.result_of(self._services.promise_sweep(self._plan.by_name).run(hub))
         swept = [self._loop.result_of(sweep.run(hub)) for sweep in (expiring, trimming)]
-        return Swept(sum(one.signalled for one in swept), all(one.is_complete for one in swept))
+        return Swept(sum(result.signalled for result in swept), all(result.is_complete for result in swept))
 
     def start(self) -> None:
         """Begin to take work, on threads of the SDK; returns at once."""
