@@ -102,7 +102,7 @@ def _offered_tools(options: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def _contents_of(reply: Answer, call_prefix: str) -> list[Content]:
-    """`given` as the framework's contents; call ids differ along a conversation, whose length is in the prefix."""
+    """`given` as the framework's contents; call ids differ along a conversation by its length in the prefix."""
     if isinstance(reply, Say):
         return [Content.from_text(reply.text)]
     return [

@@ -32,7 +32,7 @@ class Guess:
 
 
 def guess_call(text: str, tools: Iterable[Any]) -> Guess | None:
-    """The tool whose name and description share most words with `text`; else the first beside the weather's."""
+    """The tool that shares most words of its name and description with `text`; else the first beside the weather's."""
     offered = sorted(tools, key=lambda tool: tool.name == WEATHER_TOOL)
     if not offered:
         return None
@@ -54,9 +54,9 @@ def _tool_words(tool: Any) -> set[str]:
     return _words_of(f"{tool.name} {tool.description}")
 
 
-def _shared_words(words: set[str], known: set[str]) -> int:
+def _shared_words(words: set[str], vocabulary: set[str]) -> int:
     """The number of shared words, ignoring endings: "orders" and "order"."""
-    return sum(any(word.startswith(other) or other.startswith(word) for other in known) for word in words)
+    return sum(any(word.startswith(term) or term.startswith(word) for term in vocabulary) for word in words)
 
 
 @dataclass(frozen=True)
@@ -75,11 +75,11 @@ def _example_arguments(tool: Any, text: str) -> dict[str, _Example]:
     schema: Mapping[str, Any] = tool.parameters()
     properties = schema.get("properties", {})
     required = schema.get("required", ())
-    taken = _tool_words(tool)
+    exclusions = _tool_words(tool)
     numbers = NUMBER.findall(text)
     if any(properties.get(name, {}).get("type") in _NUMBERS for name in required):
-        taken = taken.union(numbers)  # a value fills one argument
-    names = (name for found in NAME.findall(text) if (name := "".join(found)).lower() not in taken)
+        exclusions = exclusions.union(numbers)  # a value fills one argument
+    names = (name for parts in NAME.findall(text) if (name := "".join(parts)).lower() not in exclusions)
     values = iter(numbers)
     return {name: _example(properties.get(name, {}), values, names, Filling(text, schema)) for name in required}
 

@@ -1,7 +1,7 @@
 """The offline model's answer in a wanted format: the plainest JSON value that the schema allows, words where it can.
 
 It reads what people mostly write: types, properties, items, enum, const, anyOf and references. A schema that wants more
-(a pattern, say) is not met, and whoever checks the answer finds out, as with any model.
+(a pattern, say) is not met, and a check of the answer finds out, as with any model.
 """
 
 import json
@@ -50,22 +50,22 @@ class Filling:
         return Filling(self.words, self.root, self.levels - 1, self.room)
 
 
-def in_format(words: str, wanted: Any) -> str:
+def in_format(words: str, response_format: Any) -> str:
     """`words` as they are, or as JSON text in the wanted format: OpenAI's forms, a schema, or a pydantic class."""
-    schema = _wanted_schema(wanted)
+    schema = _wanted_schema(response_format)
     if schema is None:
         return words
     return json.dumps(value_of(schema, Filling(words, schema)), ensure_ascii=False)
 
 
-def _wanted_schema(wanted: Any) -> Mapping[str, Any] | None:
-    if isinstance(wanted, type) and issubclass(wanted, BaseModel):
-        return wanted.model_json_schema()
-    if not isinstance(wanted, Mapping) or wanted.get("type") == "text":
+def _wanted_schema(response_format: Any) -> Mapping[str, Any] | None:
+    if isinstance(response_format, type) and issubclass(response_format, BaseModel):
+        return response_format.model_json_schema()
+    if not isinstance(response_format, Mapping) or response_format.get("type") == "text":
         return None
-    if wanted.get("type") == "json_object":
+    if response_format.get("type") == "json_object":
         return {"properties": {"answer": {"type": "string"}}}
-    return wanted["json_schema"]["schema"] if wanted.get("type") == "json_schema" else wanted
+    return response_format["json_schema"]["schema"] if response_format.get("type") == "json_schema" else response_format
 
 
 def value_of(schema: Any, filling: Filling) -> Any:
@@ -80,10 +80,10 @@ def value_of(schema: Any, filling: Filling) -> Any:
 
 
 def _type_of(schema: Mapping[str, Any]) -> str:
-    named = schema.get("type")
-    if isinstance(named, Sequence) and not isinstance(named, str):
-        named = next(iter(named), None)
-    return str(named) if named in TYPES else "object" if "properties" in schema or "required" in schema else "string"
+    kind = schema.get("type")
+    if isinstance(kind, Sequence) and not isinstance(kind, str):
+        kind = next(iter(kind), None)
+    return str(kind) if kind in TYPES else "object" if "properties" in schema or "required" in schema else "string"
 
 
 def _constant(value: Any, filling: Filling) -> Any:
@@ -103,8 +103,8 @@ def _first_mentioned(allowed: Sequence[Any], filling: Filling) -> Any:
     """The allowed value that the text names first, so that a message can decide; else the first."""
     filling.room.take(values=len(allowed))
     words = filling.words.lower()
-    named = [(place, value) for value in allowed if (place := words.find(str(value).lower())) >= 0]
-    return _constant(min(named, key=lambda item: item[0])[1] if named else allowed[0], filling)
+    mentions = [(place, value) for value in allowed if (place := words.find(str(value).lower())) >= 0]
+    return _constant(min(mentions, key=lambda item: item[0])[1] if mentions else allowed[0], filling)
 
 
 def _merged(parts: Sequence[Any], filling: Filling) -> Any:
@@ -116,14 +116,16 @@ def _merged(parts: Sequence[Any], filling: Filling) -> Any:
 def _an_object(schema: Mapping[str, Any], filling: Filling) -> dict[str, Any]:
     """Every property while there is room, near the end only those that must be: a schema may hold itself."""
     must = schema.get("required", ())
-    named = schema.get("properties", {})
-    chosen = [*named, *(name for name in must if name not in named)] if filling.levels > DEEPEST // 2 else must
-    return {name: value_of(named.get(name, {}), filling) for name in chosen}
+    properties = schema.get("properties", {})
+    chosen = (
+        [*properties, *(name for name in must if name not in properties)] if filling.levels > DEEPEST // 2 else must
+    )
+    return {name: value_of(properties.get(name, {}), filling) for name in chosen}
 
 
 def _an_array(schema: Mapping[str, Any], filling: Filling) -> list[Any]:
-    wanted = schema.get("minItems", 1 if filling.levels > DEEPEST // 2 else 0)
-    return [value_of(schema.get("items", {}), filling) for _ in range(min(int(wanted), 100))]
+    count = schema.get("minItems", 1 if filling.levels > DEEPEST // 2 else 0)
+    return [value_of(schema.get("items", {}), filling) for _ in range(min(int(count), 100))]
 
 
 def _a_string(schema: Mapping[str, Any], filling: Filling) -> str:
