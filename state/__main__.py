@@ -81,11 +81,11 @@ def _unknown_in_entry(path: str, entry: Entry) -> Iterator[str]:
     for number, message in enumerate(entry.messages):
         yield from _unknown_in(f"{path} message {number}", message)
         for index, content in enumerate(message.contents):
-            at = f"{path} message {number} content {index}"
+            location = f"{path} message {number} content {index}"
             if isinstance(content, UnrecognizedContent):
-                yield f"{at}: $type {content.type!r}"
+                yield f"{location}: $type {content.type!r}"
             else:
-                yield from _unknown_in(at, content)
+                yield from _unknown_in(location, content)
 
 
 def _unknown_in(path: str, stored: Stored) -> Iterator[str]:

@@ -3,8 +3,8 @@
 A `data` content becomes a `text` content such as `[image/png, 20480 bytes]`, which every reader can show and send to a
 model. Its property `attachment` is the reference: the SHA-256 of the bytes, how many they are, and their media type.
 The same goes for the contents of a tool's result and of a run's own history, which stand under `agentFramework`.
-Everything else that the content holds stays, so putting the bytes back gives the content that was. Only data whose URI
-can be written again from its media type and bytes is taken out.
+Everything else that the content holds stays, so putting the bytes back gives the content that was. Data is only taken
+out if its URI can be written again from its media type and bytes.
 """
 
 from __future__ import annotations

@@ -41,7 +41,7 @@ RAISED_MINORS: Final[Mapping[str, str]] = {"0": CURRENT}
 _ABSENT: Final = frozenset({"", "null"})
 
 _BEGINNING: Final = re.compile(r'\{"schemaVersion":"[0-9.]+","data":\{"conversationHistory":\[')
-# What must not be in the rest of the text: a second history or data, whose value would count, not the first one's.
+# Must not be in the rest of the text: a second history or data, because its value would count, not the first's.
 _AMBIGUOUS: Final = re.compile(r'"(data|conversationHistory)"|\\u')
 _BEFORE_ENTRY: Final = ("[{", ",{")
 _EXCHANGE: Final = '{"$type":"re'
@@ -63,7 +63,7 @@ def read(text: str | None) -> Conversation:
         if cut is not None:
             return _conversation(*cut)
     except (ValidationError, UnreadableDocumentError):
-        pass  # only the whole text shows what is wrong with it
+        pass  # only the whole text shows the fault
     try:
         return _conversation(parse(text))
     except ValidationError as error:

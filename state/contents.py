@@ -60,7 +60,7 @@ ATTACHMENT: Final = "attachment"
 
 
 class StoredContent(Stored):
-    """A content whose `$type` the schema knows."""
+    """A content with a `$type` that the schema knows."""
 
     replayed: ClassVar[bool] = True  # False: kept and shown, never sent to the model again
 
@@ -155,7 +155,7 @@ class UnknownContent(StoredContent):
 
 
 class UnrecognizedContent(StoredContent):
-    """An object whose `$type` is missing or newer than this code: kept whole, skipped for the model."""
+    """An object with no `$type`, or one newer than this code: kept whole, skipped for the model."""
 
     replayed = False
     type: Any = Field(default=None, alias="$type")
@@ -198,7 +198,7 @@ class GivenKind:
 
     required: tuple[str, ...]
     optional: tuple[str, ...]
-    check: Callable[[str], str | None]  # the main (first) property's value -> what is wrong with it
+    check: Callable[[str], str | None]  # the main (first) property's value -> its fault
 
 
 def checked_content(index: int, value: object) -> dict[str, Any]:
@@ -208,33 +208,33 @@ def checked_content(index: int, value: object) -> dict[str, Any]:
     """
     if not isinstance(value, dict):
         raise BadContentError(index, "", 'must be an object like {"$type": "text", "text": "..."}.')
-    given = value.get("$type")
-    if not isinstance(given, str) or given not in GIVEN_KINDS:
-        raise BadContentError(index, "$type", f"is {given!r:.60}. Use one of {', '.join(GIVEN_KINDS)}.")
-    kind, known = GIVEN_KINDS[given], _known_names(given)
+    type_name = value.get("$type")
+    if not isinstance(type_name, str) or type_name not in GIVEN_KINDS:
+        raise BadContentError(index, "$type", f"is {type_name!r:.60}. Use one of {', '.join(GIVEN_KINDS)}.")
+    kind, names = GIVEN_KINDS[type_name], _known_names(type_name)
     for name in value:
-        if name not in known:
-            raise BadContentError(index, name[:60], f"is not known for {given}. Use {', '.join(known)}.")
+        if name not in names:
+            raise BadContentError(index, name[:60], f"is not known for {type_name}. Use {', '.join(names)}.")
     for name in (*kind.required, *(name for name in kind.optional if name in value)):
         if not isinstance(value.get(name), str) or not value[name].strip():
             raise BadContentError(index, name, "must be a string that is not blank.")
     main = kind.required[0]
     if fault := kind.check(value[main]):
         raise BadContentError(index, main, fault)
-    parts = data_uri_parts(value[main]) if given == "data" else None
+    parts = data_uri_parts(value[main]) if type_name == "data" else None
     return value if parts is None else {"mediaType": parts[0], **value}
 
 
 def without_unknown(value: object) -> object:
     """Return a given content without the properties that this version does not know: a later one may have kept it."""
-    given = value.get("$type") if isinstance(value, dict) else None
-    if not isinstance(value, dict) or not isinstance(given, str) or given not in GIVEN_KINDS:
+    type_name = value.get("$type") if isinstance(value, dict) else None
+    if not isinstance(value, dict) or not isinstance(type_name, str) or type_name not in GIVEN_KINDS:
         return value
-    return {name: value[name] for name in _known_names(given) if name in value}
+    return {name: value[name] for name in _known_names(type_name) if name in value}
 
 
-def _known_names(given: str) -> tuple[str, ...]:
-    return ("$type", *GIVEN_KINDS[given].required, *GIVEN_KINDS[given].optional)
+def _known_names(type_name: str) -> tuple[str, ...]:
+    return ("$type", *GIVEN_KINDS[type_name].required, *GIVEN_KINDS[type_name].optional)
 
 
 def _fault_of_data_uri(uri: str) -> str | None:

@@ -59,10 +59,10 @@ def append_turn(
 ) -> Conversation:
     """Return the conversation with another turn, and the response's run in the ledger. Entries are shared.
 
-    The `owner`, where one is given, is named for whoever reads the store; the first one stays.
+    The `owner`, where one is given, is named for readers of the store; the first owner stays.
 
-    It waits for `pause` then, or for nobody. A `session` state replaces the one before, an empty one removes it, and
-    None keeps it.
+    It waits for `pause` then, or for no decision. A `session` state replaces the one before, an empty one removes it,
+    and None keeps it.
     """
     before = host_of(conversation)
     host = {**before.members, "applied": [*before.applied, response.correlation_id][-LEDGER_SIZE:]}
@@ -105,7 +105,7 @@ def sums_before(conversation: Conversation, count: int) -> str:
 
 
 def without_newest(conversation: Conversation, sums: str | None, through: int) -> Conversation:
-    """Return the conversation with no entries but the archived ones that these sums are of, at least `through`.
+    """Return the conversation with no entries but the archived entries of these sums, at least `through`.
 
     The same conversation where the sums are of fewer, or of none.
     """
@@ -227,12 +227,12 @@ def without_pending(conversation: Conversation) -> Conversation:
     return with_extension(conversation, {HOST: host})
 
 
-def with_expiration(conversation: Conversation, at: str | None) -> Conversation:
+def with_expiration(conversation: Conversation, expires_at: str | None) -> Conversation:
     """Return the conversation with the time (RFC 3339) from which it need not be kept; None removes it."""
-    if at == conversation.data.expiration_time_utc:
+    if expires_at == conversation.data.expiration_time_utc:
         return conversation
-    data = conversation.data.model_copy(update={"expiration_time_utc": at})
-    if at is None:
+    data = conversation.data.model_copy(update={"expiration_time_utc": expires_at})
+    if expires_at is None:
         data.model_fields_set.discard("expiration_time_utc")
     return conversation.model_copy(update={"data": data})
 
@@ -246,7 +246,7 @@ def owned_by(conversation: Conversation, issuer: str, owner_id: str) -> Conversa
 def forked(conversation: Conversation, generation: int, through: int) -> Conversation:
     """Return the beginning of another thread, archived under `generation`: the conversation up to entry `through`.
 
-    Where that is archived, it has no entries. What was applied, waits, expires or is of the end alone is left out.
+    Where that is archived, it has no entries. Members of applied runs, a pause, an expiry or the end are left out.
     """
     shorter = up_to(conversation, through)
     host = _members_without(shorter, "log", "applied", "pause", "lenders")
@@ -257,8 +257,8 @@ def forked(conversation: Conversation, generation: int, through: int) -> Convers
 def up_to(conversation: Conversation, through: int) -> Conversation:
     """Return the conversation without its entries after position `through`; archived ones stay."""
     held = conversation.data.conversation_history.stored
-    kept = max(0, through - host_of(conversation).archived.entries)
-    return conversation if kept >= len(held) else with_extension(conversation, {}, Entries(held[:kept]))
+    count = max(0, through - host_of(conversation).archived.entries)
+    return conversation if count >= len(held) else with_extension(conversation, {}, Entries(held[:count]))
 
 
 def with_generation(conversation: Conversation, generation: int) -> Conversation:
@@ -271,13 +271,13 @@ def with_lenders(conversation: Conversation, lenders: Sequence[Lender]) -> Conve
     host = host_of(conversation)
     threads = [
         {
-            "threadId": one.thread_id,
-            "key": one.key,
-            "resetAt": one.reset_at,
-            "generation": one.generation,
-            "through": one.through,
+            "threadId": lender.thread_id,
+            "key": lender.key,
+            "resetAt": lender.reset_at,
+            "generation": lender.generation,
+            "through": lender.through,
         }
-        for one in lenders
+        for lender in lenders
     ]
     value = {"generation": host.generation, "threads": threads}
     return with_extension(conversation, {HOST: {**host.members, "lenders": value}})
@@ -326,8 +326,8 @@ def _beginnings(entries: Sequence[Entry | PlainEntry]) -> list[int]:
     latest: dict[_Link, int] = {}
     beginnings = []
     for index, entry in enumerate(entries):
-        mentioned, begun = _links(entry)
-        beginnings.append(min((latest.get(link, index) for link in mentioned - begun), default=index))
+        mentioned, starts = _links(entry)
+        beginnings.append(min((latest.get(link, index) for link in mentioned - starts), default=index))
         latest.update(dict.fromkeys(mentioned, index))
     return beginnings
 
@@ -338,8 +338,8 @@ def _links(entry: Entry | PlainEntry) -> tuple[Set[_Link], Set[_Link]]:
         run = frozenset[_Link]()
     else:
         run = frozenset((("run", entry.correlation_id),)) if entry.correlation_id is not None else frozenset()
-    mentioned, begun = _NO_CALLS if isinstance(entry, PLAIN) else entry.derived(_calls)
-    return run | mentioned, begun
+    mentioned, starts = _NO_CALLS if isinstance(entry, PLAIN) else entry.derived(_calls)
+    return run | mentioned, starts
 
 
 def _calls(entry: Entry) -> tuple[frozenset[_Link], frozenset[_Link]]:
@@ -350,8 +350,8 @@ def _calls(entry: Entry) -> tuple[frozenset[_Link], frozenset[_Link]]:
     text = entry_text(entry)
     if not any(name in text for name in (*_CALL_ID, "\\u")):
         return _NO_CALLS
-    found = [(value.get("$type"), ("call", call_id)) for value in _objects(parse(text)) for call_id in _call_ids(value)]
-    return frozenset(call for _, call in found), frozenset(call for kind, call in found if kind == "functionCall")
+    calls = [(value.get("$type"), ("call", call_id)) for value in _objects(parse(text)) for call_id in _call_ids(value)]
+    return frozenset(call for _, call in calls), frozenset(call for kind, call in calls if kind == "functionCall")
 
 
 def _objects(value: Any) -> Iterator[dict[str, Any]]:

@@ -60,7 +60,7 @@ class _HistoryMessage(Message):
         return copied
 
     def fresh(self) -> _HistoryMessage:
-        """Return a copy whose lists and properties a run may change."""
+        """Return a copy with lists and properties that a run may change."""
         copied = object.__new__(_HistoryMessage)
         copied.__dict__ = own = self.__dict__.copy()
         own["contents"] = own["contents"].copy()
@@ -238,7 +238,7 @@ def content_values_to_framework(values: Sequence[object]) -> list[Content]:
 
 def content_value(content: Content) -> dict[str, Any]:
     """Return the stored form of any content of the framework."""
-    # Nearly every content is plain text, and what is below takes time.
+    # Nearly every content is plain text, and the code below takes time.
     if type(content) is Content and type(content.text) is str and {**vars(content), "text": ""} == _TEXT:
         return {"$type": "text", "text": portable_text(content.text)}
     own = to_json_value(content.to_dict())
@@ -259,7 +259,7 @@ def _is_plain_object(own: dict[str, Any]) -> bool:
     """
     annotations = own.get("annotations") or []
     objects = [own, *annotations] if isinstance(annotations, list) else [own, annotations]
-    return all(isinstance(one, dict) and not any(name.startswith("$") for name in one) for one in objects)
+    return all(isinstance(item, dict) and not any(name.startswith("$") for name in item) for item in objects)
 
 
 def framework_content(content: StoredContent) -> Content | None:
@@ -277,9 +277,9 @@ def framework_content(content: StoredContent) -> Content | None:
 
 def _plain_text(text: str) -> Content:
     """Return the same as `Content.from_text`, faster: nearly every content is plain text."""
-    made = object.__new__(Content)
-    made.__dict__.update(_TEXT, text=text, additional_properties={})
-    return made
+    content = object.__new__(Content)
+    content.__dict__.update(_TEXT, text=text, additional_properties={})
+    return content
 
 
 def _unknown_content(content: StoredContent) -> Content | None:
@@ -296,7 +296,7 @@ def _unknown_content(content: StoredContent) -> Content | None:
 class _Replay(NamedTuple):
     """The run of an entry, and its messages to send again, perhaps empty ones: None for a run without an answer.
 
-    `history` is what is sent of the run instead of the messages of its entries, in stored form.
+    `history` is sent of the run instead of the messages of its entries, in stored form.
     """
 
     run_id: str | None
@@ -340,16 +340,16 @@ def _sent_again(message: models.Message, *, is_ours: bool) -> Iterator[StoredCon
 
 
 def _plain_message(message: PlainMessage) -> _HistoryMessage:
-    made = object.__new__(_HistoryMessage)
+    history_message = object.__new__(_HistoryMessage)
     contents = [_plain_text(content.text) for content in message.contents]
-    made.__dict__.update(
+    history_message.__dict__.update(
         _MESSAGE,
         role=message.role or "user",
         contents=contents,
         author_name=message.author_name,
         additional_properties={},
     )
-    return made
+    return history_message
 
 
 def _framework_message(kind: type[_MessageT], message: models.Message, contents: Iterable[StoredContent]) -> _MessageT:
@@ -358,7 +358,7 @@ def _framework_message(kind: type[_MessageT], message: models.Message, contents:
     role, message_id = ours.get("role"), ours.get("message_id")
     return kind(
         role if role and isinstance(role, str) else message.role or "user",
-        [made for content in contents if (made := framework_content(content)) is not None],
+        [counterpart for content in contents if (counterpart := framework_content(content)) is not None],
         author_name=message.author_name,
         message_id=message_id if isinstance(message_id, str) else None,
         additional_properties=_mapping(ours.get("additional_properties")),

@@ -63,7 +63,7 @@ class BadContentError(ValueError):
     code: ClassVar[str] = "invalid_contents"
 
     def __init__(self, index: int, field: str, reason: str) -> None:
-        at = f"contents[{index}].{field}" if field else f"contents[{index}]"
-        super().__init__(f"{at} {reason}")
+        location = f"contents[{index}].{field}" if field else f"contents[{index}]"
+        super().__init__(f"{location} {reason}")
         self.index = index
         self.field = field

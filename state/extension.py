@@ -53,7 +53,7 @@ class Pause:
 
 @dataclass(frozen=True)
 class Lender:
-    """Another thread, in whose archive the entries of a fork up to position `through` lie under its `generation`.
+    """Another thread: its archive has the entries of a fork up to position `through`, under its `generation`.
 
     `key` is of that life of it in the stores. `reset_at` is the position of its last reset then: after one it has them
     no more.
@@ -110,8 +110,8 @@ def _read_host(conversation: Conversation) -> Host:
     pause, log_mark = None, None
     match members.get("pause"):
         case {"runId": str(run_id), **rest}:
-            at = rest.get("expiresAt")
-            pause = Pause(run_id, at if isinstance(at, int | float) else None, rest.get("over") is True)
+            expires_at = rest.get("expiresAt")
+            pause = Pause(run_id, expires_at if isinstance(expires_at, int | float) else None, rest.get("over") is True)
     match members.get("log"):
         case {"epoch": epoch, "position": position, "since": since} if _are_counts(epoch, position, since):
             log_mark = LogMark(epoch, position, since) if since <= position else None
@@ -119,7 +119,7 @@ def _read_host(conversation: Conversation) -> Host:
     match members.get("lenders"):
         case {"generation": of, "threads": list(threads)} if of == generation:
             # A reset by an older version of the app keeps them, and raises the generation.
-            lenders = tuple(one for one in map(_lender, threads) if one is not None)
+            lenders = tuple(lender for lender in map(_lender, threads) if lender is not None)
     return Host(
         members=members,
         generation=generation if type(generation) is int else 0,
@@ -171,11 +171,11 @@ def with_extension(
 ) -> Conversation:
     """Return a copy with these extension properties, without those that are None, and with these entries, if given."""
     merged = {**(conversation.data.extension_data or {}), **extension}
-    kept = {key: value for key, value in merged.items() if value is not None or key not in extension}
+    members = {key: value for key, value in merged.items() if value is not None or key not in extension}
     entries = conversation.data.conversation_history if history is None else history
     update: dict[str, Any] = {"conversation_history": entries}
-    if kept or conversation.data.extension_data is not None:
-        update["extension_data"] = kept
+    if members or conversation.data.extension_data is not None:
+        update["extension_data"] = members
     version = conversation.schema_version
     return conversation.model_copy(
         update={

@@ -33,7 +33,7 @@ MAX_DEPTH: Final = 100  # far below the recursion limits of Python's and pydanti
 
 
 class WrittenNumber:
-    """A number whose digits a float would change, such as 1.10 or one of twenty digits: written back as read.
+    """A number with digits that a float would change, such as 1.10 or twenty digits: written back as read.
 
     Of no class that pydantic or `json` knows: they would write it in their own way.
     """

@@ -39,7 +39,7 @@ ITEMS: Final = "items"
 class Remembering:
     """An immutable value, so that values derived from it stay right and are shared with it.
 
-    What is remembered is no part of the stored value.
+    The remembered results are no part of the stored value.
     """
 
     def derived(self: _SelfT, make: Callable[[_SelfT], _T]) -> _T:
@@ -48,8 +48,8 @@ class Remembering:
         remembered: dict[Callable[[Any], Any], Any] = self.__dict__.setdefault(_DERIVED, {})
         if make not in remembered:
             remembered[make] = make(self)
-        made: _T = remembered[make]
-        return made
+        result: _T = remembered[make]
+        return result
 
 
 class RememberingModel(Remembering, BaseModel):
@@ -171,7 +171,7 @@ class ResponseEntry(_Exchange):
 
 
 class UnknownEntry(_Entry):
-    """An entry whose `$type` is missing or newer than this code: kept whole, skipped for the model, of no known run."""
+    """An entry with no `$type`, or one newer than this code: kept whole, skipped for the model, of no known run."""
 
     correlation_id: ClassVar[None] = None
 
@@ -221,7 +221,7 @@ class Entries(Sequence[Entry]):
     """The entries of a conversation, in their order and never changed.
 
     Plain entries are held as they were read, with their text, and become models when they are read by index: a
-    turn reads few of them. `stored` is for those who can do without the models.
+    turn reads few of them. `stored` is for callers that can do without the models.
     """
 
     def __init__(self, entries: Iterable[Entry | PlainEntry] = ()) -> None:
@@ -236,10 +236,10 @@ class Entries(Sequence[Entry]):
 
     def derived(self, make: Callable[[Any], _T]) -> Sequence[_T]:
         """Return the result of `make` for each entry; a longer history calls it for new entries only."""
-        known: list[_T] = self._derived.get(make, [])
-        if len(known) < len(self.stored):
-            self._derived[make] = known = [*known, *(entry.derived(make) for entry in self.stored[len(known) :])]
-        return known
+        results: list[_T] = self._derived.get(make, [])
+        if len(results) < len(self.stored):
+            self._derived[make] = results = [*results, *(entry.derived(make) for entry in self.stored[len(results) :])]
+        return results
 
     @property
     def message_count(self) -> int:
@@ -255,7 +255,7 @@ class Entries(Sequence[Entry]):
     def __getitem__(self, index: slice) -> list[Entry]: ...
     def __getitem__(self, index: int | slice) -> Entry | list[Entry]:
         if isinstance(index, slice):
-            return [self[at] for at in range(len(self))[index]]
+            return [self[position] for position in range(len(self))[index]]
         entry = self.stored[index]
         if isinstance(entry, PLAIN):
             text = entry_text(entry)

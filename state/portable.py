@@ -1,8 +1,8 @@
 """Which addresses, media types and texts every reader of the document takes: .NET's types are stricter than Python's.
 
-.NET parses each address of a document and decodes each data URI when it reads or replays the thread, and one that it
-cannot parse makes the whole thread unreadable there. So what these functions refuse is refused over HTTP, and is stored
-as `unknown` where a model or a tool made it.
+.NET parses each address of a document and decodes each data URI when it reads or replays the thread, and an address
+that it cannot parse makes the whole thread unreadable there. So what these functions refuse is refused over HTTP, and
+is stored as `unknown` where a model or a tool made it.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ def is_address(text: str) -> bool:
 def is_media_type(text: str) -> bool:
     """Return whether a text is a media type, such as `image/png` or `text/plain;charset=utf-8`."""
     own, *parameters = text.split(";")
-    return _MEDIA_TYPE.fullmatch(own) is not None and all(_PARAMETER.fullmatch(each.strip()) for each in parameters)
+    return _MEDIA_TYPE.fullmatch(own) is not None and all(_PARAMETER.fullmatch(part.strip()) for part in parameters)
 
 
 def data_uri_parts(uri: str) -> tuple[str, str] | None:
@@ -65,10 +65,10 @@ def data_uri_parts(uri: str) -> tuple[str, str] | None:
     head, comma, body = uri.partition(",")
     if not comma or not head.startswith(_BEFORE_MEDIA_TYPE) or not head.endswith(_BEFORE_BODY):
         return None
-    given = head[len(_BEFORE_MEDIA_TYPE) : -len(_BEFORE_BODY)]
-    if head.split() != [head] or not is_media_type(given):
+    media_type = head[len(_BEFORE_MEDIA_TYPE) : -len(_BEFORE_BODY)]
+    if head.split() != [head] or not is_media_type(media_type):
         return None
-    return given.partition(";")[0], body
+    return media_type.partition(";")[0], body
 
 
 def is_base64(text: str) -> bool:

@@ -36,15 +36,15 @@ _NO_MEDIA_TYPE: Final = "application/octet-stream"  # the schema requires one fo
 def usage_value(details: Mapping[str, Any]) -> Value:
     """Return the stored form of token counts; others than the three are under `extensionData`.
 
-    So is a count that no other reader can hold, next to the nearest one that it can.
+    So is a count that no other reader can hold, next to the nearest count that it can.
     """
     value: Value = {
         name: min(max(details[own], 0), _MOST_TOKENS)
         for name, own in TOKEN_COUNTS.items()
         if type(details.get(own)) is int
     }
-    kept = {TOKEN_COUNTS[name] for name, count in value.items() if count == details[TOKEN_COUNTS[name]]}
-    rest = {own: count for own, count in details.items() if own not in kept}
+    names = {TOKEN_COUNTS[name] for name, count in value.items() if count == details[TOKEN_COUNTS[name]]}
+    rest = {own: count for own, count in details.items() if own not in names}
     return {**value, "extensionData": rest} if rest else value
 
 
