@@ -1,10 +1,10 @@
 """Agents of which something is stored and that the app does not have now: left out, renamed, or of another version.
 
-Theory. The entity of such an agent takes no signal, so nobody carries out what a thread's log says. Its thread is
-erased by whoever deletes it: all but the document is in the stores, every step may be repeated, and an entity that
-another version of the app still has at that moment meets the tombstone, as any late operation does. The document goes
-with the instance, which is purged as it is (`core.purging`). The thread's address is put among the tombstones
-before its deletion begins, so a sweep goes on with it where this process dies.
+Theory. The entity of such an agent takes no signal, so no entity carries out the orders of a thread's log. Its thread
+is erased by the process that deletes it: all but the document is in the stores, every step may be repeated, and an
+entity that another version of the app still has at that moment meets the tombstone, as any late operation does. The
+document goes with the instance, which is purged as it is (`core.purging`). The thread's address is put among the
+tombstones before its deletion begins, so a sweep goes on with it where this process dies.
 
 What the agent's own context providers keep elsewhere is reached by that agent alone, and stays.
 """

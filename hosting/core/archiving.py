@@ -50,7 +50,8 @@ class Capacity:
     def refusal(self, conversation: Conversation, accepted: Accepted) -> ThreadFullError | None:
         """Return why the run's request has no room in any document, or None when it has."""
         messages = (*accepted.request.earlier, accepted.request)
-        characters = sum(len(one.message) + sum(len(str(content)) for content in one.contents) for one in messages)
+        texts = (text for message in messages for text in (message.message, *map(str, message.contents)))
+        characters = sum(map(len, texts))
         if _LONGEST_ESCAPE * characters <= self.limit_bytes:
             return None
         entry = request_of(accepted, conversation)
@@ -102,20 +103,20 @@ class ConversationReader:
         It ends after `PAGE_BYTES` too, with one entry at least; entries are read so many at once as may be shown.
         """
         low, high = window.span(self.total)
-        found: list[tuple[int, Exchange]] = []
+        entries: list[tuple[int, Exchange]] = []
         size = read = 0
-        while low <= high and len(found) < window.limit:
+        while low <= high and len(entries) < window.limit:
             most = _FIRST_READ if not read else max(1, (PAGE_BYTES - size) * read // max(1, size))
-            first, last = window.first_of(low, high, min(most, window.limit - len(found)))
+            first, last = window.first_of(low, high, min(most, window.limit - len(entries)))
             numbered = list(enumerate(await self._entries(first, last), start=first))
             for position, (entry, entry_bytes) in window.ordered(numbered):
-                if found and size + entry_bytes > PAGE_BYTES:
-                    return found, True
+                if entries and size + entry_bytes > PAGE_BYTES:
+                    return entries, True
                 size, read = size + entry_bytes, read + 1
                 if isinstance(entry, RequestEntry | ResponseEntry):
-                    found.append((position, entry))
+                    entries.append((position, entry))
             low, high = (low, first - 1) if window.is_newest_first else (last + 1, high)
-        return found, low <= high
+        return entries, low <= high
 
     async def archived_texts(self) -> list[str]:
         """Return every archived entry as JSON text, the oldest first."""
@@ -163,8 +164,8 @@ class ConversationReader:
 
 def lent_to(store_key: StoreKey, conversation: Conversation) -> list[Lent]:
     """Return the entries that other threads lend to the conversation at that key."""
-    lenders = host_of(conversation).lenders
-    return [Lent(Volume(StoreKey(store_key.space, one.key), one.generation), one.through) for one in lenders]
+    lenders, space = host_of(conversation).lenders, store_key.space
+    return [Lent(Volume(StoreKey(space, lender.key), lender.generation), lender.through) for lender in lenders]
 
 
 KEPT_SHARE = 0.75

@@ -2,7 +2,7 @@
 
 Theory. The log is the truth. A follower gets what this process has just appended, and the text of deltas that are not
 logged yet. It reads from the log what another process appends. Publishing never waits: each follower has a bounded
-queue of its own, and one whose queue overflows loses it and reads the log.
+queue of its own. If that overflows, the follower loses it and reads the log.
 """
 
 from __future__ import annotations
@@ -124,9 +124,9 @@ class Follower:
 
     def drain(self) -> list[News]:
         """Return the queued updates."""
-        found, self._characters = list(self._updates), 0
+        updates, self._characters = list(self._updates), 0
         self._updates.clear()
-        return found
+        return updates
 
 
 class Broadcast:
@@ -161,7 +161,7 @@ class Broadcast:
 
 def with_updates(run: Run, updates: Sequence[News]) -> Run:
     """Return the run after these events, the same one if none is its own."""
-    for one in updates:
-        if isinstance(one, LoggedEvent) and one.position > run.last:
-            run = run.after(one.position, one.event)
+    for update in updates:
+        if isinstance(update, LoggedEvent) and update.position > run.last:
+            run = run.after(update.position, update.event)
     return run

@@ -95,7 +95,7 @@ class Patience:
         self._idle_since = 0.0
 
     def is_due(self) -> bool:
-        """Return whether who watches the run alone is to read its thread's head again: that is once in a lease."""
+        """Return whether the run's only watcher is to read its thread's head again: that is once in a lease."""
         is_due = self.clock() >= self._due_at
         self._due_at = self.clock() + LEASE_SECONDS if is_due else self._due_at
         return is_due
@@ -114,18 +114,18 @@ class Patience:
             self._holder, self._idle_since = holder, self.clock()
         return head.append_id if holder and self.clock() - self._idle_since >= least_seconds else None
 
-    def end(self, head: Head, claim: Claimed | None, at: float) -> CancelRun | ExpireRun | None:
+    def end(self, head: Head, claim: Claimed | None, moment: float) -> CancelRun | ExpireRun | None:
         """Return the command of that time that ends the run, if it is overdue, or its holder idle for all its time.
 
         `claim` is the run's newest, as far as its watcher knows.
         """
         if self.is_overdue(head):
-            return CancelRun(at, self.run_id, "queue_time")
+            return CancelRun(moment, self.run_id, "queue_time")
         if claim is None or not head.is_held_by(claim.token):
             return None
         longest = max(claim.deadline - claim.at, claim.lease_seconds + LEASE_MARGIN_SECONDS)
         idle_append = self.idle_append(head, longest)
-        return None if idle_append is None else ExpireRun(at, self.run_id, idle_append)
+        return None if idle_append is None else ExpireRun(moment, self.run_id, idle_append)
 
 
 class Care:
@@ -165,9 +165,9 @@ class Care:
     ) -> AsyncGenerator[Sequence[News], None]:
         """Yield what the view takes of the run's news, nothing where a while brought none, until the view is over.
 
-        Ends before that after so many seconds, and when this process drains and does not hold the run. A run that is
-        watched by one who `takes` it is claimed here if nobody holds it in its turn. Raises `ThreadDeletedError` if its
-        events are gone, and `LogUnavailableError` when the log is away for `outage_seconds` or cannot be read at first.
+        Ends before that after so many seconds, and when this process drains and does not hold the run. A run is claimed
+        here for a watcher that `takes` it, if it has no holder in its turn. Raises `ThreadDeletedError` if its events
+        are gone, and `LogUnavailableError` when the log is away for `outage_seconds` or cannot be read at first.
         """
         address, held, clock = run.address, self._holders.held, asyncio.get_running_loop().time
         end, pause, read_at, patience = clock() + seconds, self._pace.first, -math.inf, None
@@ -235,10 +235,10 @@ class Care:
                 head = await self._log.head(address)
 
     async def _read(self, run: Run, view: RunView, follower: Follower) -> list[News]:
-        """Return the log behind the view, through the run's end, and what is not logged yet of a run held here."""
+        """Return the log behind the view, through the run's end, and the unlogged updates of a run held here."""
         held, follower.has_missed, view.has_gap = self._holders.held.get(run.run_id), False, False
         head, unlogged = None, list[News]()
-        if held is not None:  # before the log is read: what is newer is queued
+        if held is not None:  # before the log is read: newer updates are queued
             head = self._log.remembered(run.address) if view.position >= run.last else None
             unlogged += [] if held.superstep is None else [UnderWay(run.run_id, held.superstep)]
             unlogged += [DeltaText(run.run_id, 0, text, held.run.attempts)] if (text := held.streamed()) else []
@@ -249,7 +249,7 @@ class Care:
         return [*(LoggedEvent(position, event) for position, event in events), *unlogged]
 
     async def _provide(self, run: Run, client: EntityClient | None, patience: Patience) -> None:
-        """Claim a run that is not held here, with a client, if nobody holds it in its turn; else end it if it is lost.
+        """Claim a run that is not held here, with a client, if it has no holder in its turn; else end it if it is lost.
 
         Raises as `ThreadLog.execute` does.
         """

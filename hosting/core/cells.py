@@ -1,11 +1,11 @@
 """Cells: values that many processes change, each of which is a log with a head and no events.
 
-Theory. A change reads a cell's value, decides, and appends the newer value to the very head that was read. If somebody
-else came first, it is decided again on the value that they left. Each time one of them wins, so no number of tries ends
-a change: only a store that gives no answer within the log's patience does. Changes of one process take turns, because
+Theory. A change reads a cell's value, decides, and appends the newer value to the very head that was read. If another
+change came first, it is decided again on the value after that. Each time one of them wins, so no number of tries ends a
+change: only a store that gives no answer within the log's patience does. Changes of one process take turns, because
 each would cost the others a call of the store.
 
-An append with an unknown outcome is repeated. If others came after it, the store takes it for one that lost, although
+An append with an unknown outcome is repeated. If others came after it, the store takes it for a lost append, although
 it counts. So a change leaves a value that has it already as it is: a fact is known by its id, and a count too.
 
 A cell has its value in one place, so what a change takes out of it is gone, once the store has left it in none of its
@@ -53,7 +53,7 @@ class CellKind(Generic[T]):
     """Cells of one kind: the names in their addresses, and their values as they are stored.
 
     With a `key` there is one cell for each agent and owner. `decode` gets None for a cell that is not there, and a cell
-    goes where `encode` returns None. A change of one that is `remembered` begins with what the process remembers.
+    goes where `encode` returns None. A change of a `remembered` cell begins with the value that the process remembers.
     """
 
     name: str
@@ -65,7 +65,7 @@ class CellKind(Generic[T]):
 
     @classmethod
     def of_model(cls, name: str, key: str, model: type[ModelT], *, remembered: bool = False) -> CellKind[ModelT]:
-        """Return the kind whose values are of a model: a new one where there is no cell."""
+        """Return the kind of cells with values of a model: a new value where there is no cell."""
         return CellKind(
             name,
             key,
@@ -118,12 +118,12 @@ class Cells:
         self._remember(cell, stored)
         return stored
 
-    async def append(self, cell: Cell[T], known: StoredHead | None, append: Append) -> Appended | Conflict:
+    async def append(self, cell: Cell[T], head: StoredHead | None, append: Append) -> Appended | Conflict:
         """Append to the known head, until the store says what came of it."""
         address = cell.address
         self._remembered.forget(address)  # whatever ends this call early leaves nothing that may be wrong
         outcome: Appended | Conflict = await self._log.retried(
-            "append", cell.agent, lambda: self.store.append(address, known, append)
+            "append", cell.agent, lambda: self.store.append(address, head, append)
         )
         self._remember(cell, outcome.head)
         return outcome
@@ -144,7 +144,7 @@ class Cells:
             after = page[-1][0]
 
     async def change(self, cell: Cell[T], changed: Callable[[T], T], *, is_new: bool = False) -> T:
-        """Return the value after a change: the very object that `changed` returned, or an equal one that was there.
+        """Return the value after a change: the very object that `changed` returned, or an equal value that was there.
 
         `changed` is called again for each value that others left first. A cell that `is_new` is not read before.
         """
@@ -157,19 +157,19 @@ class Cells:
     async def change_awaited(self, cell: Cell[T], changed: Callable[[T], Awaitable[T]], *, is_new: bool = False) -> T:
         """Return the value after a change that takes time, as `change` does."""
         async with self._turns.turn(cell.address) if cell.kind.takes_turns else nullcontext():
-            known = None if is_new else self._remembered.get(cell.address) or await self.head(cell)
-            while (newer := await changed(value := _value(cell, known))) != value:
+            head = None if is_new else self._remembered.get(cell.address) or await self.head(cell)
+            while (newer := await changed(value := _value(cell, head))) != value:
                 payload = cell.kind.encode(newer)
                 if payload is not None:
-                    append = Append(StoredHead(0 if known is None else known.position, new_id(), payload))
-                    outcome = await self.append(cell, known, append)
+                    append = Append(StoredHead(0 if head is None else head.position, new_id(), payload))
+                    outcome = await self.append(cell, head, append)
                     if isinstance(outcome, Appended):
                         return newer
-                    known = outcome.head
-                elif known is None or await self.store.forget(cell.address, known):
+                    head = outcome.head
+                elif head is None or await self.store.forget(cell.address, head):
                     return newer
                 else:
-                    known = await self.head(cell)
+                    head = await self.head(cell)
             return value
 
     async def count(self, cell: Cell[CountedT], counted: Callable[[CountedT], CountedT]) -> CountedT:
@@ -186,10 +186,10 @@ class Cells:
     async def remove(self, cell: Cell[T]) -> None:
         """Remove a cell with all that it holds."""
         async with self._turns.turn(cell.address):
-            while (known := await self.head(cell)) is not None:
-                if known.position:
-                    await self.store.erase(cell.address, known.position)
-                await self.store.forget(cell.address, known)
+            while (head := await self.head(cell)) is not None:
+                if head.position:
+                    await self.store.erase(cell.address, head.position)
+                await self.store.forget(cell.address, head)
             await self.store.scrub()  # a call before this one may have removed it, and was broken off
 
     def _remember(self, cell: Cell[T], stored: StoredHead | None) -> None:

@@ -1,8 +1,8 @@
 """The conversations of threads as this process needs them: the stored document, and the log after it.
 
 Theory. A process that held the last run of a thread has its conversation already, up to the position that it appended
-itself, so a warm turn reads nothing. One that is behind reads the events since; one that knows nothing reads the
-document too. What is remembered here is a cache: it is followed by the log and never stands for it.
+itself, so a warm turn reads nothing. A process that is behind reads the events since; a process that knows nothing
+reads the document too. The remembered conversations are a cache: the log is followed and never replaced.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class _Cached:
 class Conversations:
     """Conversations of one app's threads, for one event loop; the newest are remembered within `cached_bytes`.
 
-    One whose entries have more than `document_bytes` of text is remembered as `shorten` leaves it.
+    A conversation with more than `document_bytes` of text is remembered as `shorten` leaves it.
     """
 
     def __init__(
@@ -102,7 +102,8 @@ class Conversations:
             snapshot, text, head = await self.resumed(address, text, head, client)
             after, size = snapshot.since, len(text or "")
         if newest and newest[0][0] <= after + 1 and newest[-1][0] == head.position:
-            return self.follow(address, head, snapshot, [one for one in newest if one[0] > after], size)
+            following = [(position, event) for position, event in newest if position > after]
+            return self.follow(address, head, snapshot, following, size)
         events = await self._log.events(address, after, through=head.position)
         return self.follow(address, head, snapshot, events, size)
 
@@ -134,8 +135,8 @@ class Conversations:
     def follow(
         self, address: Address, head: Head, snapshot: Snapshot, events: Sequence[tuple[int, Event]], text_bytes: int = 0
     ) -> Snapshot:
-        """Return the snapshot after these events, and remember it; `text_bytes` are those of the one given."""
-        followed = snapshot.apply([(at, event) for at, event in events if at <= head.position])
+        """Return the snapshot after these events, and remember it; `text_bytes` are those of `snapshot`."""
+        followed = snapshot.apply([(position, event) for position, event in events if position <= head.position])
         grown = _text_bytes(followed.conversation, len(snapshot.conversation.data.conversation_history))
         return self._cache(address, head, followed, text_bytes + grown)
 
@@ -148,15 +149,15 @@ class Conversations:
         Raises as `at` does.
         """
         for pause in (*_READ_AGAIN_SECONDS, None):
-            found = resume(_parsed(text), head)
-            if isinstance(found, DocumentAhead):
+            start = resume(_parsed(text), head)
+            if isinstance(start, DocumentAhead):
                 head = await self._log.head(address)
-                found = resume(_parsed(text), head)
-            match found:
+                start = resume(_parsed(text), head)
+            match start:
                 case Snapshot():
-                    return found, text, head
+                    return start, text, head
                 case DocumentAhead():
-                    raise found.refusal()
+                    raise start.refusal()
                 case DocumentBehind() if pause is not None:
                     await asyncio.sleep(pause)
                     text = await client.read(*address.entity)
@@ -164,12 +165,12 @@ class Conversations:
 
     def _cache(self, address: Address, head: Head, snapshot: Snapshot, text_bytes: int) -> Snapshot:
         before = self._cached.get(address)
-        known = before.open_bytes if before is not None else {}
-        if text_bytes > self._document_bytes:  # seldom: what is left out then is a good part of it
+        sizes = before.open_bytes if before is not None else {}
+        if text_bytes > self._document_bytes:  # seldom: a good part of it is left out then
             snapshot = replace(snapshot, conversation=self._shorten(snapshot.conversation))
             text_bytes = _text_bytes(snapshot.conversation)
         waiting = {
-            run_id: known.get(run_id) or len(encode(accepted)) for run_id, (_, accepted) in snapshot.open.items()
+            run_id: sizes.get(run_id) or len(encode(accepted)) for run_id, (_, accepted) in snapshot.open.items()
         }
         memory_bytes = _memory_bytes(snapshot.conversation, text_bytes + sum(waiting.values()))
         self._cached.keep(address, _Cached(snapshot, head.epoch, text_bytes, waiting), memory_bytes)

@@ -1,10 +1,10 @@
 """Makes the document that an operation stores: large contents and older entries moved out, its time to live begun anew.
 
-Theory. What is stored is made of the conversation alone, so an operation that is delivered again makes the same. Large
+Theory. The document is made of the conversation alone, so an operation that is delivered again makes the same. Large
 contents and older entries are put into their stores before the document that refers to them is committed. A crash in
 between leaves them there: contents are kept by their hash and entries by their position, so the next delivery puts the
-same again, and what nobody refers to goes with the thread. The log holds contents whole; only the document refers. An
-archive that cannot be reached costs no answer: the document is stored as it is, a warning is logged, and the next
+same again, and contents without a reference go with the thread. The log holds contents whole; only the document refers.
+An archive that cannot be reached costs no answer: the document is stored as it is, a warning is logged, and the next
 operation tries again. Conversations written lately stay parsed for the next turn of their thread.
 """
 
@@ -53,49 +53,49 @@ class Attachments:
         self._most_bytes = most_bytes
 
     async def externalized(
-        self, store_key: StoreKey, conversation: Conversation, known: Conversation | None
+        self, store_key: StoreKey, conversation: Conversation, base: Conversation | None
     ) -> Conversation:
-        """Return the conversation without large contents, which are kept; the entries of `known` are so already.
+        """Return the conversation without large contents, which are kept; the entries of `base` are so already.
 
         Raises `AttachmentsUnavailableError`.
         """
-        apart = self.apart(conversation, known)
+        apart = self.apart(conversation, base)
         if apart.attachments:
             await self._store.put(store_key, apart.attachments)
         return apart.conversation
 
-    def apart(self, conversation: Conversation, known: Conversation | None) -> Apart:
+    def apart(self, conversation: Conversation, base: Conversation | None) -> Apart:
         """Return the same, with the large contents beside it and kept nowhere."""
         held = list(conversation.data.conversation_history.stored)
-        taken: dict[str, bytes] = {}
-        for index, entry in enumerate(held[(seen := _in_common(conversation, known)) :], start=seen):
+        attachments: dict[str, bytes] = {}
+        for index, entry in enumerate(held[(start := _in_common(conversation, base)) :], start=start):
             if type(entry) in _EXCHANGES:
-                found = externalized(cast(Exchange, entry), self._most_bytes)
-                held[index] = found.entry
-                taken |= {one.sha256: one.body for one in found.attachments}
-        return Apart(_with(conversation, held) if taken else conversation, taken)
+                split = externalized(cast(Exchange, entry), self._most_bytes)
+                held[index] = split.entry
+                attachments |= {attachment.sha256: attachment.body for attachment in split.attachments}
+        return Apart(_with(conversation, held) if attachments else conversation, attachments)
 
     async def inlined(self, address: Address, store_key: StoreKey, conversation: Conversation) -> Conversation:
         """Return the thread with all its attachments, for the model; a missing one is a text that says so.
 
         Raises `AttachmentsUnavailableError`.
         """
-        named = {
-            index: found
-            for index, found in enumerate(conversation.data.conversation_history.derived(references))
-            if found
+        by_index = {
+            index: names
+            for index, names in enumerate(conversation.data.conversation_history.derived(references))
+            if names
         }
-        if not named:
+        if not by_index:
             return conversation
         held = list(conversation.data.conversation_history.stored)
-        wanted = frozenset().union(*named.values())
-        bodies = await self._store.read(store_key, wanted)
-        if len(bodies) < len(wanted):
-            missing = len(wanted) - len(bodies)
+        digests = frozenset().union(*by_index.values())
+        bodies = await self._store.read(store_key, digests)
+        if len(bodies) < len(digests):
+            missing = len(digests) - len(bodies)
             logger.warning(
                 "%d attachments of thread %s of agent %s are gone.", missing, address.thread_id, address.agent
             )
-        for index in named:
+        for index in by_index:
             held[index] = inlined(cast(Exchange, held[index]), bodies)
         return _with(conversation, held)
 
@@ -105,22 +105,22 @@ class Attachments:
             await self._store.erase(store_key, hashes)
 
 
-def _in_common(conversation: Conversation, known: Conversation | None) -> int:
+def _in_common(conversation: Conversation, base: Conversation | None) -> int:
     """Return with how many entries the conversation continues from the known one; 0 where it does not begin with it."""
-    before = () if known is None else known.data.conversation_history.stored
+    before = () if base is None else base.data.conversation_history.stored
     held = conversation.data.conversation_history.stored
     return len(before) if len(before) <= len(held) and all(map(is_, before, held)) else 0
 
 
 def _with(conversation: Conversation, held: list[Entry | PlainEntry]) -> Conversation:
-    if all(one is other for one, other in zip(held, conversation.data.conversation_history.stored, strict=True)):
+    if all(entry is stored for entry, stored in zip(held, conversation.data.conversation_history.stored, strict=True)):
         return conversation
     data = conversation.data.model_copy(update={"conversation_history": Entries(held)})
     return conversation.model_copy(update={"data": data})
 
 
 def following(before: Conversation | None, outcome: Store, ttl_seconds: float | None) -> Conversation | None:
-    """Return the conversation of the outcome, which follows the one before, large contents still in it.
+    """Return the conversation of the outcome, which follows `before`, large contents still in it.
 
     It is the very one before where nothing has happened since; None is a thread that has none.
     """
@@ -154,13 +154,13 @@ class DocumentWriter:
         self._attachments = attachments
         self.stored = ParsedDocuments()
 
-    def apart(self, conversation: Conversation, known: Conversation | None) -> Apart:
+    def apart(self, conversation: Conversation, base: Conversation | None) -> Apart:
         """Return the result of `store` for a conversation that follows the known one, if nothing is archived."""
-        return self._attachments.apart(conversation, known)
+        return self._attachments.apart(conversation, base)
 
-    def size_bytes(self, conversation: Conversation, known: Conversation | None) -> int:
+    def size_bytes(self, conversation: Conversation, base: Conversation | None) -> int:
         """Return how many bytes `store` would store of a conversation that follows the known one."""
-        return size_bytes(write(self._archiver.cut(self.apart(conversation, known).conversation)))
+        return size_bytes(write(self._archiver.cut(self.apart(conversation, base).conversation)))
 
     def written(self, address: Address, conversation: Conversation) -> str:
         """Return the text that is to be stored of a conversation that refers to nothing new."""
@@ -168,16 +168,16 @@ class DocumentWriter:
         self.stored.remember(address, document.text, document.conversation)
         return document.text
 
-    async def store(self, address: Address, given: str | None, outcome: Store, ttl_seconds: float | None) -> str | None:
-        """Return the text that is to be stored after an operation: the one given where nothing has happened since.
+    async def store(self, address: Address, text: str | None, outcome: Store, ttl_seconds: float | None) -> str | None:
+        """Return the text that is to be stored after an operation: the given `text` where nothing has happened since.
 
         Raises `AttachmentsUnavailableError`, and `ArchiveUnavailableError` for a document over its limit: the
         operation is to be delivered again.
         """
-        before = None if given is None else self.stored.read(address, given)
+        before = None if text is None else self.stored.read(address, text)
         conversation = following(before, outcome, ttl_seconds)
         if conversation is before:
-            return given
+            return text
         assert conversation is not None
         store_key = epoch_store_key(self._hub, address, outcome.head.epoch)
         if before is not None and host_of(conversation).generation > host_of(before).generation:

@@ -2,8 +2,8 @@
 
 Theory. A follower gets at once what this process appends and what its agents write. The text of a run that another
 process holds comes with the log (`hosting.core.care`). Text that was delivered when it came is not delivered again
-when it is logged. A later attempt repeats what was not yet stable, at a smaller offset: `text[:offset] + delta` is
-always right. A slow follower delays nobody.
+when it is logged. A later attempt repeats the text that was not yet stable, at a smaller offset:
+`text[:offset] + delta` is always right. A slow follower delays no other.
 """
 
 from __future__ import annotations
@@ -49,9 +49,9 @@ class Following:
     ) -> AsyncGenerator[list[Any], None]:
         """Yield the run's events from its first to its end, and its text as it comes; an empty list per quiet time.
 
-        A followed run is watched (`HeldRuns.watched`), and is claimed here if nobody holds it in its turn. The follower
-        gets the log's events alone (`logged_only`), or what executors are at too, if the run is held here. Raises
-        `ThreadDeletedError` once its thread is deleted, `LogUnavailableError` when the log stays away, and
+        A followed run is watched (`HeldRuns.watched`), and is claimed here if it has no holder in its turn. The
+        follower gets the log's events alone (`logged_only`), or what executors are at too, if the run is held here.
+        Raises `ThreadDeletedError` once its thread is deleted, `LogUnavailableError` when the log stays away, and
         `ShuttingDownError` when this process is about to end and does not hold the run.
         """
         delivery = _Delivery(run, logged_only=logged_only, with_executors=with_executors and not logged_only)
@@ -98,31 +98,31 @@ class _Delivery(RunView):
                 self.has_gap = update.position > self.position
         return new
 
-    def _appended(self, one: LoggedEvent) -> list[Update]:
-        self.position, event = one.position, one.event
-        self.run = self.run.after(one.position, event)
+    def _appended(self, update: LoggedEvent) -> list[Update]:
+        self.position, event = update.position, update.event
+        self.run = self.run.after(update.position, event)
         if not isinstance(event, RunEvent) or event.run_id != self.run.run_id:
             return []
         if isinstance(event, Delta) and not self._logged_only:
-            return [one] if self._add_text(event) is not None else []
+            return [update] if self._add_text(event) is not None else []
         if isinstance(event, Claimed):
             self._text = self._text[: len(self.run.text)]
         if isinstance(event, NoAnswer) and not self._logged_only and self._text != self.run.text:
             # Text that is in no log was lost with its attempt.
             same, text = common_length(self._text, self.run.text), self.run.text
-            return [DeltaText(event.run_id, same, text[same:], self.run.attempts, one.position - 1), one]
-        return [one]
+            return [DeltaText(event.run_id, same, text[same:], self.run.attempts, update.position - 1), update]
+        return [update]
 
     def _unlogged(self, delta: DeltaText) -> list[Update]:
         if delta.run_id != self.run.run_id or delta.offset > len(self._text):
             return []  # of another run, or after text that was missed: the log has both
         if isinstance(self.run.state, Over) or delta.attempt != self.run.attempts:
-            return []  # from before the end, or from an attempt before the one that the log has
+            return []  # from before the end, or from an attempt before that of the log
         change = self._add_text(delta)
         return [] if change is None else [DeltaText(delta.run_id, *change, delta.attempt, self.position)]
 
     def _add_text(self, delta: DeltaText | Delta) -> tuple[int, str] | None:
-        """Add a delta to the text that was delivered; return what is new by it, one without text ends it there."""
+        """Add a delta to the delivered text; return the new text; a delta without text ends it there."""
         if (change := difference(self._text, delta.offset, delta.text)) is not None:
             self._text = with_delta(self._text, *change)
         return change

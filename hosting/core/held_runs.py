@@ -67,7 +67,7 @@ class RunWatcher:
 class HeldRuns:
     """Holds runs for one app in this process, at most so many at a time; for one event loop.
 
-    `held` has them by id, `claiming` the tokens of new claims, `watchers` who waits. When `draining`, it claims none.
+    `held` has them by id, `claiming` the tokens of new claims, `watchers` the waiting. When `draining`, it claims none.
     """
 
     def __init__(
@@ -161,7 +161,7 @@ class HeldRuns:
     def _note_watchers(self, address: Address, run_id: str) -> None:
         held = self.held.get(run_id)
         if held is not None:
-            is_watched = any(one.run_id == run_id for one in self.watchers.get(address, ()))
+            is_watched = any(watcher.run_id == run_id for watcher in self.watchers.get(address, ()))
             held.is_unwatched = not is_watched and held.holder == "caller"
 
     async def claim_next(self, address: Address, run_id: str, client: EntityClient) -> HeldRun | None:
@@ -230,10 +230,10 @@ class HeldRuns:
             on_append=partial(self.publish, address),
         )
         self.held[held.run_id] = held
-        known = (before and before.continued(events, head.position)) or self._conversations.cached(address, head)
+        snapshot = (before and before.continued(events, head.position)) or self._conversations.cached(address, head)
 
         async def read() -> Snapshot:
-            return known or await self._conversations.at(address, head, client, events, is_new=is_new)
+            return snapshot or await self._conversations.at(address, head, client, events, is_new=is_new)
 
         self._spawn(self._hold(held, signal, read, head.epoch))
         if self._renewing is None or self._renewing.done():
@@ -270,7 +270,7 @@ class HeldRuns:
         except Exception:
             logger.exception("Run %s is released. Its entity continues it.", held.run_id)
         finally:
-            if self.held.get(held.run_id) is held:  # and not who took it over in this process
+            if self.held.get(held.run_id) is held:  # and no holder that took it over in this process
                 del self.held[held.run_id]
             held.is_over.set()
 
@@ -314,7 +314,7 @@ class HeldRuns:
             await self._release(held)
             return
         takes_more = not self.draining.is_set() and len(self.held) <= self._most and self._takes_runs()
-        callers = {one.run_id: one for one in self.watchers.get(held.address, ())} if takes_more else {}
+        callers = {watcher.run_id: watcher for watcher in self.watchers.get(held.address, ())} if takes_more else {}
         terms = {run_id: self.claim_terms(held.address.agent) for run_id in callers}
         end = EndRun(held.token, terminal, held.unlogged, terms)
         decided = await self._log.execute(held.address, end)
@@ -335,7 +335,7 @@ class HeldRuns:
         self._note_watchers(address, caller.run_id)
 
     async def _release(self, held: HeldRun) -> None:
-        """Release the run, whose signal was sent: its entity continues at once."""
+        """Release the run after its signal was sent: its entity continues at once."""
         try:
             await self.execute(held.address, held.release())
         except LogUnavailableError:

@@ -119,7 +119,7 @@ class EndedRun(RunIds):
     budget: NotRequired[BudgetState]
 
 
-def problem(error: HostingError, known: ThreadIds | None) -> Problem:
+def problem(error: HostingError, ids: ThreadIds | None) -> Problem:
     """Return the problem object; `error` repeats `detail` for clients of the older shape."""
     body: Problem = {
         "type": "about:blank",
@@ -133,7 +133,7 @@ def problem(error: HostingError, known: ThreadIds | None) -> Problem:
         body["budget"] = cast(BudgetState, error.budget)
     if error.limit is not None:
         body["limit"] = cast(LimitState, error.limit)
-    return {**body, **known} if known else body
+    return {**body, **ids} if ids else body
 
 
 def run_error(terminal: NoAnswer) -> HostingError:
@@ -201,7 +201,7 @@ def approval_fields(run: Run, approvals: Sequence[PendingApproval]) -> list[Appr
     expires_at = None if terminal.expires_at is None else iso(terminal.expires_at)
     shown: list[Approval] = []
     for approval in approvals:
-        one: Approval = {
+        item: Approval = {
             "id": approval.id,
             "run_id": run.run_id,
             "tool": approval.tool,
@@ -209,7 +209,7 @@ def approval_fields(run: Run, approvals: Sequence[PendingApproval]) -> list[Appr
             "requested_at": iso(terminal.at),
             "expires_at": expires_at,
         }
-        shown.append(one if approval.answer_schema is None else {**one, "answer_schema": approval.answer_schema})
+        shown.append(item if approval.answer_schema is None else {**item, "answer_schema": approval.answer_schema})
     return shown
 
 
@@ -218,15 +218,15 @@ def text_with_decisions(run: Run, terminal: Completed, url: str = "") -> str:
 
     With a `url`, how the calls are answered there.
     """
-    if not (asked := run.requested_approvals):
+    if not (approvals := run.requested_approvals):
         return completed_text(terminal)
     waits = [
         f"Waits for {'approval' if approval.answer_schema is None else 'an answer'} {approval.id}: "
         f"{visible_line(approval.tool)}({visible_json(approval.arguments)})"
-        for approval in asked
+        for approval in approvals
     ]
-    decisions = ['{"approved": true} or {"approved": false, "reason": "..."}'] if _tools(asked, asks=False) else []
-    choice = " or ".join([*decisions, *(['{"value": ...}'] if _tools(asked, asks=True) else [])])
+    decisions = ['{"approved": true} or {"approved": false, "reason": "..."}'] if _tools(approvals, asks=False) else []
+    choice = " or ".join([*decisions, *(['{"value": ...}'] if _tools(approvals, asks=True) else [])])
     how = f"To answer, POST {choice} as application/json to {url}" if url else ""
     return "\n\n".join(part for part in (visible(completed_text(terminal)), "\n".join(waits), how) if part)
 
@@ -234,7 +234,7 @@ def text_with_decisions(run: Run, terminal: Completed, url: str = "") -> str:
 def text_with_approvals(terminal: Completed) -> str:
     """Return the answer for readers of one text and the approvals next to it: the agent's text, and its waits.
 
-    A model that calls a tool mostly writes no text, and an empty answer would look like one that went wrong. Beside
+    A model that calls a tool mostly writes no text, and an empty answer would look like a failed one. Beside
     what a person decides nothing is hidden: a terminal obeys what stands in a text.
     """
     if not terminal.approvals:
@@ -247,8 +247,8 @@ def text_with_approvals(terminal: Completed) -> str:
 
 def _tools(approvals: Sequence[PendingApproval], *, asks: bool) -> str:
     """Return the tools with waiting calls, or the executors with questions, each once."""
-    named = (visible_line(one.tool) for one in approvals if (one.answer_schema is not None) is asks)
-    return ", ".join(dict.fromkeys(named))
+    tools = (visible_line(approval.tool) for approval in approvals if (approval.answer_schema is not None) is asks)
+    return ", ".join(dict.fromkeys(tools))
 
 
 def incomplete_note(terminal: Completed) -> str:

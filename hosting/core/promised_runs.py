@@ -1,13 +1,13 @@
 """Runs that are answered before they are claimed: watched by their process, and marked for a sweep.
 
 Theory. While a deployment goes on, an older instance may be handed the operation of an agent that it does not have. The
-signal is gone then, and neither the engine nor the log says so. So whoever answers 202 about a run looks after a while
-whether the run's entity has it, and signals again if not, as long as this process lives.
+signal is gone then, and neither the engine nor the log says so. So the process that answers 202 about a run looks after
+a while whether the run's entity has it, and signals again if not, as long as this process lives.
 
-Nobody can list the logs of all threads. So the run is marked next to the attachments, which are listed by time, before
+The logs of all threads cannot be listed. So the run is marked next to the attachments, which are listed by time, before
 it is answered. A sweep reads the heads of marked threads, signals for what stands still, and takes away the marks of
 runs that have ended. A mark is a call of the store, which a deployment is worth and nothing else is: a process leaves
-them in its first hour, and later where its look found that nobody had the run. None is left of a run that ends while
+them in its first hour, and later where its look found the run without a holder. None is left of a run that ends while
 its caller waits.
 """
 
@@ -109,9 +109,9 @@ class PromisedRuns:
         prefix = "" if agent is None else f"{agent_in_key(agent.lower())}."
         if agent is not None and owner is not None:
             prefix = key_prefix(agent.lower(), owner)
-        found = await self._attachments.put_between(self._marks, 0.0, AFTER_ALL)
+        marks = await self._attachments.put_between(self._marks, 0.0, AFTER_ALL)
         runs = list[PromisedRun]()
-        for marked_at, key in found:
+        for marked_at, key in marks:
             texts = await self._attachments.read(StoreKey(self._marks, key), [_MARK]) if key.startswith(prefix) else {}
             for text in texts.values():
                 *address, run_id = json.loads(text)
@@ -141,7 +141,7 @@ class PromisedRuns:
 
     async def _look_after(self) -> None:
         now = self._log.clocks.awake()
-        for run_id, watched in [one for one in self._watched.items() if one[1].next_at <= now]:
+        for run_id, watched in [item for item in self._watched.items() if item[1].next_at <= now]:
             watched.next_at, watched.pause = now + watched.pause, min(2 * watched.pause, LONGEST_LOOK_SECONDS)
             try:
                 await self._look(run_id, watched)
@@ -154,9 +154,9 @@ class PromisedRuns:
         self._wait()
 
     async def _look(self, run_id: str, watched: _Watched) -> None:
-        known = self._log.remembered(watched.address)  # what ended in this process is not read again
-        is_over = known is not None and known.newest > 0 and known.run(run_id) is None
-        head = known if is_over and known is not None else await self._log.head(watched.address)
+        cached = self._log.remembered(watched.address)  # what ended in this process is not read again
+        is_over = cached is not None and cached.newest > 0 and cached.run(run_id) is None
+        head = cached if is_over and cached is not None else await self._log.head(watched.address)
         if head.run(run_id) is None:
             self._watched.pop(run_id, None)
             if watched.is_marked:
@@ -170,7 +170,7 @@ class PromisedRuns:
 
 
 class PromiseSweep:
-    """Signals for marked runs without progress, of these agents, whose process may have died."""
+    """Signals for marked runs without progress, of these agents: their process may have died."""
 
     def __init__(self, promised: PromisedRuns, log: ThreadLog, agents: Callable[[], Iterable[str]]) -> None:
         self._promised = promised
@@ -181,7 +181,7 @@ class PromiseSweep:
     async def run(self, client: EntityClient) -> None:
         """Sweep once. Raises `EngineUnavailableError`, `LogUnavailableError` and `AttachmentsUnavailableError`."""
         agents, now = {agent.lower() for agent in self._agents()}, self._log.clocks.wall()
-        seen, self._seen = self._seen, {}
+        sightings, self._seen = self._seen, {}
         for run in await self._promised.marked():
             if now - SWEPT_SECONDS < run.marked_at <= now + AHEAD_SECONDS:
                 continue
@@ -192,15 +192,15 @@ class PromiseSweep:
             head = await self._log.head(run.address)
             if head.run(run.run_id) is None:
                 await self._promised.forget(run)
-            elif head.runs[0].id == run.run_id and self._stands_still(head, seen.get(run.key), run.key):
+            elif head.runs[0].id == run.run_id and self._stands_still(head, sightings.get(run.key), run.key):
                 logger.warning("Run %s of agent %s made no progress. It is signalled.", run.run_id, run.address.agent)
                 await client.signal(*run.address.entity, "run", {"run_id": run.run_id, "logged": True})
 
-    def _stands_still(self, head: Head, seen: tuple[str, float] | None, key: str) -> bool:
+    def _stands_still(self, head: Head, sighting: tuple[str, float] | None, key: str) -> bool:
         """Return whether the run has no holder, or a lost one, or one without an append for longer than its lease."""
         if head.claim is None or self._log.processes.is_gone(head.claim.process):
             return True
         now = self._log.clocks.awake()
-        append_id, since = seen if seen is not None and seen[0] == head.append_id else (head.append_id, now)
+        append_id, since = sighting if sighting is not None and sighting[0] == head.append_id else (head.append_id, now)
         self._seen[key] = append_id, since
         return now - since >= head.claim.lease_seconds + LEASE_MARGIN_SECONDS

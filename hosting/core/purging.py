@@ -1,14 +1,14 @@
 """Purges the instances in receipts of deleted threads, each once it has surely ended.
 
-Theory. The engine commits what an entity did after it was done. One that is purged in between cannot be committed: the
+Theory. The engine commits what an entity did after it was done. If it is purged in between, it cannot be committed: the
 engine delivers its operation again, which makes it anew, and backs off from everything else for many seconds. So an
 entity is purged once the engine shows the end that it left (`EntityEnd`), and the log knows of no later operation.
 
 Signals that were under way when the thread was deleted come behind that end. Each is an event of the log before it is
 committed, so a look that finds the log and the engine agree for a while finds nothing under way. A signal that comes
-even later makes the entity anew; its event says that the instance is there again, and whoever looks next purges it:
-somebody who deletes the thread once more, or the sweep over tombstones. What became of an instance is recorded only if
-nothing was appended since the look, so the receipt never calls gone what came meanwhile.
+even later makes the entity anew; its event says that the instance is there again, and the next look purges it: another
+deletion of the thread, or the sweep over tombstones. The outcome of an instance is recorded only if nothing was
+appended since the look, so the receipt never calls gone what came meanwhile.
 """
 
 from __future__ import annotations
@@ -90,33 +90,34 @@ class Purging:
 
     async def _purge_others(self, look: _Look, address: Address, client: EntityClient) -> None:
         """Purge the orchestrations that have ended, and record their outcomes."""
-        others = [one for one in look.receipt.instances if one is not look.own and one.outcome in _OWED]
+        orchestrations = (instance for instance in look.receipt.instances if instance is not look.own)
+        others = [instance for instance in orchestrations if instance.outcome in _OWED]
         purged: list[Instance] = []
         for instance in others:
             if (outcome := await _purged(instance, client)) is None:
                 break  # each of the others would be waited for as long
             purged.append(Instance(id=instance.id, outcome=outcome))
-        await self._record(address, look.end.epoch, [one for one in purged if one not in others])
+        await self._record(address, look.end.epoch, [instance for instance in purged if instance not in others])
 
     async def _purge_own(self, address: Address, client: EntityClient, seconds: float) -> _Look | None:
         """Purge the thread's entity once it has ended and nothing comes behind that; return how it stands then.
 
         An engine that keeps nothing of an entity without a state shows no instance, as one does that has not stored its
-        first operation: that of the first stays away. One that the app has no more is signalled nothing, and is purged
-        as it is, with its document: nobody brings it to its end.
+        first operation: that of the first stays away. An entity that the app has no more gets no signal, and is purged
+        as it is, with its document: nothing brings it to its end.
         """
         clock = asyncio.get_running_loop().time
-        end, pause, seen, since = clock() + seconds, PACE.first, ("", 0), clock()
+        deadline, pause, sighting, since = clock() + seconds, PACE.first, ("", 0), clock()
         has_asked = has_purged = False
         is_left = self._is_absent(address.agent)
         while (look := await self._look(address)) is not None and look.own.outcome in _OWED:
-            found = await client.ended(*address.entity)
-            state: EntityState = "missing" if found == "missing" else "ended" if found == look.end else "at work"
-            if seen != (state, look.end.position):
-                seen, since, pause = (state, look.end.position), clock(), PACE.first
+            end = await client.ended(*address.entity)
+            state: EntityState = "missing" if end == "missing" else "ended" if end == look.end else "at work"
+            if sighting != (state, look.end.position):
+                sighting, since, pause = (state, look.end.position), clock(), PACE.first
             is_quiet = clock() - since >= self._quiet_seconds[state]
             if is_quiet and state == "at work" and not has_asked and not is_left:
-                has_asked = True  # whoever was to signal it died, or its signal is lost
+                has_asked = True  # its signaller died, or its signal is lost
                 await client.signal(*address.entity, "delete", {"logged": True})
             elif is_quiet and (is_left or state != "at work"):
                 if is_left or state == "ended":
@@ -125,7 +126,7 @@ class Purging:
                 await self._record(address, look.end.epoch, [own], look.position)
                 continue
             patience = self._quiet_seconds[state] if is_left or state == "ended" else 0.0  # an end is seen out
-            if clock() >= end + patience or self._draining.is_set():
+            if clock() >= deadline + patience or self._draining.is_set():
                 break
             await asyncio.sleep(pause)
             pause = PACE.after(pause)
@@ -140,7 +141,7 @@ class Purging:
         receipt = read_receipt(event for _, event in events)
         if receipt is None:
             return None
-        own = next(one for one in receipt.instances if one.id == own_instance(address))
+        own = next(instance for instance in receipt.instances if instance.id == own_instance(address))
         return _Look(receipt, own, EntityEnd(head.epoch, ended_at(address, events)), head.position)
 
     async def _record(

@@ -1,11 +1,11 @@
 """Removes old data of a thread: events of living ones, and expired threads.
 
 Trimming. Events go by age once a committed document holds what they say. The entity trims, and only up to the position
-of the document that it was given: that one is committed, the one that it returns may never be. `Trimmed` is an event
-first, so that a reader knows what may be missing; then the store removes it. A process that dies in between leaves
-events that nobody reads: the next check finds and removes them. Complete runs go, with their rows. A check reads what
-is too old and a few hundred events behind it, so a thread in use is checked once in many events, and an idle one by
-the sweep.
+of the document that it was given: that is committed, while the document that it returns may never be. `Trimmed` is an
+event first, so that a reader knows what may be missing; then the store removes it. A process that dies in between
+leaves events that are not read: the next check finds and removes them. Complete runs go, with their rows. A check reads
+what is too old and a few hundred events behind it, so a thread in use is checked once in many events, and an idle one
+by the sweep.
 
 Expiry. An agent may have a time to live, counted from the last successful turn. The turn itself writes the time, from
 its event, so a turn applied twice gives one document. Other packages read and write the same property. A time that
@@ -41,22 +41,22 @@ class Retention:
         self._log = log
         self._kept_seconds = days * DAY_SECONDS
 
-    def is_due(self, given: LogMark, position: int) -> bool:
-        """Return whether an operation that moves a document to that position is one that should trim."""
-        return given.position // EVENTS_BETWEEN_TRIMS < position // EVENTS_BETWEEN_TRIMS
+    def is_due(self, mark: LogMark, position: int) -> bool:
+        """Return whether an operation that moves a document to that position should trim."""
+        return mark.position // EVENTS_BETWEEN_TRIMS < position // EVENTS_BETWEEN_TRIMS
 
-    async def trim(self, address: Address, given: LogMark) -> None:
+    async def trim(self, address: Address, mark: LogMark) -> None:
         """Remove old events that the document with this mark contains.
 
-        Raises `LogUnavailableError`; what was removed stays removed.
+        Raises `LogUnavailableError`; removed events stay removed.
         """
         head = await self._log.head(address)
-        if head.epoch != given.epoch or head.state != "open":
+        if head.epoch != mark.epoch or head.state != "open":
             return
         now = self._log.clocks.wall()
         piece = await self._piece(address, head.trimmed)
         is_due = head.trimmed > 0 and not (piece and isinstance(piece[0][1], Deleted))
-        older = await self._older(address, piece, given.since, now - self._kept_seconds)
+        older = await self._older(address, piece, mark.since, now - self._kept_seconds)
         through = _last_complete_run(older)
         if through > head.trimmed:
             metadata = await self._log.metadata(address, head)  # its event may be one of those that go
@@ -69,13 +69,13 @@ class Retention:
     async def _older(self, address: Address, piece: list[_Stored], through: int, oldest_kept: float) -> list[_Stored]:
         """Return the events of that first piece and of those behind it, up to that position, from before `oldest_kept`.
 
-        They are read in pieces, so that a thread whose events are all young is read in one, however long it is.
+        They are read in pieces, so that a thread with young events alone is read in one piece, however long it is.
         """
         older: list[_Stored] = []
         while piece:
-            found = list(takewhile(lambda one: one[0] <= through and one[1].at < oldest_kept, piece))
-            older += found
-            piece = await self._piece(address, piece[-1][0]) if len(found) == len(piece) else []
+            part = list(takewhile(lambda stored: stored[0] <= through and stored[1].at < oldest_kept, piece))
+            older += part
+            piece = await self._piece(address, piece[-1][0]) if len(part) == len(piece) else []
         return older
 
     async def _piece(self, address: Address, after: int) -> list[_Stored]:
@@ -122,12 +122,12 @@ def after_turn(conversation: Conversation, terminal: Terminal | None, ttl_second
     return conversation
 
 
-def begun(conversation: Conversation, at: float, ttl_seconds: float) -> Conversation:
-    """Return the conversation with its time beginning at `at`."""
-    return with_expiration(conversation, utc(at + ttl_seconds))
+def begun(conversation: Conversation, moment: float, ttl_seconds: float) -> Conversation:
+    """Return the conversation with its time beginning at that `moment`."""
+    return with_expiration(conversation, utc(moment + ttl_seconds))
 
 
 def is_expired(conversation: Conversation, now: float) -> bool:
     """Return whether the conversation's time is up."""
-    at = read_utc(conversation.data.expiration_time_utc or "")
-    return at is not None and at <= now
+    expires_at = read_utc(conversation.data.expiration_time_utc or "")
+    return expires_at is not None and expires_at <= now

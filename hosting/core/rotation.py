@@ -19,7 +19,7 @@ _LAST = "agent"
 
 
 class Rotation:
-    """The turn order for one kind of `work` in the app whose task hub is `hub`."""
+    """The turn order for one kind of `work` in the app with the task hub `hub`."""
 
     def __init__(self, attachments: ObjectStore, hub: str, work: str) -> None:
         self._attachments = attachments

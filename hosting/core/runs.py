@@ -57,8 +57,8 @@ SHORT_WAIT_SECONDS = 1.0
 """A caller that waits no longer leaves before an agent is done, and the run would be released in the middle."""
 
 PROTOCOL_WAIT_SECONDS = 50.0
-"""How long a caller by a protocol waits at most whose official clients give up after 60 s, as those of MCP and A2A do:
-they have the ids of a run that goes on before that (docs/reference/waits.md)."""
+"""The longest wait of a caller by a protocol with official clients that give up after 60 s, as MCP and A2A: they have
+the ids of a run that goes on before that (docs/reference/waits.md)."""
 
 
 @dataclass(frozen=True)
@@ -104,7 +104,7 @@ class Runs:
         is_limited: bool = True,
         continues: Continuation | None = None,
     ) -> Started:
-        """Start a run on a thread of the caller's owner, or find the one that its idempotency key started.
+        """Start a run on a thread of the caller's owner, or find the run that its idempotency key started.
 
         Returns once the run is sure to end. Raises what `admits` raise, `InvalidThreadIdError` for an id that no new
         thread may have unless a thread of another package stands there, what the thread refuses
@@ -202,7 +202,7 @@ class Runs:
         """Return the run that a command accepted or found, once its signal is taken.
 
         `run_id` is the id of a run that it accepted. If it was claimed, it begins after the signal. If no signal is
-        taken, the run is withdrawn, by its holder or here. One that others have or have ended by then is returned as
+        taken, the run is withdrawn, by its holder or here. A run that others have or have ended by then is returned as
         they left it: its signal was taken, whatever the engine answered. Raises as `start` does.
         """
         match decided.outcome:
@@ -245,26 +245,26 @@ class Runs:
             return False
         return True
 
-    async def wait_as(self, wanted: Wait, run: Run, client: EntityClient) -> Run:
+    async def wait_as(self, wait: Wait, run: Run, client: EntityClient) -> Run:
         """Return the run once it has ended, or as it stands when the wait is over."""
-        seconds = self.wait_seconds(wanted)
+        seconds = self.wait_seconds(wait)
         if not seconds:
             return run
-        left = max(0.0, seconds - (time.monotonic() - wanted.since))
+        left = max(0.0, seconds - (time.monotonic() - wait.since))
         run = await self.wait(run, client, left, takes=seconds > SHORT_WAIT_SECONDS)
         if run.end is None:
             await self._promises.keep(run.address, run.run_id, client)
         return run
 
-    def wait_seconds(self, wanted: Wait) -> float:
+    def wait_seconds(self, wait: Wait) -> float:
         """Return the longest wait of the caller (s); infinity for a reader of events.
 
         The process of a caller that waits for more than `SHORT_WAIT_SECONDS` claims the run.
         """
-        if not wanted.answer or wanted.seconds == math.inf:
-            return math.inf if wanted.answer else 0.0
+        if not wait.answer or wait.seconds == math.inf:
+            return math.inf if wait.answer else 0.0
         longest = self._settings.wait_seconds
-        return longest if wanted.seconds is None else min(wanted.seconds, longest)
+        return longest if wait.seconds is None else min(wait.seconds, longest)
 
     async def wait(self, run: Run, client: EntityClient, seconds: float, *, takes: bool = True) -> Run:
         """Return the run once its end is certain, or as it stands: after so many seconds, when the log stays away, or
@@ -284,7 +284,7 @@ class Runs:
     async def find(self, address: Address, run_id: str, client: EntityClient) -> Run:
         """Return a run, and promise its outcome to the caller.
 
-        Raises `UnknownRunError` for one that the thread does not have, `ThreadDeletedError` for one that was deleted.
+        Raises `UnknownRunError` for a run that the thread does not have, `ThreadDeletedError` for a deleted run.
         """
         return await self._promised(address, run_id, client, AttachToRun(self._log.clocks.wall(), run_id))
 
@@ -317,9 +317,9 @@ class Runs:
         head = await self._log.head(address)
         if head.state == "deleting":
             await self._signals.delete(address, client)
-        found = await read_run(self._log, address, run_id, head)
-        if found is None:
+        run = await read_run(self._log, address, run_id, head)
+        if run is None:
             raise UnknownRunError(f"There is no run {run_id[:80]!r} on thread {address.thread_id[:80]!r}.")
-        if isinstance(found, DeletedRow) or isinstance(found.state, Gone):
+        if isinstance(run, DeletedRow) or isinstance(run.state, Gone):
             raise ThreadDeletedError(f"Run {run_id!r} was deleted with its thread.")
-        return found
+        return run

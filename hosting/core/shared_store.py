@@ -6,9 +6,9 @@ each store gets a random id with the first look, by an append that one process w
 which stores its instances had, and when. An instance that is asked `health/ready` sends it the id of its store, twice a
 minute at most, and the instance that carries this out adds the id of its own. No turn does anything for this.
 
-Two stores are in use at once where the hub saw the one after it had first seen the other, and both of late. So a store
-that was erased or replaced while nothing ran is a new one and no fault, and one that is given up is forgotten by
-itself. An id is read from the store each time: nobody compares what was.
+Two stores are in use at once where the hub saw the first again after the second came, and both of late. So a store that
+was erased or replaced while nothing ran is new and no fault, and an abandoned store is forgotten by itself. An id is
+read from the store each time, and none is compared with an older one.
 """
 
 from __future__ import annotations
@@ -76,9 +76,9 @@ class Uses(BaseModel):
 
     def seen(self, store: str, now: float) -> Uses:
         """Return the uses after one more, without those that are over."""
-        known = {name: use for name, use in self.stores.items() if use.is_fresh(now)}
-        known[store] = Use(since=min(known[store].since, now) if store in known else now, at=now)
-        newest = sorted(known.items(), key=lambda item: item[1].at)[-_MOST_STORES:]
+        uses = {name: use for name, use in self.stores.items() if use.is_fresh(now)}
+        uses[store] = Use(since=min(uses[store].since, now) if store in uses else now, at=now)
+        newest = sorted(uses.items(), key=lambda item: item[1].at)[-_MOST_STORES:]
         return Uses(stores=dict(newest))
 
     def age(self, store: str, now: float) -> float:
@@ -88,9 +88,9 @@ class Uses(BaseModel):
 
     def has_another(self, store: str, now: float) -> bool:
         """Return whether another store is in use beside this one."""
-        mine = self.stores.get(store)
+        own = self.stores.get(store)
         others = [use for name, use in self.stores.items() if name != store and use.is_fresh(now)]
-        return mine is not None and any(use.at >= mine.since for use in others)
+        return own is not None and any(use.at >= own.since for use in others)
 
 
 class SharedStore:

@@ -3,7 +3,7 @@
 Theory. A signal has the entity carry out what the log says already, so it may be sent again, and taken twice. Whether
 one was taken is not always known: this process may have slept while the engine answered, or the answer was lost. So
 before a request is refused because the engine cannot be reached, the log or the document is read: it may show that the
-entity was there. A caller who repeats a request for what was done would have it done twice.
+entity was there. A caller that repeats a request that was carried out would have it done twice.
 """
 
 from __future__ import annotations
@@ -46,12 +46,12 @@ class Signals:
             return False
 
     async def withdraw(self, address: Address, accepted: Accepted, token: str | None) -> tuple[Decided, bool]:
-        """Withdraw a run whose signal failed, with the claim of that token; return whether the log shows one was sent.
+        """Withdraw a run after its signal failed, and that token's claim; return whether the log shows a sent signal.
 
-        Then the run is left to those who have it, or ended it.
+        Then the run is left to the process that has it, or ended it.
         """
-        at = self._log.clocks.wall()
-        failed = SignalFailed(at, accepted.run_id, token, accepted.key, accepted.fingerprint)
+        moment = self._log.clocks.wall()
+        failed = SignalFailed(moment, accepted.run_id, token, accepted.key, accepted.fingerprint)
         decided = await self._log.execute(address, failed)
         run = decided.head.run(accepted.run_id)
         return decided, isinstance(decided.outcome, Unchanged) and (run is None or run.signalled)

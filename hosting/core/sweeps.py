@@ -1,14 +1,14 @@
 """Sweeps find data to delete that no request touches: expired threads, tombstones, and unused uploads.
 
-The sweep decides nothing. It lists the threads that nobody has used for so long, a page at a time, and signals each;
+The sweep decides nothing. It lists the threads that have not been used for so long, a page at a time, and signals each;
 the entity checks its own document, clock and runs. So a message at the last second wins, and a sweep may be interrupted
-or run twice. One that is cut off, or whose list of an agent fails, has the next one begin with the next agent
+or run twice. After a sweep that is cut off, or fails to list an agent, the next sweep begins with the next agent
 (`rotation`). A sweep waits a moment for the receipts of those that it signalled to expire, because only a durable
 client can purge the instances that they name. What it does not see by then stays pending for another sweep.
 
 That one goes over the tombstones since the first of which something was left. An entity puts the address of its thread
-among them whenever it leaves its end with the engine, so one that a late signal made anew is found too. A thread whose
-agent the app does not have is put there before its deletion begins, and this sweep goes on with that.
+among them whenever it leaves its end with the engine, so an entity that a late signal made anew is found too. A thread
+of an agent that the app does not have is put there before its deletion begins, and this sweep goes on with that.
 
 Tombstones go when nothing can come late any more: after AGENT_RECEIPT_DAYS no lease, signal or repeated request of that
 life is left. A log cannot be listed by time, attachments can: an erasure first puts the thread's address there, so no
@@ -105,7 +105,7 @@ class Sweep:
     async def run(self, client: EntityClient) -> Swept:
         """Sweep once. Raises `EngineUnavailableError` and `LogUnavailableError`; signalled work continues.
 
-        An agent whose list fails keeps no other one from its turn.
+        If the list of an agent fails, the others still have their turn.
         """
         end = self._clocks.awake() + MOST_SECONDS
         ages, signalled, is_complete = self._ages(), list[Address](), True
@@ -146,14 +146,14 @@ class Sweep:
                 return
             await asyncio.sleep(seconds)
             purged = await _gently(self._purged, threads, client)
-            threads = [one for one, is_over_now in zip(threads, purged, strict=True) if not is_over_now]
+            threads = [thread for thread, is_over_now in zip(threads, purged, strict=True) if not is_over_now]
 
     async def _purged(self, address: Address, client: EntityClient) -> bool:
         return await self._purging.purge(address, client, PURGE_SECONDS)
 
 
 class InstanceSweep:
-    """Purges instances in receipts of threads erased a while ago, in the app whose task hub is `hub`."""
+    """Purges instances in receipts of threads erased a while ago, in the app with the task hub `hub`."""
 
     def __init__(
         self,
@@ -193,8 +193,8 @@ class InstanceSweep:
 
     async def _address(self, key: str) -> Address | None:
         """Return the thread of that tombstone; None if it was forgotten."""
-        found = await self._attachments.read(StoreKey(self._tombstones, key), [TOMBSTONE])
-        return next((Address(*json.loads(text)) for text in found.values()), None)
+        tombstones = await self._attachments.read(StoreKey(self._tombstones, key), [TOMBSTONE])
+        return next((Address(*json.loads(text)) for text in tombstones.values()), None)
 
     async def _purged(self, address: Address | None, client: EntityClient) -> bool:
         """Return whether nothing of the thread is left to be purged, or it lives again."""
@@ -202,7 +202,7 @@ class InstanceSweep:
             return True
         state = (await self._log.head(address)).state
         if state != "open" and self._absent is not None and self._absent.has(address.agent):
-            if state == "deleting" or await self._purging.is_owed(address):  # whoever erased it may have died
+            if state == "deleting" or await self._purging.is_owed(address):  # the eraser may have died
                 await self._absent.erase(address, client)
         elif state != "deleted":
             return True
@@ -210,7 +210,7 @@ class InstanceSweep:
 
 
 class UploadSweep:
-    """Signals threads of these agents to erase unreferenced uploads, for the app whose hub is `hub`."""
+    """Signals threads of these agents to erase unreferenced uploads, for the app with the hub `hub`."""
 
     def __init__(
         self,
@@ -235,37 +235,37 @@ class UploadSweep:
             return Swept(0, is_complete=True)
         if after > until:  # a clock was set back, who knows from where
             after = 0.0
-        found = await self._attachments.put_between(self._uploads, after, until)
-        threads = await self._addresses([thread_id for _, thread_id in found], client)
+        uploads = await self._attachments.put_between(self._uploads, after, until)
+        threads = await self._addresses([name for _, name in uploads], client)
         signalled, reached = 0, 0
-        while reached < len(found) and (not reached or self._clocks.awake() < end):
-            page, reached = found[reached : reached + PAGE_SIZE], reached + PAGE_SIZE
-            named = dict.fromkeys(threads[thread_id] for _, thread_id in page if thread_id in threads)
-            await _gently(partial(_signal, "trim"), list(named), client)
-            signalled += len(named)
-        is_complete = reached >= len(found)
-        swept_until = until - OVERLAP_SECONDS if is_complete else found[reached][0]
+        while reached < len(uploads) and (not reached or self._clocks.awake() < end):
+            page, reached = uploads[reached : reached + PAGE_SIZE], reached + PAGE_SIZE
+            addresses = dict.fromkeys(threads[name] for _, name in page if name in threads)
+            await _gently(partial(_signal, "trim"), list(addresses), client)
+            signalled += len(addresses)
+        is_complete = reached >= len(uploads)
+        swept_until = until - OVERLAP_SECONDS if is_complete else uploads[reached][0]
         await self._attachments.put(self._marks, {_MARK: repr(swept_until).encode()})
         if signalled:
             logger.info("%d threads were signalled to erase unreferenced attachments.", signalled)
         return Swept(signalled, is_complete)
 
-    async def _addresses(self, thread_ids: Iterable[str], client: EntityClient) -> dict[str, Address]:
-        """Return the threads of these, `<key of the address>/<epoch>` each.
+    async def _addresses(self, names: Iterable[str], client: EntityClient) -> dict[str, Address]:
+        """Return the threads with these names, `<key of the address>/<epoch>` each.
 
         Where a digest stands for a thread id of another package, the engine knows the thread, and lists all.
         """
-        agents, keys = {agent.lower() for agent in self._agents()}, {one: one.rpartition("/")[0] for one in thread_ids}
-        found = {key: address for key in keys.values() if (address := Address.of_key(key)) is not None}
-        for agent in sorted({agent_of_key(key) for key in keys.values() if key not in found} & agents):
+        agents, keys = {agent.lower() for agent in self._agents()}, {name: name.rpartition("/")[0] for name in names}
+        by_key = {key: address for key in keys.values() if (address := Address.of_key(key)) is not None}
+        for agent in sorted({agent_of_key(key) for key in keys.values() if key not in by_key} & agents):
             async for page in entity_pages(client, entity_name(agent), PAGE_SIZE):
                 addresses = [Address.of_entity(agent, key) for key, _ in page.keys]
-                found |= {address.key: address for address in addresses}
-        return {one: found[key] for one, key in keys.items() if key in found and found[key].agent in agents}
+                by_key |= {address.key: address for address in addresses}
+        return {name: by_key[key] for name, key in keys.items() if key in by_key and by_key[key].agent in agents}
 
 
 class TombstoneSweep:
-    """Forgets the rest of threads that were erased so many days ago, in the app whose task hub is `hub`."""
+    """Forgets the rest of threads that were erased so many days ago, in the app with the task hub `hub`."""
 
     def __init__(self, log: ThreadLog, attachments: ObjectStore, hub: str, days: float) -> None:
         self._log = log

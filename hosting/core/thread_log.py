@@ -5,8 +5,8 @@ first, take the head that it left and decide again (`ThreadLog.execute`). A head
 read, and is never believed by itself: an append proves it, and whatever is not an append is decided on a head that was
 read. An append with an unknown outcome is repeated as it was, until the store says what came of it.
 
-What is too large for the log stands in it by reference (`hosting.core.references`). It is put before the append: a
-reference leads somewhere from the moment it can be read. What a conflict or a crash leaves behind belongs to nobody.
+An event that is too large for the log stands in it by reference (`hosting.core.references`). It is put before the
+append: a reference leads somewhere from the moment it can be read. A conflict or a crash leaves unused uploads.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ CACHED_BYTES = 16 * 1024 * 1024
 _PARSED_BYTES = 7
 """The memory of a remembered head for each byte of its text, next to the text itself."""
 _TAIL_BYTES = 16 * 1024
-"""The bytes of one thread's remembered events: a turn whose texts are not large."""
+"""The bytes of one thread's remembered events: a turn with texts that are not large."""
 _EMPTY_BYTES = 400  # of the text of a head without runs, which stands for a thread that has none
 
 T = TypeVar("T")
@@ -113,7 +113,7 @@ class _CachedHead:
 
 
 class ThreadLog:
-    """The threads' log of the app whose task hub is `hub`, for one event loop.
+    """The threads' log of the app with the task hub `hub`, for one event loop.
 
     Commands on one thread wait for each other here: those of this process then never conflict. A store that is away is
     waited for `patience_seconds` by an append, and by a read for some tries within them; its outage is logged by
@@ -158,23 +158,23 @@ class ThreadLog:
         """
         began_at = self.clocks.awake()
         async with self._calling.setdefault(address, asyncio.Lock()):
-            known = _CachedHead(None, NEW) if is_new else self._heads.get(address) or await self._read(address)
+            cached = _CachedHead(None, NEW) if is_new else self._heads.get(address) or await self._read(address)
             has_read_rows = refresh is None
-            outcome = decide(known.head, command)
+            outcome = decide(cached.head, command)
             while True:
                 if not isinstance(outcome, Change):
-                    known, command, outcome = await self._decide_on_read_head(address, command, refresh)
+                    cached, command, outcome = await self._decide_on_read_head(address, command, refresh)
                     has_read_rows = True
                 if not isinstance(outcome, Change):
-                    return Decided(outcome, known.head, began_at)
-                is_appended, newest = await self._append(address, known, outcome)
+                    return Decided(outcome, cached.head, began_at)
+                is_appended, newest = await self._append(address, cached, outcome)
                 if is_appended:
                     return Decided(outcome, newest.head, began_at)
-                if has_read_rows and newest.stored == known.stored:
+                if has_read_rows and newest.stored == cached.stored:
                     raise ValueError(f"A {type(command).__name__} was decided without an existing row.")
                 if refresh is not None:
                     command, has_read_rows = await refresh(newest.head), True
-                known, outcome = newest, decide(newest.head, command)
+                cached, outcome = newest, decide(newest.head, command)
 
     async def _decide_on_read_head(
         self, address: Address, command: Command, refresh: Refresh | None
@@ -183,17 +183,17 @@ class ThreadLog:
 
         An append is proved by the store. Anything else counts only if the head still stood after the rows were read.
         """
-        known = await self._read(address)
+        cached = await self._read(address)
         while True:
             if refresh is not None:
-                command = await refresh(known.head)
-            outcome = decide(known.head, command)
+                command = await refresh(cached.head)
+            outcome = decide(cached.head, command)
             if refresh is None or isinstance(outcome, Change):
-                return known, command, outcome
+                return cached, command, outcome
             newest = await self._read(address)
-            if newest.stored == known.stored:
-                return known, command, outcome
-            known = newest
+            if newest.stored == cached.stored:
+                return cached, command, outcome
+            cached = newest
 
     async def head(self, address: Address) -> Head:
         """Return the head as the store has it now. Raises as `execute` does."""
@@ -201,13 +201,13 @@ class ThreadLog:
 
     def remembered(self, address: Address) -> Head | None:
         """Return the head as this process knows it, no older than its own newest append; None if it knows none."""
-        known = self._heads.get(address)
-        return None if known is None else known.head
+        cached = self._heads.get(address)
+        return None if cached is None else cached.head
 
     async def threads(self, agent: str, owner: str, after: str, limit: int) -> list[tuple[Address, Head]]:
         """Return an owner's threads after that id, in the order of their ids; see `ThreadStore.heads`."""
-        found = await self.retried("read", agent, lambda: self._store.heads(agent.lower(), owner, after, limit))
-        return [(Address.of(agent, thread_id, owner), head.decode(one.payload)) for thread_id, one in found]
+        heads = await self.retried("read", agent, lambda: self._store.heads(agent.lower(), owner, after, limit))
+        return [(Address.of(agent, thread_id, owner), head.decode(stored.payload)) for thread_id, stored in heads]
 
     async def agents(self) -> list[str]:
         """Return the agents with stored data, also those that the app lacks now; see `ThreadStore.agents`."""
@@ -221,23 +221,23 @@ class ThreadLog:
         With a `head`, which the caller has just read, they are those up to it, and what this process appended itself is
         not read again.
         """
-        known = None if head is None else self._heads.get(address)
-        if known is not None and known.head == head and known.tail and known.tail[0][0] <= after + 1:
-            return [(position, event) for position, event, _ in known.tail if position > after]
+        cached = None if head is None else self._heads.get(address)
+        if cached is not None and cached.head == head and cached.tail and cached.tail[0][0] <= after + 1:
+            return [(position, event) for position, event, _ in cached.tail if position > after]
         last = through if head is None else head.position
         stored = await self.retried("read", address.agent, lambda: self._store.events(address, after, last))
         bodies: dict[str, bytes] = {}
         for epoch, names in names_by_epoch(stored).items():
             with self._as_log("read", address.agent):
-                found = await self._attachments.read(epoch_store_key(self._hub, address, epoch), names)
-            if missing := names - found.keys():
+                attachments = await self._attachments.read(epoch_store_key(self._hub, address, epoch), names)
+            if missing := names - attachments.keys():
                 text = "%d events of thread %s of agent %s refer to missing attachments."
                 logger.error(text, len(missing), address.thread_id, address.agent)
                 raise LogUnavailableError("Part of the thread's log cannot be read. Try again.")
-            bodies |= found
+            bodies |= attachments
         return [
-            (one.position, events.decode(bodies[reference.elsewhere] if reference else one.payload))
-            for one, reference in ((one, reference_in(one.payload)) for one in stored)
+            (event.position, events.decode(bodies[reference.elsewhere] if reference else event.payload))
+            for event, reference in ((event, reference_in(event.payload)) for event in stored)
         ]
 
     async def watch(self, address: Address, after: int, seconds: float) -> bool:
@@ -246,13 +246,13 @@ class ThreadLog:
 
     async def metadata(self, address: Address, head: Head) -> dict[str, str]:
         """Return the thread's metadata, as the head has it. Raises `LogUnavailableError`."""
-        found = await self.events(address, head.described - 1, through=head.described) if head.described else ()
-        return next((event.metadata for _, event in found if isinstance(event, events.Described)), {})
+        logged = await self.events(address, head.described - 1, through=head.described) if head.described else ()
+        return next((event.metadata for _, event in logged if isinstance(event, events.Described)), {})
 
     async def row(self, address: Address, kind: type[RowT], key: str, head: Head) -> RowT | rows.DeletedRow | None:
         """Return the row of that idempotency key, run or approval under this head, or None. Raises as `execute`."""
-        found = await self.retried("read", address.agent, lambda: self._store.row(address, kind.name_of(key)))
-        return None if found is None else rows.decode(kind, found.payload, head)
+        row = await self.retried("read", address.agent, lambda: self._store.row(address, kind.name_of(key)))
+        return None if row is None else rows.decode(kind, row.payload, head)
 
     async def erase(self, address: Address, through: int) -> None:
         """Remove the thread's events through that position, and their rows' payloads.
@@ -277,15 +277,14 @@ class ThreadLog:
     async def forget(self, address: Address) -> bool:
         """Remove all that is left of a deleted thread, its receipt too; return whether it was one, and still is.
 
-        The thread is then as if it had never been. Raises `LogUnavailableError`; called again it finishes what was
-        broken off.
+        The thread is then as if it had never been. Raises `LogUnavailableError`; called again it finishes the removal.
         """
-        known = await self._read(address)
-        if known.stored is None or known.head.state != "deleted":
+        cached = await self._read(address)
+        if cached.stored is None or cached.head.state != "deleted":
             return False
-        await self._store.erase(address, known.stored.position)
+        await self._store.erase(address, cached.stored.position)
         self._heads.forget(address)
-        return await self._store.forget(address, known.stored)
+        return await self._store.forget(address, cached.stored)
 
     async def attachment_hashes(self, address: Address, epoch: int) -> set[str]:
         """Return which of the attachments of that epoch the thread's events stand in. Raises `LogUnavailableError`."""
@@ -297,29 +296,29 @@ class ThreadLog:
         await self._store.close()
 
     async def _read(self, address: Address) -> _CachedHead:
-        known = self._heads.get(address)
+        cached = self._heads.get(address)
         self._heads.forget(address)
         stored = await self.retried("read", address.agent, lambda: self._store.head(address))
-        if known is None or stored is None or stored != known.stored:
-            known = _CachedHead(stored, NEW if stored is None else head.decode(stored.payload))
+        if cached is None or stored is None or stored != cached.stored:
+            cached = _CachedHead(stored, NEW if stored is None else head.decode(stored.payload))
         if self._heads.get(address) is None:  # an append that came meanwhile left a newer one
-            self._keep(address, known)
-        return known
+            self._keep(address, cached)
+        return cached
 
-    async def _append(self, address: Address, known: _CachedHead, change: Change) -> tuple[bool, _CachedHead]:
+    async def _append(self, address: Address, cached: _CachedHead, change: Change) -> tuple[bool, _CachedHead]:
         """Return whether the change was appended, and return the head as it stands then."""
         changed = change.head.model_copy(update={"append_id": new_id()})
         payloads = [events.encode(event) for event in change.events]
         sizes = [len(payload) for payload in payloads]
         most = MOST_INLINE_BYTES if sum(sizes) <= MOST_APPEND_BYTES // 2 else MOST_INLINE_BYTES // 64
         uploads: dict[str, bytes] = {}
-        for at, payload in enumerate(payloads):
+        for index, payload in enumerate(payloads):
             if len(payload) > most:
                 reference = Reference(
                     elsewhere=hashlib.sha256(payload).hexdigest(), epoch=changed.epoch, bytes=len(payload)
                 )
                 uploads[reference.elsewhere] = payload
-                payloads[at] = reference.model_dump_json().encode()
+                payloads[index] = reference.model_dump_json().encode()
         append = Append(
             StoredHead(changed.position, changed.append_id, head.encode(changed)),
             tuple(payloads),
@@ -334,12 +333,12 @@ class ThreadLog:
                 with self._as_log("append", address.agent):
                     await self._attachments.put(epoch_store_key(self._hub, address, changed.epoch), uploads)
                 put_at = began_at
-            return await self._store.append(address, known.stored, append)
+            return await self._store.append(address, cached.stored, append)
 
         self._heads.forget(address)  # whatever ends this call early leaves nothing that may be wrong
         answer: Appended | Conflict = await self.retried("append", address.agent, append_after_uploads)
         if isinstance(answer, Appended):
-            newest = known.after(answer.head, changed, change.events, sizes)
+            newest = cached.after(answer.head, changed, change.events, sizes)
         else:
             newest = _CachedHead(answer.head, NEW if answer.head is None else head.decode(answer.head.payload))
         self._keep(address, newest)

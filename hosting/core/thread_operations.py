@@ -1,4 +1,4 @@
-"""The operations of a thread's entity: the one writer of its document, which also finishes others' runs.
+"""The operations of a thread's entity: the only writer of its document, which also finishes others' runs.
 
 Theory. Every run has signalled its entity, so an operation arrives here even if the process that held the run has died.
 It applies the ends that the document lacks, in their order. Then, until the run that it was sent for has ended, it
@@ -45,7 +45,7 @@ logger = logging.getLogger(__name__)
 PACE = Pace(first=0.25, growth=2.0, longest=2.0)
 WATCHED_SECONDS = 60.0
 _TURNS = (*TERMINALS, Claimed, Released, Deleting)
-"""What ends a run, or changes who may hold the next."""
+"""Events that end a run, or change the possible holder of the next."""
 
 
 class OutdatedDocumentError(Exception):
@@ -169,11 +169,11 @@ class ThreadOperations:
         work = _Work(address, since, until, works_until, self._resumed(address, stored, head))
         if head.run(run_id) is not None:
             patience = self._care.patience(run_id, queued_seconds)
-            head, seen = await self._until_ended(work, patience, head)
-            if seen is not None:
+            head, step = await self._until_ended(work, patience, head)
+            if step is not None:
                 document = work.document
                 so_far = Store(document, head, work.ended) if isinstance(document, Snapshot) else Keep()
-                return GoOn(so_far, patience.queued_seconds, seen.is_spent)
+                return GoOn(so_far, patience.queued_seconds, step.is_spent)
         if head.temporary:
             return await self._until_answered(work, head)
         if isinstance(work.document, UnreadableStateError):
@@ -190,7 +190,7 @@ class ThreadOperations:
         return await self._followed(address, document, head)
 
     async def _until_ended(self, work: _Work, patience: Patience, head: Head) -> tuple[Head, _Seen | None]:
-        """Return the head after the run's end; or a last one, and what was seen, if the operation ends before that."""
+        """Return the head after the run's end; or a last head, and its step, if the operation ends before that."""
         address, run_id, epoch = work.address, patience.run_id, head.epoch
         heads = self._care.heads(address, head, _TURNS, pace=self._pace, left=lambda: work.until - self._clock())
         async with aclosing(heads):
@@ -199,18 +199,18 @@ class ThreadOperations:
                     raise OutdatedDocumentError("The thread was deleted.")
                 if newest.run(run_id) is None:
                     return newest, None
-                seen = self._seen(work, patience, newest)
-                if isinstance(work.document, Snapshot) and (seen.is_free or seen.is_last):
+                step = self._seen(work, patience, newest)
+                if isinstance(work.document, Snapshot) and (step.is_free or step.is_last):
                     so_far = await self._followed(address, work.document, newest, work.ended)
                     work.document, work.ended = so_far.snapshot, so_far.ended
-                    if seen.is_free:
+                    if step.is_free:
                         self._conversations.remember(address, newest, so_far.snapshot)
                 if patience.is_overdue(newest):
                     await self._holders.execute(address, CancelRun(self._log.clocks.wall(), run_id, "queue_time"))
-                elif seen.is_free and await self._take_up(work, seen):
+                elif step.is_free and await self._take_up(work, step):
                     continue
-                elif seen.is_last:
-                    return newest, seen
+                elif step.is_last:
+                    return newest, step
                 else:
                     self._log_interrupted(address, newest)
         raise AssertionError("A thread always has another head.")
@@ -218,7 +218,7 @@ class ThreadOperations:
     async def _until_answered(self, work: _Work, head: Head) -> GoOn | Forget:
         """Return once an ended run was answered, and its thread is deleted by the process that answered.
 
-        Who does not in the time after which a holder is lost may be dead, and the thread is to be deleted all the same.
+        If it takes longer than a holder's lease, that process may be dead: the thread is to be deleted all the same.
         """
         epoch, end = head.epoch, self._clock() + self._holders.lease_seconds + self._margin_seconds
         heads = self._care.heads(work.address, head, (Deleting,), left=lambda: end - self._clock())
@@ -249,17 +249,17 @@ class ThreadOperations:
         terms = self._holders.claim_terms(work.address.agent, "entity")
         return ClaimRun(self._log.clocks.wall(), terms, idle_append=idle_append, since=work.since)
 
-    async def _take_up(self, work: _Work, seen: _Seen) -> bool:
+    async def _take_up(self, work: _Work, step: _Seen) -> bool:
         """Claim the next run, and return once it is no longer held here, or has ended by the refusal.
 
-        False if no agent ran: the run was refused, there is no time for it, or somebody else was first.
+        False if no agent ran: the run was refused, there is no time for it, or another process was first.
         """
         if isinstance(work.document, UnreadableStateError):
-            await self._refuse(work, seen.idle_append, work.document)
+            await self._refuse(work, step.idle_append, work.document)
             return False
-        if not seen.has_time:
+        if not step.has_time:
             return False
-        held = await self._holders.claim_as_entity(work.address, work.since, seen.idle_append, work.document)
+        held = await self._holders.claim_as_entity(work.address, work.since, step.idle_append, work.document)
         if held is None:
             return False
         await held.is_over.wait()
@@ -285,8 +285,8 @@ class ThreadOperations:
 
         Raises `LogUnavailableError`.
         """
-        found = await read_run(self._log, address, run_id)
-        return found if isinstance(found, Run) else None
+        run = await read_run(self._log, address, run_id)
+        return run if isinstance(run, Run) else None
 
     async def log_unknown(self, address: Address, run_id: str, outcome: Store | Keep) -> None:
         """Log that a thread has no such run, although an instance that accepted it had its entity signalled.
@@ -314,13 +314,13 @@ class ThreadOperations:
         """
 
         async def command(head: Head) -> AcceptRun:
-            known = await self._log.row(address, RunRow, accepted.run_id, head)
-            if isinstance(known, RunRow):
+            row = await self._log.row(address, RunRow, accepted.run_id, head)
+            if isinstance(row, RunRow):
                 run = await self.find_run(address, accepted.run_id)
                 is_other = run is not None and run.accepted.fingerprint != accepted.fingerprint
                 if is_other and accepted.request.orchestration_id is None:
                     raise RunIdReusedError(f"The run id {accepted.run_id!r} belongs to another request. Send a new id.")
-            return AcceptRun(accepted, MOST_OPEN_RUNS, known=known, epoch=epoch)
+            return AcceptRun(accepted, MOST_OPEN_RUNS, known=row, epoch=epoch)
 
         head = await self._log.head(address)
         epoch = head.epoch
@@ -330,7 +330,7 @@ class ThreadOperations:
             return Refused(error)
 
     async def reset(self, address: Address, stored: str | None, position: int | None) -> Store:
-        """Return the conversation after a reset: the one at that position of the log, or without one a new one.
+        """Return the conversation after a reset: the reset at that position of the log, or a new one.
 
         A position that the log has and that is no reset of it is of an earlier life of the thread. Raises as `run`
         does, and `UnreadableStateError` for a document that cannot be read.
@@ -346,8 +346,8 @@ class ThreadOperations:
     async def _begin(self, address: Address, run_id: str, most_seconds: float) -> tuple[int, Head]:
         """Return the position from which on claims are newer than the operation, and the head.
 
-        For a run that this process holds for its caller, waits for its end first: what was appended after that claim
-        came while the operation worked.
+        For a run that this process holds for its caller, waits for its end first: the events after that claim came
+        while the operation worked.
         """
         held = self._holders.held.get(run_id)
         if held is None or held.holder != "caller":
@@ -358,9 +358,9 @@ class ThreadOperations:
             return head.position, head
         with suppress(asyncio.TimeoutError):
             await asyncio.wait_for(held.is_over.wait(), most_seconds)
-        known = self._log.remembered(address)
-        if known is not None and known.position > held.claimed_at and known.run(run_id) is None:
-            return held.claimed_at, known  # nothing is read: the operation's document was handed out before this end
+        newest = self._log.remembered(address)
+        if newest is not None and newest.position > held.claimed_at and newest.run(run_id) is None:
+            return held.claimed_at, newest  # nothing is read: the operation's document was handed out before this end
         return held.claimed_at, await self._log.head(address)
 
     async def _refuse(self, work: _Work, idle_append: str | None, refusal: UnreadableStateError) -> None:
@@ -379,22 +379,22 @@ class ThreadOperations:
         if snapshot.position == head.position and not is_fresh:
             return Store(snapshot, head, ended)
         events = await self._log.events(address, snapshot.since if is_fresh else snapshot.position, head)
-        newly = (event for at, event in events if at > snapshot.position and isinstance(event, TERMINALS))
+        newly = (event for position, event in events if position > snapshot.position and isinstance(event, TERMINALS))
         return Store(snapshot.apply(events), head, (*ended, *newly))
 
     def _resumed(
         self, address: Address, stored: str | None, head: Head, *, is_reset: bool = False
     ) -> Snapshot | UnreadableStateError:
-        """Return from where the stored document continues, or why nobody can. Raises `OutdatedDocumentError`."""
+        """Return from where the stored document continues, or why it cannot. Raises `OutdatedDocumentError`."""
         try:
             document = None if stored is None else self._read(address, stored)
-            found = resume(document, head)
+            start = resume(document, head)
         except UnreadableDocumentError as error:
             return UnreadableStateError.because(error)
-        if isinstance(found, DocumentAhead) and document is not None and is_reset and head.reset_at > head.trimmed:
+        if isinstance(start, DocumentAhead) and document is not None and is_reset and head.reset_at > head.trimmed:
             return before_reset(document, head)
-        if isinstance(found, DocumentAhead):
-            return found.refusal()
-        if isinstance(found, DocumentBehind):
+        if isinstance(start, DocumentAhead):
+            return start.refusal()
+        if isinstance(start, DocumentBehind):
             raise OutdatedDocumentError("A newer document has been stored.")
-        return found
+        return start

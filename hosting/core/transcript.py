@@ -125,9 +125,9 @@ class CalledTools:
 
 
 class Transcript:
-    """One run: `next` returns the items of an update. `run` is the fold of its log, and `text` has what is not logged.
+    """One run: `next` returns the items of an update. `run` is the fold of its log, and `text` also has unlogged text.
 
-    `names_causes` as in `CalledTools`. `reads_answers`: a run that nobody streamed has the text of its recorded model
+    `names_causes` as in `CalledTools`. `reads_answers`: a run without a stream has the text of its recorded model
     answers; otherwise it has none before its end.
     """
 
@@ -141,7 +141,7 @@ class Transcript:
         self._calls = CalledTools(names_causes=names_causes)
 
     def next(self, update: Update) -> list[Item]:
-        """Take one more update, and return what is new by it."""
+        """Take one more update, and return the new items."""
         if isinstance(update, DeltaText):
             return self._delta(update.offset, update.text)
         event, self.run = update.event, self.run.after(update.position, update.event)
@@ -166,10 +166,10 @@ class Transcript:
         return []
 
     def _begin_again(self) -> list[Item]:
-        """A later attempt writes anew what it does not know of the text, but for one that only ends the run."""
-        kept = self.text if isinstance(self.run.state, Cancelling) else self.text[: self._stable]
-        items: list[Item] = [self._void(len(kept), is_rewritten=False)]
-        rest = kept[len(self.text) :]
+        """A later attempt writes anew the text that it does not know, unless it only ends the run."""
+        prefix = self.text if isinstance(self.run.state, Cancelling) else self.text[: self._stable]
+        items: list[Item] = [self._void(len(prefix), is_rewritten=False)]
+        rest = prefix[len(self.text) :]
         return [*items, self._add(rest)] if rest else items
 
     def _take_answer(self, answer: events.ModelResult) -> list[Item]:
@@ -191,16 +191,18 @@ class Transcript:
     def _put(self, offset: int, text: str) -> list[Item]:
         if offset >= len(self.text):
             return [self._add(text)]
-        kept = self.text[:offset]
+        prefix = self.text[:offset]
         voided = self._void(offset, is_rewritten=True)
-        return [voided, self._add(kept[len(self.text) :] + text)]
+        return [voided, self._add(prefix[len(self.text) :] + text)]
 
     def _void(self, offset: int, *, is_rewritten: bool) -> TextVoided:
         """Void the messages with text after `offset`; the text ends where the first of them began."""
-        void = tuple(one for one in self._messages if one.start + len(one.text) > offset or one is self._open)
+        void = tuple(
+            message for message in self._messages if message.start + len(message.text) > offset or message is self._open
+        )
         for message in void:
             message.is_void = True
-        self._messages, self._open = [one for one in self._messages if not one.is_void], None
+        self._messages, self._open = [message for message in self._messages if not message.is_void], None
         self.text = self.text[: min([offset, *(message.start for message in void)])]
         return TextVoided(void, is_rewritten)
 
@@ -223,6 +225,6 @@ class Transcript:
 def arguments_text(arguments: Any) -> str:
     """Return a call's arguments as JSON text, which most protocols have; some models' clients keep the text.
 
-    Clients show it to the person who is asked, as it is: what is not seen is written out, and it is the same JSON.
+    Clients show it to the deciding person as it is: invisible characters are written out, and it is the same JSON.
     """
     return visible(arguments if isinstance(arguments, str) else json.dumps(arguments or {}, ensure_ascii=False))
