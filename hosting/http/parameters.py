@@ -62,7 +62,7 @@ BEGINNING = "-1"
 NOW = "now"
 _LONGEST_CURSOR = 1024
 _DIGITS = 9
-NUMBER = re.compile(f"[0-9]{{1,{_DIGITS}}}")
+_NUMBER = re.compile(f"[0-9]{{1,{_DIGITS}}}")
 _EVENT_ID = re.compile(rf"([0-9]{{1,{_DIGITS}}})(?:\.[0-9]{{1,{_DIGITS}}})?")
 _ORDER = re.compile("asc|desc")
 _SORT = re.compile("changed")
@@ -76,7 +76,7 @@ _CURSOR = re.compile("[0-9]{1,15}")
 _PATH_ID: Schema = {"type": "string", "pattern": f"^{id_pattern()}$"}
 _POSITION: Schema = {"type": "integer", "minimum": 0, "maximum": 10**_DIGITS - 1}
 _ID: Schema = {"type": "string", "pattern": f"^{_EVENT_ID.pattern}$"}
-NUMBER_ADVICE = f"a whole number of at most {_DIGITS} digits."
+_NUMBER_ADVICE = f"a whole number of at most {_DIGITS} digits."
 _ID_ADVICE = "the id of an event, or 0 for all."
 _OFFSET_ADVICE = f"Stream-Next-Offset of the last answer, '{BEGINNING}' for all events or '{NOW}' for new ones only."
 
@@ -89,6 +89,23 @@ def in_path(
     return Parameter(name, "path", description, schema, refusals=refusals)
 
 
+def number_in_query(name: str, description: str, most: int, default: int) -> Parameter:
+    """Return the parameter of a query for a whole number of 1 to `most`, which `read_number` reads."""
+    schema = {"type": "integer", "minimum": 1, "maximum": most, "default": default}
+    return Parameter(name, "query", description, schema, _NUMBER, _NUMBER_ADVICE)
+
+
+def read_number(parameter: Parameter, query: Mapping[str, str]) -> int:
+    """Return the number in a query, or its default; raises `InvalidFieldError` for one that is out of its range."""
+    most, default = parameter.schema["maximum"], parameter.schema["default"]
+    number = int(parameter.read(query) or default)
+    if not 1 <= number <= most:
+        raise InvalidFieldError(
+            f"The query {parameter.name!r} is {number}. Send 1 to {most}, or leave it out for {default}."
+        )
+    return number
+
+
 OWNER = Parameter(
     "owner",
     "query",
@@ -97,14 +114,7 @@ OWNER = Parameter(
     _OWNER,
     "the 16 characters of an owner, or 'app'.",
 )
-LIMIT = Parameter(
-    "limit",
-    "query",
-    "The number of items.",
-    {"type": "integer", "minimum": 1, "maximum": MOST, "default": DEFAULT_LIMIT},
-    NUMBER,
-    NUMBER_ADVICE,
-)
+LIMIT = number_in_query("limit", "The number of items.", MOST, DEFAULT_LIMIT)
 ORDER = Parameter(
     "order",
     "query",
@@ -113,8 +123,8 @@ ORDER = Parameter(
     _ORDER,
     "'asc' (oldest first) or 'desc'.",
 )
-AFTER = Parameter("after", "query", "Only entries after this position.", _POSITION, NUMBER, NUMBER_ADVICE)
-BEFORE = Parameter("before", "query", "Only entries before this position.", _POSITION, NUMBER, NUMBER_ADVICE)
+AFTER = Parameter("after", "query", "Only entries after this position.", _POSITION, _NUMBER, _NUMBER_ADVICE)
+BEFORE = Parameter("before", "query", "Only entries before this position.", _POSITION, _NUMBER, _NUMBER_ADVICE)
 CURSOR = Parameter(
     "cursor",
     "query",
@@ -180,10 +190,7 @@ def read_window(query: Mapping[str, str]) -> Window:
 
 def read_limit(query: Mapping[str, str]) -> int:
     """Return how many items a request wants; raises `InvalidFieldError` unless that is 1 to 200."""
-    limit = int(LIMIT.read(query) or DEFAULT_LIMIT)
-    if not 1 <= limit <= MOST:
-        raise InvalidFieldError(f"The query 'limit' is {limit}. Send 1 to {MOST}, or leave it out for {DEFAULT_LIMIT}.")
-    return limit
+    return read_number(LIMIT, query)
 
 
 def read_cursor(query: Mapping[str, str]) -> str | None:

@@ -13,17 +13,14 @@ from hosting.core.hooks import ThreadQuery
 from hosting.core.outcome import Approval, ThreadIds, Usage, approval_fields
 from hosting.core.thread.run import Run
 from hosting.core.thread_log import ThreadLog
-from hosting.errors import InvalidFieldError
 from hosting.features.overview.figures import MOST_DAYS, Day
 from hosting.features.overview.overview import AgentFigures, Overview
-from hosting.http.parameters import CURSOR, LIMIT, NUMBER, NUMBER_ADVICE, Parameter, read_cursor, read_limit
+from hosting.http.parameters import CURSOR, LIMIT, number_in_query, read_cursor, read_limit, read_number
 from hosting.http.replies import Reply, json_reply, thread_ids
 from hosting.http.request import Bound, HttpRequest
 from hosting.http.route import STORES, Route, ok
 from hosting.plan import AgentPlan
 from hosting.ports import iso
-
-DEFAULT_DAYS = 30
 
 
 class WaitingApproval(Approval, ThreadIds):
@@ -71,14 +68,7 @@ class Figures(TypedDict):
     days: list[DayFigures]
 
 
-DAYS = Parameter(
-    "days",
-    "query",
-    "The number of days, of those on which runs ended; the newest first.",
-    {"type": "integer", "minimum": 1, "maximum": MOST_DAYS, "default": DEFAULT_DAYS},
-    NUMBER,
-    NUMBER_ADVICE,
-)
+DAYS = number_in_query("days", "The number of days, of those on which runs ended; the newest first.", MOST_DAYS, 30)
 FIGURES = Route(
     "http_figures",
     "GET",
@@ -111,7 +101,7 @@ class OverviewHandlers:
         return Bound(FIGURES, self._figures), Bound(WAITING, self._waiting)
 
     async def _figures(self, request: HttpRequest) -> Reply:
-        agent, days = request.agent.name, read_days(request.query)
+        agent, days = request.agent.name, read_number(DAYS, request.query)
         figures = await self._overview.figures(agent, request.caller.owner, days, request.client)
         return figures_reply(agent, figures)
 
@@ -126,14 +116,6 @@ class OverviewHandlers:
         ]
         paused = [run for run in asking if isinstance(run, Run)]
         return waiting_reply(paused, request.plan.agents, page.cursor)
-
-
-def read_days(query: Mapping[str, str]) -> int:
-    """Return of how many days a request wants figures; raises `InvalidFieldError` unless that is 1 to 400."""
-    days = int(DAYS.read(query) or DEFAULT_DAYS)
-    if not 1 <= days <= MOST_DAYS:
-        raise InvalidFieldError(f"The query 'days' is {days}. Send 1 to {MOST_DAYS}, or leave it out for 30.")
-    return days
 
 
 def waiting_reply(paused: Sequence[Run], plans: Mapping[str, AgentPlan], cursor: str | None) -> Reply:

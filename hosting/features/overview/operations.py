@@ -12,17 +12,14 @@ from collections.abc import Mapping, Sequence
 from typing_extensions import TypedDict
 
 from hosting.core.thread_log import ThreadLog
-from hosting.errors import InvalidFieldError
 from hosting.features.overview.http import DayFigures, day_fields
 from hosting.features.overview.operators_view import OperatorsView, StuckCode, Survey
-from hosting.http.parameters import NUMBER, NUMBER_ADVICE, OWNER, Parameter
+from hosting.http.parameters import OWNER, number_in_query, read_number
 from hosting.http.replies import Reply, json_reply
 from hosting.http.request import Bound, HttpRequest
 from hosting.http.route import STORES, Route, ok
 from hosting.plan import AgentPlan, Kind
 from hosting.ports import iso
-
-MOST_HOURS = 720
 
 
 class AgentOperations(TypedDict):
@@ -94,14 +91,7 @@ REASONS: Mapping[StuckCode, str] = {
 }
 """The meaning of each code."""
 
-HOURS = Parameter(
-    "hours",
-    "query",
-    "Only threads that changed within this many hours.",
-    {"type": "integer", "minimum": 1, "maximum": MOST_HOURS, "default": 1},
-    NUMBER,
-    NUMBER_ADVICE,
-)
+HOURS = number_in_query("hours", "Only threads that changed within this many hours.", most=720, default=1)
 OPERATIONS = Route(
     "http_operations",
     "GET",
@@ -126,18 +116,10 @@ class OperationsHandlers:
         return (Bound(OPERATIONS, self._read),)
 
     async def _read(self, request: HttpRequest) -> Reply:
-        hours, owner = read_hours(request.query), OWNER.read(request.query)
+        hours, owner = read_number(HOURS, request.query), OWNER.read(request.query)
         plans, now = list(request.plan.agents.values()), self._log.clocks.wall()
         surveys = [await self._view.survey(plan.name, owner, 3600.0 * hours, request.client) for plan in plans]
         return operations_reply(list(zip(plans, surveys, strict=True)), now, hours, self._log.readiness.calls)
-
-
-def read_hours(query: Mapping[str, str]) -> int:
-    """Return within how many hours threads changed; raises `InvalidFieldError` unless that is 1 to 720."""
-    hours = int(HOURS.read(query) or 1)
-    if not 1 <= hours <= MOST_HOURS:
-        raise InvalidFieldError(f"The query 'hours' is {hours}. Send 1 to {MOST_HOURS}, or leave it out for 1.")
-    return hours
 
 
 def operations_reply(
