@@ -44,7 +44,7 @@ from hosting.http.parameters import (
     read_stream_query,
     read_window,
 )
-from hosting.http.request import HttpRequest
+from hosting.http.request import HttpRequest, Received, joined
 from hosting.http.routes import RUN
 from hosting.http.run_call import RawRequest, parse_run
 from hosting.names import Address
@@ -141,7 +141,10 @@ def http_request(query: str = "", **headers: str) -> HttpRequest:
     """Return a request as the web framework gives it."""
     raw = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
     scope = {"type": "http", "method": "POST", "path": "/api/x", "scheme": "http", "server": ("a", 80), "headers": raw}
-    return HttpRequest(Request({**scope, "query_string": query.encode()}), NO_CLIENT, RUN, Plan())
+    sent = Request({**scope, "query_string": query.encode()})
+    headers_of, query_of = joined(sent.headers.items()), joined(sent.query_params.multi_items())
+    received = Received("http", "/api/x", headers_of, query_of, {}, sent.body)
+    return HttpRequest(received, NO_CLIENT, RUN, Plan())
 
 
 def answered(text: str, read: Callable[[asyncio.StreamReader], Awaitable[object]]) -> None:
