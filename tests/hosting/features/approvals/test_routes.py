@@ -362,6 +362,18 @@ async def test_a_stream_names_what_waits_and_so_does_the_one_that_goes_on(desk: 
 
 
 @pytest.mark.behaviour("approvals.streamed")
+async def test_the_stream_that_goes_on_names_the_preferences_that_were_applied(desk: Desk) -> None:
+    """As the stream of a run that a message began does."""
+    (approval,) = await desk.approvals_of("call refund 5")
+    url, headers = f"/api/agents/Clerk/threads/t/approvals/{approval}", {"accept": "text/event-stream"}
+
+    answer = await desk.http.post(url, json={"approved": True}, headers={**headers, "prefer": "wait=30"})
+
+    assert answer.headers["preference-applied"] == "wait=30"
+    assert frames(answer.text)[-1][0] == "completed"
+
+
+@pytest.mark.behaviour("approvals.streamed")
 async def test_the_stream_of_a_run_that_was_answered_since_ends_as_it_did(desk: Desk) -> None:
     """What stands behind a run's end is no event of its stream; from its last id on there is nothing."""
     (approval,) = await desk.approvals_of("call refund 5")
