@@ -13,7 +13,7 @@ from hosting.feature import Feature
 from tests.architecture.house import CORE, HOSTING
 from tests.architecture.imports import code_lines, import_graph
 
-CORE_LINES = 14_225
+CORE_LINES = 14_221
 """Without blank lines, comments and docstrings."""
 
 FOLDER = HOSTING.folder / "features"
