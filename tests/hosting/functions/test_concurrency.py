@@ -8,11 +8,10 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from starlette.requests import Request
 
 from hosting.core.request.response_format import read_response_format
 from hosting.errors import HostingError
-from hosting.http.request import HttpRequest
+from hosting.http.request import HttpRequest, Received
 from hosting.http.routes import RUN
 from hosting.http.run_call import RawRequest
 from hosting.plan import Plan
@@ -99,8 +98,7 @@ async def test_a_schema_is_checked_beside_the_loop_however_small_it_is(schema: o
 
 
 def _request(body: bytes) -> HttpRequest:
-    async def receive() -> dict[str, object]:
-        return {"type": "http.request", "body": body}
+    async def sent() -> bytes:
+        return body
 
-    scope = {"type": "http", "method": "POST", "path": "/api/x", "headers": [], "query_string": b""}
-    return HttpRequest(Request(scope, receive), NO_CLIENT, RUN, Plan())
+    return HttpRequest(Received("http", "/api/x", {}, {}, {}, sent), NO_CLIENT, RUN, Plan())
