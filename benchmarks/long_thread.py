@@ -15,7 +15,6 @@ from agent_framework import Agent
 from benchmarks.app.timed_model import TimedClient
 from benchmarks.turns import WrongAnswerError
 from hosting.core.agent.agent_loop import AgentLoop
-from hosting.core.agent.callbacks import CallbackCalls, Listeners
 from hosting.core.archiving import Archiver, ConversationReader, document_of
 from hosting.core.entity.thread_entity import ThreadEntity
 from hosting.core.services import Services
@@ -180,7 +179,7 @@ async def long_thread(folder: Path, messages: int) -> AsyncIterator[LongThread]:
     engine = ThreadEngine(await made_thread(archive, PLACE, settings, messages))
     planned = Plan().add(Agent(client=TimedClient(), name=AGENT), http=False, mcp=False)
     stores = Stores(HUB, threads, archive, MemoryObjects())
-    services = Services(stores, settings, loop, Listeners(CallbackCalls(settings.callback_seconds)))
+    services = Services(stores, settings, loop)
     services.hold(planned, settings.run_timeout_seconds)
     entity = ThreadEntity(planned, services)
     yield LongThread(services, entity, engine, archive)

@@ -14,12 +14,12 @@ from agent_framework import SupportsAgentRun
 from hosting.assembly import access_of, make_features
 from hosting.azure_log import quiet_libraries
 from hosting.core.agent.agent_loop import AgentLoop
-from hosting.core.agent.callbacks import AgentCallbackContext, AgentResponseCallbackProtocol
 from hosting.core.agent.hitl_context import WorkflowHitlContext
 from hosting.core.agent.hosted_agent import TimeLimit, function_timeout_seconds
-from hosting.core.delivery import ENTITY
+from hosting.core.entity.feature_entity import FeatureEntity
 from hosting.core.entity.proxy import DurableAgent
 from hosting.core.entity.thread_entity import ThreadEntity
+from hosting.core.hooks import ENTITY
 from hosting.core.retention import DAY_SECONDS, checked_ttl
 from hosting.core.services import Services
 from hosting.core.shared_store import ENTITY as STORE_ENTITY
@@ -27,6 +27,8 @@ from hosting.core.stores.choice import choose_stores
 from hosting.core.sweeps import Sweep
 from hosting.core.thread.run_request import Retry
 from hosting.errors import ConfigurationError
+from hosting.feature import drain, hooks_of
+from hosting.features.callbacks.callbacks import AgentCallbackContext, AgentResponseCallbackProtocol
 from hosting.features.memory.provider import OwnerMemory
 from hosting.features.metering.budgets import Budget, Price
 from hosting.features.metering.limits import Limit
@@ -51,7 +53,6 @@ from hosting.functions.http_triggers import (
     register_mounted_runs,
 )
 from hosting.functions.instance_triggers import register_instances
-from hosting.functions.notices import Notices
 from hosting.functions.orchestrations import OrchestrationRoutes, warn_of_management_urls
 from hosting.functions.shutdown import Shutdown
 from hosting.functions.user_routes import adapt_classic_handler, own_functions, refuse_taken_names, refuse_taken_routes
@@ -147,10 +148,11 @@ class AgentFunctionApp(df.DFApp):
         self._orchestrations = OrchestrationRoutes(self._served, self._services.route_prefix, self._shutdown)
         self._has_page = not is_production(environ) if enable_page is None else enable_page
         self._register_shared(lists_agents=health_lists_agents)
+        calls, tools = default_callback or None, enable_mcp_tool_trigger
         for agent in agents or ():
-            self._host(self._plan.add(agent, http=enable_http_endpoints, mcp=enable_mcp_tool_trigger))
+            self._host(self._plan.add(agent, http=enable_http_endpoints, mcp=tools, callback=calls))
         for flow in hosted:
-            self._host(self._plan.add(flow, http=True, mcp=enable_mcp_tool_trigger))
+            self._host(self._plan.add(flow, http=True, mcp=tools, callback=calls))
 
     def _make_plan(
         self, principal: PrincipalResolver | None, budget: Budget | None, limit: Limit | None, webhook: str | None
@@ -173,13 +175,11 @@ class AgentFunctionApp(df.DFApp):
             names_code=not is_production(environ),
             names_causes=is_developers(environ),
         )
-        self._notices = Notices(settings.callback_seconds)
         self._shutdown = Shutdown(self._loop.close, self._drain)
         return Services(
             choose_stores(settings, folder, environ, task_hub(folder, environ)),
             settings,
             self._loop,
-            self._notices.listeners,
             admits=(self._shutdown.admit, self._loop.admit),
             turn=self._shutdown.turn,
             working_seconds=self._time_limit.working_seconds,
@@ -190,7 +190,8 @@ class AgentFunctionApp(df.DFApp):
         self, principal: PrincipalResolver | None, workflows: Sequence[str], wires: Sequence[str]
     ) -> Served:
         features = make_features(self._services, self._plan, self._settings, principal, wires)
-        return Served(self, self._plan, access_of(features), workflows, self._shutdown.watch, features)
+        entity = FeatureEntity(self._shutdown.turn, self._services.clocks.wall)
+        return Served(self, self._plan, access_of(features), entity, workflows, self._shutdown.watch, features)
 
     def _register_shared(self, *, lists_agents: bool) -> None:
         """Register the functions that all agents share: one for each route."""
@@ -203,7 +204,6 @@ class AgentFunctionApp(df.DFApp):
         if served.workflows:
             register_instances(served, services, settings)
         register_mounted_runs(served, services, settings)
-        self._notices.add_webhooks(served, services)
         register_unknown(served)
         register_openapi(served, settings)
         age_seconds, turns = settings.log_days * DAY_SECONDS, services.rotation("trim")
@@ -284,7 +284,7 @@ class AgentFunctionApp(df.DFApp):
     @property
     def _own_functions(self) -> set[str]:
         """The functions of this library that answer requests, and its clocks, as far as the app has them."""
-        return own_functions(self._served, self._settings, has_page=self._has_page)
+        return own_functions(self._served, has_page=self._has_page)
 
     def validate_function_names(self, functions: list[Any]) -> None:
         """Refuse two functions with the same name, ignoring case: the SDK calls this, and compares with case."""
@@ -338,13 +338,13 @@ class AgentFunctionApp(df.DFApp):
             budget=budget,
             limit=limit,
             webhook=webhook,
+            callback=callback or self.default_callback,
         )
-        self._host(planned, callback, run_timeout_seconds, ttl_seconds, retry)
+        self._host(planned, run_timeout_seconds, ttl_seconds, retry)
 
     def _host(
         self,
         planned: AgentPlan,
-        callback: AgentResponseCallbackProtocol | None = None,
         run_timeout_seconds: float | None = None,
         ttl_seconds: float | None = None,
         retry: Retry | None = None,
@@ -353,13 +353,12 @@ class AgentFunctionApp(df.DFApp):
         self._safeguards.check_agent(planned.agent, planned.name, is_tool=planned.tool is not None)
         seconds = self._time_limit.of(planned.name, run_timeout_seconds)
         ttl = checked_ttl(planned.name, ttl_seconds, self._settings.thread_ttl_seconds)
-        if callback := callback or self.default_callback:
-            self._notices.add_callback(self, planned.name, callback, self._services)
-        self._services.hold(planned, seconds, retry, ttl, self._served.hooks(planned))
         for feature in self._served.features:
             feature.add(planned)
+        hooks = hooks_of(self._served.features, planned)
+        self._services.hold(planned, seconds, retry, ttl, hooks)
         register_features(self._served)
-        entity = ThreadEntity(planned, self._services)
+        entity = ThreadEntity(planned, self._services, hooks.on_end)
         name, function = entity_name(planned.name), entity_function(planned.name)
         register_entity(self, name, lambda batch, _: entity.handle(batch), function)
         if planned.http:
@@ -374,7 +373,7 @@ class AgentFunctionApp(df.DFApp):
         self._ttls[agent] = ttl_seconds
 
     async def _drain(self, seconds: float) -> None:
-        await self._services.drain(seconds)
+        await drain(self._served.features, self._services.drain(seconds), seconds)
 
 
 def _refuse(where: str, unknown: Mapping[str, Any]) -> None:

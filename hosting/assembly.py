@@ -7,11 +7,12 @@ from collections.abc import Sequence
 
 from hosting.core.services import Services
 from hosting.errors import ConfigurationError
-from hosting.feature import Feature, WireFeature
+from hosting.feature import Feature, WireFeature, thread_data_of
 from hosting.features.a2a.feature import A2AFeature
 from hosting.features.ag_ui.feature import AgUiFeature
 from hosting.features.approvals.approvals import Approvals
 from hosting.features.approvals.feature import ApprovalsFeature
+from hosting.features.callbacks.feature import CallbacksFeature
 from hosting.features.forks.feature import ForksFeature
 from hosting.features.forks.forking import Forking
 from hosting.features.mcp.feature import McpFeature
@@ -23,6 +24,7 @@ from hosting.features.owners.owners import Owners
 from hosting.features.owners.sharing import Sharing
 from hosting.features.responses.feature import ResponsesFeature
 from hosting.features.schedules.feature import SchedulesFeature
+from hosting.features.webhooks.feature import WebhooksFeature
 from hosting.http.access import Access, OpenAccess
 from hosting.http.runs import Starting
 from hosting.http.threads import exports_of
@@ -35,6 +37,8 @@ FEATURES: Sequence[type[Feature]] = (
     SchedulesFeature,
     MemoryFeature,
     MeteringFeature,
+    CallbacksFeature,
+    WebhooksFeature,
     OverviewFeature,
     ApprovalsFeature,
     McpFeature,
@@ -57,6 +61,8 @@ def make_features(
     _check_wires(wires)
     cells, log, runs, holders = services.cells, services.log, services.runs, services.holders
     threads, stores, most_bytes = services.threads, services.stores, settings.max_body_bytes
+    webhooks = WebhooksFeature(log, stores, runs, services.route_prefix, settings)
+    plan.addresses = webhooks.rules
     overview = OverviewFeature(cells, log, holders, services.promised, plan, rotation=services.rotation("overview"))
     newest, large_reads = overview.overview.newest, services.large_reads
     services.newest_threads = newest
@@ -67,19 +73,30 @@ def make_features(
         SchedulesFeature(cells, runs, plan, log.clocks, settings),
         MemoryFeature(cells, log, holders.held, plan, settings),
         MeteringFeature(stores.threads, log, holders.held),
+        CallbacksFeature(log, settings),
+        webhooks,
         overview,
         ApprovalsFeature(approvals, runs, Starting(services), most_bytes),
         McpFeature(runs, settings, resolver),
         ForksFeature(forking, most_bytes),
         ResponsesFeature(wires, verbs, threads, forking, newest, large_reads),
-        A2AFeature(wires, verbs, services.care, holders.draining, newest, large_reads, services.webhooks),
+        A2AFeature(wires, verbs, services.care, holders.draining, newest, large_reads, webhooks.webhooks),
         AgUiFeature(wires, verbs, threads, services.archiver),
     )
+    services.thread_data += thread_data_of(features)
     data = [part for feature in features if (part := feature.owner_data())]
     owners = Owners(log, threads, services.purging, stores, services.absent.has, data=data)
     return (
         *features,
-        OwnersFeature(owners, Sharing(log), exports_of(services, plan), plan, settings, resolver=resolver),
+        OwnersFeature(
+            owners,
+            Sharing(log),
+            exports_of(services, plan),
+            plan,
+            settings,
+            resolver=resolver,
+            thread_data=services.thread_data,
+        ),
     )
 
 

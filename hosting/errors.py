@@ -145,10 +145,6 @@ class UnknownThreadError(RequestError, code="unknown_thread", status=404):
     """The agent has no thread with this id."""
 
 
-class UnknownDeliveryError(RequestError, code="unknown_delivery", status=404):
-    """The run sent no webhook to this receiver."""
-
-
 class TooManyGrantsError(RequestError, code="too_many_grants", status=409):
     """The thread is shared with as many people as allowed."""
 

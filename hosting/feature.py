@@ -11,12 +11,13 @@ it may have been on before.
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable, Collection, Generator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY, dataclass, fields
 from datetime import datetime
 from typing import Any, ClassVar, Protocol, get_origin
 
-from hosting.core.hooks import NO_HOOKS, AgentHooks
+from hosting.core.hooks import NO_HOOKS, AgentHooks, ThreadData
 from hosting.errors import HostingError
 from hosting.http.access import Access
 from hosting.http.mounts import Mount
@@ -53,6 +54,12 @@ class OrchestrationContext(Protocol):
 
     def call_activity(self, name: str, input_: str) -> Any:
         """Return the `DurableTask` that calls an activity."""
+
+    def call_entity(self, key: str, operation: str, input_: Any) -> Any:
+        """Return the `DurableTask` that calls an operation that a feature declares, under one of the entity's keys."""
+
+    def signal_entity(self, key: str, operation: str, input_: Any) -> Any:
+        """Have such an operation done, and wait for nothing."""
 
     def task_any(self, activities: list[Any]) -> Any:
         """Return the task that ends with the first of these; its result is that `DurableTask`."""
@@ -92,6 +99,18 @@ class McpTool:
     output_schema: str
     run: Callable[[str, ClockClient], Awaitable[str]]
     failure: str
+
+
+@dataclass(frozen=True)
+class EntityOperation:
+    """An operation of the entity that all features have together (`core.hooks.ENTITY`), by a name of its own.
+
+    It takes the input and the durable client of the invocation, and returns a result: both are JSON values. Raises
+    `InvalidFieldError` for an input that it refuses. Whatever else it raises has it delivered again.
+    """
+
+    name: str
+    run: Callable[[Any, ClockClient], Awaitable[Any]]
 
 
 @dataclass(frozen=True)
@@ -176,7 +195,7 @@ class Feature:
         """Take up an agent that the app has from now on; raise `ConfigurationError` for one that it cannot serve."""
 
     def hooks(self, agent: AgentPlan) -> AgentHooks:
-        """Return what it adds to the runs of an agent, before `add`; raise `ConfigurationError` as `add` does."""
+        """Return what it adds to the runs of an agent, after `add`; raise `ConfigurationError` as `add` does."""
         return NO_HOOKS
 
     def gate_headers(self, agent: AgentPlan) -> Sequence[Header]:
@@ -195,7 +214,7 @@ class Feature:
         """Return the rules of access, which one feature of an app may have."""
         return None
 
-    def durable(self) -> Sequence[Orchestration | Activity]:
+    def durable(self) -> Sequence[Orchestration | Activity | EntityOperation]:
         """Return its functions of the durable engine. Their names are stored, and never change."""
         return ()
 
@@ -210,6 +229,16 @@ class Feature:
     def owner_data(self) -> OwnerData | None:
         """Return the data of owners that it keeps."""
         return None
+
+    def thread_data(self) -> ThreadData | None:
+        """Return the data of threads that it keeps, also while it is off."""
+        return None
+
+    async def drain(self, seconds: float) -> None:
+        """Begin nothing more, and return once all that goes on has ended, or after so long: the process is to end."""
+
+    async def close(self) -> None:
+        """Return once the rest is done of runs that have ended. It comes after `drain`, and after the last run."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -234,3 +263,23 @@ class WireFeature(Feature):
     def served(self) -> Wire:
         """Return the protocol. Its modules are imported here, so that an app which does not name it imports none."""
         raise NotImplementedError
+
+
+def hooks_of(features: Sequence[Feature], agent: AgentPlan) -> AgentHooks:
+    """Return what features add to the runs of an agent: each kind of hook but `on_end` is of one feature at most."""
+    added = [feature.hooks(agent) for feature in features]
+    kinds = {kind.name: [hook for hooks in added if (hook := getattr(hooks, kind.name))] for kind in fields(AgentHooks)}
+    on_end = [signals for hooks in kinds.pop("on_end") for signals in hooks]
+    assert all(len(hooks) < 2 for hooks in kinds.values()), kinds
+    return AgentHooks(**{name: hooks[0] for name, hooks in kinds.items() if hooks}, on_end=on_end)
+
+
+def thread_data_of(features: Sequence[Feature]) -> list[ThreadData]:
+    """Return the data of threads that features keep."""
+    return [data for feature in features if (data := feature.thread_data()) is not None]
+
+
+async def drain(features: Sequence[Feature], runs: Awaitable[None], seconds: float) -> None:
+    """Return once `runs`, which ends the runs of this process, and all features have come to their end."""
+    await asyncio.gather(runs, *(feature.drain(seconds) for feature in features))
+    await asyncio.gather(*(feature.close() for feature in features))

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, cast
+from typing import Any, Literal, Protocol, cast
 from urllib.parse import urlsplit
 
 from agent_framework import SupportsAgentRun, WorkflowAgent
@@ -49,14 +49,26 @@ class ToolPlan:
 Kind = Literal["agent", "workflow"]
 
 
+class AddressRules(Protocol):
+    """Which addresses a request may name for the notification of its run's end."""
+
+    @property
+    def schema(self) -> Mapping[str, Any]:
+        """The JSON Schema of an address."""
+
+    def refusal(self, url: str) -> str | None:
+        """Return why an address is refused, as a sentence; None if it is accepted."""
+
+
 @dataclass(frozen=True)
 class AgentPlan:
     """One agent and the surfaces it gets; `tool` is None when it is no MCP tool.
 
     With a `workflow`, that stands for the agent: it has threads, runs and a name beside the agents'. `busy` is what
     becomes of a request that does not say it, while a run of its thread has not ended. `webhook` is the address that is
-    notified of the ends of its runs. `budget` and `limit` are as its author gave them: the feature that reads them
-    checks them.
+    notified of the ends of its runs, and `addresses` are the rules of those that a request names. `callback` is called
+    with its updates and the ends of its runs. `budget`, `limit` and `callback` are as its author gave them: the feature
+    that reads them checks them.
     """
 
     name: str
@@ -68,6 +80,8 @@ class AgentPlan:
     budget: object = None
     webhook: str | None = None
     limit: object = None
+    addresses: AddressRules | None = None
+    callback: object | None = None
 
     @property
     def kind(self) -> Kind:
@@ -93,7 +107,8 @@ class Plan:
 
     Where threads have owners (`has_owners`), their names leave room for one. `requires_key` says whether requests need
     a function key, and `sign_in_scheme` by which scheme of the header Authorization callers sign in; None where that
-    is not known. `budget`, `limit` and `webhook` are those of agents that have none of their own.
+    is not known. `budget`, `limit` and `webhook` are those of agents that have none of their own, and `addresses` the
+    rules of addresses for all.
     """
 
     agents: dict[str, AgentPlan] = field(default_factory=dict)
@@ -103,6 +118,7 @@ class Plan:
     budget: object = None
     limit: object = None
     webhook: str | None = None
+    addresses: AddressRules | None = None
 
     def add(
         self,
@@ -116,19 +132,13 @@ class Plan:
         budget: object = None,
         webhook: str | None = None,
         limit: object = None,
+        callback: object | None = None,
     ) -> AgentPlan:
         """Return the plan of another agent; raises `ConfigurationError` if it cannot be hosted next to the others."""
         name = check_agent_name(getattr(agent, "name", None), has_owners=self.has_owners)
         workflow = agent if isinstance(agent, HostedWorkflow) else None
-        if workflow is None and (not callable(getattr(agent, "run", None)) or inspect.isclass(agent)):
-            raise ConfigurationError(
-                f"{name!r} ({type(agent).__name__}) is not an agent: it has no run(). Give an agent-framework Agent."
-            )
-        if isinstance(agent, WorkflowAgent):
-            raise ConfigurationError(
-                f"Agent {name!r} is a workflow (as_agent()), which one run at a time may use. Give the function that "
-                "builds the workflow: workflows=[build_review]."
-            )
+        if workflow is None:
+            _check_is_agent(name, agent)
         self._check_is_free(name, "agent" if workflow is None else "workflow")
         if busy not in BUSY_POLICIES:
             raise ConfigurationError(
@@ -144,6 +154,8 @@ class Plan:
             self.budget if budget is None else budget,
             self.webhook if webhook is None else webhook,
             self.limit if limit is None else limit,
+            self.addresses,
+            callback,
         )
         if mcp:
             planned = replace(planned, tool=self._tool(planned, tool_name, tool_description))
@@ -233,6 +245,18 @@ class Plan:
                     "compared without case. Give one of them another mcp_tool_name."
                 )
         return tool
+
+
+def _check_is_agent(name: str, agent: object) -> None:
+    if not callable(getattr(agent, "run", None)) or inspect.isclass(agent):
+        raise ConfigurationError(
+            f"{name!r} ({type(agent).__name__}) is not an agent: it has no run(). Give an agent-framework Agent."
+        )
+    if isinstance(agent, WorkflowAgent):
+        raise ConfigurationError(
+            f"Agent {name!r} is a workflow (as_agent()), which one run at a time may use. Give the function that "
+            "builds the workflow: workflows=[build_review]."
+        )
 
 
 def _those(one: Kind, other: Kind) -> str:

@@ -104,7 +104,12 @@ def references(entry: Entry | PlainEntry) -> frozenset[str]:
 def _referred(reference: object) -> str | None:
     """Return the hash of a reference; a value of another writer counts as none."""
     name = reference.get("sha256") if isinstance(reference, dict) else None
-    return name if isinstance(name, str) and _SHA256.fullmatch(name) else None
+    return name if isinstance(name, str) and is_hash(name) else None
+
+
+def is_hash(name: str) -> bool:
+    """Return whether that is the name of an attachment, which is its hash."""
+    return _SHA256.fullmatch(name) is not None
 
 
 def external_bytes(entry: Entry, most_bytes: int) -> int:

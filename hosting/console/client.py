@@ -18,7 +18,6 @@ from typing_extensions import Self
 
 from hosting.console.durable import TaskHubClient
 from hosting.core.agent.agent_loop import AgentLoop
-from hosting.core.agent.callbacks import CallbackCalls, Listeners
 from hosting.core.entity.called_run import AgentCall, AgentRunError, answer_text, read_answer
 from hosting.core.entity.proxy import DurableAgent
 from hosting.core.request.contents import limits_of
@@ -133,8 +132,7 @@ class _Caller(Generic[T]):
         deliver: Callable[[Coroutine[Any, Any, AgentResponse[Any]]], T],
     ) -> None:
         self._deliver = deliver
-        # There are no webhooks on a console host, so a request that names one is refused.
-        self._settings = settings = read_settings(environ).model_copy(update={"webhook_secret": ""})
+        self._settings = settings = read_settings(environ)
         if settings.log == "memory":
             raise ConfigurationError(
                 "AGENT_LOG is 'memory', which clients cannot share with workers. Set it to the log of the workers."
@@ -142,8 +140,7 @@ class _Caller(Generic[T]):
         self._engine = TaskHubClient(client)
         self._limits = limits_of(None, settings)
         stores = choose_stores(settings, folder or Path.cwd(), environ, hub)
-        listeners = Listeners(CallbackCalls(settings.callback_seconds))
-        self._services = Services(stores, settings, AgentLoop(_THREADS), listeners)
+        self._services = Services(stores, settings, AgentLoop(_THREADS))
 
     def new_id(self) -> str:
         return new_id()

@@ -16,7 +16,6 @@ from typing_extensions import Self
 from hosting.console.client import CONSOLE_HUB
 from hosting.console.durable import AgentTask, CallingOrchestration, ServedEntity, TaskHubClient
 from hosting.core.agent.agent_loop import AgentLoop
-from hosting.core.agent.callbacks import CallbackCalls, Listeners
 from hosting.core.agent.hosted_agent import TimeLimit
 from hosting.core.entity.proxy import DurableAgent
 from hosting.core.entity.thread_entity import ThreadEntity
@@ -54,8 +53,7 @@ class AgentWorker:
         have the worker's.
         """
         self._engine = None if client is None else TaskHubClient(client)
-        # There are no webhooks on a console host, so a request that names one is refused.
-        self._settings = settings = read_settings(environ).model_copy(update={"webhook_secret": ""})
+        self._settings = settings = read_settings(environ)
         folder = folder or Path.cwd()
         self._worker = worker
         self._plan = Plan()
@@ -63,8 +61,7 @@ class AgentWorker:
         self._time_limit = TimeLimit(settings.run_timeout_seconds, None)
         self._stopping = threading.Event()
         self._loop = AgentLoop(settings.tool_threads)
-        listeners = Listeners(CallbackCalls(settings.callback_seconds))
-        self._services = Services(choose_stores(settings, folder, environ, hub), settings, self._loop, listeners)
+        self._services = Services(choose_stores(settings, folder, environ, hub), settings, self._loop)
 
     @property
     def agents(self) -> dict[str, SupportsAgentRun]:

@@ -4,21 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
 from hosting.errors import EngineUnavailableError
 from hosting.ports import ClockClient, EntityClient, Purge
 
 _PAUSES = (0.05, 0.2, 0.5, 1.0, 2.0)  # an idle engine looks into its queues once a second
-
-
-@dataclass(frozen=True)
-class Sleep:
-    """What the clock of a delivery does next: it sleeps for so long, and orders the try that comes after so many."""
-
-    tries: int
-    seconds: float
 
 
 async def start_clock(name: str, instance: str, given: dict[str, Any], client: ClockClient) -> None:

@@ -22,16 +22,16 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import astuple
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
 from hosting.core.agent.hosted_agent import HostedAgent
 from hosting.core.archiving import ConversationReader, size_bytes
 from hosting.core.copies import drop_unused, is_mark
-from hosting.core.deliveries import KEPT, RECORD, Deliveries, not_taken_key
+from hosting.core.hooks import ThreadData
 from hosting.core.lending import Lending
 from hosting.core.stores.choice import Stores
 from hosting.core.thread.commands import DeleteThread, FinishDelete, RecordInstances
@@ -52,7 +52,7 @@ from hosting.core.thread_log import Decided, ThreadLog, epoch_store_key, store_k
 from hosting.errors import ArchiveIncompleteError
 from hosting.names import Address, StoreKey, store_space
 from hosting.ports import EntityEnd
-from state.attachments import references
+from state.attachments import is_hash, references
 from state.codec import parse_entry, read
 from state.conversation import exchanges
 from state.errors import UnreadableDocumentError
@@ -67,7 +67,7 @@ class _Record(BaseModel):
 
 
 class Instance(_Record):
-    """A durable instance that carried messages of the thread, or is the clock of one of its webhooks.
+    """A durable instance that carried messages of the thread, or is a clock of its features' data.
 
     `running`: it has not ended and was left alone. `missing`: this task hub does not have it, because it was purged
     before or belongs to somebody else.
@@ -80,8 +80,10 @@ class Instance(_Record):
 class Receipt(_Record):
     """The result of one deletion. `deleted_at` is in seconds since 1970, `sha256` of the stored document's UTF-8.
 
-    `attachments` are their hashes, `webhooks` how many records of deliveries there were.
+    `attachments` are their hashes. Other members are features' counts of their records (`ThreadData.counts`).
     """
+
+    model_config = ConfigDict(frozen=True, extra="allow")
 
     deleted_at: float
     reason: DeleteReason
@@ -90,8 +92,18 @@ class Receipt(_Record):
     runs: int
     archived_entries: int
     attachments: tuple[str, ...] = ()
-    webhooks: int = 0
     instances: tuple[Instance, ...] = ()
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """Features' counts of their records."""
+        return self.model_extra or {}
+
+    def fields(self) -> dict[str, Any]:
+        """Return it as it is stored."""
+        fields = self.model_dump(mode="json")
+        instances = fields.pop("instances")
+        return {**fields, "instances": instances}
 
 
 def read_receipt(events: Iterable[Event]) -> Receipt | None:
@@ -137,8 +149,6 @@ puts again what it put an hour ago (`core.thread_log.FRESH_SECONDS`)."""
 TOMBSTONE = "address"
 """The name under which the address of an erased thread stands next to the attachments, for as long as its tombstone."""
 
-_KEPT_RECORD_SECONDS = 30 * 86_400.0
-
 _NAMES_ONE = '"orchestrationId"'
 
 
@@ -150,11 +160,13 @@ class ThreadDeletion:
         log: ThreadLog,
         stores: Stores,
         agents: Mapping[str, HostedAgent] | None = None,
+        thread_data: Sequence[ThreadData] = (),
     ) -> None:
-        """`agents` are by their names in lower case: their context providers erase their data of a thread."""
+        """`agents` are by their names in lower case: their context providers erase their data of a thread, too."""
         self._log = log
         self._stores = stores
         self._agents = {} if agents is None else agents
+        self._thread_data = thread_data
         self._lending = Lending(log, stores)
 
     async def delete(self, address: Address, stored: str | None) -> bool:
@@ -172,13 +184,12 @@ class ThreadDeletion:
             receipt = await self._receipt(address, head, stored)
             if (agent := self._agents.get(address.agent)) is not None:
                 await agent.clear(address, head.epoch)
-            if receipt.webhooks:
-                await self._stores.attachments.erase(not_taken_key(self._stores.hub, address, head.epoch))
+            for data in self._thread_data:
+                if any(receipt.counts.get(member) for member in data.counts):
+                    await data.erase(address, head.epoch)
             if fork_source(head) is not None:
                 await self._give_back(address, head, stored)
-            head = (
-                await self._log.execute(address, FinishDelete(self._log.clocks.wall(), receipt.model_dump(mode="json")))
-            ).head
+            head = (await self._log.execute(address, FinishDelete(self._log.clocks.wall(), receipt.fields()))).head
         tombstone = head.epoch if head.state == "deleted" else head.epoch - 1
         if tombstone < 0:
             return False  # it was never deleted
@@ -304,11 +315,12 @@ class ThreadDeletion:
         """Erase attachments of the present life without a reference from its events or their conversation."""
         store_key = epoch_store_key(self._stores.hub, address, head.epoch)
         names = await self._stores.attachments.names(store_key)
-        unused = {name for name, put_at in names.items() if put_at < before and not name.startswith(KEPT)}
-        long_ago = self._log.clocks.wall() - _KEPT_RECORD_SECONDS
-        records = [name for name, put_at in names.items() if put_at < long_ago and name.startswith(KEPT)]
-        if records:
-            await self._stores.attachments.erase(store_key, records, before=long_ago)
+        unused = {name for name, put_at in names.items() if put_at < before and (is_hash(name) or is_mark(name))}
+        for data in self._thread_data:
+            long_ago = self._log.clocks.wall() - data.keeps_seconds
+            records = [name for name, put_at in names.items() if put_at < long_ago and name.startswith(data.prefixes)]
+            if records:
+                await self._stores.attachments.erase(store_key, records, before=long_ago)
         if unused:
             unused -= await self._log.attachment_hashes(address, head.epoch)
         found = resume(document, head)
@@ -335,9 +347,11 @@ class ThreadDeletion:
             carrying += [] if conversation is None else await self._orchestrations(address, store_key, conversation)
             carrying += [id_ for one in events if isinstance(one, Accepted) and (id_ := one.request.orchestration_id)]
         names = sorted(await self._stores.attachments.names(store_key))
-        webhooks = sum(name.startswith(RECORD) for name in names)
-        if webhooks:
-            carrying += await Deliveries(self._stores.attachments, self._stores.hub).clocks(address, head.epoch)
+        counts = dict[str, int]()
+        for data in self._thread_data:
+            counts |= (counted := data.counted(names))
+            if any(counted.values()):
+                carrying += await data.clocks(address, head.epoch)
         return Receipt(
             deleted_at=self._log.clocks.wall(),
             reason=reason,
@@ -345,8 +359,8 @@ class ThreadDeletion:
             sha256=hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest(),
             runs=sum(isinstance(event, Accepted) for event in events),
             archived_entries=0 if conversation is None else host_of(conversation).archived.entries,
-            attachments=tuple(name for name in names if not (name.startswith(KEPT) or is_mark(name))),
-            webhooks=webhooks,
+            attachments=tuple(filter(is_hash, names)),
+            **counts,
             instances=tuple(Instance(id=name) for name in dict.fromkeys([*carrying, own_instance(address)])),
         )
 

@@ -6,12 +6,13 @@ what it asks, and the app fills it by what its features declare. Of each kind an
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+import zlib
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import Any, Protocol, get_origin
 
 from agent_framework import ChatContext, ChatResponse
 
@@ -85,16 +86,88 @@ class Balance(Protocol):
         """Return the rest of the thread's budget, or of the day of its `owner`. Raises `LogUnavailableError`."""
 
 
+ENTITY = "agent-callbacks"
+KEYS = 32
+"""The entity that does what features have done behind a commit, and its keys for each operation. Both are stored."""
+
+
+def key_of(run_id: str) -> str:
+    """Return the key under which the entity takes signals about a run: one at a time, and few hang at once."""
+    return str(zlib.crc32(run_id.encode()) % KEYS)
+
+
+@dataclass(frozen=True)
+class Signal:
+    """A one-way operation of another entity, sent with the commit of the state; `value` is any JSON value."""
+
+    entity: str
+    key: str
+    operation: str
+    value: Any
+
+
+OnEnd = Callable[[Address, Sequence[Terminal]], Iterable[Signal]]
+"""Returns the signals that go with the commit of these ends of a thread's runs: so none is lost."""
+
+
+class UpdateListener(Protocol):
+    """A listener of one attempt's updates. It takes them at best effort, and no run waits for it."""
+
+    def add(self, update: Any) -> None:
+        """Take one more update; from one thread at a time, and returns at once."""
+
+    def finish(self) -> None:
+        """Take note that the attempt has ended. Returns at once."""
+
+
+Listen = Callable[[Run], UpdateListener | None]
+"""Returns the listener of a new attempt of a run. One with a listener streams, whatever its caller asked for."""
+
+
 @dataclass(frozen=True)
 class AgentHooks:
-    """What the core asks of features about one agent: nothing by default."""
+    """What the core asks of features about the runs of one agent: nothing by default."""
 
     gate: Gate | None = None
     meter: Meter | None = None
     balance: Balance | None = None
+    listen: Listen | None = None
+    on_end: Sequence[OnEnd] = ()
 
 
 NO_HOOKS = AgentHooks()
+
+
+@dataclass(frozen=True)
+class ThreadData:
+    """The records that a feature keeps of a thread, among the attachments of one of the thread's lives.
+
+    Their names begin with one of `prefixes`. They go with the thread, and one by one after `keeps_seconds`. `members`
+    are those of the thread's export with their types, lists or dicts, and `counts` members of the deletion's receipt,
+    each with the prefix of the names that it counts. A feature that is off has this too: it may have been on.
+
+    Where anything is counted, `clocks` returns the instances of the engine that wait for the thread, whose ids begin
+    with `clock_prefix`, and `erase` removes what stands elsewhere. All raise `AttachmentsUnavailableError`.
+    """
+
+    prefixes: tuple[str, ...]
+    keeps_seconds: float
+    members: Mapping[str, Any]
+    export: Callable[[Address, int], Awaitable[Mapping[str, Any]]]
+    counts: Mapping[str, str]
+    erase: Callable[[Address, int], Awaitable[None]]
+    clocks: Callable[[Address, int], Awaitable[Sequence[str]]]
+    clock_prefix: str
+
+    def counted(self, names: Iterable[str]) -> dict[str, int]:
+        """Return the counts of records with these names."""
+        known = list(names)
+        return {member: sum(name.startswith(prefix) for name in known) for member, prefix in self.counts.items()}
+
+    @property
+    def empty(self) -> dict[str, Any]:
+        """The members of an export for a reader to whom the records are not shown."""
+        return {name: (get_origin(type_) or type_)() for name, type_ in self.members.items()}
 
 
 @dataclass(frozen=True)

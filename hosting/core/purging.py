@@ -22,7 +22,7 @@ from typing import Literal
 from hosting.core.care import PACE
 from hosting.core.clocks import end_clock
 from hosting.core.deletion import Instance, Receipt, ended_at, own_instance, read_receipt
-from hosting.core.delivery import CLOCK_PREFIX
+from hosting.core.hooks import ThreadData
 from hosting.core.thread.commands import RecordInstances
 from hosting.core.thread.events import InstanceOutcome
 from hosting.core.thread_log import ThreadLog
@@ -58,9 +58,11 @@ class Purging:
         *,
         quiet_seconds: Mapping[EntityState, float] = QUIET_SECONDS,
         is_absent: Callable[[str], bool] = lambda agent: False,
+        thread_data: Sequence[ThreadData] = (),
     ) -> None:
         """While the process is `draining` nothing is waited for; an agent `is_absent` that the app does not have."""
         self._is_absent = is_absent
+        self._thread_data = thread_data
         self._log = log
         self._draining = draining
         self._quiet_seconds = quiet_seconds
@@ -94,7 +96,7 @@ class Purging:
         others = [instance for instance in orchestrations if instance.outcome in _OWED]
         purged: list[Instance] = []
         for instance in others:
-            if (outcome := await _purged(instance, client)) is None:
+            if (outcome := await self._purged(instance, client)) is None:
                 break  # each of the others would be waited for as long
             purged.append(Instance(id=instance.id, outcome=outcome))
         await self._record(address, look.end.epoch, [instance for instance in purged if instance not in others])
@@ -152,16 +154,15 @@ class Purging:
             outcomes = tuple(InstanceOutcome(id=instance.id, outcome=instance.outcome) for instance in instances)
             await self._log.execute(address, RecordInstances(self._log.clocks.wall(), epoch, outcomes, position))
 
-
-async def _purged(instance: Instance, client: EntityClient) -> Purge | None:
-    """Purge an orchestration, and end a clock first; None where the engine cannot be reached."""
-    try:
-        if instance.id.startswith(CLOCK_PREFIX):
-            return await end_clock(instance.id, client)
-        return await client.purge(instance.id)
-    except EngineUnavailableError:
-        _warn(instance)
-        return None
+    async def _purged(self, instance: Instance, client: EntityClient) -> Purge | None:
+        """Purge an orchestration, and end a clock first; None where the engine cannot be reached."""
+        try:
+            if instance.id.startswith(tuple(data.clock_prefix for data in self._thread_data)):
+                return await end_clock(instance.id, client)
+            return await client.purge(instance.id)
+        except EngineUnavailableError:
+            _warn(instance)
+            return None
 
 
 def _warn(instance: Instance) -> None:

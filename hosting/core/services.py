@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
@@ -11,7 +10,6 @@ from dataclasses import KW_ONLY, dataclass, field
 from hosting.core.absent_agents import AbsentAgents
 from hosting.core.agent.agent_loop import AgentLoop
 from hosting.core.agent.agent_runner import AgentRunner
-from hosting.core.agent.callbacks import Listeners
 from hosting.core.agent.deltas import BatchPace
 from hosting.core.agent.held_run import LEASE_MARGIN_SECONDS, LEASE_SECONDS
 from hosting.core.agent.hosted_agent import HostedAgent
@@ -25,7 +23,7 @@ from hosting.core.deletion import ThreadDeletion
 from hosting.core.document_writer import Attachments, DocumentWriter
 from hosting.core.following import Following
 from hosting.core.held_runs import HeldRuns
-from hosting.core.hooks import NO_HOOKS, AgentHooks, AnswersApprovals, NewestThreads
+from hosting.core.hooks import NO_HOOKS, AgentHooks, AnswersApprovals, NewestThreads, ThreadData
 from hosting.core.lending import Lending
 from hosting.core.promised_runs import LOOK_SECONDS, PromisedRuns, PromiseSweep
 from hosting.core.purging import QUIET_SECONDS, EntityState, Purging
@@ -41,11 +39,9 @@ from hosting.core.thread_log import PATIENCE_SECONDS, ThreadLog, epoch_store_key
 from hosting.core.thread_operations import ThreadOperations
 from hosting.core.threads import Threads
 from hosting.core.turns import LargeReads
-from hosting.core.webhooks import Webhooks
 from hosting.plan import AgentPlan
 from hosting.ports import SYSTEM_CLOCKS, Clocks
 from hosting.settings import Settings
-from hosting.webhooks import check_webhook, webhook_rules
 
 
 def _batch_pace(settings: Settings, store: ThreadStore) -> BatchPace:
@@ -68,7 +64,6 @@ class Services:
     stores: Stores
     settings: Settings
     loop: AgentLoop
-    listeners: Listeners
     _: KW_ONLY
     admits: Sequence[Callable[[], None]] = ()
     turn: Callable[[], AbstractContextManager[None]] = nullcontext
@@ -88,6 +83,8 @@ class Services:
     """Two features' verbs, for other protocols; `hosting.assembly` sets them."""
     hooks: dict[str, AgentHooks] = field(default_factory=dict, init=False)
     """What features add to the runs of agents, by their names in lower case."""
+    thread_data: list[ThreadData] = field(default_factory=list, init=False)
+    """The data of threads that features keep; the app adds it before its first request."""
 
     def __post_init__(self) -> None:
         stores, settings = self.stores, self.settings
@@ -127,8 +124,7 @@ class Services:
             read=self.documents.stored.read,
             margin_seconds=self.margin_seconds,
         )
-        self.deletion = ThreadDeletion(self.log, stores, self._agents)
-        self.webhooks = self._webhooks()
+        self.deletion = ThreadDeletion(self.log, stores, self._agents, self.thread_data)
         self.promised = PromisedRuns(self.log, stores.attachments, stores.hub, look_seconds=self.look_seconds)
         self.runs = Runs(
             self.log, self.holders, self.care, settings, self.promised, admits=self.admits, hooks=self.hooks
@@ -140,7 +136,13 @@ class Services:
     def _add_threads(self, conversations: Conversations) -> None:
         stores, quiet = self.stores, self.quiet_seconds
         self.absent = AbsentAgents(self.deletion, self._agents)
-        self.purging = Purging(self.log, self.holders.draining, quiet_seconds=quiet, is_absent=self.absent.has)
+        self.purging = Purging(
+            self.log,
+            self.holders.draining,
+            quiet_seconds=quiet,
+            is_absent=self.absent.has,
+            thread_data=self.thread_data,
+        )
         self.threads = Threads(
             self.log,
             conversations,
@@ -150,18 +152,13 @@ class Services:
             purging=self.purging,
             absent=self.absent,
             ttls=self.ttls,
+            thread_data=self.thread_data,
         )
 
     @property
     def agents(self) -> Mapping[str, HostedAgent]:
         """The agents that this process runs, by their names in lower case."""
         return self._agents
-
-    def _webhooks(self) -> Webhooks | None:
-        rules = webhook_rules(self.settings)
-        if rules is None:
-            return None
-        return Webhooks(self.log, self.stores.attachments, self.stores.hub, rules, route_prefix=self.route_prefix)
 
     def _add_what_spans_threads(self) -> None:
         stores = self.stores
@@ -183,7 +180,7 @@ class Services:
 
         Without `ttl_seconds` its conversations have no end. `hooks` are what features add to its runs.
 
-        Raises `ConfigurationError` for an agent that cannot be run as one, or whose webhook cannot be sent to.
+        Raises `ConfigurationError` for an agent that cannot be run as one.
         """
         if planned.workflow is not None:
             runner: AgentRunner = WorkflowRunner(planned.workflow, self.loop, self.route_prefix)
@@ -193,9 +190,6 @@ class Services:
         if ttl_seconds is not None:
             self.ttls[planned.name.lower()] = ttl_seconds
         self._names[planned.name.lower()] = planned.name
-        check_webhook(planned.name, planned.webhook, None if self.webhooks is None else self.webhooks.rules)
-        if self.webhooks is not None:
-            self.webhooks.add(planned)
         self._agents[planned.name.lower()] = HostedAgent(
             runner,
             self.settings,
@@ -203,7 +197,7 @@ class Services:
             pace=self._pace,
             retry=retry,
             meter=hooks.meter,
-            listener=self.listeners.begin,
+            listen=hooks.listen,
         )
 
     def sweeps(self, agents: Callable[[], Iterable[str]]) -> tuple[UploadSweep, InstanceSweep, TombstoneSweep]:
@@ -224,13 +218,8 @@ class Services:
         return PromiseSweep(self.promised, self.log, agents)
 
     async def drain(self, seconds: float) -> None:
-        """End or release the runs that this process holds, as `HeldRuns.drain` does; then end callbacks' calls.
-
-        Webhooks that are being tried have as long.
-        """
-        draining = [self.holders.drain(seconds), *([self.webhooks.drain(seconds)] if self.webhooks else [])]
-        await asyncio.gather(*draining)
-        await self.listeners.close()
+        """End or release the runs that this process holds, as `HeldRuns.drain` does."""
+        await self.holders.drain(seconds)
         await self.promised.close()
 
     async def close(self) -> None:

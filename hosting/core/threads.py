@@ -12,19 +12,17 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from hosting.core.absent_agents import AbsentAgents
 from hosting.core.archiving import ConversationReader, lent_to, size_bytes
 from hosting.core.care import PACE
 from hosting.core.conversations import Conversations
 from hosting.core.deletion import Receipt, read_receipt
-from hosting.core.deliveries import Deliveries
-from hosting.core.delivery import Delivery
 from hosting.core.document_writer import DocumentWriter, following
 from hosting.core.held_runs import HeldRuns
+from hosting.core.hooks import ThreadData
 from hosting.core.purging import Purging
-from hosting.core.push_configs import PushConfig, PushConfigs
 from hosting.core.signals import Signals
 from hosting.core.stores.choice import Stores
 from hosting.core.thread.commands import DeleteThread, DescribeThread, Refused, ResetThread
@@ -110,15 +108,15 @@ class NamedAttachments:
 @dataclass(frozen=True)
 class ThreadExport:
     """Everything that is kept about a thread: its view, its document with the archived entries in their place, or None
-    where it has none, the large contents that it refers to, its metadata, what came of the webhooks of
-    its runs, and the receivers of its tasks: what is stored of these, whether the app sends any now or not."""
+    where it has none, the large contents that it refers to, its metadata, and what features keep, by members.
+    `hidden` are these members for a reader to whom they are not shown."""
 
     view: ThreadView
     conversation: Conversation | None
     attachments: NamedAttachments
     metadata: Mapping[str, str]
-    webhooks: tuple[Delivery, ...]
-    receivers: tuple[PushConfig, ...]
+    kept: Mapping[str, Any]
+    hidden: Mapping[str, Any]
 
 
 class Threads:
@@ -135,14 +133,14 @@ class Threads:
         purging: Purging,
         absent: AbsentAgents,
         ttls: Mapping[str, float] = _NO_ENDS,
+        thread_data: Sequence[ThreadData] = (),
     ) -> None:
         """`ttls` are agents' times to live in seconds, by their names in lower case."""
         self._documents = documents
         self._purging = purging
         self._absent = absent
         self._ttls = ttls
-        self._deliveries = Deliveries(stores.attachments, stores.hub)
-        self._pushes = PushConfigs(stores.attachments, stores.hub)
+        self._thread_data = thread_data
         self._holders = holders
         self._log = log
         self._conversations = conversations
@@ -226,9 +224,11 @@ class Threads:
             attachments = NamedAttachments(named, apart.attachments, self._stores.attachments, places)
             conversation = whole if view.has_document else None
             metadata = await self._log.metadata(address, view.head)
-            deliveries = await self._deliveries.all_of(address, view.head.epoch)
-            receivers = await self._pushes.of_thread(address, view.head.epoch)
-            return ThreadExport(view, conversation, attachments, metadata, deliveries, receivers)
+            kept, hidden = dict[str, Any](), dict[str, Any]()
+            for data in self._thread_data:
+                kept |= await data.export(address, view.head.epoch)
+                hidden |= data.empty
+            return ThreadExport(view, conversation, attachments, metadata, kept, hidden)
 
         return await self._read_twice(address, client, read_all)
 

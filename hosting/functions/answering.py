@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
@@ -15,7 +15,8 @@ import azure.functions as func
 from azurefunctions.extensions.http.fastapi import Request, Response, StreamingResponse
 from starlette.requests import ClientDisconnect
 
-from hosting.core.hooks import ANSWER_HEADERS, AgentHooks
+from hosting.core.entity.feature_entity import FeatureEntity
+from hosting.core.hooks import ANSWER_HEADERS
 from hosting.core.outcome import RunIds
 from hosting.errors import (
     HostingError,
@@ -55,7 +56,8 @@ T = TypeVar("T")
 @dataclass(frozen=True)
 class Served:
     """The context of every route's registration: the app, its agents, the rules of access, the names of its
-    `workflows`, its `features`, `routes` and `wires`, and the `functions` of the durable engine that features have.
+    `workflows`, its `features`, `routes` and `wires`, and the `entity` and `functions` of the durable engine that
+    features have.
 
     A request that begins no run calls `watch`, so that a process which only follows runs knows when it is to end.
     """
@@ -63,6 +65,7 @@ class Served:
     app: df.DFApp
     plan: Plan
     access: Access
+    entity: FeatureEntity
     workflows: Sequence[str] = ()
     watch: Callable[[], None] = lambda: None
     features: Sequence[Feature] = ()
@@ -87,13 +90,6 @@ class Served:
             for feature in self.features
             for name, path in feature.links.items()
         }
-
-    def hooks(self, agent: AgentPlan) -> AgentHooks:
-        """Return what features add to the runs of an agent: each kind of hook is of one feature at most."""
-        added = [feature.hooks(agent) for feature in self.features]
-        kinds = {kind.name: [hook for one in added if (hook := getattr(one, kind.name))] for kind in fields(AgentHooks)}
-        assert all(len(found) < 2 for found in kinds.values()), kinds
-        return AgentHooks(**{name: found[0] for name, found in kinds.items() if found})
 
     @property
     def gate_headers(self) -> dict[str, list[Header]]:

@@ -16,7 +16,6 @@ from hosting.errors import HostingError, MethodNotAllowedError, UnknownRouteErro
 from hosting.functions.answering import Served, respond, serves
 from hosting.functions.durable import register_entity
 from hosting.http import routes, workflow_routes
-from hosting.http.deliveries import NOT_TAKEN
 from hosting.http.lists import health_reply
 from hosting.http.openapi import OpenapiDocument, ServedApp
 from hosting.http.page import FUNCTION as PAGE_FUNCTION
@@ -29,7 +28,6 @@ from hosting.settings import Settings
 
 UNKNOWN_FUNCTIONS: dict[Kind, str] = {"agent": "z_unknown_agent", "workflow": "z_unknown_workflow"}
 """The host tries functions by their names, in capitals: these come last, and get the remaining requests."""
-_NO_WEBHOOKS = "This app sends no webhooks: AGENT_WEBHOOK_SECRET is not set. Poll the run with GET instead."
 
 
 def register_unknown(served: Served) -> None:
@@ -64,10 +62,6 @@ def _unserved(served: Served, kind: Kind, method: str, name: str, rest: str) -> 
     parts = rest.split("/")
     if parts == ["run"]:
         return MethodNotAllowedError(f"{method} is not served here. Send POST {path}.")
-    lacks = {"webhooks": (NOT_TAKEN, _NO_WEBHOOKS)}
-    for route, sentence in (lacks[part] for part in parts if part in lacks):
-        if route not in served.routes:
-            return UnknownRouteError(sentence)
     words = [parts[0], *parts[2:]] if parts[0] == "threads" else parts  # an id names nothing that an app may lack
     for feature in served.features:
         if not feature.is_on and not set(words).isdisjoint(feature.paths):
@@ -109,8 +103,8 @@ def register_openapi(served: Served, settings: Settings) -> None:
     async def describe(request: HttpRequest) -> Reply:
         described = ServedApp(
             tuple(served.routes),
-            agents={each.name: limits_of(each.agent, settings) for each in served.plan.served_of("agent")},
-            workflows={each.name: limits_of(each.agent, settings) for each in served.plan.served_of("workflow")},
+            agents={each.name: limits_of(each, settings) for each in served.plan.served_of("agent")},
+            workflows={each.name: limits_of(each, settings) for each in served.plan.served_of("workflow")},
             requires_key=served.plan.requires_key,
             has_owners=served.plan.has_owners,
             wires=tuple(wire.document for wire in served.wires.values()),

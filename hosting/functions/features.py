@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Generator, Mapping
+from datetime import datetime
 from typing import Any
 from urllib.parse import quote
 
@@ -11,9 +12,10 @@ import azure.durable_functions as df
 import azure.functions as func
 from azurefunctions.extensions.http.fastapi import Request, Response
 
-from hosting.feature import Activity, McpTool, Orchestration, Wire, WireFeature
+from hosting.core.hooks import ENTITY
+from hosting.feature import Activity, EntityOperation, McpTool, Orchestration, Wire, WireFeature
 from hosting.functions.answering import Served, admitted, register_bound, respond
-from hosting.functions.durable import DurableClient, enter_invocation
+from hosting.functions.durable import DurableClient, enter_invocation, register_entity
 from hosting.http.replies import Reply, Streamed
 
 WIRE_METHODS = ("GET", "POST", "DELETE")
@@ -28,7 +30,9 @@ def register_features(served: Served) -> None:
             continue
         register_bound(served, (bound for bound in feature.routes() if bound.route not in served.routes))
         for function in (*feature.durable(), *feature.tools()):
-            if function.name not in served.functions:
+            if isinstance(function, EntityOperation):
+                _add_operation(served, function)
+            elif function.name not in served.functions:
                 served.functions.append(function.name)
                 _register(served.app, function)
         if isinstance(feature, WireFeature) and feature.wire not in served.wires:
@@ -47,12 +51,19 @@ def doors_of(served: Served) -> Mapping[str, tuple[str, str]]:
     return {wire.title: (served.wires[wire.wire].function, end) for wire, end in ends.items() if end is not None}
 
 
+def _add_operation(served: Served, operation: EntityOperation) -> None:
+    """Add an operation to the entity of all features, which the app has with the first of them."""
+    if not served.entity.operations:
+        register_entity(served.app, ENTITY, served.entity.handle)
+    served.entity.operations.setdefault(operation.name, operation.run)
+
+
 def _register(app: df.DFApp, function: Orchestration | Activity | McpTool) -> None:
     match function:
         case Orchestration(name, run):
 
             def orchestrate(context: df.DurableOrchestrationContext) -> Generator[Any, Any, None]:
-                return (yield from run(context))
+                return (yield from run(_Context(context)))
 
             app.function_name(name)(app.orchestration_trigger(context_name="context")(orchestrate))
         case Activity(name, act):
@@ -98,3 +109,23 @@ def _register_wire(served: Served, wire: Wire) -> None:
     app = served.app
     trigger = app.route(route=f"{wire.path}/{{*path}}", methods=WIRE_METHODS)
     app.function_name(wire.function)(trigger(app.durable_client_input(client_name="client")(serve)))
+
+
+class _Context:
+    """The calls of an orchestration (`hosting.feature.OrchestrationContext`), by the SDK."""
+
+    def __init__(self, sdk: df.DurableOrchestrationContext) -> None:
+        self.get_input, self.create_timer, self.call_activity = sdk.get_input, sdk.create_timer, sdk.call_activity
+        self.task_any, self.continue_as_new = sdk.task_any, sdk.continue_as_new
+        self._sdk = sdk
+
+    @property
+    def current_utc_datetime(self) -> datetime:
+        now: datetime = self._sdk.current_utc_datetime
+        return now
+
+    def call_entity(self, key: str, operation: str, input_: Any) -> Any:
+        return self._sdk.call_entity(df.EntityId(ENTITY, key), operation, input_)
+
+    def signal_entity(self, key: str, operation: str, input_: Any) -> Any:
+        return self._sdk.signal_entity(df.EntityId(ENTITY, key), operation, input_)

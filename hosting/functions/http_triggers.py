@@ -33,7 +33,7 @@ from hosting.settings import Settings
 
 def register_agent(served: Served, agent: AgentPlan, services: Services, settings: Settings) -> None:
     """Register `POST agents/<name>/run` of one agent as the function `http-<name>`."""
-    starting, limits = Starting(services), limits_of(agent.agent, settings)
+    starting, limits = Starting(services), limits_of(agent, settings)
     route = routes.run_route if agent.workflow is None else workflow_routes.workflow_run_route
     serves(served, route(agent.name))(partial(starting.reply, agent=agent, limits=limits))
 
@@ -43,7 +43,7 @@ def register_mounted_runs(served: Served, services: Services, settings: Settings
     starting = Starting(services)
 
     async def start(request: HttpRequest) -> Reply | Streamed:
-        return await starting.reply(request, request.agent, limits_of(request.agent.agent, settings))
+        return await starting.reply(request, request.agent, limits_of(request.agent, settings))
 
     for mount in served.mounts:
         serves(served, run_at(mount))(start)
@@ -57,14 +57,14 @@ def register_lists(served: Served, services: Services) -> None:
     async def agents(request: HttpRequest) -> Reply:
         administers = served.access.administers(request.caller.principal)
         plans = list(served.plan.agents.values())
-        return agents_reply(plans, request.base_url, served.routes, served.links, administers=administers)
+        return agents_reply(plans, request.base_url, served.links, administers=administers)
 
     if served.workflows:
 
         @serves(served, workflow_routes.workflows_route(served.link_names))
         async def workflows(request: HttpRequest) -> Reply:
             plans = list(served.plan.agents.values())
-            return workflows_reply(plans, request.base_url, served.routes, served.links)
+            return workflows_reply(plans, request.base_url, served.links)
 
     @serves(served, routes.THREADS)
     async def page(request: HttpRequest) -> Reply:

@@ -24,7 +24,7 @@ def register_instances(served: Served, services: Services, settings: Settings) -
     @serves(served, instances.INSTANCE_RUN)
     async def start(request: HttpRequest) -> Reply:
         workflow = request.agent
-        limits = limits_of(workflow.agent, settings)
+        limits = limits_of(workflow, settings)
         wanted = await request.parsed(lambda raw: parse_instance(raw, workflow.name, limits, request.caller.owner))
         try:
             started = await runs.start(workflow.name, wanted, request.client, request.caller)

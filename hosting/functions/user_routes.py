@@ -22,25 +22,23 @@ from typing import Any, get_type_hints
 import azure.functions as func
 from azurefunctions.extensions.http.fastapi import Request, Response
 
-from hosting.core.delivery import WEBHOOK_CLOCK
 from hosting.errors import ConfigurationError
 from hosting.functions.answering import Served
 from hosting.functions.app_triggers import UNKNOWN_FUNCTIONS
 from hosting.http.page import FUNCTION as PAGE_FUNCTION
 from hosting.http.request import joined
 from hosting.invocation import begin_invocation, carried
-from hosting.settings import Settings
 
 
-def own_functions(served: Served, settings: Settings, *, has_page: bool) -> set[str]:
+def own_functions(served: Served, *, has_page: bool) -> set[str]:
     """Return the functions of ours that answer requests, and the clocks, if there are any.
 
     A user's function may have the name of one that the app does not have.
     """
-    page, clocks = (PAGE_FUNCTION,) if has_page else (), (WEBHOOK_CLOCK,) if settings.webhook_secret else ()
+    page = (PAGE_FUNCTION,) if has_page else ()
     routes = (route.function for route in served.routes)
     wires = (wire.function for wire in served.wires.values())
-    return {*routes, *wires, *UNKNOWN_FUNCTIONS.values(), *page, *served.functions, *clocks}
+    return {*routes, *wires, *UNKNOWN_FUNCTIONS.values(), *page, *served.functions}
 
 
 def adapt_classic_handler(function: Any) -> None:

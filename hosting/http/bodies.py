@@ -64,7 +64,6 @@ class ListedAgent(TypedDict):
     example: str
     run_url: str | None
     threads_url: str | None
-    webhooks_url: str | None
     mcp_tool: str | None
 
 
@@ -159,29 +158,6 @@ class Messages(ThreadIds):
     has_more: bool
 
 
-class ShownTry(TypedDict):
-    """One try of a delivery: its time (RFC 3339), and the receiver's status or the problem."""
-
-    at: str
-    status: int | None
-    problem: str | None
-
-
-class ShownDelivery(RunIds):
-    """The delivery of one run's end to one receiver; the address is shown as its host only.
-
-    `next_try_at` is the earliest time of the next try, null if there is none.
-    """
-
-    owner: str
-    receiver: str
-    host: str
-    event: str
-    state: Literal["waiting", "delivered", "dead"]
-    next_try_at: str | None
-    tries: list[ShownTry]
-
-
 class ExportedRun(TypedDict):
     """One run with all its events in the thread's log."""
 
@@ -200,29 +176,15 @@ class ExportedAttachment(TypedDict):
     base64: str
 
 
-class ExportedReceiver(TypedDict):
-    """A receiver of one of the thread's tasks, without its secrets."""
-
-    id: str
-    url: str
-
-
-class StoredThread(TypedDict):
-    """Everything stored about a thread: metadata, the stored document, attachments, runs, deliveries and receivers."""
-
-    metadata: dict[str, str]
-    conversation: Any
-    attachments: list[ExportedAttachment]
-    runs: list[ExportedRun]
-    webhooks: list[ShownDelivery]
-    receivers: list[ExportedReceiver]
-
-
-class Export(ThreadIds, StoredThread):
+class Export(ThreadIds):
     """Everything stored about a thread, and when it was read."""
 
     agent: str
     exported_at: str
+    metadata: dict[str, str]
+    conversation: Any
+    attachments: list[ExportedAttachment]
+    runs: list[ExportedRun]
 
 
 class ErasedInstance(TypedDict):
@@ -249,7 +211,6 @@ class Erasure(ThreadIds):
     runs: int
     archived_entries: int
     attachments: list[str]
-    webhooks: int
     instances: list[ErasedInstance]
 
 

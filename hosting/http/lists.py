@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import cast
 from urllib.parse import quote
 
@@ -17,9 +17,7 @@ from hosting.http.bodies import (
     ThreadPage,
     WorkflowList,
 )
-from hosting.http.deliveries import NOT_TAKEN
 from hosting.http.replies import Reply, json_reply, thread_ids
-from hosting.http.route import Route
 from hosting.plan import AgentPlan
 from hosting.ports import EntityPage, iso
 
@@ -27,14 +25,12 @@ Links = Callable[[AgentPlan], Mapping[str, str | None]]
 """The members of an agent for URLs that features add: each path below the agent, None where it has none."""
 
 
-def agents_reply(
-    plans: Sequence[AgentPlan], base_url: str, routes: Container[Route], links: Links, *, administers: bool
-) -> Reply:
-    """Return the agents among these, which of the app's `routes` each has, and where the workflows are.
+def agents_reply(plans: Sequence[AgentPlan], base_url: str, links: Links, *, administers: bool) -> Reply:
+    """Return the agents among these, and where the workflows are.
 
     `administers`: the caller may know what the agents are at.
     """
-    agents = [_listed_agent(plan, base_url, routes, links) for plan in plans if plan.workflow is None]
+    agents = [_listed_agent(plan, base_url, links) for plan in plans if plan.workflow is None]
     body: AgentList = {
         "agents": agents,
         "workflows_url": f"{base_url}/workflows" if len(agents) < len(plans) else None,
@@ -43,7 +39,7 @@ def agents_reply(
     return json_reply(200, body)
 
 
-def _listed_agent(agent: AgentPlan, base_url: str, routes: Container[Route], links: Links) -> ListedAgent:
+def _listed_agent(agent: AgentPlan, base_url: str, links: Links) -> ListedAgent:
     """Return an agent, or a workflow, as a list has it."""
     url = f"{base_url}/{agent.kind}s/{quote(agent.name)}"
     added = {name: None if path is None else f"{url}/{path}" for name, path in links(agent).items()}
@@ -53,17 +49,16 @@ def _listed_agent(agent: AgentPlan, base_url: str, routes: Container[Route], lin
         "example": agent.example,
         "run_url": f"{url}/run" if agent.http else None,
         "threads_url": f"{url}/threads" if agent.http else None,
-        "webhooks_url": f"{url}/webhooks" if agent.http and NOT_TAKEN in routes else None,
         "mcp_tool": agent.tool.name if agent.tool else None,
     }
     return cast(ListedAgent, {**fields, **added})
 
 
-def workflows_reply(plans: Sequence[AgentPlan], base_url: str, routes: Container[Route], links: Links) -> Reply:
+def workflows_reply(plans: Sequence[AgentPlan], base_url: str, links: Links) -> Reply:
     """Return these workflows and their inputs; see `agents_reply`."""
     workflows: list[ListedWorkflow] = [
         {
-            **_listed_agent(plan, base_url, routes, links),
+            **_listed_agent(plan, base_url, links),
             "input_schema": dict(plan.workflow.input.schema),
             "graph": plan.workflow.shape,
         }

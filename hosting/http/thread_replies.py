@@ -23,7 +23,6 @@ from hosting.http.bodies import (
     ShownEntry,
     Thread,
 )
-from hosting.http.deliveries import delivery_fields
 from hosting.http.refusals import RETRY_AFTER_SECONDS
 from hosting.http.replies import Reply, json_reply, thread_headers, thread_ids
 from hosting.names import Address
@@ -106,9 +105,9 @@ def messages_reply(thread_id: str, page: MessagesPage) -> Reply:
 def export_fields(agent: str, export: ThreadExport, now: float, reader: Caller | None = None) -> Export:
     """Return the stored data of the thread, as JSON values; conversation and attachments are put in their places.
 
-    A `reader` with whom the thread is shared does not see who is notified of it, nor what is for others alone.
+    A `reader` with whom the thread is shared does not see what features keep of it, nor what is for others alone.
     """
-    return {
+    fields: Export = {
         "agent": agent,
         **thread_ids(export.view.address.thread_id),
         "exported_at": iso(now),
@@ -125,9 +124,8 @@ def export_fields(agent: str, export: ThreadExport, now: float, reader: Caller |
             }
             for run in reversed(export.view.runs)
         ],
-        "webhooks": [delivery_fields(export.view.address, delivery) for delivery in export.webhooks if reader is None],
-        "receivers": [{"id": one.id, "url": one.url} for one in export.receivers if reader is None],
     }
+    return cast(Export, {**fields, **(export.kept if reader is None else export.hidden)})
 
 
 def _accepted_fields(accepted: Accepted, reader: Caller | None) -> dict[str, Any]:
@@ -155,7 +153,7 @@ def deleting_reply(thread_id: str) -> Reply:
 
 def erasure_fields(agent: str, address: Address, receipt: Receipt) -> Erasure:
     """Return the receipt of a thread's deletion."""
-    return {
+    fields: Erasure = {
         "agent": agent,
         **thread_ids(address.thread_id),
         "deleted_at": iso(receipt.deleted_at),
@@ -164,6 +162,6 @@ def erasure_fields(agent: str, address: Address, receipt: Receipt) -> Erasure:
         "runs": receipt.runs,
         "archived_entries": receipt.archived_entries,
         "attachments": list(receipt.attachments),
-        "webhooks": receipt.webhooks,
         "instances": [{"id": instance.id, "outcome": instance.outcome} for instance in receipt.instances],
     }
+    return cast(Erasure, {**fields, **receipt.counts})

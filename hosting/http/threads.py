@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from typing import Any
 
+from hosting.core.hooks import ThreadData
 from hosting.core.services import Services
 from hosting.http import routes
+from hosting.http.bodies import Erasure, Export, with_members
 from hosting.http.exports import Exports
 from hosting.http.parameters import read_limit, read_window
 from hosting.http.replies import Reply, Streamed, json_reply, runs_reply, thread_headers
@@ -31,6 +34,7 @@ class ThreadHandlers:
         self._hooks = services.hooks
         self._settings = settings
         self._exports = exports
+        self._data = services.thread_data
 
     def bound(self) -> Sequence[Bound]:
         """Return the routes with their handlers."""
@@ -38,8 +42,8 @@ class ThreadHandlers:
             Bound(routes.THREAD, self._read),
             Bound(routes.MESSAGES, self._messages),
             Bound(routes.RUNS, self._runs),
-            Bound(routes.EXPORT, self._export),
-            Bound(routes.ERASURE, self._erasure),
+            Bound(routes.export_route(export_body(self._data)), self._export),
+            Bound(routes.erasure_route(erasure_body(self._data)), self._erasure),
             Bound(routes.RESET, self._reset),
             Bound(routes.DELETE_THREAD, self._delete),
         )
@@ -78,6 +82,16 @@ class ThreadHandlers:
         thread_id = request.thread_id
         is_done = await self._threads.delete(request.address, request.client, self._settings.wait_seconds)
         return done_reply(thread_id) if is_done else deleting_reply(thread_id)
+
+
+def export_body(data: Sequence[ThreadData]) -> Any:
+    """Return the body of a thread's export, with the members that features add."""
+    return with_members(Export, {name: type_ for part in data for name, type_ in part.members.items()})
+
+
+def erasure_body(data: Sequence[ThreadData]) -> Any:
+    """Return the body of the receipt of a thread's deletion, with the counts that features add."""
+    return with_members(Erasure, {name: int for part in data for name in part.counts})
 
 
 def exports_of(services: Services, plan: Plan) -> Exports:

@@ -14,11 +14,11 @@ if TYPE_CHECKING:
     from hosting.bearer import bearer_token as bearer_token
     from hosting.console.client import AgentClient as AgentClient
     from hosting.console.worker import AgentWorker as AgentWorker
-    from hosting.core.agent.callbacks import AgentCallbackContext as AgentCallbackContext
-    from hosting.core.agent.callbacks import AgentResponseCallbackProtocol as AgentResponseCallbackProtocol
     from hosting.core.agent.hitl_context import WorkflowHitlContext as WorkflowHitlContext
     from hosting.core.entity.called_run import AgentRunError as AgentRunError
     from hosting.core.thread.run_request import Retry as Retry
+    from hosting.features.callbacks.callbacks import AgentCallbackContext as AgentCallbackContext
+    from hosting.features.callbacks.callbacks import AgentResponseCallbackProtocol as AgentResponseCallbackProtocol
     from hosting.features.memory.provider import OwnerMemory as OwnerMemory
     from hosting.features.metering.budgets import Budget as Budget
     from hosting.features.metering.budgets import Price as Price
@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 
 # Imported at the first use: a tool needs no app, a console worker no Functions SDK, and a command neither.
 _MODULES = {
-    "AgentCallbackContext": "hosting.core.agent.callbacks",
+    "AgentCallbackContext": "hosting.features.callbacks.callbacks",
     "AgentClient": "hosting.console.client",
     "AgentFunctionApp": "hosting.app",
-    "AgentResponseCallbackProtocol": "hosting.core.agent.callbacks",
+    "AgentResponseCallbackProtocol": "hosting.features.callbacks.callbacks",
     "AgentRunError": "hosting.core.entity.called_run",
     "AgentWorker": "hosting.console.worker",
     "Budget": "hosting.features.metering.budgets",

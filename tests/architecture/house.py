@@ -80,7 +80,7 @@ HOSTING = House(
     (
         (
             *("errors", "names", "ports", "listing", "settings", "host_settings", "invocation", "azure_log"),
-            *("start_up", "tools", "plan", "principal", "bearer", "visible", "exchange", "amounts", "webhooks"),
+            *("start_up", "tools", "plan", "principal", "bearer", "visible", "exchange", "amounts"),
             *("workflow_copies", "workflows", "offline"),
         ),
         ("core",),
@@ -110,13 +110,8 @@ CORE = House(
 )
 """One durable thread, and its runs: all that every feature stands on. The verbs are files of one floor."""
 
-FEATURES_BELOW = {"bearer", "webhooks"}
+FEATURES_BELOW = {"bearer"}
 """The files in which features are described, although they stand below the core."""
 
-STILL_KNOWN = {
-    "hosting.core.request.contents": {"hosting.webhooks"},
-    "hosting.core.request.fields": {"hosting.webhooks"},
-    "hosting.core.services": {"hosting.webhooks"},
-    "hosting.core.webhooks": {"hosting.webhooks"},
-}
+STILL_KNOWN: dict[str, set[str]] = {}
 """The modules of the core that import some of that or of a room above still: a list that only becomes shorter."""

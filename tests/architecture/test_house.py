@@ -15,7 +15,6 @@ from tests.support.pages import page
 FRAMEWORK_READERS = {
     "hosting.core.agent.agent_runner",
     "hosting.core.agent.deltas",
-    "hosting.core.agent.callbacks",
     "hosting.core.agent.steps",
     "hosting.core.agent.finish_reasons",
     "hosting.core.agent.format_fallback",
@@ -31,6 +30,7 @@ FRAMEWORK_READERS = {
     "hosting.core.agent.workflow_requests",
     "hosting.core.agent.workflow_runner",
     "hosting.core.hooks",
+    "hosting.features.callbacks.callbacks",
     "hosting.features.memory.embeddings",
     "hosting.features.memory.provider",
     "hosting.features.metering.model_calls",

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from hosting.core.entity.callback_entity import ENTITY, KEYS
+from hosting.core.hooks import ENTITY, KEYS
 from hosting.core.stores import cosmos
 from hosting.core.stores.choice import ARCHIVE_SETTING, ATTACHMENTS_SETTING, DEFAULT_PATH
 from hosting.core.stores.redis import KEYS as LOG_KEYS

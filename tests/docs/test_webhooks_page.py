@@ -8,8 +8,8 @@ from typing import Any, get_args
 
 import pytest
 
-from hosting.core.delivery import DeliveryState
-from hosting.http import deliveries
+from hosting.features.webhooks import http as delivery_routes
+from hosting.features.webhooks.delivery import DeliveryState
 from tests.support.app.scripted import scripted_agent
 from tests.support.declared_routes import routes_in
 from tests.support.made_app import app_of, ask, served
@@ -45,7 +45,7 @@ async def test_a_receiver_gets_and_verifies_what_the_page_shows() -> None:
 def test_the_page_has_exactly_the_routes_of_deliveries() -> None:
     """In its table, each with its verb; those of workflows are the same."""
     listed = re.findall(r"^\| `([A-Z]+ [^`?]+)` \|", PAGE, flags=re.MULTILINE)
-    assert listed == [str(route) for route in routes_in(deliveries)]
+    assert listed == [str(route) for route in routes_in(delivery_routes)]
 
 
 @pytest.mark.behaviour("docs.fields-and-routes")

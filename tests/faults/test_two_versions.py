@@ -22,11 +22,11 @@ from typing import Any
 import httpx
 import pytest
 
-from hosting.core.deliveries import RECORD
 from hosting.core.stores.choice import choose_attachments, choose_thread_store
 from hosting.core.stores.contract import StoredHead
 from hosting.core.thread import versions
 from hosting.core.thread_log import epoch_store_key
+from hosting.features.webhooks.deliveries import RECORD
 from hosting.host_settings import task_hub
 from hosting.names import Address
 from hosting.settings import read_settings

@@ -33,6 +33,7 @@ from hosting.features.approvals.http import WORKFLOW_ANSWER, parse_decision
 from hosting.features.mcp.tool import parse_call
 from hosting.features.owners.sharing import grant_parts
 from hosting.features.schedules.times import read_times
+from hosting.features.webhooks.rules import WebhookRules
 from hosting.http.instance_call import parse_instance
 from hosting.http.parameters import (
     OF_RUN,
@@ -53,7 +54,6 @@ from hosting.plan import Plan
 from hosting.ports import read_utc
 from hosting.principal import PrincipalRequest, PrincipalResolver, easy_auth
 from hosting.visible import visible
-from hosting.webhooks import WebhookRules, read_webhook
 from hosting.workflows import WorkflowInput
 from state.attachments import references
 from state.codec import parse_entry, read
@@ -280,12 +280,12 @@ PARSERS: Mapping[str, Parser] = {
         ("state.portable._MEDIA_TYPE", "state.portable._PARAMETER"),
     ),
     "a webhook": Parser(
-        lambda text: read_webhook(text, WebhookRules((), ("localhost",))),
+        lambda text: WebhookRules((), ("localhost",)).refusal(text),
         {
             **runs("https://", "https://[", "https://a.", "https://a.b:1", "https://a.b/"),
             **repeated("a.", begin="https://"),
         },
-        ("hosting.webhooks._URL",),
+        ("hosting.features.webhooks.rules._URL",),
     ),
     "a media type": Parser(
         content("hostedFile", "fileId"), runs("a/", "image/"), ("hosting.core.request.contents._MEDIA_TYPE",)

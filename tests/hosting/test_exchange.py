@@ -8,8 +8,8 @@ from contextlib import asynccontextmanager, suppress
 
 import pytest
 
-from hosting.core.webhook_client import Posted, post
 from hosting.exchange import FinalAnswer, UnreadableAnswerError, exchange
+from hosting.features.webhooks.client import Posted, post
 from tests.support.carriers import GUARD_SECONDS
 
 MOST = 1000

@@ -18,8 +18,8 @@ from pathlib import Path
 
 import pytest
 
-from hosting.core.delivery import WEBHOOK_CLOCK
 from hosting.core.stores.tables import table_name
+from hosting.features.webhooks.delivery import WEBHOOK_CLOCK
 from tests.hosting.stored_names import Container, Redis, SqliteFile, Stored, Table
 from tests.support.a2a import HEADERS, message
 from tests.support.azurite import Azurite

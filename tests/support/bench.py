@@ -12,7 +12,6 @@ from typing import Any
 from agent_framework import AgentResponse, Content, Message
 
 from hosting.core.agent.agent_loop import AgentLoop
-from hosting.core.agent.callbacks import CallbackCalls, Listeners
 from hosting.core.agent.held_run import read_run
 from hosting.core.entity.thread_entity import ThreadEntity
 from hosting.core.services import Services
@@ -138,12 +137,10 @@ class Bench:
     def restart(self) -> None:
         """Begin a new process: what was only known in memory is gone."""
         stores = Stores(HUB, self.store, self.archive, self.attachments)
-        listeners = Listeners(CallbackCalls(self.settings.callback_seconds))
         self.services = Services(
             stores,
             self.settings,
             self.loop,
-            listeners,
             patience_seconds=PATIENCE_SECONDS,
             working_seconds=self._working_seconds,
         )

@@ -13,6 +13,7 @@ from hosting.features.overview import http as overview_http
 from hosting.features.owners import http as owners_http
 from hosting.features.owners.http import SHARED
 from hosting.http import routes
+from hosting.http.bodies import Erasure, Export
 from hosting.http.mounts import run_at
 from hosting.http.route import Route
 
@@ -31,11 +32,13 @@ ROUTES = [
     *routes_in(overview_http),
     *routes_in(approvals),
     *routes_in(forks),
+    routes.export_route(Export),
+    routes.erasure_route(Erasure),
 ]
 """Those of every app."""
 SHARED_ROUTES = [run_at(SHARED), *(same for route in ROUTES if (same := SHARED.of(route)) is not None)]
 """Those of a thread that is shared with the caller."""
-OWNED_ROUTES = [*routes_in(owners_http), owners_http.my_export({})]
+OWNED_ROUTES = [*routes_in(owners_http), owners_http.my_export(Export, {}), owners_http.my_erasure(Erasure)]
 """Those of an app that knows its callers, but for shared threads."""
 ERRORS = (*REQUEST_ERRORS, *RUN_ERRORS, *(error for feature in FEATURES for error in feature.errors))
 """The refusals of requests and the errors of runs."""

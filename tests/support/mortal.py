@@ -11,7 +11,6 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 from hosting.core.agent.agent_loop import AgentLoop
-from hosting.core.agent.callbacks import CallbackCalls, Listeners
 from hosting.core.entity.thread_entity import ThreadEntity
 from hosting.core.hooks import Forked
 from hosting.core.services import Services
@@ -183,11 +182,8 @@ class MortalProcess:
         stores: list[Any] = [Mortal(life, one) for one in (world.archive, world.attachments)]
         log: Any = Mortal(life, world.log())
         chosen = Stores(HUB, log, Archive(stores[0]), stores[1])
-        listeners = Listeners(CallbackCalls(world.settings.callback_seconds))
         quiet: Any = {"ended": 0.0, "missing": 0.0, "at work": 60.0}  # nothing is under way here while somebody purges
-        self.services = Services(
-            chosen, world.settings, world.loop, listeners, patience_seconds=0.1, quiet_seconds=quiet
-        )
+        self.services = Services(chosen, world.settings, world.loop, patience_seconds=0.1, quiet_seconds=quiet)
         parts = self.services
         self.forking = Forking(parts.log, parts.threads, parts.archiver, parts.attachments, chosen)
         self.services.log.clocks = Clocks(world.clock, lambda: 0.0)

@@ -15,7 +15,6 @@ from agent_framework import AgentResponse, AgentResponseUpdate, Content, Message
 from hosting.core.absent_agents import AbsentAgents
 from hosting.core.agent.agent_loop import AgentLoop
 from hosting.core.agent.agent_runner import AgentRunner
-from hosting.core.agent.callbacks import Listener
 from hosting.core.agent.deltas import BatchPace
 from hosting.core.agent.hosted_agent import HostedAgent
 from hosting.core.archiving import Archiver, Capacity
@@ -26,13 +25,13 @@ from hosting.core.deletion import ThreadDeletion
 from hosting.core.document_writer import Attachments, DocumentWriter
 from hosting.core.following import Following
 from hosting.core.held_runs import MOST_HELD, HeldRuns
-from hosting.core.hooks import AgentHooks
+from hosting.core.hooks import AgentHooks, Listen, ThreadData
 from hosting.core.promised_runs import PromisedRuns
 from hosting.core.purging import Purging
 from hosting.core.runs import Runs
 from hosting.core.stores.choice import Stores
 from hosting.core.stores.memory import MemoryObjects, MemoryThreadStore, SharedMemory
-from hosting.core.thread.events import Accepted, Terminal
+from hosting.core.thread.events import Terminal
 from hosting.core.thread.run import Ended, Run
 from hosting.core.thread.run_request import RunRequest, StartRun
 from hosting.core.thread_log import ThreadLog, epoch_store_key
@@ -201,7 +200,8 @@ class Process:
     """One process of the app. Several share what `shared` holds, and their engine.
 
     It holds at most `most` runs, and remembers conversations of at most `cached_bytes`. Another agent than the one that
-    echoes may be `run`; `holding` and `remembering` are what its holders and documents are made with besides.
+    echoes may be `run`; `holding` and `remembering` are what its holders and documents are made with besides, and
+    `keeps` makes the data that a feature has of its threads.
     """
 
     def __init__(
@@ -216,7 +216,8 @@ class Process:
         batch_seconds: float = 0.02,
         holding: Mapping[str, Any] | None = None,
         remembering: Mapping[str, Any] | None = None,
-        listener: Callable[[Accepted], Listener | None] = lambda accepted: None,
+        listen: Listen | None = None,
+        keeps: Callable[[Stores], ThreadData] | None = None,
         **settings: str,
     ) -> None:
         self.agent = EchoAgent()
@@ -230,7 +231,7 @@ class Process:
         runner = AgentRunner(chosen, AGENT, self.loop)
         agents = {
             AGENT.lower(): HostedAgent(
-                runner, read, read.run_timeout_seconds, pace=BatchPace(batch_seconds, 4096), listener=listener
+                runner, read, read.run_timeout_seconds, pace=BatchPace(batch_seconds, 4096), listen=listen
             )
         }
         stores = Stores("hub", self.store, engine.archive, attachments)
@@ -259,13 +260,15 @@ class Process:
             Archiver(engine.archive, read.document_bytes),
             Attachments(attachments, read.attachment_bytes),
         )
-        self.stores, self.deletion = stores, ThreadDeletion(self.log, stores, agents)
+        thread_data = () if keeps is None else (keeps(stores),)
+        self.stores, self.deletion = stores, ThreadDeletion(self.log, stores, agents, thread_data)
         absent = AbsentAgents(self.deletion, agents)
         self.purging = Purging(
             self.log,
             self.holders.draining,
             quiet_seconds=QUIET_SECONDS,
             is_absent=absent.has,
+            thread_data=thread_data,
         )
         self.threads = Threads(
             self.log,
@@ -275,6 +278,7 @@ class Process:
             documents=writer,
             purging=self.purging,
             absent=absent,
+            thread_data=thread_data,
         )
         self.attachments, self.archive = attachments, engine.archive
 

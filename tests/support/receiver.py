@@ -13,6 +13,10 @@ from typing import Any
 from aiohttp import web
 from standardwebhooks import Webhook
 
+from hosting.app import AgentFunctionApp
+from hosting.features.webhooks.feature import WebhooksFeature
+from hosting.features.webhooks.webhooks import Webhooks
+
 GUARD_SECONDS = 5.0
 SECRET = "whsec_" + base64.b64encode(b"s" * 32).decode()
 OLDER_SECRET = "whsec_" + base64.b64encode(b"o" * 32).decode()
@@ -40,6 +44,13 @@ class Received:
     def message(self) -> Any:
         """The message, whoever signed it."""
         return json.loads(self.body)
+
+
+def webhooks_of(app: AgentFunctionApp) -> Webhooks:
+    """Return the sender of an app that has a secret."""
+    [feature] = (each for each in app._served.features if isinstance(each, WebhooksFeature))
+    assert feature.webhooks is not None
+    return feature.webhooks
 
 
 class Receiver:

@@ -22,7 +22,6 @@ from agent_framework import (
 )
 
 from hosting.core.agent.agent_loop import RUN, AgentLoop, Stop
-from hosting.core.agent.callbacks import Listener
 from hosting.core.agent.calls_not_made import RefusedCalls, ToolsOff
 from hosting.core.agent.causes import named_cause, unreached_address
 from hosting.core.agent.connections import UnreachableError
@@ -37,6 +36,7 @@ from hosting.core.agent.room import RoomForCalls, leaves_out, without_room
 from hosting.core.agent.session_changes import refuse_type
 from hosting.core.agent.steps import AgentSteps, StepRecorder
 from hosting.core.agent.steps import middleware as steps_middleware
+from hosting.core.hooks import UpdateListener
 from hosting.core.request.response_format import agents_own_format, structured_value
 from hosting.core.thread.finish import is_cut
 from hosting.core.thread.messages import approval_requests
@@ -110,7 +110,7 @@ class Attempt:
     stop: Stop = field(default_factory=Stop)
     steps: AgentSteps | None = None
     deltas: DeltaWriter | None = None
-    listener: Listener | None = None
+    listener: UpdateListener | None = None
     recorder: StepRecorder | None = None
 
 

@@ -15,22 +15,21 @@ import asyncio
 import logging
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from hosting.core.agent.agent_runner import STOPPING_SECONDS, AgentFailure, AgentRunner, Attempt, AttemptOutcome
-from hosting.core.agent.callbacks import Listener
 from hosting.core.agent.deltas import BatchPace, DeltaWriter, OnDelta
 from hosting.core.agent.held_run import HeldRun
 from hosting.core.agent.history import thread_messages
 from hosting.core.agent.steps import AgentSteps, StepRecorder
-from hosting.core.hooks import Meter
+from hosting.core.hooks import Listen, Meter
 from hosting.core.telemetry import record_outcome, run_span
 from hosting.core.thread.events import Completed, Delta, Terminal
 from hosting.core.thread.events import encode as encode_event
 from hosting.core.thread.messages import pending_approvals, refusals, run_messages
-from hosting.core.thread.run import Run, unanswered
+from hosting.core.thread.run import unanswered
 from hosting.core.thread.run_request import RETRIED, Retry
 from hosting.core.thread_log import PATIENCE_SECONDS
 from hosting.errors import (
@@ -58,7 +57,7 @@ class HostedAgent:
     """One agent as its runs are executed here; one of them may take `run_timeout_seconds`.
 
     `retry` is for requests that bring none. `meter` counts the model calls of its attempts, if anybody asks for them.
-    `listener` returns the callback's listener for an attempt, if the agent has one.
+    `listen` returns the listener of an attempt's updates.
     """
 
     def __init__(
@@ -70,7 +69,7 @@ class HostedAgent:
         pace: BatchPace,
         retry: Retry | None = None,
         meter: Meter | None = None,
-        listener: Callable[[Run], Listener | None] = lambda run: None,
+        listen: Listen | None = None,
     ) -> None:
         self.run_timeout_seconds = run_timeout_seconds
         self.name = runner.name
@@ -80,7 +79,7 @@ class HostedAgent:
         self._settings = settings
         self._retry = retry
         self._meter = meter
-        self._listener = listener
+        self._listen = listen
         self._pace = pace
 
     async def run(self, held: HeldRun, conversation: Conversation, on_delta: OnDelta) -> Terminal:
@@ -146,7 +145,7 @@ class HostedAgent:
             stop=held.stop,
             steps=steps,
             deltas=DeltaWriter(held, self._pace, on_delta) if accepted.streamed else None,
-            listener=self._listener(held.run),
+            listener=None if self._listen is None else self._listen(held.run),
             recorder=recorder,
         )
 

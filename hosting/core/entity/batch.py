@@ -17,6 +17,7 @@ from typing import Any, Final
 
 import msgspec
 
+from hosting.core.hooks import Signal
 from hosting.names import new_id
 from hosting.ports import EntityEnd
 
@@ -41,16 +42,6 @@ class Batch:
     key: str
     state: str | None
     operations: tuple[Operation, ...]
-
-
-@dataclass(frozen=True)
-class Signal:
-    """A one-way operation of another entity, sent with the commit of the state; `value` is any JSON value."""
-
-    entity: str
-    key: str
-    operation: str
-    value: Any
 
 
 @dataclass(frozen=True)

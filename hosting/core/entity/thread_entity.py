@@ -16,9 +16,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from hosting.core.entity.batch import Batch, Done, Operation, RefusedOperation, Signal, parse_batch, write_answer
-from hosting.core.entity.callback_entity import callback_signal, webhook_signal
+from hosting.core.entity.batch import Batch, Done, Operation, RefusedOperation, parse_batch, write_answer
 from hosting.core.entity.called_run import answer_text, refusal_text
+from hosting.core.hooks import OnEnd, Signal
 from hosting.core.request.contents import limits_of
 from hosting.core.request.fields import carried_request
 from hosting.core.retention import begun, is_expired
@@ -76,16 +76,16 @@ class BatchAnswer:
 class ThreadEntity:
     """The operations of the entity `dafx-<agent>`, for one agent and one event loop."""
 
-    def __init__(self, planned: AgentPlan, services: Services) -> None:
+    def __init__(self, planned: AgentPlan, services: Services, on_end: Sequence[OnEnd] = ()) -> None:
+        """`on_end` says what the ends of runs signal."""
         self._agent = planned.name
         self._operations = services.operations
         self._deletion = services.deletion
         self._retention = services.retention
         self._documents = services.documents
-        self._limits = limits_of(planned.agent, services.settings)
+        self._limits = limits_of(planned, services.settings)
         self._ttl_seconds = services.ttls.get(planned.name.lower())
-        self._notice = callback_signal if services.listeners.of(planned.name) else None
-        self._webhooks = services.webhooks
+        self._on_end = on_end
         self._turn = services.turn
         self._log = services.log
         self._clocks = services.log.clocks
@@ -224,10 +224,8 @@ class ThreadEntity:
             if before is not None and self._retention.is_due(before, outcome.snapshot.position):
                 await self._retention.trim(address, before)
                 await self._deletion.erase_unused(address, delivery.text)
-        if self._notice is not None:
-            signals += tuple(self._notice(address, terminal.run_id) for terminal in outcome.ended)
-        if self._webhooks is not None:
-            signals += tuple(map(webhook_signal, self._webhooks.orders(address, outcome.ended)))
+        for signalled in self._on_end:
+            signals += tuple(signalled(address, outcome.ended))
         return text, signals
 
     async def _store(self, delivery: OperationInput) -> Result:

@@ -14,8 +14,8 @@ from typing import Any
 
 from hosting.core.request.strict_json import json_type, refuse_lone_surrogates
 from hosting.errors import ConfigurationError, ContentTooLargeError, InvalidFieldError, UnsupportedContentError
+from hosting.plan import AddressRules, AgentPlan
 from hosting.settings import MODEL_INPUT, Settings
-from hosting.webhooks import WebhookRules, webhook_rules
 from hosting.workflows import HostedWorkflow, WorkflowInput
 from state.contents import GIVEN_KINDS, checked_content
 from state.errors import BadContentError
@@ -78,7 +78,7 @@ class Limits:
     """The limits of a request: bytes of a body and of a data URI, the caller's roles, the model's inputs.
 
     With `takes_values` a message may be any JSON value. Of a workflow, what its start executor takes is the `workflow`.
-    Without `webhooks` a request may name none.
+    `webhooks` are the rules of the webhooks that a request may name; without them it may name none.
     """
 
     body_bytes: int
@@ -87,11 +87,12 @@ class Limits:
     inputs: ModelInputs
     workflow: WorkflowInput | None = None
     takes_values: bool = False
-    webhooks: WebhookRules | None = None
+    webhooks: AddressRules | None = None
 
 
-def limits_of(agent: object, settings: Settings) -> Limits:
-    """Return the limits of an agent; raises `ConfigurationError` for model inputs that are none."""
+def limits_of(planned: AgentPlan | None, settings: Settings) -> Limits:
+    """Return the limits of an agent, None for another host's; raises `ConfigurationError` for wrong model inputs."""
+    agent = None if planned is None else planned.agent
     return Limits(
         body_bytes=settings.max_body_bytes,
         data_bytes=settings.max_data_bytes,
@@ -99,7 +100,7 @@ def limits_of(agent: object, settings: Settings) -> Limits:
         inputs=model_inputs(agent, settings.model_inputs),
         workflow=agent.input if isinstance(agent, HostedWorkflow) else None,
         takes_values=settings.message_types == "any",
-        webhooks=webhook_rules(settings),
+        webhooks=None if planned is None else planned.addresses,
     )
 
 

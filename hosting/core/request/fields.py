@@ -15,7 +15,6 @@ from hosting.core.request.response_format import FORMAT_SCHEMA, read_response_fo
 from hosting.core.request.strict_json import Schema, has_lone_surrogate, json_type, refuse_lone_surrogates
 from hosting.core.thread.run_request import ALWAYS, Always, Decision, RunRequest, UserMessage, read_retry
 from hosting.errors import HostingError, InvalidFieldError, MissingMessageError
-from hosting.webhooks import read_webhook, webhook_schema
 from hosting.workflows import json_text
 
 LONGEST_REASON = 2000
@@ -134,6 +133,17 @@ def _message_schema(limits: Limits) -> Schema:
     return {"anyOf": [NOT_BLANK, values]} if limits.takes_values else NOT_BLANK
 
 
+def _read_webhook(value: object, limits: Limits) -> str:
+    if limits.webhooks is None:
+        reason = "this app sends no webhooks without AGENT_WEBHOOK_SECRET"
+        raise InvalidFieldError(f"The field 'webhook' is refused: {reason}.")
+    if not isinstance(value, str):
+        raise InvalidFieldError("The field 'webhook' is not a text. Send an https address.")
+    if (refusal := limits.webhooks.refusal(value)) is not None:
+        raise InvalidFieldError(f"The field 'webhook': {refusal}")
+    return value
+
+
 def _read_role(value: object, limits: Limits) -> str:
     if not isinstance(value, str) or value not in limits.roles:
         allowed = " or ".join(repr(role) for role in limits.roles)
@@ -176,8 +186,8 @@ REQUEST_FIELDS: Mapping[str, Field] = {
     ),
     WEBHOOK: Field(
         WEBHOOK,
-        lambda value, limits: read_webhook(value, limits.webhooks),
-        lambda limits: webhook_schema(limits.webhooks),
+        _read_webhook,
+        lambda limits: {"type": "null"} if limits.webhooks is None else limits.webhooks.schema,
         "The https address to notify when the run ends, if the app sends webhooks.",
     ),
     "response_format": _FORMAT,

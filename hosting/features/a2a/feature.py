@@ -9,8 +9,8 @@ from functools import partial
 from hosting.core.care import Care
 from hosting.core.hooks import NewestThreads
 from hosting.core.turns import LargeReads
-from hosting.core.webhooks import Webhooks
 from hosting.feature import Wire, WireFeature
+from hosting.features.webhooks.webhooks import Webhooks
 from hosting.http.wire import WireVerbs
 
 

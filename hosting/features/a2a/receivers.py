@@ -14,12 +14,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from hosting.core.delivery import WebhookOrder
-from hosting.core.push_configs import MOST_CONFIGS, PushConfig
 from hosting.core.thread.events import Cancelled, Completed, Terminal
 from hosting.core.thread.run import Ended, Run
 from hosting.core.thread_log import ThreadLog
-from hosting.core.webhooks import Webhooks
 from hosting.errors import InvalidFieldError, UnknownRunError
 from hosting.features.a2a import names
 from hosting.features.a2a.fold import CANCELED, CANCELS, COMPLETED, FAILED, INPUT_REQUIRED, TaskFold
@@ -27,6 +24,9 @@ from hosting.features.a2a.names import UnsupportedOperationError
 from hosting.features.a2a.objects import timestamp
 from hosting.features.a2a.requests import Call, OfReceivers
 from hosting.features.a2a.tasks import Tasks
+from hosting.features.webhooks.delivery import WebhookOrder
+from hosting.features.webhooks.push_configs import MOST_CONFIGS, PushConfig
+from hosting.features.webhooks.webhooks import Webhooks
 from hosting.http.json_rpc import result_reply
 from hosting.http.replies import Reply
 from hosting.http.request import HttpRequest

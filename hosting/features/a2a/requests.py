@@ -12,13 +12,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from hosting.core.push_configs import PushConfig
 from hosting.core.request.contents import Limits, checked_media_type
 from hosting.core.request.fields import LONGEST_REASON, message_of_contents, read_decision, read_flag, read_text
 from hosting.core.request.strict_json import json_type
 from hosting.core.thread.run_request import Decision, UserMessage
 from hosting.errors import HostingError, InvalidFieldError
 from hosting.features.a2a import names
+from hosting.features.webhooks.push_configs import PushConfig
 from hosting.http.json_rpc import RequestId, read_rpc
 from hosting.http.run_call import IDEMPOTENCY_KEY, RawRequest, read_idempotency_key
 from hosting.http.wire import Schema, WireDocument, WireOperation, object_schema

@@ -56,7 +56,7 @@ class A2AVerbs:
     async def reply(self, request: HttpRequest, path: str) -> _Answer:
         """Return the response of a request; a refusal of a readable request is a response too."""
         agent = self._plan.served(path.partition("/")[0])
-        limits = limits_of(agent.agent, self._settings)
+        limits = limits_of(agent, self._settings)
         if request.route is names.CARD:
             pushes = self._receivers is not None
             return card_reply(agent_card(agent, self._plan, limits.inputs, request.base_url, pushes=pushes))

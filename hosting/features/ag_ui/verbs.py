@@ -36,7 +36,7 @@ class AgUiVerbs:
     async def reply(self, request: HttpRequest, path: str) -> Streamed:
         """Return a run's events up to its end; raises the errors of the core and `UnservedInputError`."""
         agent = self._wire.plan.served(path.rstrip("/"))
-        limits, owner = limits_of(agent.agent, self._wire.settings), request.caller.owner
+        limits, owner = limits_of(agent, self._wire.settings), request.caller.owner
         wanted = await request.parsed(lambda raw: parse_input(raw, agent.name, limits, owner))
         if wanted.decisions:
             begun, waited = await self._decide(request, agent, wanted)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hosting.core.hooks import ThreadData
 from hosting.feature import Feature
 from hosting.features.owners.access import OwnerAccess
 from hosting.features.owners.exports import OwnerExports
@@ -38,9 +39,12 @@ class OwnersFeature(Feature):
         settings: Settings,
         *,
         resolver: PrincipalResolver | None,
+        thread_data: Sequence[ThreadData],
     ) -> None:
-        """The `resolver` is the app's sign-in."""
-        self._handlers = OwnerHandlers(owners, sharing, OwnerExports(owners, exports), plan, settings)
+        """The `resolver` is the app's sign-in, and `thread_data` what other features keep of threads."""
+        self._handlers = OwnerHandlers(
+            owners, sharing, OwnerExports(owners, exports), plan, settings, thread_data=thread_data
+        )
         self._access = None if resolver is None else OwnerAccess(resolver, settings.admin_role, sharing)
 
     @property

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
+from types import GenericAlias
 from typing import Any, Literal, cast
 
 from typing_extensions import NotRequired, TypedDict
 
 from hosting import errors
+from hosting.core.hooks import ThreadData
 from hosting.core.outcome import ThreadIds
 from hosting.core.request.fields import read_text
 from hosting.core.request.strict_json import Schema
@@ -32,6 +34,7 @@ from hosting.http.route import LOG, STORES, ResponseSpec, Route, ok
 from hosting.http.routes import THREAD_ID, THREAD_PATH, read_of_thread
 from hosting.http.run_call import JsonBody, RawRequest
 from hosting.http.thread_replies import done_reply, erasure_fields
+from hosting.http.threads import erasure_body, export_body
 from hosting.names import Address
 from hosting.plan import Plan
 from hosting.ports import iso
@@ -155,9 +158,9 @@ ASSIGN = Route(
 ME = Route("http_me", "GET", "owners/me", "Show who is signed in", ok(Me), needs="self")
 
 
-def my_export(members: Mapping[str, Any]) -> Route:
-    """Return the export of the caller's data, which has these members by features besides the threads."""
-    body = with_members(OwnerExport, members)
+def my_export(thread: Any, members: Mapping[str, Any]) -> Route:
+    """Return the export of the caller's data: `thread` is the body of each, and features add these members."""
+    body = with_members(OwnerExport, {"threads": GenericAlias(list, (thread,)), **members})
     return Route(
         "http_my_export",
         "GET",
@@ -169,18 +172,23 @@ def my_export(members: Mapping[str, Any]) -> Route:
     )
 
 
-ERASE_ME = Route(
-    "http_my_erasure",
-    "DELETE",
-    "owners/me",
-    "Delete everything that is stored about the caller",
-    (
-        ResponseSpec(200, "Everything is deleted.", OwnerErasure),
-        ResponseSpec(202, "In progress. Send it again.", OwnerErasure, (routes.RETRY_AFTER,)),
-    ),
-    STORES,
-    needs="own",
-)
+def my_erasure(thread: Any) -> Route:
+    """Return the erasure of the caller's data, where `thread` is the body of each receipt."""
+    body = with_members(OwnerErasure, {"threads": GenericAlias(list, (thread,))})
+    return Route(
+        "http_my_erasure",
+        "DELETE",
+        "owners/me",
+        "Delete everything that is stored about the caller",
+        (
+            ResponseSpec(200, "Everything is deleted.", body),
+            ResponseSpec(202, "In progress. Send it again.", body, (routes.RETRY_AFTER,)),
+        ),
+        STORES,
+        needs="own",
+    )
+
+
 SHARED = of_threads("shared/{grant}", "shared", _GRANT)
 """The place of the threads that are shared with the caller."""
 
@@ -188,13 +196,24 @@ SHARED = of_threads("shared/{grant}", "shared", _GRANT)
 class OwnerHandlers:
     """The handlers of the routes of grants, of assigned threads, and of all that one owner has."""
 
-    def __init__(self, owners: Owners, sharing: Sharing, exports: OwnerExports, plan: Plan, settings: Settings) -> None:
+    def __init__(
+        self,
+        owners: Owners,
+        sharing: Sharing,
+        exports: OwnerExports,
+        plan: Plan,
+        settings: Settings,
+        *,
+        thread_data: Sequence[ThreadData],
+    ) -> None:
+        """`thread_data` is what other features keep of threads: the bodies have its members."""
         self._owners = owners
         self._sharing = sharing
         self._exports = exports
         self._plan = plan
         self._settings = settings
-        self._my_export = my_export({part.member: part.type for part in owners.exported})
+        self._my_export = my_export(export_body(thread_data), {part.member: part.type for part in owners.exported})
+        self._my_erasure = my_erasure(erasure_body(thread_data))
 
     def bound(self) -> Sequence[Bound]:
         """Return the routes with their handlers."""
@@ -205,7 +224,7 @@ class OwnerHandlers:
             Bound(ASSIGN, self._assign),
             Bound(ME, self._me),
             Bound(self._my_export, self._export),
-            Bound(ERASE_ME, self._erase),
+            Bound(self._my_erasure, self._erase),
         )
 
     async def _given(self, request: HttpRequest) -> Reply:

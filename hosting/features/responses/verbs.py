@@ -252,7 +252,7 @@ class ResponsesVerbs:
 
     def _known(self, name: str | None) -> tuple[str, Limits]:
         planned = find_agent(self._plan, name)
-        return planned.name, limits_of(planned.agent, self._settings)
+        return planned.name, limits_of(planned, self._settings)
 
 
 def _fork_key(key: str) -> str:

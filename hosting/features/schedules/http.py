@@ -157,7 +157,7 @@ class ScheduleHandlers:
 
     async def _create(self, request: HttpRequest) -> Reply:
         agent, owner = request.agent, request.caller.owner
-        limits = limits_of(agent.agent, self._settings)
+        limits = limits_of(agent, self._settings)
         new = await request.parsed(lambda raw: parse_schedule(raw, agent.name, limits, owner))
         name, schedule, is_new = await self._schedules.create(agent.name, new, request.client, request.caller)
         if not is_new:

@@ -13,9 +13,8 @@ from typing import Any
 
 from scripted import scripted_agent
 
-from hosting.core import delivery, webhooks
-from hosting.core.deliveries import Deliveries
-from hosting.core.entity import callback_entity
+from hosting.features.webhooks import delivery, feature, webhooks
+from hosting.features.webhooks.deliveries import Deliveries
 
 delivery.PAUSES = (0.0,) * len(delivery.PAUSES)
 webhooks.HELD_SECONDS = delivery.HELD_SECONDS = float(os.environ.get("HELD_SECONDS", "30"))
@@ -44,7 +43,7 @@ for owner, method, name in (
     (Deliveries, "put", "put"),
     (Deliveries, "mark", "mark"),
     (webhooks, "start_clock", "start"),
-    (callback_entity, "purge_clock", "purge"),
+    (feature, "purge_clock", "purge"),
 ):
     setattr(owner, method, killing(name, getattr(owner, method)))
 

@@ -9,7 +9,6 @@ from dataclasses import replace
 
 import pytest
 
-from hosting.core.agent.callbacks import CallbackCalls, Listener, Listeners
 from hosting.core.agent.held_run import HeldRun
 from hosting.core.broadcast import Follower
 from hosting.core.stores.contract import Append, Appended, StoredHead
@@ -19,6 +18,7 @@ from hosting.core.thread.events import Failed
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import Retry
 from hosting.errors import EngineUnavailableError, NewerVersionError, ThreadDeletingError
+from hosting.features.callbacks.callbacks import CallbackCalls, Listener, Listeners
 from hosting.names import Address
 from hosting.ports import Clocks
 from tests.support.process import ADDRESS, AGENT, LEASE_SECONDS, Engine, Process, call
@@ -282,7 +282,7 @@ async def test_nothing_of_many_runs_stays_but_their_conversations(times: int) ->
     of_others, heard, calls = what_a_run_needs(), Heard(), CallbackCalls(5.0)
     listeners = Listeners(calls)
     listeners.add(AGENT, heard)
-    process = Process(SharedMemory(), MemoryObjects(), Engine(), listener=listeners.begin)
+    process = Process(SharedMemory(), MemoryObjects(), Engine(), listen=listeners.begin)
     for number in range(times):
         run = await process.start(call(thread_id=f"t{number % 20}", streams=True))
         await process.runs.wait(run, process.engine, 5.0)

@@ -18,13 +18,14 @@ from hosting.app import AgentFunctionApp
 from hosting.core.absent_agents import AbsentAgents
 from hosting.core.cells import Cells
 from hosting.core.deletion import ThreadDeletion
-from hosting.core.delivery import ENTITY, POST, WebhookOrder
+from hosting.core.hooks import ENTITY
 from hosting.core.purging import Purging
 from hosting.core.sweeps import InstanceSweep
 from hosting.core.thread.commands import DeleteThread
 from hosting.core.thread_log import ThreadLog
 from hosting.features.memory.provider import OwnerMemory
 from hosting.features.schedules.schedules import ScheduleName
+from hosting.features.webhooks.delivery import POST, WebhookOrder
 from hosting.functions.durable import DurableClient
 from hosting.names import Address
 from hosting.offline.model import OfflineChatClient

@@ -23,7 +23,7 @@ from agent_framework import (
 from typing_extensions import Never
 
 from hosting.app import WorkflowHitlContext
-from hosting.core.agent.callbacks import AgentCallbackContext
+from hosting.features.callbacks.callbacks import AgentCallbackContext
 from hosting.names import Address, thread_key
 from hosting.offline.model import OfflineChatClient
 from hosting.tools import current

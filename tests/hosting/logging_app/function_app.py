@@ -9,7 +9,7 @@ import azure.functions as func
 from agent_framework import Agent, AgentContext, AgentResponse, AgentResponseUpdate, agent_middleware
 
 from hosting.app import AgentFunctionApp
-from hosting.core.agent.callbacks import AgentCallbackContext
+from hosting.features.callbacks.callbacks import AgentCallbackContext
 from tests.support.app.scripted import ScriptedClient, meet
 
 log = logging.getLogger("shop")

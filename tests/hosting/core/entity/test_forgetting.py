@@ -5,7 +5,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from hosting.core.entity.batch import Batch, Done, Operation, Signal
+from hosting.core.entity.batch import Batch, Done, Operation
+from hosting.core.hooks import Signal
 from hosting.core.thread.commands import DeleteThread
 from hosting.core.thread_log import epoch_store_key
 from tests.support.bench import ADDRESS, HUB, Bench

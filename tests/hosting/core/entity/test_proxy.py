@@ -15,10 +15,9 @@ from hosting.core.thread.messages import request_messages
 from hosting.core.thread.run_request import Retry
 from hosting.errors import HostingError
 from hosting.settings import read_settings
-from tests.support.app.scripted import scripted_agent
 from tests.support.noted import noting_agent
 
-LIMITS = limits_of(scripted_agent("writer"), read_settings({"AGENT_CALLER_ROLES": "user, system"}))
+LIMITS = limits_of(None, read_settings({"AGENT_CALLER_ROLES": "user, system"}))
 PICTURE = Content.from_data(b"dots", "image/png")
 
 

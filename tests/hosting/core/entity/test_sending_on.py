@@ -11,8 +11,9 @@ from typing import Any
 import pytest
 
 from hosting.core.agent.hosted_agent import TimeLimit
-from hosting.core.entity.batch import Batch, Done, Operation, Signal
+from hosting.core.entity.batch import Batch, Done, Operation
 from hosting.core.entity.thread_entity import UnfinishedError
+from hosting.core.hooks import Signal
 from hosting.core.thread.commands import ClaimRun, ClaimTerms
 from tests.support.bench import ADDRESS, Bench
 

@@ -39,7 +39,7 @@ def test_the_agent_goes_before_its_client_before_the_setting(agent: Any, setting
 )
 def test_what_is_declared_is_taken(setting: str, content: dict[str, str]) -> None:
     """By its name or a range that holds it."""
-    limits = limits_of(object(), read_settings({"AGENT_MODEL_INPUTS": setting}))
+    limits = limits_of(None, read_settings({"AGENT_MODEL_INPUTS": setting}))
 
     assert [item["$type"] for item in read_contents([content], limits)] == [content["$type"]]
 
@@ -48,7 +48,7 @@ def test_what_is_declared_is_taken(setting: str, content: dict[str, str]) -> Non
 @pytest.mark.parametrize(("setting", "content"), [("text", PDF), ("image/*", PDF), ("*/*", FILE), ("text", FILE)])
 def test_what_is_not_declared_is_refused_before_the_run(setting: str, content: dict[str, str]) -> None:
     """A client that cannot take it might drop it silently."""
-    limits = limits_of(object(), read_settings({"AGENT_MODEL_INPUTS": setting}))
+    limits = limits_of(None, read_settings({"AGENT_MODEL_INPUTS": setting}))
 
     with pytest.raises(UnsupportedContentError) as refused:
         read_contents([content], limits)

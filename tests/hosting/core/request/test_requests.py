@@ -17,7 +17,7 @@ def parsed(headers: dict[str, str] | None = None, query: dict[str, str] | None =
     """Parse a JSON request of these fields."""
     body = json.dumps({"message": "hi", **fields}).encode()
     request = RawRequest({"content-type": "application/json", **(headers or {})}, query or {}, body)
-    return parse_run(request, "Joker", limits_of(object(), read_settings({})))
+    return parse_run(request, "Joker", limits_of(None, read_settings({})))
 
 
 def call(headers: dict[str, str] | None = None, query: dict[str, str] | None = None, **fields: Any) -> StartRun:
@@ -64,7 +64,7 @@ def test_the_header_wins_over_the_query_over_the_body_over_prefer() -> None:
 )
 def test_a_message_may_be_any_value_by_setting(message: Any, text: str) -> None:
     """The agent gets it as its JSON; a string stays itself."""
-    limits = limits_of(object(), read_settings({"AGENT_MESSAGE_TYPES": "any"}))
+    limits = limits_of(None, read_settings({"AGENT_MESSAGE_TYPES": "any"}))
     body = json.dumps({"message": message}).encode()
 
     read = parse_run(RawRequest({"content-type": "application/json"}, {}, body), "Joker", limits)
@@ -78,7 +78,7 @@ def test_the_query_says_what_becomes_of_a_request_before_the_body_and_the_agent_
     assert [call().busy, call(busy=None).busy, call(busy="reject").busy] == ["queue", "queue", "reject"]
     assert call(query={"busy": "queue"}, busy="reject").busy == "queue"
     assert call(busy="reject").request == call().request
-    agents = parse_run(RawRequest({}, {}, b"hi"), "Joker", limits_of(object(), read_settings({})), busy="reject")
+    agents = parse_run(RawRequest({}, {}, b"hi"), "Joker", limits_of(None, read_settings({})), busy="reject")
     assert agents.start.busy == "reject"
 
 
@@ -121,7 +121,7 @@ def test_a_reader_of_events_that_does_not_wait_is_answered_at_once() -> None:
 )
 def test_a_text_that_is_no_request_of_ours_is_the_message(text: str) -> None:
     """JSON may be what the agent is to read: only an object with our fields is taken for a slip."""
-    read = parse_run(RawRequest({}, {}, text.encode()), "Joker", limits_of(object(), read_settings({})))
+    read = parse_run(RawRequest({}, {}, text.encode()), "Joker", limits_of(None, read_settings({})))
 
     assert read.start.request.message == text
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hosting.core.deletion import UNUSED_SECONDS
-from hosting.core.push_configs import MOST_CONFIGS
+from hosting.features.webhooks.push_configs import MOST_CONFIGS
 from hosting.names import Address
 from tests.hosting.features.a2a.wired import Wired
 from tests.support.a2a import message

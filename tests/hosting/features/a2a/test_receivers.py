@@ -15,7 +15,7 @@ import pytest
 from hosting.errors import LogUnavailableError
 from tests.hosting.features.a2a.wired import Wired
 from tests.support.a2a import message
-from tests.support.receiver import WEBHOOKS, Receiver
+from tests.support.receiver import WEBHOOKS, Receiver, webhooks_of
 
 pytestmark = pytest.mark.behaviour("a2a.push")
 
@@ -83,8 +83,7 @@ async def test_a_task_that_goes_on_and_ends_while_its_receiver_is_set_notifies_i
     """Wherever that is: it learns the last state, and as one message."""
     task = await pushing.send("call refund 5", "Clerk", contextId="t")
     await pushing.host.entities.idle()
-    webhooks = pushing.app._services.webhooks
-    assert webhooks is not None
+    webhooks = webhooks_of(pushing.app)
     name, is_behind = POINTS[point]
     owner: Any = webhooks if name == "set_receiver" else webhooks.pushes
     method = getattr(owner, name)
@@ -109,8 +108,7 @@ async def test_a_receiver_whose_setting_broke_off_is_notified_once_when_it_is_se
     pushing: Wired, receiver: Receiver, name: str
 ) -> None:
     """With the message that begins the task: the run goes on, ends, and the message comes again under its id."""
-    webhooks = pushing.app._services.webhooks
-    assert webhooks is not None
+    webhooks = webhooks_of(pushing.app)
     owner: Any = webhooks if name == "set_receiver" else webhooks.pushes
     method = getattr(owner, name)
 

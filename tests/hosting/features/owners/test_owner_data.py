@@ -53,6 +53,10 @@ KINDS = dict(cell_kinds())
 OWNED = KINDS.keys() - OF_NO_OWNER
 
 
+KEEPS_NO_INPUT = {"callbacks": "Its operation takes ids, and its entity has no state."}
+"""Features with functions of the durable engine that keep nothing."""
+
+
 def feature_of(path: Path) -> str:
     """Return the feature whose folder has this file, nothing for a file of another room."""
     parts = path.relative_to(CODE).parts
@@ -61,11 +65,12 @@ def feature_of(path: Path) -> str:
 
 @pytest.mark.parametrize("feature", FEATURES, ids=lambda feature: feature.name)
 def test_a_feature_that_keeps_something_says_how_it_is_exported_and_erased(feature: type[Feature]) -> None:
-    """A cell is an owner's, and so is what a function of the durable engine has as its input."""
+    """Of an owner or of a thread. A cell is an owner's, and so is the input of a function of the durable engine."""
     kinds = {name for name, path in KINDS.items() if feature_of(path) == feature.name} - OF_NO_OWNER - KEPT.keys()
-    keeps = bool(kinds) or feature.durable is not Feature.durable
+    keeps = bool(kinds) or (feature.durable is not Feature.durable and feature.name not in KEEPS_NO_INPUT)
+    says = feature.owner_data is not Feature.owner_data or feature.thread_data is not Feature.thread_data
 
-    assert not keeps or feature.owner_data is not Feature.owner_data, f"{feature.name} keeps {kinds} and says nothing"
+    assert not keeps or says, f"{feature.name} keeps {kinds} and says nothing"
 
 
 def test_each_space_of_the_object_stores_is_known() -> None:

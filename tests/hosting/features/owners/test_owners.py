@@ -12,10 +12,10 @@ import httpx
 import pytest
 
 from hosting.app import AgentFunctionApp, Principal, PrincipalRequest
-from hosting.core.agent.callbacks import AgentCallbackContext
 from hosting.core.entity.proxy import DurableAgent
 from hosting.core.stores.memory import MemoryThreadStore
 from hosting.errors import ConfigurationError, IdentityUnavailableError, InvalidFieldError
+from hosting.features.callbacks.callbacks import AgentCallbackContext
 from hosting.http.route import Route
 from hosting.tools import current
 from tests.support.app.scripted import scripted_agent

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import pytest
 
-from hosting.core.delivery import (
+from hosting.core.hooks import KEYS
+from hosting.features.webhooks.client import Posted
+from hosting.features.webhooks.delivery import (
     HELD_SECONDS,
     JITTER,
-    KEYS,
     PAUSES,
     WAITING_SECONDS,
     Delivery,
     DeliveryState,
     WebhookOrder,
 )
-from hosting.core.webhook_client import Posted
 from hosting.names import Address
 
 pytestmark = pytest.mark.behaviour("webhooks.again")

@@ -11,16 +11,17 @@ from typing import Any
 import pytest
 
 from hosting.core.deletion import ThreadDeletion, read_receipt
-from hosting.core.delivery import JITTER, PAUSES, Delivery, WebhookOrder
 from hosting.core.stores.memory import SharedMemory
 from hosting.core.thread.commands import DeleteThread
 from hosting.core.thread_log import ThreadLog
-from hosting.core.webhook_client import Posted
-from hosting.core.webhooks import Webhooks
 from hosting.errors import AttachmentsUnavailableError, EngineUnavailableError
+from hosting.features.webhooks.client import Posted
+from hosting.features.webhooks.delivery import JITTER, PAUSES, Delivery, WebhookOrder
+from hosting.features.webhooks.feature import thread_data
+from hosting.features.webhooks.rules import WebhookRules
+from hosting.features.webhooks.webhooks import Webhooks
 from hosting.plan import AgentPlan
-from hosting.webhooks import WebhookRules
-from tests.hosting.core.webhook_yard import ClockEngine, Store
+from tests.hosting.features.webhooks.yard import ClockEngine, Store
 from tests.support.process import ADDRESS, AGENT, Process, call
 
 pytestmark = pytest.mark.behaviour("webhooks.again")
@@ -40,7 +41,7 @@ class Desk:
         self.ahead = 0.0
         self.store = Store(lambda: self.now)
         self.engine = ClockEngine(lambda: self.now)
-        self.process = Process(SharedMemory(), self.store, self.engine)
+        self.process = Process(SharedMemory(), self.store, self.engine, keeps=thread_data)
         self.answers: list[Posted] = []
         self.posts: list[tuple[float, str, bytes]] = []
         self.order = WebhookOrder(ADDRESS, "", "agent")
@@ -54,7 +55,7 @@ class Desk:
     def webhooks(self) -> Webhooks:
         """Return the webhooks of a new process."""
         log: ThreadLog = self.process.log_at(lambda: self.now + self.ahead)
-        made = Webhooks(log, self.store, "hub", WebhookRules((b"s" * 32,), ()), poster=self.post)
+        made = Webhooks(log, self.process.stores, WebhookRules((b"s" * 32,), ()), poster=self.post)
         made.add(AgentPlan(AGENT, self.process.agent, True, None, webhook=URL))  # type: ignore[arg-type]
         return made
 
@@ -237,7 +238,9 @@ async def test_a_record_is_no_upload_that_nothing_refers_to_and_is_kept_for_a_mo
     """What erases uploads leaves it, until it is old."""
     desk.answers = [Posted(200)]
     await desk.deliver()
-    deletion = ThreadDeletion(desk.process.log_at(lambda: desk.now), desk.process.stores)
+    deletion = ThreadDeletion(
+        desk.process.log_at(lambda: desk.now), desk.process.stores, thread_data=[thread_data(desk.process.stores)]
+    )
     kept = list[bool]()
     for days in (2, 27, 2):
         desk.now += days * DAY
@@ -245,6 +248,17 @@ async def test_a_record_is_no_upload_that_nothing_refers_to_and_is_kept_for_a_mo
         kept.append(bool(await desk.store.names(desk.process.place(0))))
 
     assert kept == [True, True, False]
+
+
+async def test_a_record_of_a_feature_that_the_app_does_not_have_is_kept(desk: Desk) -> None:
+    """However old it is: a version of the app that has the feature may come back."""
+    desk.answers = [Posted(200)]
+    await desk.deliver()
+    deletion = ThreadDeletion(desk.process.log_at(lambda: desk.now), desk.process.stores)
+    desk.now += 365 * DAY
+    await deletion.erase_unused(ADDRESS, desk.process.engine.documents["t1"])
+
+    assert (await desk.record()).state == "delivered"
 
 
 @pytest.mark.behaviour("webhooks.shown")

@@ -16,7 +16,8 @@ import hosting.app
 from devhost.durable.records import Orchestration, orchestration_target
 from devhost.durable.store.contract import InstanceFilter
 from devhost.durable.unkind import KIND, Armed, Fault, Unkind
-from hosting.core.delivery import ENTITY, FORGET, HELD_SECONDS, JITTER, PAUSES, WEBHOOK_CLOCK, WebhookOrder
+from hosting.core.hooks import ENTITY
+from hosting.features.webhooks.delivery import FORGET, HELD_SECONDS, JITTER, PAUSES, WEBHOOK_CLOCK, WebhookOrder
 from hosting.names import Address
 from hosting.ports import Clocks
 from tests.support.a2a import HEADERS, message

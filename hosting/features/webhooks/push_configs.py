@@ -11,8 +11,8 @@ import hashlib
 
 from pydantic import BaseModel, ConfigDict
 
-from hosting.core.delivery import PUSH
 from hosting.core.thread_log import epoch_store_key
+from hosting.features.webhooks.delivery import PUSH
 from hosting.names import Address
 from hosting.ports import ObjectStore
 

@@ -24,7 +24,7 @@ SECONDS = 15.0
 """How long a receiver has, its name's resolution included."""
 
 _THREADS = ThreadPoolExecutor(512, thread_name_prefix="webhook-name")
-"""More than there may be tries at one time (`core.send_slots`); each is made when it is needed."""
+"""More than there may be tries at one time (`features.webhooks.send_slots`); each is made when it is needed."""
 
 Lookup = Callable[..., list[Any]]
 """`socket.getaddrinfo`, or a test's replacement."""

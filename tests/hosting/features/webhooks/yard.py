@@ -7,16 +7,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from hosting.core.delivery import HELD_SECONDS, WAITING_SECONDS, WEBHOOK_CLOCK, Delivery, WebhookOrder
 from hosting.core.stores.memory import MemoryObjects, SharedMemory
 from hosting.core.thread.run_request import RunRequest
-from hosting.core.webhook_client import Posted
-from hosting.core.webhooks import Webhooks
 from hosting.errors import AttachmentsUnavailableError, EngineUnavailableError
+from hosting.features.webhooks.client import Posted
+from hosting.features.webhooks.delivery import HELD_SECONDS, WAITING_SECONDS, WEBHOOK_CLOCK, Delivery, WebhookOrder
+from hosting.features.webhooks.feature import thread_data
+from hosting.features.webhooks.rules import WebhookRules
+from hosting.features.webhooks.webhooks import Webhooks
 from hosting.names import StoreKey
 from hosting.plan import AgentPlan
 from hosting.ports import Clock, OrchestrationStatus, Purge
-from hosting.webhooks import WebhookRules
 from tests.support.process import ADDRESS, AGENT, Engine, Process, call
 from tests.support.receiver import GUARD_SECONDS
 
@@ -87,7 +88,7 @@ class Yard:
         self.now = 1_000_000.0
         self.store = Store(lambda: self.now)
         self.engine = ClockEngine(lambda: self.now)
-        self.process = Process(SharedMemory(), self.store, self.engine)
+        self.process = Process(SharedMemory(), self.store, self.engine, keeps=thread_data)
         self.gate = asyncio.Event()
         self.answer = Posted(204)
         self.posts: list[str] = []
@@ -102,7 +103,7 @@ class Yard:
     def webhooks(self, prompt_seconds: float = 0.0) -> Webhooks:
         """Return the webhooks of a new process, for which every try takes long that hangs at all."""
         log, rules = self.process.log_at(lambda: self.now), WebhookRules((b"s" * 32,), ())
-        made = Webhooks(log, self.store, "hub", rules, poster=self.post, prompt_seconds=prompt_seconds)
+        made = Webhooks(log, self.process.stores, rules, poster=self.post, prompt_seconds=prompt_seconds)
         made.add(AgentPlan(AGENT, self.process.agent, True, None))  # type: ignore[arg-type]
         return made
 

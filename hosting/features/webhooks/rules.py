@@ -2,8 +2,8 @@
 
 Theory. A caller may name the address, so it must lead nowhere inside the network. Its text is checked here, at the
 border and once more before each sending: https, a host with a name and a dot. What the name means is only known when it
-is resolved; `core.webhook_client` checks that, and connects to nothing else. AGENT_WEBHOOK_HOSTS names the hosts to
-which none of this applies. Signatures are those of Standard Webhooks (standardwebhooks.com), one for each secret.
+is resolved; `client.py` checks that, and connects to nothing else. AGENT_WEBHOOK_HOSTS names the hosts to which none
+of this applies. Signatures are those of Standard Webhooks (standardwebhooks.com), one for each secret.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
-from hosting.errors import ConfigurationError, InvalidFieldError
+from hosting.errors import ConfigurationError
 from hosting.settings import HOST, Settings
 
 SECRET = "AGENT_WEBHOOK_SECRET"
@@ -45,10 +45,11 @@ class WebhookRules:
     hosts: tuple[str, ...]
 
     @property
-    def pattern(self) -> str:
-        """The pattern of an address, for readers of JSON Schema."""
+    def schema(self) -> dict[str, Any]:
+        """The JSON Schema of an address."""
         allowed = "".join(f"|https?://{host.translate(_IN_PATTERNS)}" for host in self.hosts)
-        return f"^(?:https://{_NAMED}{allowed}){_BEHIND_HOST}$"
+        pattern = f"^(?:https://{_NAMED}{allowed}){_BEHIND_HOST}$"
+        return {"type": "string", "format": "uri", "maxLength": LONGEST_URL, "pattern": pattern}
 
     def refusal(self, url: str) -> str | None:
         """Return why an address is refused, as a sentence; None if it is accepted."""
@@ -109,21 +110,3 @@ def check_webhook(agent: str, url: str | None, rules: WebhookRules | None) -> No
         )
     if url is not None and rules is not None and (refusal := rules.refusal(str(url))) is not None:
         raise ConfigurationError(f"Agent {agent!r}: {refusal}")
-
-
-def read_webhook(value: object, rules: WebhookRules | None) -> str:
-    """Return the webhook that a request names; raises `InvalidFieldError`."""
-    if rules is None:
-        raise InvalidFieldError(f"The field 'webhook' is refused: this app sends no webhooks without {SECRET}.")
-    if not isinstance(value, str):
-        raise InvalidFieldError("The field 'webhook' is not a text. Send an https address.")
-    if (refusal := rules.refusal(value)) is not None:
-        raise InvalidFieldError(f"The field 'webhook': {refusal}")
-    return value
-
-
-def webhook_schema(rules: WebhookRules | None) -> dict[str, Any]:
-    """Return the JSON Schema of `read_webhook`'s input."""
-    if rules is None:
-        return {"type": "null"}
-    return {"type": "string", "format": "uri", "maxLength": LONGEST_URL, "pattern": rules.pattern}

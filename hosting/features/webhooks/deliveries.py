@@ -12,15 +12,13 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from hosting.core.delivery import PUSH, Delivery, WebhookOrder, is_target
 from hosting.core.thread_log import epoch_store_key
+from hosting.features.webhooks.delivery import Delivery, WebhookOrder, is_target
 from hosting.names import Address, StoreKey, agent_in_key, key_prefix, store_space
 from hosting.ports import ObjectStore
 
 RECORD = "webhook-"
-KEPT = (RECORD, PUSH)
-"""How the names of records, and of the receivers of tasks, begin among the attachments: nothing refers to them. The
-names of the others are hashes."""
+"""How the names of records begin among the attachments of their thread."""
 
 _AT_ONCE = 200
 
@@ -84,6 +82,10 @@ class Deliveries:
         """Return the latest clock of each of a thread's deliveries that ever had one, as instances of the engine."""
         with_clock = [one for one in await self.all_of(address, epoch) if one.clock is not None]
         return [WebhookOrder(address, one.run_id, one.target, clock=one.clock).instance for one in with_clock]
+
+    async def unlist(self, address: Address, epoch: int) -> None:
+        """Remove a thread's deliveries from the undelivered ones."""
+        await self._attachments.erase(not_taken_key(self._hub, address, epoch))
 
     async def not_taken(
         self, agent: str, owner: str | None, limit: int, until: float, cursor: str | None = None

@@ -19,8 +19,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from hosting.core.clocks import Sleep
-from hosting.core.webhook_client import INSIDE, NOT_ALLOWED, SECONDS, Posted
+from hosting.core.hooks import ENTITY, key_of
+from hosting.features.webhooks.client import INSIDE, NOT_ALLOWED, SECONDS, Posted
 from hosting.names import Address, is_id
 from hosting.ports import EntityClient
 
@@ -47,13 +47,18 @@ WEBHOOK_CLOCK = "agents_webhook"
 CLOCK_PREFIX = "webhook!"
 """The orchestration that is a delivery's clock, and how the ids of its instances begin."""
 
-ENTITY = "agent-callbacks"
 POST = "post"
 FORGET = "forget"
-KEYS = 32
-"""The entity that sends, its operations: to carry out an order, and to remove the clock that gave it and is over; and
-its keys for each, of which one is held at a time. A clock that is started anew meanwhile gives orders: so it is removed
-under another key."""
+"""The operations of the entity: to carry out an order, and to remove the clock that gave it and is over. A clock that
+is started anew meanwhile gives orders: so it is removed under another key."""
+
+
+@dataclass(frozen=True)
+class Sleep:
+    """What the clock of a delivery does next: it sleeps for so long, and orders the try that comes after so many."""
+
+    tries: int
+    seconds: float
 
 
 @dataclass(frozen=True)
@@ -83,7 +88,7 @@ class WebhookOrder:
 
     def key(self, operation: str = POST) -> str:
         """Return the key of the entity that does that: the same for all of a run, and none that calls callbacks."""
-        return f"{operation}-{zlib.crc32(self.run_id.encode()) % KEYS}"
+        return f"{operation}-{key_of(self.run_id)}"
 
     @property
     def instance(self) -> str:

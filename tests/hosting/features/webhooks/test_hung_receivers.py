@@ -12,17 +12,18 @@ from typing import Any
 
 import pytest
 
-from hosting.core import send_slots as bounds
-from hosting.core.delivery import HELD_SECONDS, KEYS, WAITING_SECONDS
-from hosting.core.push_configs import PushConfig
-from hosting.core.send_slots import SendSlots, Slot
+from hosting.core.hooks import KEYS
 from hosting.core.thread.commands import DeleteThread
 from hosting.core.thread.run_request import OF_TASK
-from hosting.core.webhook_client import Posted, post
-from hosting.core.webhooks import logger as webhook_logger
 from hosting.errors import AttachmentsUnavailableError, EngineUnavailableError
+from hosting.features.webhooks import send_slots as bounds
+from hosting.features.webhooks.client import Posted, post
+from hosting.features.webhooks.delivery import HELD_SECONDS, WAITING_SECONDS
+from hosting.features.webhooks.push_configs import PushConfig
+from hosting.features.webhooks.send_slots import SendSlots, Slot
+from hosting.features.webhooks.webhooks import logger as webhook_logger
 from hosting.invocation import TASK_MARK, begin_invocation
-from tests.hosting.core.webhook_yard import HANGS, Yard
+from tests.hosting.features.webhooks.yard import HANGS, Yard
 from tests.support.app.scripted import scripted_agent
 from tests.support.made_app import app_of, ask, served
 from tests.support.process import ADDRESS, AGENT
@@ -322,7 +323,7 @@ async def test_an_app_that_is_to_end_waits_for_a_receiver_that_is_being_tried() 
         await ask(http, "say hello", thread_id="t", webhook=receiver.url)
         await receiver.next()
         await host.entities.idle()
-        ending = asyncio.ensure_future(app._services.drain(GUARD_SECONDS))
+        ending = asyncio.ensure_future(app._drain(GUARD_SECONDS))
         is_early = bool((await asyncio.wait((ending,), timeout=0.1))[0])
         receiver.is_over.set()
         await ending

@@ -12,9 +12,10 @@ from typing import Any
 
 import pytest
 
-from hosting.core.agent.callbacks import CallOutcome, Listener
-from hosting.core.entity.callback_entity import ENTITY, KEYS, callback_signal
+from hosting.core.hooks import ENTITY, KEYS
 from hosting.errors import ConfigurationError
+from hosting.features.callbacks.callbacks import CallOutcome, Listener
+from hosting.features.callbacks.feature import callback_signal
 from hosting.names import Address
 from tests.support.app.scripted import scripted_agent
 from tests.support.carriers import GUARD_SECONDS

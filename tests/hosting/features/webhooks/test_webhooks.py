@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
-from hosting.core.delivery import ENTITY
-from hosting.core.webhook_client import is_outside, post
+from hosting.core.hooks import ENTITY
 from hosting.errors import ConfigurationError
+from hosting.features.webhooks.client import is_outside, post
 from tests.support.app.scripted import scripted_agent
 from tests.support.desk import Desk
 from tests.support.made_app import MEMORY, app_of, ask, served

@@ -5,13 +5,13 @@ still to be sent, through any crash. The message is made of the thread's log at 
 time: a receiver knows a repeat by `webhook-id`, which is made of run and event. Of a run that went with its thread
 nobody is notified.
 
-What came of the tries is a record (`core.delivery`), and one entity at a time sends what is sent of a run. A record
+What came of the tries is a record (`delivery.py`), and one entity at a time sends what is sent of a run. A record
 is put first. While it waits its clock orders the next try; whoever leaves it waiting starts the clock before the
 operation ends, so a process that dies leaves either its operation, which is delivered again, or a clock.
 
 A try that is not over in a moment goes on behind its operation, whose key is free for others: what hangs delays nobody.
 The record says until when this process holds it, and the clock looks after that. What has no slot
-(`core.send_slots`) is held too, and waits for one.
+(`send_slots.py`) is held too, and waits for one.
 """
 
 from __future__ import annotations
@@ -27,33 +27,35 @@ from typing import Any
 from urllib.parse import quote
 
 from hosting.core.agent.held_run import read_run
-from hosting.core.clocks import Sleep, start_clock
-from hosting.core.deliveries import Deliveries, DeliveryPage
-from hosting.core.delivery import (
-    HELD_SECONDS,
-    PAUSES,
-    PUSH,
-    WAITING_SECONDS,
-    WEBHOOK_CLOCK,
-    Delivery,
-    WebhookOrder,
-)
+from hosting.core.clocks import start_clock
 from hosting.core.outcome import status_of
-from hosting.core.push_configs import PushConfig, PushConfigs
-from hosting.core.send_slots import PROMPT_SECONDS, SendSlots, Slot
+from hosting.core.stores.choice import Stores
 from hosting.core.thread.commands import Refused, SetReceiver
 from hosting.core.thread.events import Accepted, Completed, Terminal
 from hosting.core.thread.finish import finish_reason, is_incomplete
 from hosting.core.thread.head import Head
 from hosting.core.thread.run import Ended, Run
 from hosting.core.thread_log import ThreadLog
-from hosting.core.webhook_client import NOT_ALLOWED, Posted, post
 from hosting.errors import EngineUnavailableError, HostingError
+from hosting.features.webhooks.client import NOT_ALLOWED, Posted, post
+from hosting.features.webhooks.deliveries import Deliveries, DeliveryPage
+from hosting.features.webhooks.delivery import (
+    HELD_SECONDS,
+    PAUSES,
+    PUSH,
+    WAITING_SECONDS,
+    WEBHOOK_CLOCK,
+    Delivery,
+    Sleep,
+    WebhookOrder,
+)
+from hosting.features.webhooks.push_configs import PushConfig, PushConfigs
+from hosting.features.webhooks.rules import WebhookRules
+from hosting.features.webhooks.send_slots import PROMPT_SECONDS, SendSlots, Slot
 from hosting.invocation import current_invocation, mark_task
 from hosting.names import APP, Address
 from hosting.plan import AgentPlan
-from hosting.ports import ClockClient, ObjectStore, utc
-from hosting.webhooks import WebhookRules
+from hosting.ports import ClockClient, utc
 
 logger = logging.getLogger(__name__)
 
@@ -89,8 +91,7 @@ class Webhooks:
     def __init__(
         self,
         log: ThreadLog,
-        attachments: ObjectStore,
-        hub: str,
+        stores: Stores,
         rules: WebhookRules,
         *,
         route_prefix: str = "api",
@@ -98,8 +99,8 @@ class Webhooks:
         prompt_seconds: float = PROMPT_SECONDS,
     ) -> None:
         self.rules = rules
-        self.deliveries = Deliveries(attachments, hub)
-        self.pushes = PushConfigs(attachments, hub)
+        self.deliveries = Deliveries(stores.attachments, stores.hub)
+        self.pushes = PushConfigs(stores.attachments, stores.hub)
         self.task_update: Callable[[Run, Terminal], dict[str, Any]] | None = None
         self._log = log
         self._route_prefix = route_prefix

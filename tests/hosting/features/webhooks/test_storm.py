@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from hosting.core.delivery import WebhookOrder
-from hosting.core.webhook_client import Posted
-from hosting.core.webhooks import Webhooks
 from hosting.errors import AttachmentsUnavailableError, EngineUnavailableError
-from tests.hosting.core.webhook_yard import Yard
+from hosting.features.webhooks.client import Posted
+from hosting.features.webhooks.delivery import WebhookOrder
+from hosting.features.webhooks.webhooks import Webhooks
+from tests.hosting.features.webhooks.yard import Yard
 from tests.support.process import AGENT
 from tests.support.seeds import repeated
 

@@ -6,7 +6,7 @@ only. A host has few slots, and who holds the fewest is next. So what hangs take
 prompt by its whole address, for another one at its host may be somebody else's; slots are counted by host, for one
 receiver may have addresses without end.
 
-All this is the memory of one process, and counts for nothing: the clock of a delivery (`core.delivery`) has it sent
+All this is the memory of one process, and counts for nothing: the clock of a delivery (`delivery.py`) has it sent
 where this process dies or forgets it. So what would be too much is forgotten.
 """
 
@@ -18,7 +18,7 @@ from collections import Counter, OrderedDict, deque
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
-from hosting.core.delivery import WAITING_SECONDS
+from hosting.features.webhooks.delivery import WAITING_SECONDS
 from hosting.ports import Clock
 
 PROMPT_SECONDS = 1.0

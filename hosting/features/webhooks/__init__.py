@@ -1,0 +1,1 @@
+"""Addresses that are notified of the ends of runs."""

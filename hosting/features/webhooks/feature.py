@@ -1,0 +1,162 @@
+"""The webhooks of an app: their sender and its clocks, the routes of deliveries, and what is kept of a thread.
+
+Any caller may name a webhook where there is a secret, so an app with a secret has all of this, and one without has
+only the data of then.
+
+The clock of a delivery is replayed by whichever version of the app runs then, so it decides nothing: it sleeps for the
+seconds in its input, has the entity send, and begins anew with the answer. Its last step is a signal that has its
+instance removed. The engine sends that with the clock's end, so no instance is left, whoever dies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from dataclasses import asdict
+from datetime import timedelta
+from typing import Any, ClassVar
+
+from hosting.core.clocks import purge_clock
+from hosting.core.hooks import ENTITY, NO_HOOKS, AgentHooks, Signal, ThreadData
+from hosting.core.runs import Runs
+from hosting.core.stores.choice import Stores
+from hosting.core.thread.events import Terminal
+from hosting.core.thread_log import ThreadLog
+from hosting.errors import EngineUnavailableError, InvalidFieldError
+from hosting.feature import Activity, EntityOperation, Feature, Orchestration, OrchestrationContext
+from hosting.features.webhooks.deliveries import RECORD, Deliveries
+from hosting.features.webhooks.delivery import CLOCK_PREFIX, FORGET, POST, PUSH, WEBHOOK_CLOCK, WebhookOrder
+from hosting.features.webhooks.http import (
+    DeliveryHandlers,
+    ExportedReceiver,
+    ShownDelivery,
+    UnknownDeliveryError,
+    delivery_fields,
+)
+from hosting.features.webhooks.push_configs import PushConfigs
+from hosting.features.webhooks.rules import check_webhook, webhook_rules
+from hosting.features.webhooks.webhooks import Webhooks
+from hosting.http.request import Bound
+from hosting.names import Address
+from hosting.plan import AgentPlan
+from hosting.ports import ClockClient
+from hosting.settings import Settings
+
+AGAIN_SECONDS = 30.0
+"""After this a clock asks again where its entity could not answer."""
+
+KEPT_SECONDS = 30 * 86_400.0
+"""After this the record of a delivery goes, and so does a receiver of a task."""
+
+
+class WebhooksFeature(Feature):
+    """The webhooks of one app."""
+
+    name = "webhooks"
+    paths = ("webhooks",)
+    absent = "This app sends no webhooks: AGENT_WEBHOOK_SECRET is not set. Poll the run with GET instead."
+    links: ClassVar[Mapping[str, str]] = {"webhooks_url": "webhooks"}
+    errors = (UnknownDeliveryError,)
+
+    def __init__(self, log: ThreadLog, stores: Stores, runs: Runs, route_prefix: str, settings: Settings) -> None:
+        """Raise `ConfigurationError` for a secret that is none."""
+        self.rules = rules = webhook_rules(settings)
+        self.webhooks = None if rules is None else Webhooks(log, stores, rules, route_prefix=route_prefix)
+        self._data = thread_data(stores)
+        self._log = log
+        self._runs = runs
+
+    @property
+    def is_on(self) -> bool:
+        """Whether the app has a secret to sign with."""
+        return self.webhooks is not None
+
+    def add(self, agent: AgentPlan) -> None:
+        """Take up an agent; raise `ConfigurationError` for one whose webhook cannot be sent to."""
+        check_webhook(agent.name, agent.webhook, self.rules)
+        if self.webhooks is not None:
+            self.webhooks.add(agent)
+
+    def hooks(self, agent: AgentPlan) -> AgentHooks:
+        """Return the webhooks to be sent of the ends of runs."""
+        return NO_HOOKS if self.webhooks is None else AgentHooks(on_end=[self._ordered])
+
+    def routes(self) -> Sequence[Bound]:
+        """Return the routes of deliveries."""
+        assert self.webhooks is not None
+        return DeliveryHandlers(self.webhooks, self._log, self._runs).bound()
+
+    def durable(self) -> Sequence[Orchestration | Activity | EntityOperation]:
+        """Return the sender of webhooks, the clock of those that wait, and what removes that."""
+        return (
+            Orchestration(WEBHOOK_CLOCK, _sleep),
+            EntityOperation(POST, self._post),
+            EntityOperation(FORGET, self._forget),
+        )
+
+    def thread_data(self) -> ThreadData:
+        """Return what came of the webhooks of a thread's runs, and the receivers of its tasks."""
+        return self._data
+
+    async def drain(self, seconds: float) -> None:
+        """End the tries that go on, and begin no more."""
+        if self.webhooks is not None:
+            await self.webhooks.drain(seconds)
+
+    def _ordered(self, address: Address, ended: Iterable[Terminal]) -> list[Signal]:
+        assert self.webhooks is not None
+        orders = self.webhooks.orders(address, ended)
+        return [Signal(ENTITY, order.key(), POST, order.fields()) for order in orders]
+
+    async def _post(self, fields: Any, client: ClockClient) -> dict[str, Any] | None:
+        assert self.webhooks is not None
+        sleep = await self.webhooks.deliver(_order(POST, fields), client)
+        return None if sleep is None else asdict(sleep)
+
+    async def _forget(self, fields: Any, client: ClockClient) -> None:
+        instance = _order(FORGET, fields).instance
+        if await purge_clock(instance, client) == "running":
+            raise EngineUnavailableError(f"Instance {instance} has not ended yet.")
+
+
+def _order(operation: str, fields: Any) -> WebhookOrder:
+    order = WebhookOrder.of(fields)
+    if order is None:
+        raise InvalidFieldError(f"The operation {operation!r} takes an order as `WebhookOrder` writes it.")
+    return order
+
+
+def thread_data(stores: Stores) -> ThreadData:
+    """Return what is kept of a thread for webhooks in these stores."""
+    deliveries, pushes = Deliveries(stores.attachments, stores.hub), PushConfigs(stores.attachments, stores.hub)
+
+    async def export(address: Address, epoch: int) -> dict[str, Any]:
+        return {
+            "webhooks": [delivery_fields(address, delivery) for delivery in await deliveries.all_of(address, epoch)],
+            "receivers": [{"id": config.id, "url": config.url} for config in await pushes.of_thread(address, epoch)],
+        }
+
+    return ThreadData(
+        prefixes=(RECORD, PUSH),
+        keeps_seconds=KEPT_SECONDS,
+        members={"webhooks": list[ShownDelivery], "receivers": list[ExportedReceiver]},
+        export=export,
+        counts={"webhooks": RECORD},
+        erase=deliveries.unlist,
+        clocks=deliveries.clocks,
+        clock_prefix=CLOCK_PREFIX,
+    )
+
+
+def _sleep(context: OrchestrationContext) -> Generator[Any, Any, None]:
+    given = context.get_input()
+    order = WebhookOrder.of(given)
+    assert order is not None, given
+    yield context.create_timer(context.current_utc_datetime + timedelta(seconds=given["seconds"]))
+    try:
+        sleep = yield context.call_entity(order.key(POST), POST, given)
+    except Exception:  # the entity ran out of the platform's time
+        sleep = {"seconds": AGAIN_SECONDS}
+    if sleep is None:
+        context.signal_entity(order.key(FORGET), FORGET, given)
+    else:
+        context.continue_as_new({**given, **sleep})

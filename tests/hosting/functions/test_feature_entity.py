@@ -1,0 +1,56 @@
+"""The one entity of all features: whose operations it has, and what it refuses."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from hosting.core.hooks import ENTITY
+from tests.support.app.scripted import scripted_agent
+from tests.support.made_app import app_of, ask, served
+from tests.support.receiver import WEBHOOKS, receiving
+
+
+class Listening:
+    """A callback that keeps the answers."""
+
+    def __init__(self) -> None:
+        self.answers: list[str] = []
+
+    async def on_agent_response(self, response: Any, context: Any) -> None:
+        """Take an answer."""
+        self.answers.append(response.text)
+
+
+@pytest.mark.behaviour("callbacks.response")
+async def test_a_run_notifies_the_callback_and_the_webhook_by_one_function() -> None:
+    """It is registered with the first of them, and an agent that comes later has its operation in it."""
+    listening, app = Listening(), app_of(scripted_agent("Poet"), environ=WEBHOOKS)
+    app.add_agent(scripted_agent("Joker"), callback=listening)
+    async with receiving() as receiver, served(app) as (host, http):
+        await ask(http, "say hello", thread_id="t", webhook=receiver.url)
+        received = await receiver.next()
+        await host.entities.idle()
+
+    assert ENTITY in host.functions
+    assert (received.message["type"], listening.answers) == ("run.completed", ["hello"])
+
+
+@pytest.mark.parametrize(
+    ("operation", "value", "refusal"),
+    [
+        ("explode", {}, "The operation 'explode' is not known. Known: post, forget, call."),
+        ("call", {"agent": "joker"}, "The operation 'call' takes 'agent', 'thread_id' and 'run_id'."),
+        ("call", None, "The operation 'call' takes 'agent', 'thread_id' and 'run_id'."),
+        ("post", {"agent": "joker"}, "The operation 'post' takes an order as `WebhookOrder` writes it."),
+        ("FORGET", "x", "The operation 'forget' takes an order as `WebhookOrder` writes it."),
+    ],
+)
+async def test_an_operation_that_no_feature_has_or_takes_is_refused(operation: str, value: Any, refusal: str) -> None:
+    """With what it takes. The batch is answered all the same, or the host would deliver it for ever."""
+    app = app_of(scripted_agent("Joker"), environ=WEBHOOKS, default_callback=Listening())
+    async with served(app) as (host, _):
+        answer = await host.entities.call(ENTITY, "0", operation, value)
+
+    assert (answer["isError"], refusal in answer["result"]) == (True, True)
