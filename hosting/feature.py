@@ -12,7 +12,7 @@ it may have been on before.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields
 from datetime import datetime
 from typing import Any, ClassVar, Protocol, get_origin
@@ -253,7 +253,7 @@ class WireFeature(Feature):
     title: ClassVar[str]
     door: ClassVar[str | None] = None
 
-    wires: Collection[str]
+    wires: Sequence[str]
 
     @property
     def is_on(self) -> bool:

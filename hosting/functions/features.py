@@ -43,11 +43,11 @@ def register_features(served: Served) -> None:
 def doors_of(served: Served) -> Mapping[str, tuple[str, str]]:
     """Return the base path of each wire's clients, by its title: the function, and the rest of the path.
 
-    Where a protocol names the agent in the path, it is the first.
+    They come in the order in which the app names them. Where a protocol names the agent in the path, it is the first.
     """
     agent = next((quote(each.name) for each in served.plan.served_of("agent")), None)
-    wires = (feature for feature in served.features if isinstance(feature, WireFeature) and feature.is_on)
-    ends = {feature: feature.door or agent for feature in wires}
+    wires = [feature for feature in served.features if isinstance(feature, WireFeature) and feature.is_on]
+    ends = {feature: feature.door or agent for feature in sorted(wires, key=lambda wire: wire.wires.index(wire.wire))}
     return {wire.title: (served.wires[wire.wire].function, end) for wire, end in ends.items() if end is not None}
 
 

@@ -19,7 +19,7 @@ class UnknownPathError(HostingError, code="unknown_url", status=404):
 
 
 def operation_of(routes: Iterable[Route], page: str, method: str, path: str) -> Route:
-    """Return which of a wire's routes a method and a path below the wire's own are; `page` of docs lists them.
+    """Return the route of a wire for a method and a path below the wire's own; `page` of the docs lists all of them.
 
     Raises `UnknownPathError`, or `MethodNotAllowedError` if the path has other methods.
     """
@@ -30,7 +30,7 @@ def operation_of(routes: Iterable[Route], page: str, method: str, path: str) -> 
     if served:
         methods = " or ".join(route.method for route in served)
         raise MethodNotAllowedError(f"{method} is not served at {path[:80]!r}. Send {methods}.")
-    raise UnknownPathError(f"{method} {path[:80]!r} is not served here. docs/reference/{page} lists all routes.")
+    raise UnknownPathError(f"{method} {path[:80]!r} is not served here. {page} lists all routes.")
 
 
 def path_parts(route: Route, path: str) -> dict[str, str] | None:

@@ -23,7 +23,7 @@ from tests.support.running_host import RunningHost
 
 pytestmark = pytest.mark.slow
 
-WIRES = Path(__file__).resolve().parents[1] / "hosting" / "http"
+WIRES = Path(__file__).resolve().parents[1] / "hosting" / "features"
 POINT = "after 4"
 """In the middle: some words are said, and tools are called."""
 

@@ -52,7 +52,7 @@ GROWN = {
     "core/thread/head.py": "Head",
     "features/metering/days.py": "_Days",
     "features/metering/minutes.py": "_Minute",
-    "core/delivery.py": "Delivery",
+    "features/webhooks/delivery.py": "Delivery",
 }
 """What a newer version has one more member in, and where its code is."""
 
