@@ -52,7 +52,6 @@ from hosting.functions.http_triggers import (
     register_lists,
     register_mounted_runs,
 )
-from hosting.functions.instance_triggers import register_instances
 from hosting.functions.orchestrations import OrchestrationRoutes, warn_of_management_urls
 from hosting.functions.shutdown import Shutdown
 from hosting.functions.user_routes import adapt_classic_handler, own_functions, refuse_taken_names, refuse_taken_routes
@@ -189,7 +188,9 @@ class AgentFunctionApp(df.DFApp):
     def _make_served(
         self, principal: PrincipalResolver | None, workflows: Sequence[str], wires: Sequence[str]
     ) -> Served:
-        features = make_features(self._services, self._plan, self._settings, principal, wires)
+        features = make_features(
+            self._services, self._plan, self._settings, principal, wires, has_workflows=bool(workflows)
+        )
         entity = FeatureEntity(self._shutdown.turn, self._services.clocks.wall)
         return Served(self, self._plan, access_of(features), entity, workflows, self._shutdown.watch, features)
 
@@ -199,10 +200,8 @@ class AgentFunctionApp(df.DFApp):
         exports = exports_of(services, plan)
         register_bound(served, RunHandlers(services).bound())
         register_bound(served, ThreadHandlers(services, settings, exports).bound())
-        register_lists(served, services)
+        register_lists(served)
         register_features(served)
-        if served.workflows:
-            register_instances(served, services, settings)
         register_mounted_runs(served, services, settings)
         register_unknown(served)
         register_openapi(served, settings)

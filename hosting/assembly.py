@@ -15,6 +15,7 @@ from hosting.features.approvals.feature import ApprovalsFeature
 from hosting.features.callbacks.feature import CallbacksFeature
 from hosting.features.forks.feature import ForksFeature
 from hosting.features.forks.forking import Forking
+from hosting.features.instances.feature import InstancesFeature
 from hosting.features.mcp.feature import McpFeature
 from hosting.features.memory.feature import MemoryFeature
 from hosting.features.metering.feature import MeteringFeature
@@ -43,6 +44,7 @@ FEATURES: Sequence[type[Feature]] = (
     ApprovalsFeature,
     McpFeature,
     ForksFeature,
+    InstancesFeature,
     ResponsesFeature,
     A2AFeature,
     AgUiFeature,
@@ -52,7 +54,13 @@ WIRES = tuple(feature.wire for feature in FEATURES if issubclass(feature, WireFe
 
 
 def make_features(
-    services: Services, plan: Plan, settings: Settings, resolver: PrincipalResolver | None, wires: Sequence[str]
+    services: Services,
+    plan: Plan,
+    settings: Settings,
+    resolver: PrincipalResolver | None,
+    wires: Sequence[str],
+    *,
+    has_workflows: bool,
 ) -> Sequence[Feature]:
     """Return the features of one app, also those that are off. Each is given what it needs, and no more.
 
@@ -63,10 +71,11 @@ def make_features(
     threads, stores, most_bytes = services.threads, services.stores, settings.max_body_bytes
     webhooks = WebhooksFeature(log, stores, runs, services.route_prefix, settings)
     plan.addresses = webhooks.rules
-    overview = OverviewFeature(cells, log, holders, services.promised, plan, rotation=services.rotation("overview"))
+    overview = OverviewFeature(
+        cells, log, holders, services.promised, plan, threads=threads, rotation=services.rotation("overview")
+    )
     newest, large_reads = overview.overview.newest, services.large_reads
-    services.newest_threads = newest
-    services.approvals = approvals = Approvals(log, runs, holders, services.agents)
+    approvals = Approvals(log, runs, holders, services.agents)
     forking = Forking(log, threads, services.archiver, services.attachments, stores, publish=holders.publish)
     verbs = WireVerbs(plan, settings, runs, services.following, approvals, log, names_causes=services.loop.names_causes)
     features = (
@@ -79,24 +88,28 @@ def make_features(
         ApprovalsFeature(approvals, runs, Starting(services), most_bytes),
         McpFeature(runs, settings, resolver),
         ForksFeature(forking, most_bytes),
+        InstancesFeature(runs, threads, approvals, settings, has_workflows=has_workflows),
         ResponsesFeature(wires, verbs, threads, forking, newest, large_reads),
         A2AFeature(wires, verbs, services.care, holders.draining, newest, large_reads, webhooks.webhooks),
         AgUiFeature(wires, verbs, threads, services.archiver),
     )
     services.thread_data += thread_data_of(features)
-    data = [part for feature in features if (part := feature.owner_data())]
-    owners = Owners(log, threads, services.purging, stores, services.absent.has, data=data)
-    return (
-        *features,
-        OwnersFeature(
-            owners,
-            Sharing(log),
-            exports_of(services, plan),
-            plan,
-            settings,
-            resolver=resolver,
-            thread_data=services.thread_data,
-        ),
+    return (*features, _owners(services, plan, settings, resolver, features))
+
+
+def _owners(
+    services: Services, plan: Plan, settings: Settings, resolver: PrincipalResolver | None, others: Sequence[Feature]
+) -> OwnersFeature:
+    """Return the feature of owners, which exports and erases what the others keep."""
+    log, data = services.log, [part for feature in others if (part := feature.owner_data())]
+    return OwnersFeature(
+        Owners(log, services.threads, services.purging, services.stores, services.absent.has, data=data),
+        Sharing(log),
+        exports_of(services, plan),
+        plan,
+        settings,
+        resolver=resolver,
+        thread_data=services.thread_data,
     )
 
 

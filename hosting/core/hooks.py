@@ -20,11 +20,8 @@ from hosting.amounts import BudgetState, Used
 from hosting.core.thread.events import Terminal
 from hosting.core.thread.head import Head
 from hosting.core.thread.run import Run
-from hosting.core.thread.run_request import Answering
-from hosting.core.thread.sources import ForkCall
 from hosting.core.thread.usage import TokenTotals
 from hosting.names import Address
-from hosting.ports import EntityClient
 
 ANSWER_HEADERS: ContextVar[Mapping[str, str]] = ContextVar("answer_headers", default=MappingProxyType({}))
 """The headers that a gate adds to the answer of the request for which this code works.
@@ -168,69 +165,3 @@ class ThreadData:
     def empty(self) -> dict[str, Any]:
         """The members of an export for a reader to whom the records are not shown."""
         return {name: (get_origin(type_) or type_)() for name, type_ in self.members.items()}
-
-
-@dataclass(frozen=True)
-class ThreadQuery:
-    """Which threads: so many at most, after those of the page before, with ids that contain `search` in any case."""
-
-    limit: int
-    cursor: str | None = None
-    search: str = ""
-
-
-@dataclass(frozen=True)
-class FoundThreads:
-    """Threads with their heads, and where the next page begins, if there is one."""
-
-    threads: tuple[tuple[Address, Head], ...]
-    cursor: str | None
-
-
-class NewestThreads(Protocol):
-    """A list of threads in an order that no thread's log has: by their last change."""
-
-    async def __call__(self, agent: str, owner: str, wanted: ThreadQuery, client: EntityClient) -> FoundThreads:
-        """Return the owner's threads with the agent, the newest change first.
-
-        Raises `EngineUnavailableError` and `LogUnavailableError`.
-        """
-
-
-@dataclass(frozen=True)
-class Answered:
-    """An answer was recorded for the run `requested`; `resumed` continues from there if it was the last one."""
-
-    requested: Run
-    resumed: Run | None
-
-
-class AnswersApprovals(Protocol):
-    """The approvals that threads wait for: each protocol shows and answers them in its own words."""
-
-    async def waiting(self, address: Address) -> Run | None:
-        """Return the run whose approvals the thread waits for now, or None. Raises `LogUnavailableError`."""
-
-    async def answer(self, address: Address, answering: Answering, client: EntityClient) -> Answered:
-        """Record the decision, and begin the run that continues if it was the last one missing.
-
-        Raises what the thread refuses: `UnknownApprovalError`, `ApprovalAnsweredError`, `ApprovalExpiredError`,
-        `ThreadDeletedError` and `ThreadDeletingError`; and as `Runs.start` does.
-        """
-
-
-@dataclass(frozen=True)
-class Forked:
-    """A fork of thread `origin`, with its first `entries`; `replayed`, if the request had made it before."""
-
-    thread_id: str
-    origin: str
-    entries: int
-    replayed: bool = False
-
-
-class ForksThreads(Protocol):
-    """The forks of threads: a protocol makes one where its client continues an older answer."""
-
-    async def fork(self, origin: Address, wanted: ForkCall, client: EntityClient) -> Forked:
-        """Return the fork once its thread stands and its signal is sent; the same request finds the same one."""

@@ -23,7 +23,7 @@ from hosting.core.deletion import ThreadDeletion
 from hosting.core.document_writer import Attachments, DocumentWriter
 from hosting.core.following import Following
 from hosting.core.held_runs import HeldRuns
-from hosting.core.hooks import NO_HOOKS, AgentHooks, AnswersApprovals, NewestThreads, ThreadData
+from hosting.core.hooks import NO_HOOKS, AgentHooks, ThreadData
 from hosting.core.lending import Lending
 from hosting.core.promised_runs import LOOK_SECONDS, PromisedRuns, PromiseSweep
 from hosting.core.purging import QUIET_SECONDS, EntityState, Purging
@@ -77,10 +77,6 @@ class Services:
     clocks: Clocks = SYSTEM_CLOCKS
     ttls: dict[str, float] = field(default_factory=dict, init=False)
     """Agents' times to live in seconds, by their names in lower case."""
-    newest_threads: NewestThreads = field(init=False, repr=False)
-    """Set by `hosting.assembly`: the feature that answers is made of these services."""
-    approvals: AnswersApprovals = field(init=False, repr=False)
-    """Two features' verbs, for other protocols; `hosting.assembly` sets them."""
     hooks: dict[str, AgentHooks] = field(default_factory=dict, init=False)
     """What features add to the runs of agents, by their names in lower case."""
     thread_data: list[ThreadData] = field(default_factory=list, init=False)

@@ -8,19 +8,12 @@ from __future__ import annotations
 
 from functools import partial
 
-from hosting.core.hooks import ThreadQuery
 from hosting.core.request.contents import limits_of
 from hosting.core.services import Services
 from hosting.functions.answering import Served, serves
 from hosting.http import routes, workflow_routes
-from hosting.http.lists import agents_reply, newest_reply, threads_reply, workflows_reply
+from hosting.http.lists import agents_reply, workflows_reply
 from hosting.http.mounts import run_at
-from hosting.http.parameters import (
-    SEARCH,
-    SORT,
-    read_cursor,
-    read_limit,
-)
 from hosting.http.replies import (
     Reply,
     Streamed,
@@ -49,9 +42,8 @@ def register_mounted_runs(served: Served, services: Services, settings: Settings
         serves(served, run_at(mount))(start)
 
 
-def register_lists(served: Served, services: Services) -> None:
-    """Register the lists of agents and of their threads, and the agents' budgets."""
-    threads = services.threads
+def register_lists(served: Served) -> None:
+    """Register the lists of agents and of workflows."""
 
     @serves(served, routes.agents_route(served.link_names))
     async def agents(request: HttpRequest) -> Reply:
@@ -65,13 +57,3 @@ def register_lists(served: Served, services: Services) -> None:
         async def workflows(request: HttpRequest) -> Reply:
             plans = list(served.plan.agents.values())
             return workflows_reply(plans, request.base_url, served.links)
-
-    @serves(served, routes.THREADS)
-    async def page(request: HttpRequest) -> Reply:
-        agent, limit, cursor = request.agent, read_limit(request.query), read_cursor(request.query)
-        search = SEARCH.read(request.query)
-        if SORT.read(request.query) or search is not None:
-            wanted = ThreadQuery(limit, cursor, search or "")
-            newest = await services.newest_threads(agent.name, request.caller.owner, wanted, request.client)
-            return newest_reply(newest, services.clocks.wall())
-        return threads_reply(await threads.page(agent.name, request.caller.owner, limit, cursor, request.client))

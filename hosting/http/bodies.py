@@ -91,21 +91,6 @@ class WorkflowList(TypedDict):
     workflows: list[ListedWorkflow]
 
 
-class ListedThread(ThreadIds):
-    """One thread and the time of its last change (RFC 3339); sorted by change also the start of its first message."""
-
-    updated_at: str
-    title: NotRequired[str]
-    status: NotRequired[Literal["idle", "running", "waiting"]]
-
-
-class ThreadPage(TypedDict):
-    """A page of threads, in the store's order or by change; `next_cursor` reads the next page."""
-
-    threads: list[ListedThread]
-    next_cursor: str | None
-
-
 class ForkedFrom(ThreadIds):
     """The thread that this one was forked from, with the first `entries`; it may be deleted."""
 

@@ -6,20 +6,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import cast
 from urllib.parse import quote
 
-from hosting.core.hooks import FoundThreads
-from hosting.core.thread.head import Head
 from hosting.http.bodies import (
     AgentList,
     HealthyAgent,
     ListedAgent,
-    ListedThread,
     ListedWorkflow,
-    ThreadPage,
     WorkflowList,
 )
-from hosting.http.replies import Reply, json_reply, thread_ids
+from hosting.http.replies import Reply, json_reply
 from hosting.plan import AgentPlan
-from hosting.ports import EntityPage, iso
 
 Links = Callable[[AgentPlan], Mapping[str, str | None]]
 """The members of an agent for URLs that features add: each path below the agent, None where it has none."""
@@ -83,28 +78,3 @@ def health_reply(agents: Iterable[AgentPlan] | None) -> Reply:
         for each in agents
     ]
     return json_reply(200, {"status": "healthy", "agents": listed, "agent_count": len(listed)})
-
-
-def threads_reply(page: EntityPage) -> Reply:
-    """Return a page of threads, in the store's order."""
-    threads: list[ListedThread] = [
-        {"thread_id": key, "session_id": key, "updated_at": changed} for key, changed in page.keys
-    ]
-    body: ThreadPage = {"threads": threads, "next_cursor": page.cursor}
-    return json_reply(200, body)
-
-
-def newest_reply(page: FoundThreads, now: float) -> Reply:
-    """Return a page of threads, the newest change first."""
-    threads = [_listed(address.thread_id, head, now) for address, head in page.threads]
-    body: ThreadPage = {"threads": threads, "next_cursor": page.cursor}
-    return json_reply(200, body)
-
-
-def _listed(thread_id: str, head: Head, now: float) -> ListedThread:
-    return {
-        **thread_ids(thread_id),
-        "updated_at": iso(head.changed_at),
-        "title": head.title,
-        "status": "waiting" if head.is_waiting_for_approval(now) else "running" if head.runs else "idle",
-    }

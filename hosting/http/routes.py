@@ -18,7 +18,6 @@ from hosting.http.body_document import RUN_BODY
 from hosting.http.parameters import (
     AFTER,
     BEFORE,
-    CURSOR,
     EVENTS_AFTER,
     IF_NONE_MATCH,
     LAST_EVENT_ID,
@@ -26,8 +25,6 @@ from hosting.http.parameters import (
     LIVE,
     OFFSET,
     ORDER,
-    SEARCH,
-    SORT,
     STREAM_CURSOR,
     Parameter,
     in_path,
@@ -176,15 +173,6 @@ RUN = Route(
     RUN_PARAMETERS,
     RUN_BODY,
     needs="run",
-)
-THREADS = Route(
-    "http_threads",
-    "GET",
-    "agents/{name}/threads",
-    "List the agent's threads",
-    ok(bodies.ThreadPage),
-    STORES,
-    (LIMIT, CURSOR, SORT, SEARCH),
 )
 THREAD = read_of_thread("http_thread", "", "Read a thread's times, size and usage", bodies.Thread, _CONVERSATION)
 DELETE_THREAD = Route(

@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from hosting.core.following import Following
-from hosting.core.hooks import AnswersApprovals
 from hosting.core.runs import Runs
 from hosting.core.thread_log import ThreadLog
 from hosting.errors import REQUEST_ERRORS, HostingError, InternalError, MethodNotAllowedError
 from hosting.http.parameters import Parameter, in_path
 from hosting.http.route import Header, Route
+from hosting.http.verbs import AnswersApprovals
 from hosting.plan import Plan
 from hosting.settings import Settings
 

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Generic, TypeVar
 
 from hosting.core.broadcast import DeltaText, LoggedEvent, Update
-from hosting.core.hooks import Answered, AnswersApprovals
 from hosting.core.stores.contract import MOST_POSITION
 from hosting.core.thread.events import Accepted, Deleted, Event, Imported, Reset, Rewound, RunEvent, Terminal
 from hosting.core.thread.run import Run
@@ -18,6 +17,7 @@ from hosting.core.thread.run_request import Answering
 from hosting.core.thread_log import ThreadLog
 from hosting.core.transcript import Item, Transcript
 from hosting.errors import UnknownRunError
+from hosting.http.verbs import Answered, AnswersApprovals
 from hosting.names import Address
 from hosting.ports import EntityClient
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hosting.http import instances
+from hosting.features.instances import http as instances
 from hosting.http.workflow_routes import of_only_workflow
 from tests.support.declared_routes import routes_in
 from tests.support.made_app import served

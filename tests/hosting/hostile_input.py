@@ -30,11 +30,11 @@ from hosting.core.thread.run_request import ResponseFormat
 from hosting.errors import HostingError
 from hosting.exchange import MOST_HEAD_BYTES, UnreadableAnswerError, _chunks, _head
 from hosting.features.approvals.http import WORKFLOW_ANSWER, parse_decision
+from hosting.features.instances.requests import parse_instance
 from hosting.features.mcp.tool import parse_call
 from hosting.features.owners.sharing import grant_parts
 from hosting.features.schedules.times import read_times
 from hosting.features.webhooks.rules import WebhookRules
-from hosting.http.instance_call import parse_instance
 from hosting.http.parameters import (
     OF_RUN,
     OWNER,
@@ -384,7 +384,7 @@ PARSERS: Mapping[str, Parser] = {
         runs("sse"),
         ("hosting.http.parameters._LIVE",),
     ),
-    "timeoutSeconds": Parser(waited_for, runs("9"), ("hosting.http.instance_call._SECONDS",)),
+    "timeoutSeconds": Parser(waited_for, runs("9"), ("hosting.features.instances.requests._SECONDS",)),
     "a page's cursor": Parser(lambda text: read_cursor({"cursor": text}), runs("a")),
     "Last-Event-ID": Parser(
         lambda text: read_resume_position({}, {"last-event-id": text}),

@@ -12,7 +12,6 @@ from typing import Any
 
 from hosting.core.agent.agent_loop import AgentLoop
 from hosting.core.entity.thread_entity import ThreadEntity
-from hosting.core.hooks import Forked
 from hosting.core.services import Services
 from hosting.core.stores.archive import Archive
 from hosting.core.stores.choice import Stores
@@ -25,6 +24,7 @@ from hosting.core.thread.run_request import RunRequest
 from hosting.core.thread.sources import ForkCall, ForkPoint
 from hosting.core.thread_log import epoch_store_key, store_key
 from hosting.features.forks.forking import Forking
+from hosting.http.verbs import Forked
 from hosting.listing import Window
 from hosting.names import Address, new_id
 from hosting.plan import AgentPlan

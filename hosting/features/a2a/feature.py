@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from functools import partial
 
 from hosting.core.care import Care
-from hosting.core.hooks import NewestThreads
 from hosting.core.turns import LargeReads
 from hosting.feature import Wire, WireFeature
 from hosting.features.webhooks.webhooks import Webhooks
+from hosting.http.verbs import NewestThreads
 from hosting.http.wire import WireVerbs
 
 

@@ -12,7 +12,6 @@ from typing import Any
 
 from hosting.core.broadcast import LoggedEvent
 from hosting.core.care import Care
-from hosting.core.hooks import NewestThreads, ThreadQuery
 from hosting.core.stores.contract import MOST_POSITION
 from hosting.core.thread.events import Accepted, ApprovalAnswered, Deleting
 from hosting.core.thread.run import Run
@@ -24,6 +23,7 @@ from hosting.features.a2a.requests import Call, Listing
 from hosting.http.json_rpc import envelope
 from hosting.http.replies import Streamed, first_page
 from hosting.http.request import HttpRequest
+from hosting.http.verbs import NewestThreads, ThreadQuery
 from hosting.http.wire import WireVerbs
 from hosting.http.wire_replies import framed, streamed
 from hosting.http.wire_runs import run_events

@@ -16,7 +16,6 @@ from functools import partial
 from hosting.core.agent.held_run import read_run
 from hosting.core.agent.hosted_agent import HostedAgent
 from hosting.core.held_runs import HeldRuns
-from hosting.core.hooks import Answered
 from hosting.core.request.response_format import CHECK_SECONDS
 from hosting.core.runs import Runs
 from hosting.core.thread.commands import AnswerApproval, Change, ClaimTerms, Stale, Unchanged
@@ -27,6 +26,7 @@ from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import Answering, Decision, RunRequest
 from hosting.core.thread_log import ThreadLog
 from hosting.errors import InvalidInputError
+from hosting.http.verbs import Answered
 from hosting.names import Address, new_id
 from hosting.ports import EntityClient
 

@@ -22,7 +22,6 @@ from dataclasses import replace
 from hosting.core.archiving import Archiver, ConversationReader, lent_to
 from hosting.core.copies import Copy, blocks, drawn_generation
 from hosting.core.document_writer import Attachments
-from hosting.core.hooks import Forked
 from hosting.core.lending import Lending
 from hosting.core.signals import Signals
 from hosting.core.stores.archive import Volume
@@ -46,6 +45,7 @@ from hosting.errors import (
     ThreadExistsError,
     UnknownRunError,
 )
+from hosting.http.verbs import Forked
 from hosting.names import Address, new_id
 from hosting.ports import EntityClient
 from state.codec import parse_entry, write

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from hosting import errors
-from hosting.core.hooks import Forked
 from hosting.core.outcome import ThreadIds
 from hosting.core.request.fields import read_flag, read_text
 from hosting.core.request.strict_json import Schema, json_type
@@ -19,6 +18,7 @@ from hosting.http.request import Bound, HttpRequest
 from hosting.http.route import Header, ResponseSpec, Route
 from hosting.http.routes import REPLAYED, THREAD_ID, THREAD_PATH, WHOLE
 from hosting.http.run_call import KEY_PARAMETER, JsonBody, RawRequest, read_idempotency_key
+from hosting.http.verbs import Forked
 from hosting.names import check_thread_id, id_pattern, is_id
 
 _MOST_POSITION = 2**53 - 1

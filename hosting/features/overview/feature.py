@@ -12,6 +12,7 @@ from hosting.core.held_runs import HeldRuns
 from hosting.core.promised_runs import PromisedRuns
 from hosting.core.rotation import Rotation
 from hosting.core.thread_log import ThreadLog
+from hosting.core.threads import Threads
 from hosting.feature import Feature, OwnerData, Upkeep
 from hosting.features.overview.http import OverviewHandlers
 from hosting.features.overview.operations import OperationsHandlers
@@ -35,6 +36,7 @@ class OverviewFeature(Feature):
         promised: PromisedRuns,
         plan: Plan,
         *,
+        threads: Threads,
         rotation: Rotation,
     ) -> None:
         """`rotation` is the turn order of the agents in the upkeep."""
@@ -42,10 +44,14 @@ class OverviewFeature(Feature):
         self._view = OperatorsView(log, holders, self.overview, promised)
         self._sweep = OverviewSweep(self.overview, plan.by_name, rotation)
         self._log = log
+        self._threads = threads
 
     def routes(self) -> Sequence[Bound]:
         """Return the routes of owners, and that of operators."""
-        of_owners, of_operators = OverviewHandlers(self.overview, self._log), OperationsHandlers(self._view, self._log)
+        of_owners, of_operators = (
+            OverviewHandlers(self.overview, self._threads, self._log),
+            OperationsHandlers(self._view, self._log),
+        )
         return *of_owners.bound(), *of_operators.bound()
 
     def upkeep(self) -> Sequence[Upkeep]:

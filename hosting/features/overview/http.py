@@ -1,4 +1,4 @@
-"""The routes of an agent's figures by day and of all waiting approvals, with their bodies and handlers."""
+"""The routes of an agent's threads, of its figures by day and of all waiting approvals, with bodies and handlers."""
 
 from __future__ import annotations
 
@@ -9,18 +9,35 @@ from typing_extensions import NotRequired, TypedDict
 
 from hosting.amounts import cost_text
 from hosting.core.agent.held_run import read_run
-from hosting.core.hooks import ThreadQuery
 from hosting.core.outcome import Approval, ThreadIds, Usage, approval_fields
+from hosting.core.thread.head import Head
 from hosting.core.thread.run import Run
 from hosting.core.thread_log import ThreadLog
+from hosting.core.threads import Threads
 from hosting.features.overview.figures import MOST_DAYS, Day
 from hosting.features.overview.overview import AgentFigures, Overview
-from hosting.http.parameters import CURSOR, LIMIT, number_in_query, read_cursor, read_limit, read_number
+from hosting.http.parameters import CURSOR, LIMIT, SEARCH, SORT, number_in_query, read_cursor, read_limit, read_number
 from hosting.http.replies import Reply, json_reply, thread_ids
 from hosting.http.request import Bound, HttpRequest
 from hosting.http.route import STORES, Route, ok
+from hosting.http.verbs import FoundThreads, ThreadQuery
 from hosting.plan import AgentPlan
-from hosting.ports import iso
+from hosting.ports import EntityPage, iso
+
+
+class ListedThread(ThreadIds):
+    """One thread and the time of its last change (RFC 3339); sorted by change also the start of its first message."""
+
+    updated_at: str
+    title: NotRequired[str]
+    status: NotRequired[Literal["idle", "running", "waiting"]]
+
+
+class ThreadPage(TypedDict):
+    """A page of threads, in the store's order or by change; `next_cursor` reads the next page."""
+
+    threads: list[ListedThread]
+    next_cursor: str | None
 
 
 class WaitingApproval(Approval, ThreadIds):
@@ -68,6 +85,15 @@ class Figures(TypedDict):
     days: list[DayFigures]
 
 
+THREADS = Route(
+    "http_threads",
+    "GET",
+    "agents/{name}/threads",
+    "List the agent's threads",
+    ok(ThreadPage),
+    STORES,
+    (LIMIT, CURSOR, SORT, SEARCH),
+)
 DAYS = number_in_query("days", "The number of days, of those on which runs ended; the newest first.", MOST_DAYS, 30)
 FIGURES = Route(
     "http_figures",
@@ -92,13 +118,22 @@ WAITING = Route(
 class OverviewHandlers:
     """The handlers of the routes about all threads of a caller."""
 
-    def __init__(self, overview: Overview, log: ThreadLog) -> None:
+    def __init__(self, overview: Overview, threads: Threads, log: ThreadLog) -> None:
         self._overview = overview
+        self._threads = threads
         self._log = log
 
     def bound(self) -> Sequence[Bound]:
         """Return the routes with their handlers."""
-        return Bound(FIGURES, self._figures), Bound(WAITING, self._waiting)
+        return Bound(THREADS, self._list), Bound(FIGURES, self._figures), Bound(WAITING, self._waiting)
+
+    async def _list(self, request: HttpRequest) -> Reply:
+        agent, owner, client = request.agent.name, request.caller.owner, request.client
+        limit, cursor, search = read_limit(request.query), read_cursor(request.query), SEARCH.read(request.query)
+        if SORT.read(request.query) or search is not None:
+            newest = await self._overview.newest(agent, owner, ThreadQuery(limit, cursor, search or ""), client)
+            return newest_reply(newest, self._log.clocks.wall())
+        return threads_reply(await self._threads.page(agent, owner, limit, cursor, client))
 
     async def _figures(self, request: HttpRequest) -> Reply:
         agent, days = request.agent.name, read_number(DAYS, request.query)
@@ -160,3 +195,28 @@ def day_fields(date: str, day: Day) -> DayFigures:
     if day.cost:
         figures["cost"] = cost_text(day.cost)
     return figures
+
+
+def threads_reply(page: EntityPage) -> Reply:
+    """Return a page of threads, in the store's order."""
+    threads: list[ListedThread] = [
+        {"thread_id": key, "session_id": key, "updated_at": changed} for key, changed in page.keys
+    ]
+    body: ThreadPage = {"threads": threads, "next_cursor": page.cursor}
+    return json_reply(200, body)
+
+
+def newest_reply(page: FoundThreads, now: float) -> Reply:
+    """Return a page of threads, the newest change first."""
+    threads = [_listed(address.thread_id, head, now) for address, head in page.threads]
+    body: ThreadPage = {"threads": threads, "next_cursor": page.cursor}
+    return json_reply(200, body)
+
+
+def _listed(thread_id: str, head: Head, now: float) -> ListedThread:
+    return {
+        **thread_ids(thread_id),
+        "updated_at": iso(head.changed_at),
+        "title": head.title,
+        "status": "waiting" if head.is_waiting_for_approval(now) else "running" if head.runs else "idle",
+    }

@@ -26,7 +26,6 @@ from typing import TypeVar
 from urllib.parse import quote, unquote
 
 from hosting.core.cells import Cells
-from hosting.core.hooks import FoundThreads, ThreadQuery
 from hosting.core.rotation import Rotation
 from hosting.core.thread.events import TERMINALS, Accepted, Terminal
 from hosting.core.thread_log import ThreadLog
@@ -39,6 +38,7 @@ from hosting.features.overview.log import (
     OverviewLog,
     OverviewState,
 )
+from hosting.http.verbs import FoundThreads, ThreadQuery
 from hosting.listing import entity_pages
 from hosting.names import APP, Address, entity_name
 from hosting.ports import Clock, EntityClient, read_utc

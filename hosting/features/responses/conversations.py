@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any
 
-from hosting.core.hooks import NewestThreads, ThreadQuery
 from hosting.core.thread.events import Completed, Event
 from hosting.core.thread.head import Head
 from hosting.core.threads import Threads
@@ -21,6 +20,7 @@ from hosting.http.replies import Reply, json_reply
 from hosting.http.request import HttpRequest
 from hosting.http.route import Route
 from hosting.http.run_call import RawRequest
+from hosting.http.verbs import NewestThreads, ThreadQuery
 from hosting.http.wire import WireVerbs
 from hosting.http.wire_runs import fold_runs
 from hosting.names import Address, new_id

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from hosting.core.hooks import ForksThreads, NewestThreads
 from hosting.core.threads import Threads
 from hosting.core.turns import LargeReads
 from hosting.feature import Wire, WireFeature
+from hosting.http.verbs import ForksThreads, NewestThreads
 from hosting.http.wire import WireVerbs
 
 

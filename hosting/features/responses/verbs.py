@@ -9,7 +9,6 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import replace
 
-from hosting.core.hooks import ForksThreads
 from hosting.core.request.contents import Limits, limits_of
 from hosting.core.request.fields import read_truth
 from hosting.core.runs import SHORT_WAIT_SECONDS
@@ -36,6 +35,7 @@ from hosting.http.openapi import API_VERSION
 from hosting.http.replies import Reply, Streamed, json_reply
 from hosting.http.request import HttpRequest
 from hosting.http.route import Route
+from hosting.http.verbs import ForksThreads
 from hosting.http.wire import WireVerbs
 from hosting.http.wire_replies import framed, streamed
 from hosting.http.wire_requests import path_parts

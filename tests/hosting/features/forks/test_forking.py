@@ -11,7 +11,6 @@ from functools import partial
 import pytest
 
 from hosting.core.deletion import UNUSED_SECONDS
-from hosting.core.hooks import Forked
 from hosting.core.sweeps import OVERLAP_SECONDS
 from hosting.core.thread.commands import DeleteThread
 from hosting.errors import (
@@ -24,6 +23,7 @@ from hosting.errors import (
     UnknownRunError,
     UnknownThreadError,
 )
+from hosting.http.verbs import Forked
 from hosting.names import Address
 from state.attachments import references
 from state.codec import read

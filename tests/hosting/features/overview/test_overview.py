@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from hosting.core.cells import Cells
-from hosting.core.hooks import ThreadQuery
 from hosting.core.rotation import Rotation
 from hosting.core.stores.memory import MemoryObjects, MemoryThreadStore, SharedMemory
 from hosting.core.thread.commands import DeleteThread, FinishDelete
@@ -28,6 +27,7 @@ from hosting.features.overview.log import (
     OverviewState,
 )
 from hosting.features.overview.overview import Overview, OverviewSweep
+from hosting.http.verbs import ThreadQuery
 from hosting.names import APP, Address, StoreKey, entity_name
 from hosting.ports import EntityPage, iso
 from tests.support.process import AGENT, ListedEngine, Process, call

@@ -7,21 +7,31 @@ So the same run has the routes of this library too, and each of those may be use
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
 from typing_extensions import NotRequired, TypedDict
 
 from hosting import errors
 from hosting.core.outcome import completed_text
+from hosting.core.request.contents import limits_of
+from hosting.core.runs import Runs
 from hosting.core.thread.events import Cancelled, Completed, Terminal
 from hosting.core.thread.run import Run
+from hosting.core.thread.run_request import Answering
+from hosting.core.threads import Threads
+from hosting.errors import HostingError, UnknownThreadError
+from hosting.features.instances.requests import INSTANCE_PARAMETERS, decision_of, parse_answer, parse_instance
 from hosting.http.body_document import ANSWER_BODY, INPUT_BODY
-from hosting.http.instance_call import INSTANCE_PARAMETERS
+from hosting.http.parameters import MOST
 from hosting.http.refusals import RETRY_AFTER_SECONDS
 from hosting.http.replies import Reply, json_reply, run_headers
+from hosting.http.request import Bound, HttpRequest
 from hosting.http.route import RUN_HEADERS, STORES, Header, ResponseSpec, Route
 from hosting.http.routes import APPROVAL_ID, GOING_ON, PENDING_HEADERS, RUN, THREAD_ID
+from hosting.http.verbs import AnswersApprovals
 from hosting.ports import iso
+from hosting.settings import Settings
 
 RuntimeStatus = Literal["Pending", "Running", "Completed", "Failed", "Terminated"]
 
@@ -114,6 +124,59 @@ INSTANCE_RESPOND = Route(
     ANSWER_BODY,
     needs="run",
 )
+
+
+class InstanceHandlers:
+    """The handlers of the routes of instances."""
+
+    def __init__(self, runs: Runs, threads: Threads, approvals: AnswersApprovals, settings: Settings) -> None:
+        self._runs = runs
+        self._threads = threads
+        self._approvals = approvals
+        self._settings = settings
+
+    def bound(self) -> Sequence[Bound]:
+        """Return the routes with their handlers."""
+        return (
+            Bound(INSTANCE_RUN, self._start),
+            Bound(INSTANCE_STATUS, self._read),
+            Bound(INSTANCE_RESPOND, self._respond),
+        )
+
+    async def _start(self, request: HttpRequest) -> Reply:
+        workflow = request.agent
+        limits = limits_of(workflow, self._settings)
+        start = await request.parsed(lambda raw: parse_instance(raw, workflow.name, limits, request.caller.owner))
+        try:
+            started = await self._runs.start(workflow.name, start, request.client, request.caller)
+            run = await self._runs.wait_as(start.wait, started.run, request.client)
+        except HostingError as error:
+            error.thread_id = start.thread_id
+            raise
+        reply = started_reply(run, request.base_url, _named(request))
+        return replace(reply, headers={**reply.headers, "idempotency-replayed": "true"}) if started.replayed else reply
+
+    async def _read(self, request: HttpRequest) -> Reply:
+        runs = await self._threads.runs(request.address, MOST, request.client)
+        if not runs:
+            raise UnknownThreadError(f"There is no instance {request.thread_id!r} of workflow {request.agent.name!r}.")
+        newest = await self._runs.find(request.address, runs[0].run_id, request.client)
+        paused = await self._approvals.waiting(request.address)
+        is_waiting = paused is not None and paused.run_id == newest.run_id
+        return instance_reply([newest, *runs[1:]], request.base_url, _named(request), is_waiting=is_waiting)
+
+    async def _respond(self, request: HttpRequest) -> Reply:
+        value = await request.parsed(lambda raw: parse_answer(raw, self._settings.max_body_bytes))
+        paused = await self._approvals.waiting(request.address)
+        decision = decision_of(request.approval_id, value, () if paused is None else paused.undecided)
+        answer = Answering(decision, request.caller, waits=False)
+        answered = await self._approvals.answer(request.address, answer, request.client)
+        return responded_reply(answered.requested, request.approval_id)
+
+
+def _named(request: HttpRequest) -> str:
+    """Return the workflow in the path and a slash, nothing where the path has no name."""
+    return "" if request.route.agent else f"{request.agent.name}/"
 
 
 def started_reply(run: Run, base_url: str, named: str) -> Reply:

@@ -1,0 +1,1 @@
+"""Workflows by the routes and names of agent-framework-azurefunctions."""

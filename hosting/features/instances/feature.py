@@ -1,0 +1,35 @@
+"""Workflows by the routes and names of agent-framework-azurefunctions, in an app that has workflows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from hosting.core.runs import Runs
+from hosting.core.threads import Threads
+from hosting.feature import Feature
+from hosting.features.instances.http import InstanceHandlers
+from hosting.http.request import Bound
+from hosting.http.verbs import AnswersApprovals
+from hosting.settings import Settings
+
+
+class InstancesFeature(Feature):
+    """The instances of one app: what its clients know as one is a thread here, under the same id."""
+
+    name = "instances"
+    absent = "This app has no workflows. GET agents lists its agents."
+
+    def __init__(
+        self, runs: Runs, threads: Threads, approvals: AnswersApprovals, settings: Settings, *, has_workflows: bool
+    ) -> None:
+        self._handlers = InstanceHandlers(runs, threads, approvals, settings)
+        self._has_workflows = has_workflows
+
+    @property
+    def is_on(self) -> bool:
+        """Whether the app has workflows."""
+        return self._has_workflows
+
+    def routes(self) -> Sequence[Bound]:
+        """Return the routes with a workflow's name; those of the only one of an app have none."""
+        return self._handlers.bound()
