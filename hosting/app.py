@@ -11,7 +11,7 @@ import azure.durable_functions as df
 import azure.functions as func
 from agent_framework import SupportsAgentRun
 
-from hosting.assembly import access_of, make_features
+from hosting.assembly import SETTINGS, access_of, make_features
 from hosting.azure_log import quiet_libraries
 from hosting.core.agent.agent_loop import AgentLoop
 from hosting.core.agent.hitl_context import WorkflowHitlContext
@@ -63,7 +63,7 @@ from hosting.http.threads import ThreadHandlers, exports_of
 from hosting.names import Busy, entity_function, entity_name, http_function
 from hosting.plan import AgentPlan, Plan, introduction_of
 from hosting.principal import Principal, PrincipalRequest, PrincipalResolver, checked_resolver
-from hosting.settings import is_developers, is_production, read_settings, report_unknown, with_longest_wait
+from hosting.settings import AllSettings, Settings, is_developers, is_production, report_unknown, with_longest_wait
 from hosting.start_up import report_import, reported, warn
 from hosting.workflows import WorkflowSource, hosted_workflows
 
@@ -132,18 +132,19 @@ class AgentFunctionApp(df.DFApp):
         _refuse("AgentFunctionApp", unknown)
         super().__init__(http_auth_level=http_auth_level)
         self.max_poll_retries, self.poll_interval_seconds = max_poll_retries, poll_interval_seconds
-        self._settings = with_longest_wait(read_settings(environ), max_poll_retries, poll_interval_seconds)
+        all_settings = AllSettings(environ, SETTINGS)
+        self._settings = with_longest_wait(all_settings.of(Settings), max_poll_retries, poll_interval_seconds)
         self.enable_health_check, self.enable_http_endpoints = enable_health_check, enable_http_endpoints
         self.enable_mcp_tool_trigger, self.default_callback = enable_mcp_tool_trigger, default_callback
         folder, self._ttls = app_folder(environ), dict[str, float]()
         self._plan = self._make_plan(principal, budget, limit, webhook)
         report_missing(environ)
-        report_unknown(environ)
+        report_unknown(environ, SETTINGS)
         self._safeguards = Safeguards(self._settings, folder, environ)
         self._safeguards.check_http(is_anonymous=not self._plan.requires_key)
         self._services = self._make_services(folder, environ)
         hosted = hosted_workflows(workflow, workflows)
-        self._served = self._make_served(principal, [flow.name for flow in hosted], wires)
+        self._served = self._make_served(principal, [flow.name for flow in hosted], wires, all_settings)
         self._orchestrations = OrchestrationRoutes(self._served, self._services.route_prefix, self._shutdown)
         self._has_page = not is_production(environ) if enable_page is None else enable_page
         self._register_shared(lists_agents=health_lists_agents)
@@ -186,10 +187,14 @@ class AgentFunctionApp(df.DFApp):
         )
 
     def _make_served(
-        self, principal: PrincipalResolver | None, workflows: Sequence[str], wires: Sequence[str]
+        self,
+        principal: PrincipalResolver | None,
+        workflows: Sequence[str],
+        wires: Sequence[str],
+        all_settings: AllSettings,
     ) -> Served:
         features = make_features(
-            self._services, self._plan, self._settings, principal, wires, has_workflows=bool(workflows)
+            self._services, self._plan, all_settings, principal, wires, has_workflows=bool(workflows)
         )
         entity = FeatureEntity(self._shutdown.turn, self._services.clocks.wall)
         return Served(self, self._plan, access_of(features), entity, workflows, self._shutdown.watch, features)

@@ -20,7 +20,7 @@ from hosting.features.mcp.feature import McpFeature
 from hosting.features.memory.feature import MemoryFeature
 from hosting.features.metering.feature import MeteringFeature
 from hosting.features.overview.feature import OverviewFeature
-from hosting.features.owners.feature import OwnersFeature
+from hosting.features.owners.feature import OwnerSettings, OwnersFeature
 from hosting.features.owners.owners import Owners
 from hosting.features.owners.sharing import Sharing
 from hosting.features.responses.feature import ResponsesFeature
@@ -32,7 +32,7 @@ from hosting.http.threads import exports_of
 from hosting.http.wire import WireVerbs
 from hosting.plan import Plan
 from hosting.principal import PrincipalResolver
-from hosting.settings import Settings
+from hosting.settings import AllSettings, Settings, SettingsPart
 
 FEATURES: Sequence[type[Feature]] = (
     SchedulesFeature,
@@ -50,13 +50,19 @@ FEATURES: Sequence[type[Feature]] = (
     AgUiFeature,
     OwnersFeature,
 )
+SETTINGS: Sequence[type[SettingsPart]] = (
+    Settings,
+    *(feature.settings for feature in FEATURES if feature.settings is not None),
+)
+"""All parts of an app's settings, in the order in which a wrong one is refused."""
+
 WIRES = tuple(feature.wire for feature in FEATURES if issubclass(feature, WireFeature))
 
 
 def make_features(
     services: Services,
     plan: Plan,
-    settings: Settings,
+    all_settings: AllSettings,
     resolver: PrincipalResolver | None,
     wires: Sequence[str],
     *,
@@ -68,8 +74,9 @@ def make_features(
     """
     _check_wires(wires)
     cells, log, runs, holders = services.cells, services.log, services.runs, services.holders
-    threads, stores, most_bytes = services.threads, services.stores, settings.max_body_bytes
-    webhooks = WebhooksFeature(log, stores, runs, services.route_prefix, settings)
+    threads, stores, settings = services.threads, services.stores, services.settings
+    most_bytes = settings.max_body_bytes
+    webhooks = WebhooksFeature(log, stores, runs, services.route_prefix, all_settings.of(WebhooksFeature.settings))
     plan.addresses = webhooks.rules
     overview = OverviewFeature(
         cells, log, holders, services.promised, plan, threads=threads, rotation=services.rotation("overview")
@@ -79,14 +86,16 @@ def make_features(
     forking = Forking(log, threads, services.archiver, services.attachments, stores, publish=holders.publish)
     verbs = WireVerbs(plan, settings, runs, services.following, approvals, log, names_causes=services.loop.names_causes)
     features = (
-        SchedulesFeature(cells, runs, plan, log.clocks, settings),
-        MemoryFeature(cells, log, holders.held, plan, settings),
+        SchedulesFeature(
+            cells, runs, plan, log.clocks, settings, own_settings=all_settings.of(SchedulesFeature.settings)
+        ),
+        MemoryFeature(cells, log, holders.held, plan, most_bytes),
         MeteringFeature(stores.threads, log, holders.held),
-        CallbacksFeature(log, settings),
+        CallbacksFeature(log, all_settings.of(CallbacksFeature.settings)),
         webhooks,
         overview,
         ApprovalsFeature(approvals, runs, Starting(services), most_bytes),
-        McpFeature(runs, settings, resolver),
+        McpFeature(runs, all_settings.of(McpFeature.settings), most_bytes, resolver),
         ForksFeature(forking, most_bytes),
         InstancesFeature(runs, threads, approvals, settings, has_workflows=has_workflows),
         ResponsesFeature(wires, verbs, threads, forking, newest, large_reads),
@@ -94,11 +103,15 @@ def make_features(
         AgUiFeature(wires, verbs, threads, services.archiver),
     )
     services.thread_data += thread_data_of(features)
-    return (*features, _owners(services, plan, settings, resolver, features))
+    return (*features, _owners(services, plan, all_settings.of(OwnersFeature.settings), resolver, features))
 
 
 def _owners(
-    services: Services, plan: Plan, settings: Settings, resolver: PrincipalResolver | None, others: Sequence[Feature]
+    services: Services,
+    plan: Plan,
+    own_settings: OwnerSettings,
+    resolver: PrincipalResolver | None,
+    others: Sequence[Feature],
 ) -> OwnersFeature:
     """Return the feature of owners, which exports and erases what the others keep."""
     log, data = services.log, [part for feature in others if (part := feature.owner_data())]
@@ -107,7 +120,8 @@ def _owners(
         Sharing(log),
         exports_of(services, plan),
         plan,
-        settings,
+        services.settings,
+        own_settings=own_settings,
         resolver=resolver,
         thread_data=services.thread_data,
     )

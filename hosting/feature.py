@@ -27,6 +27,7 @@ from hosting.http.route import Header, Route
 from hosting.http.wire import WireDocument
 from hosting.plan import AgentPlan
 from hosting.ports import ClockClient
+from hosting.settings import SettingsPart
 
 
 class DurableTask(Protocol):
@@ -173,7 +174,8 @@ class Feature:
 
     `name` is that of its folder. `paths` are the words of its paths that no other feature has, and `absent` is the
     sentence for a caller who asks for one of them where the app does not have the feature. `links` are members of an
-    agent in `GET agents`, each with its path below the agent. `errors` are its refusals.
+    agent in `GET agents`, each with its path below the agent. `errors` are its refusals. `settings` are those that it
+    alone reads. A wrong one is refused also while the feature is off.
     """
 
     name: ClassVar[str]
@@ -181,6 +183,7 @@ class Feature:
     absent: ClassVar[str] = ""
     links: ClassVar[Mapping[str, str]] = {}
     errors: ClassVar[Sequence[type[HostingError]]] = ()
+    settings: ClassVar[type[SettingsPart] | None] = None
 
     @property
     def is_on(self) -> bool:

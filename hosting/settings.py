@@ -6,8 +6,9 @@ Settings are read once, at start-up, and a wrong one is refused there. docs/refe
 from __future__ import annotations
 
 import difflib
+import inspect
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from typing import TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -60,28 +61,24 @@ def is_developers(environ: Mapping[str, str]) -> bool:
     return is_hosted(environ) and not needs_shared_stores(environ)
 
 
-HOST = r"[A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]"
-"""A host in an address: a name, or digits."""
-
-_SECRETS = ("AGENT_WEBHOOK_SECRET",)
-"""Settings whose values no message shows."""
-
 MODEL_INPUT = r"text|hostedFile|\*/\*|[a-z]+/(\*|[a-z0-9.+-]+)"
 
 
-class Settings(BaseModel):
-    """The app settings of an operator: the field `log_days` is AGENT_LOG_DAYS. Durations are in seconds.
+class SettingsPart(BaseModel):
+    """A part of the app settings, which one part of the app reads: the field `log_days` is AGENT_LOG_DAYS.
 
-    The sentence below a field is also the end of the message that refuses a wrong value for it.
+    The sentence below a field is also the end of the message that refuses a wrong value for it. No message shows the
+    value of a field with `repr=False`. Durations are in seconds.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore", alias_generator=lambda field: f"AGENT_{field.upper()}")
 
+
+class Settings(SettingsPart):
+    """The settings that all of the app reads. Those that one feature alone reads are in its folder."""
+
     anonymous: str = Field("refuse", pattern=r"^(refuse|allow)$")
     """Whether an app in production may ask for no keys: 'refuse', or 'allow' where this is meant."""
-
-    admin_role: str = Field("", pattern=r"^[\x21-\x7e]{1,100}$")
-    """The role that may read and delete every owner's threads, with ?owner=; without it no role may."""
 
     archive: str = Field("sqlite", pattern=r"^(memory|blob|cosmos|sqlite|sqlite:.+)$")
     """Where the older part of long threads is kept: 'sqlite' (archive.sqlite next to the log), 'sqlite:PATH', 'blob'
@@ -139,9 +136,6 @@ class Settings(BaseModel):
     message_types: str = Field("string", pattern="^(string|any)$")
     """The type of a message in JSON: 'string', or 'any' JSON value, which the agent gets as its text."""
 
-    mcp_thread_in_text: bool = False
-    """Whether the text of an MCP tool's result ends with the thread's id, for clients that read nothing else."""
-
     state_limit_bytes: int = Field(524_288, ge=4096, le=1_000_000_000)
     """How large a stored conversation may become before what is older must have moved to the archive; a larger
     message is refused."""
@@ -179,19 +173,6 @@ class Settings(BaseModel):
     blocked_seconds: float = Field(60.0, gt=0, le=86_400)
     """How long code may block the agents' loop before new runs are refused."""
 
-    schedules: int = Field(20, ge=0, le=200)
-    """The most schedules of one owner with one agent; 0: the app has none."""
-
-    callback_seconds: float = Field(30.0, gt=0, le=300)
-    """How long one call of a response callback may take before it is left behind."""
-
-    webhook_secret: str = Field("", pattern=r"^\s*(whsec_[A-Za-z0-9+/]{32,88}={0,2}\s*)+$")
-    """What webhooks are signed with: 'whsec_' and the base64 of 24 to 64 random bytes; several with blanks, the
-    newest first. Without one the app sends none."""
-
-    webhook_hosts: str = Field("", pattern=rf"^\s*({HOST})(\s*,\s*({HOST}))*\s*$")
-    """Hosts within the network, with commas, that webhooks may be sent to, also over http."""
-
     tool_threads: int = Field(32, ge=1, le=1024)
     """Threads that run synchronous tools."""
 
@@ -201,34 +182,57 @@ class Settings(BaseModel):
         return min(self.recent_bytes, self.state_limit_bytes // 2)
 
 
+Part = TypeVar("Part", bound=SettingsPart)
+
+
+class AllSettings:
+    """All settings of one app, by the part that has them."""
+
+    def __init__(self, environ: Mapping[str, str], parts: Sequence[type[SettingsPart]]) -> None:
+        """Read the parts in their order; raise `ConfigurationError` as `read_part` does."""
+        self._parts = {part: read_part(part, environ) for part in parts}
+
+    def of(self, part: type[Part]) -> Part:
+        """Return one part."""
+        return cast(Part, self._parts[part])
+
+
 def read_settings(environ: Mapping[str, str]) -> Settings:
-    """Return the settings of an environment, where an empty value counts as not set.
+    """Return the settings that are no feature's; raise `ConfigurationError` as `read_part` does."""
+    return read_part(Settings, environ)
+
+
+def read_part(part: type[Part], environ: Mapping[str, str]) -> Part:
+    """Return a part of the settings of an environment, where an empty value counts as not set.
 
     Raises `ConfigurationError` that names the first wrong setting, its value and what it must be.
     """
     try:
-        return Settings.model_validate({name: value for name, value in environ.items() if value.strip()})
+        return part.model_validate({name: value for name, value in environ.items() if value.strip()})
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         name, reason = str(first["loc"][0]), first["msg"][:1].lower() + first["msg"][1:]
-        shown = "a secret" if name in _SECRETS else repr(environ[name])
-        raise ConfigurationError(f"Setting {name} is {shown}: {reason}. {meaning_of(name)}") from None
+        field = name.removeprefix("AGENT_").lower()
+        shown = repr(environ[name]) if part.model_fields[field].repr else "a secret"
+        raise ConfigurationError(f"Setting {name} is {shown}: {reason}. {meaning_of(part, field)}") from None
 
 
-def meaning_of(setting: str) -> str:
-    """Return the sentence below the setting's field; read from this file, for start-up does not need it."""
-    field = setting.removeprefix("AGENT_").lower()
-    source = Path(__file__).read_text(encoding="utf-8")
-    meaning = source.partition(f"\n    {field}: ")[2].partition('"""')[2].partition('"""')[0]
+def meaning_of(part: type[SettingsPart], field: str) -> str:
+    """Return the sentence below a field; read from the source, for start-up does not need it."""
+    meaning = inspect.getsource(part).partition(f"\n    {field}: ")[2].partition('"""')[2].partition('"""')[0]
     if not meaning:
-        raise LookupError(setting)
+        raise LookupError(field)
     return " ".join(meaning.split())
 
 
-def report_unknown(environ: Mapping[str, str]) -> None:
+def names_of(parts: Sequence[type[SettingsPart]]) -> list[str]:
+    """Return the names of all settings."""
+    return [str(field.alias) for part in parts for field in part.model_fields.values()]
+
+
+def report_unknown(environ: Mapping[str, str], parts: Sequence[type[SettingsPart]]) -> None:
     """Print a warning for each setting that begins as ours and is none, with the nearest that is one."""
-    known = [str(field.alias) for field in Settings.model_fields.values()]
-    report_misspelt(environ, ("AGENT_",), known, advice="See docs/reference/settings.md.")
+    report_misspelt(environ, ("AGENT_",), names_of(parts), advice="See docs/reference/settings.md.")
 
 
 def report_misspelt(environ: Mapping[str, str], beginnings: tuple[str, ...], known: Sequence[str], advice: str) -> None:

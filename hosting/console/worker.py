@@ -33,9 +33,9 @@ from hosting.settings import read_settings
 class AgentWorker:
     """Hosts agents on any worker of the SDK; add orchestrations and activities to that worker as usual.
 
-    Settings are those of an app (settings.md), read from `environ`; stores with relative paths are below `folder`.
-    Wrong agents, names and settings raise `hosting.errors.ConfigurationError`. Use it as a context manager, or call
-    `start` and `stop`.
+    Settings are those of an app (settings.md) without those of its features, read from `environ`; stores with relative
+    paths are below `folder`. Wrong agents, names and settings raise `hosting.errors.ConfigurationError`. Use it as a
+    context manager, or call `start` and `stop`.
     """
 
     def __init__(

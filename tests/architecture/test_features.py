@@ -9,8 +9,9 @@ import re
 import pytest
 
 from hosting import assembly
-from hosting.assembly import FEATURES
+from hosting.assembly import FEATURES, SETTINGS
 from hosting.feature import Feature, WireFeature
+from hosting.settings import Settings, SettingsPart
 from tests.architecture.house import CORE, HOSTING
 from tests.architecture.imports import code_lines, import_graph
 
@@ -66,12 +67,38 @@ def test_each_folder_is_a_feature_that_the_app_has() -> None:
 @pytest.mark.behaviour("hosting.one-folder")
 @pytest.mark.parametrize("feature", FEATURES, ids=lambda feature: feature.name)
 def test_a_feature_stands_in_its_folder(feature: type[Feature]) -> None:
-    """Its class in `feature.py`, its errors where they are raised; and it says what is wrong where it can be off."""
-    homes = {feature.__module__, *(error.__module__ for error in feature.errors)}
+    """Its class in `feature.py`, its errors where they are raised, its settings where they are read.
+
+    It says what is wrong where it can be off.
+    """
+    settings = () if feature.settings is None else (feature.settings,)
+    homes = {feature.__module__, *(part.__module__ for part in (*feature.errors, *settings))}
 
     assert feature.__module__ == f"hosting.features.{feature.name}.feature"
     assert homes <= folder_modules(feature.name)
     assert feature.absent or "is_on" not in vars(feature)
+
+
+@pytest.mark.behaviour("hosting.one-folder")
+def test_every_part_of_the_settings_is_checked_at_start_up() -> None:
+    """Because its feature declares it."""
+    assert set(SettingsPart.__subclasses__()) == set(SETTINGS)
+
+
+@pytest.mark.behaviour("hosting.one-folder")
+@pytest.mark.parametrize("setting", Settings.model_fields)
+def test_a_setting_that_one_feature_alone_reads_is_in_its_folder(setting: str) -> None:
+    """So the settings of all are read by the core, by `http/` or by several features."""
+    read = re.compile(rf"settings\.{setting}\b")
+    files = [
+        path.relative_to(HOSTING.folder)
+        for path in HOSTING.folder.rglob("*.py")
+        if read.search(path.read_text("utf-8"))
+    ]
+
+    assert {path.parts[:2] if path.parts[0] == "features" else () for path in files} not in [
+        {("features", feature.name)} for feature in FEATURES
+    ]
 
 
 @pytest.mark.behaviour("hosting.one-folder")

@@ -9,11 +9,12 @@ import httpx
 import pytest
 from agent_framework import Agent
 
+from hosting.assembly import SETTINGS
 from hosting.errors import ConfigurationError
 from hosting.features.overview.operations import OPERATIONS
 from hosting.features.schedules import http as schedules_http
 from hosting.http.routes import RUN
-from hosting.settings import Settings, meaning_of, read_settings
+from hosting.settings import AllSettings, meaning_of, names_of
 from tests.support.app.scripted import ScriptedClient, scripted_agent
 from tests.support.declared_routes import ROUTES, routes_in
 from tests.support.direct import DirectHost
@@ -313,18 +314,39 @@ def test_a_wrong_setting_is_refused_with_its_name_its_value_and_its_meaning(name
 
     shown = "a secret" if name.endswith("_SECRET") else repr(value)
     assert refused.value.detail.startswith(f"Setting {name} is {shown}: ")
-    assert refused.value.detail.endswith(meaning_of(name))
-    assert meaning_of(name).endswith(".")
+    assert refused.value.detail.endswith(meaning(name))
+    assert meaning(name).endswith(".")
+
+
+def meaning(name: str) -> str:
+    """Return the sentence below a setting's field."""
+    return next(meaning_of(part, name.removeprefix("AGENT_").lower()) for part in SETTINGS if name in names_of([part]))
 
 
 @pytest.mark.behaviour("hosting.settings-refused")
 def test_every_setting_with_a_range_is_tried_wrong() -> None:
     """A new setting comes with a wrong value here."""
-    assert {name for name, _ in WRONG_SETTINGS} == {field.alias for field in Settings.model_fields.values()}
+    assert {name for name, _ in WRONG_SETTINGS} == set(names_of(SETTINGS))
+
+
+def test_a_setting_is_of_one_part() -> None:
+    """Else its two parts could have two defaults."""
+    assert len(names_of(SETTINGS)) == len(set(names_of(SETTINGS)))
+
+
+def test_no_message_shows_a_secret() -> None:
+    """Nor does a log that shows the settings."""
+    secret = "whsec_" + "c2VjcmV0" * 5
+    with pytest.raises(ConfigurationError) as refused:
+        app_of(environ={**MEMORY, "AGENT_WEBHOOK_SECRET": f"{secret}!"})
+    settings = AllSettings({"AGENT_WEBHOOK_SECRET": secret}, SETTINGS)
+
+    assert "c2VjcmV0" not in refused.value.detail
+    assert [part for part in SETTINGS if "c2VjcmV0" in repr(settings.of(part))] == []
 
 
 def test_an_empty_setting_counts_as_not_set() -> None:
     """A template lists all of them, most of them blank."""
-    blank = {str(field.alias): " " for field in Settings.model_fields.values()}
+    blank = AllSettings(dict.fromkeys(names_of(SETTINGS), " "), SETTINGS)
 
-    assert read_settings(blank) == read_settings({})
+    assert [blank.of(part) for part in SETTINGS] == [part() for part in SETTINGS]

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from hosting.app import AgentFunctionApp
+from hosting.assembly import SETTINGS
 from hosting.host_settings import WORKER_SETTINGS, report_missing
 from hosting.settings import report_unknown
 from tests.support.running_host import RunningHost
@@ -66,13 +67,15 @@ def test_the_line_says_what_does_not_work_and_the_app_starts(capsys: pytest.Capt
         ("AGENT_WAIT_SECOND", "AGENT_WAIT_SECONDS"),
         ("agent_archive", "AGENT_ARCHIVE"),
         ("AGENT_MAX_BODY", "AGENT_MAX_BODY_BYTES"),
+        ("AGENT_SCHEDULE", "AGENT_SCHEDULES"),
+        ("AGENT_WEBHOOK_SECRETS", "AGENT_WEBHOOK_SECRET"),
     ],
 )
 def test_a_misspelt_setting_is_named_with_the_nearest_known_one(
     name: str, nearest: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A warning for each; nothing for those that are spelt right."""
-    report_unknown({**ALONE, name: "x", "AGENT_QUEUE_LIMIT": "3", "AGENTS_TEST_URL": "y"})
+    report_unknown({**ALONE, name: "x", "AGENT_QUEUE_LIMIT": "3", "AGENTS_TEST_URL": "y"}, SETTINGS)
 
     assert capsys.readouterr().err == (
         f"There is no setting {name}, so it does nothing. Is {nearest} meant? See docs/reference/settings.md.\n"

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from agents.models import READ_BY_LIBRARIES, create_chat_client
+from hosting.assembly import SETTINGS
 from hosting.offline.model import OfflineChatClient
-from hosting.settings import Settings, read_settings
+from hosting.settings import AllSettings, names_of
 from tests.support.settings_template import commented_groups, set_values, template_values
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -31,7 +32,7 @@ SET_BY_HOSTS = {"AzureWebJobsScriptRoot"}
 def settings_in_code() -> frozenset[str]:
     """Each setting that the deployed code names, which it takes a second of a processor to find."""
     literal = {text for path in DEPLOYED for text in texts_in(path) if SETTING.fullmatch(text)}
-    return frozenset(literal - set(READ_BY_LIBRARIES) | {str(field.alias) for field in Settings.model_fields.values()})
+    return frozenset(literal - set(READ_BY_LIBRARIES) | set(names_of(SETTINGS)))
 
 
 def texts_in(path: Path) -> Iterator[str]:
@@ -82,7 +83,7 @@ def test_no_page_names_a_setting_that_does_nothing() -> None:
 
     assert rows - settings_in_code() == set()
     assert named - settings_in_code() == set()
-    assert [name for name in Settings.model_fields if not re.search(rf"\.{name}\b", source)] == []
+    assert [name for part in SETTINGS for name in part.model_fields if not re.search(rf"\.{name}\b", source)] == []
 
 
 @pytest.mark.behaviour("template.settings-documented")
@@ -103,5 +104,7 @@ def test_no_setting_is_read_past_the_names_that_this_test_knows() -> None:
 
 def test_the_template_changes_nothing() -> None:
     """With the template's values the app is as with none: offline, and with the library's defaults."""
-    assert read_settings(template_values()) == Settings()
+    settings = AllSettings(template_values(), SETTINGS)
+
+    assert [settings.of(part) for part in SETTINGS] == [part() for part in SETTINGS]
     assert isinstance(create_chat_client(set_values()), OfflineChatClient)

@@ -11,6 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from pydantic import Field
+
 from hosting.core.agent.held_run import read_run
 from hosting.core.hooks import ENTITY, NO_HOOKS, AgentHooks, Signal, key_of
 from hosting.core.outcome import run_error
@@ -23,7 +25,7 @@ from hosting.features.callbacks.callbacks import AgentCallbackContext, Callback,
 from hosting.names import Address
 from hosting.plan import AgentPlan
 from hosting.ports import ClockClient
-from hosting.settings import Settings
+from hosting.settings import SettingsPart
 from state.convert import agent_response
 from state.models import ResponseEntry
 
@@ -34,12 +36,20 @@ class CallbacksBusyError(Exception):
     """No callback can be begun in this process at present: the delivery is given back to the host."""
 
 
+class CallbackSettings(SettingsPart):
+    """The settings of response callbacks."""
+
+    callback_seconds: float = Field(30.0, gt=0, le=300)
+    """How long one call of a response callback may take before it is left behind."""
+
+
 class CallbacksFeature(Feature):
     """The callbacks of one app."""
 
     name = "callbacks"
+    settings = CallbackSettings
 
-    def __init__(self, log: ThreadLog, settings: Settings) -> None:
+    def __init__(self, log: ThreadLog, settings: CallbackSettings) -> None:
         self._calls = CallbackCalls(settings.callback_seconds)
         self._listeners = Listeners(self._calls)
         self._log = log

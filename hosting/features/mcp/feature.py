@@ -6,27 +6,29 @@ from collections.abc import Sequence
 
 from hosting.core.runs import Runs
 from hosting.feature import Feature, McpTool
-from hosting.features.mcp.tool import AgentTool
+from hosting.features.mcp.tool import AgentTool, McpSettings
 from hosting.plan import AgentPlan
 from hosting.principal import PrincipalResolver
-from hosting.settings import Settings
 
 
 class McpFeature(Feature):
     """The MCP tools of one app. With a `resolver`, which identifies the caller, threads are the caller's."""
 
     name = "mcp"
+    settings = McpSettings
 
-    def __init__(self, runs: Runs, settings: Settings, resolver: PrincipalResolver | None) -> None:
+    def __init__(self, runs: Runs, settings: McpSettings, most_bytes: int, resolver: PrincipalResolver | None) -> None:
+        """A call of a tool has at most so many bytes."""
         self._runs = runs
         self._settings = settings
+        self._most_bytes = most_bytes
         self._resolver = resolver
         self._tools: list[McpTool] = []
 
     def add(self, agent: AgentPlan) -> None:
         """Take up an agent, if it is planned as a tool."""
         if agent.tool is not None:
-            tool = AgentTool(agent, self._runs, self._settings, self._resolver)
+            tool = AgentTool(agent, self._runs, self._settings, self._most_bytes, self._resolver)
             self._tools.append(tool.declared(agent.tool))
 
     def tools(self) -> Sequence[McpTool]:

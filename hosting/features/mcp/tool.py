@@ -31,7 +31,7 @@ from hosting.names import APP, check_thread_id, mcp_function
 from hosting.plan import AgentPlan, ToolPlan
 from hosting.ports import EntityClient, Wait
 from hosting.principal import Caller, PrincipalRequest, PrincipalResolver, owner_of, resolve
-from hosting.settings import Settings
+from hosting.settings import SettingsPart
 from hosting.visible import visible_line
 
 _ESCAPED_BYTES = 6
@@ -79,13 +79,24 @@ def output_schema(plan: AgentPlan) -> dict[str, Any]:
     }
 
 
+class McpSettings(SettingsPart):
+    """The settings of MCP tools."""
+
+    mcp_thread_in_text: bool = False
+    """Whether the text of an MCP tool's result ends with the thread's id, for clients that read nothing else."""
+
+
 @dataclass(frozen=True)
 class AgentTool:
-    """An agent as an MCP tool. With a `resolver`, which identifies the caller, threads are the caller's."""
+    """An agent as an MCP tool, which takes calls of `most_bytes`.
+
+    With a `resolver`, which identifies the caller, threads are the caller's.
+    """
 
     plan: AgentPlan
     runs: Runs
-    settings: Settings
+    settings: McpSettings
+    most_bytes: int
     resolver: PrincipalResolver | None = None
 
     def declared(self, tool: ToolPlan) -> McpTool:
@@ -109,7 +120,7 @@ class AgentTool:
             return _envelope(error.detail, {"code": error.code}, is_error=True)
 
     async def _answer(self, context: str, client: EntityClient) -> str:
-        most = self.settings.max_body_bytes
+        most = self.most_bytes
         # JSON escapes a byte to six at most: a longer text holds too much, and is not even parsed.
         _check_size(len(context), _ESCAPED_BYTES * most + _HEADERS_BYTES)
         given = await read_aside(len(context), lambda: parse_text(context))
@@ -158,7 +169,7 @@ def parse_call(arguments: dict[str, Any], agent: str, owner: str = APP) -> Start
     )
 
 
-def _tool_result(run: Run, plan: AgentPlan, waited_seconds: float, settings: Settings) -> str:
+def _tool_result(run: Run, plan: AgentPlan, waited_seconds: float, settings: McpSettings) -> str:
     where = {"thread_id": run.accepted.thread_id, "run_id": run.run_id}
     match run.end:
         case Completed() as end:

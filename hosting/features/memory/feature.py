@@ -14,7 +14,6 @@ from hosting.features.memory.http import MemoryHandlers, ShownFact, fact_fields
 from hosting.http.request import Bound
 from hosting.plan import AgentPlan, Plan
 from hosting.ports import ClockClient
-from hosting.settings import Settings
 
 
 class MemoryFeature(Feature):
@@ -26,15 +25,13 @@ class MemoryFeature(Feature):
     links: ClassVar[Mapping[str, str]] = {"memory_url": "memory"}
     errors = (UnknownFactError, MemoryFullError)
 
-    def __init__(
-        self, cells: Cells, log: ThreadLog, held: Mapping[str, HeldRun], plan: Plan, settings: Settings
-    ) -> None:
-        """`held` are the runs of this process."""
+    def __init__(self, cells: Cells, log: ThreadLog, held: Mapping[str, HeldRun], plan: Plan, most_bytes: int) -> None:
+        """`held` are the runs of this process. A request has at most so many bytes."""
         self.memories = Memories(cells, log.clocks)
         self._log = log
         self._held = held
         self._plan = plan
-        self._settings = settings
+        self._most_bytes = most_bytes
 
     @property
     def is_on(self) -> bool:
@@ -51,7 +48,7 @@ class MemoryFeature(Feature):
 
     def routes(self) -> Sequence[Bound]:
         """Return the routes of all agents' memories."""
-        return MemoryHandlers(self.memories, self._settings.max_body_bytes).bound()
+        return MemoryHandlers(self.memories, self._most_bytes).bound()
 
     def owner_data(self) -> OwnerData:
         """Return the facts that each agent knows of an owner, by the agent's name."""

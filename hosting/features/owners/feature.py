@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from pydantic import Field
+
 from hosting.core.hooks import ThreadData
 from hosting.feature import Feature
 from hosting.features.owners.access import OwnerAccess
@@ -16,7 +18,14 @@ from hosting.http.mounts import Mount
 from hosting.http.request import Bound
 from hosting.plan import Plan
 from hosting.principal import PrincipalResolver
-from hosting.settings import Settings
+from hosting.settings import Settings, SettingsPart
+
+
+class OwnerSettings(SettingsPart):
+    """The settings of owners."""
+
+    admin_role: str = Field("", pattern=r"^[\x21-\x7e]{1,100}$")
+    """The role that may read and delete every owner's threads, with ?owner=; without it no role may."""
 
 
 class OwnersFeature(Feature):
@@ -29,6 +38,7 @@ class OwnersFeature(Feature):
     paths = ("assign", "grants")
     absent = "This app has no owners: its AgentFunctionApp has no principal=, so all threads belong to the app."
     errors = (UnknownGrantError,)
+    settings = OwnerSettings
 
     def __init__(
         self,
@@ -38,6 +48,7 @@ class OwnersFeature(Feature):
         plan: Plan,
         settings: Settings,
         *,
+        own_settings: OwnerSettings,
         resolver: PrincipalResolver | None,
         thread_data: Sequence[ThreadData],
     ) -> None:
@@ -45,7 +56,7 @@ class OwnersFeature(Feature):
         self._handlers = OwnerHandlers(
             owners, sharing, OwnerExports(owners, exports), plan, settings, thread_data=thread_data
         )
-        self._access = None if resolver is None else OwnerAccess(resolver, settings.admin_role, sharing)
+        self._access = None if resolver is None else OwnerAccess(resolver, own_settings.admin_role, sharing)
 
     @property
     def is_on(self) -> bool:

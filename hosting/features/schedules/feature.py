@@ -13,6 +13,8 @@ from collections.abc import Generator, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
+from pydantic import Field
+
 from hosting.core.cells import Cells
 from hosting.core.runs import Runs
 from hosting.feature import Activity, DurableTask, Feature, Orchestration, OrchestrationContext, OwnerData
@@ -23,11 +25,18 @@ from hosting.features.schedules.schedules import AGAIN_SECONDS, CLOCK, Schedules
 from hosting.http.request import Bound
 from hosting.plan import Plan
 from hosting.ports import ClockClient, Clocks, read_utc, utc
-from hosting.settings import Settings
+from hosting.settings import Settings, SettingsPart
 
 TICK = "agents_schedule_tick"
 LONG_SECONDS = 30.0
 """After this the activity of a tick is taken for lost and is called again; each further time after twice as long."""
+
+
+class ScheduleSettings(SettingsPart):
+    """The settings of schedules."""
+
+    schedules: int = Field(20, ge=0, le=200)
+    """The most schedules of one owner with one agent; 0: the app has none."""
 
 
 class SchedulesFeature(Feature):
@@ -38,15 +47,27 @@ class SchedulesFeature(Feature):
     absent = "This app has no schedules: AGENT_SCHEDULES is 0. Start the runs yourself."
     links: ClassVar[Mapping[str, str]] = {"schedules_url": "schedules"}
     errors = (UnknownScheduleError, TooManySchedulesError)
+    settings = ScheduleSettings
 
-    def __init__(self, cells: Cells, runs: Runs, plan: Plan, clocks: Clocks, settings: Settings) -> None:
-        self.schedules = Schedules(cells, runs, plan.agents, clocks=clocks, most=settings.schedules)
+    def __init__(
+        self,
+        cells: Cells,
+        runs: Runs,
+        plan: Plan,
+        clocks: Clocks,
+        settings: Settings,
+        *,
+        own_settings: ScheduleSettings,
+    ) -> None:
+        """The requests of schedules are read by the app's `settings`."""
+        self.schedules = Schedules(cells, runs, plan.agents, clocks=clocks, most=own_settings.schedules)
         self._settings = settings
+        self._is_on = own_settings.schedules > 0
 
     @property
     def is_on(self) -> bool:
         """Whether an owner may have any."""
-        return self._settings.schedules > 0
+        return self._is_on
 
     def routes(self) -> Sequence[Bound]:
         """Return the routes of all schedules."""

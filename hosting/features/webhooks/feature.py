@@ -33,13 +33,12 @@ from hosting.features.webhooks.http import (
     delivery_fields,
 )
 from hosting.features.webhooks.push_configs import PushConfigs
-from hosting.features.webhooks.rules import check_webhook, webhook_rules
+from hosting.features.webhooks.rules import WebhookSettings, check_webhook, webhook_rules
 from hosting.features.webhooks.webhooks import Webhooks
 from hosting.http.request import Bound
 from hosting.names import Address
 from hosting.plan import AgentPlan
 from hosting.ports import ClockClient
-from hosting.settings import Settings
 
 AGAIN_SECONDS = 30.0
 """After this a clock asks again where its entity could not answer."""
@@ -56,8 +55,11 @@ class WebhooksFeature(Feature):
     absent = "This app sends no webhooks: AGENT_WEBHOOK_SECRET is not set. Poll the run with GET instead."
     links: ClassVar[Mapping[str, str]] = {"webhooks_url": "webhooks"}
     errors = (UnknownDeliveryError,)
+    settings = WebhookSettings
 
-    def __init__(self, log: ThreadLog, stores: Stores, runs: Runs, route_prefix: str, settings: Settings) -> None:
+    def __init__(
+        self, log: ThreadLog, stores: Stores, runs: Runs, route_prefix: str, settings: WebhookSettings
+    ) -> None:
         """Raise `ConfigurationError` for a secret that is none."""
         self.rules = rules = webhook_rules(settings)
         self.webhooks = None if rules is None else Webhooks(log, stores, rules, route_prefix=route_prefix)

@@ -16,8 +16,10 @@ import re
 from dataclasses import dataclass, field
 from typing import Any
 
+from pydantic import Field
+
 from hosting.errors import ConfigurationError
-from hosting.settings import HOST, Settings
+from hosting.settings import SettingsPart
 
 SECRET = "AGENT_WEBHOOK_SECRET"
 HOSTS = "AGENT_WEBHOOK_HOSTS"
@@ -33,8 +35,22 @@ _NAMED = rf"(?:{_LABEL}\.){{1,8}}[A-Za-z][A-Za-z0-9-]{{0,62}}"
 
 _PORT = "[1-9][0-9]{0,3}|[1-5][0-9]{4}|6[0-4][0-9]{3}|65[0-4][0-9]{2}|655[0-2][0-9]|6553[0-5]"
 _BEHIND_HOST = f"(?::(?:{_PORT}))?(?:/[!-~]*)?"
-_URL = re.compile(rf"(?:(https://{_NAMED})|https?://({HOST})){_BEHIND_HOST}")
+_HOST = r"[A-Za-z0-9.-]{1,253}|\[[0-9A-Fa-f:.]{2,45}\]"
+"""A host in an address: a name, or digits."""
+
+_URL = re.compile(rf"(?:(https://{_NAMED})|https?://({_HOST})){_BEHIND_HOST}")
 _IN_PATTERNS = str.maketrans({".": r"\.", "[": r"\[", "]": r"\]"})
+
+
+class WebhookSettings(SettingsPart):
+    """The settings of webhooks."""
+
+    webhook_secret: str = Field("", pattern=r"^\s*(whsec_[A-Za-z0-9+/]{32,88}={0,2}\s*)+$", repr=False)
+    """What webhooks are signed with: 'whsec_' and the base64 of 24 to 64 random bytes; several with blanks, the
+    newest first. Without one the app sends none."""
+
+    webhook_hosts: str = Field("", pattern=rf"^\s*({_HOST})(\s*,\s*({_HOST}))*\s*$")
+    """Hosts within the network, with commas, that webhooks may be sent to, also over http."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +81,7 @@ class WebhookRules:
         return " ".join(f"v1,{base64.b64encode(digest).decode()}" for digest in digests)
 
 
-def webhook_rules(settings: Settings) -> WebhookRules | None:
+def webhook_rules(settings: WebhookSettings) -> WebhookRules | None:
     """Return the rules of an app, None for an app without a secret, which sends no webhooks.
 
     Raises `ConfigurationError`, which never has any of a secret in it.
