@@ -15,6 +15,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import KW_ONLY, dataclass, fields
 from datetime import datetime
+from pathlib import Path
 from typing import Any, ClassVar, Protocol, get_origin
 
 from hosting.core.hooks import NO_HOOKS, AgentHooks, ThreadData
@@ -175,7 +176,8 @@ class Feature:
     `name` is that of its folder. `paths` are the words of its paths that no other feature has, and `absent` is the
     sentence for a caller who asks for one of them where the app does not have the feature. `links` are members of an
     agent in `GET agents`, each with its path below the agent. `errors` are its refusals. `settings` are those that it
-    alone reads. A wrong one is refused also while the feature is off.
+    alone reads. A wrong one is refused also while the feature is off. `page` is the folder of its files of the page for
+    a browser, which is served with all of them.
     """
 
     name: ClassVar[str]
@@ -184,6 +186,7 @@ class Feature:
     links: ClassVar[Mapping[str, str]] = {}
     errors: ClassVar[Sequence[type[HostingError]]] = ()
     settings: ClassVar[type[SettingsPart] | None] = None
+    page: ClassVar[Path | None] = None
 
     @property
     def is_on(self) -> bool:

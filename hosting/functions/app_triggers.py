@@ -18,6 +18,7 @@ from hosting.functions.durable import register_entity
 from hosting.http import routes, workflow_routes
 from hosting.http.lists import health_reply
 from hosting.http.openapi import OpenapiDocument, ServedApp
+from hosting.http.page import FOLDER as PAGE_FOLDER
 from hosting.http.page import FUNCTION as PAGE_FUNCTION
 from hosting.http.page import ROUTE as PAGE_ROUTE
 from hosting.http.page import Page
@@ -117,7 +118,7 @@ def register_openapi(served: Served, settings: Settings) -> None:
 
 def register_page(served: Served) -> None:
     """Register `GET ui/...`, the page for a browser: no key, for it holds nothing."""
-    page = Page()
+    page = Page([PAGE_FOLDER, *(feature.page for feature in served.features if feature.page is not None)])
 
     async def reply(req: Request) -> Reply:
         return page.reply(req.url.path, req.path_params.get("path") or "", req.headers)

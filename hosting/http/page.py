@@ -1,15 +1,16 @@
 """The page for a browser, `ui/`: its files, read once at start, and the headers of each.
 
-Theory. The page is the files of the folder `ui`, and holds no data: what it shows it asks the routes for, with the key
-that is typed into it. So it needs no key itself. A browser keeps every file but the first for good, because each lies
-under a name made of all their contents: what is imported by a relative URL is of the same version as what imports it.
-The first file names that version, and is asked for each time. Every URL is relative, so a proxy may put a path before.
+Theory. The page is the files of the folder `ui` and of those that features add, as one flat list. It holds no data:
+what it shows it asks the routes for, with the key that is typed into it. So it needs no key itself. A browser keeps
+every file but the first for good, because each lies under a name made of all their contents: what is imported by a
+relative URL is of the same version as what imports it. The first file names that version, and is asked for each time.
+Every URL is relative, so a proxy may put a path before.
 """
 
 from __future__ import annotations
 
 import gzip
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -63,9 +64,10 @@ class _File:
 class Page:
     """The files by their paths below `ui/`."""
 
-    def __init__(self, folder: Path = FOLDER) -> None:
-        """Read the folder. A file of a type that the page has no use for raises `KeyError`."""
-        files = {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+    def __init__(self, folders: Sequence[Path]) -> None:
+        """Read the folders. A file of a type that the page has no use for raises `KeyError`."""
+        paths = (path for folder in folders for path in folder.iterdir())
+        files = {path.name: path.read_bytes() for path in sorted(paths, key=lambda path: path.name)}
         index = files.pop(_INDEX).decode()
         version = sha256(b"\0".join(part for name, content in files.items() for part in (name.encode(), content)))
         self._version = version.hexdigest()[:16]

@@ -67,7 +67,7 @@ def test_each_folder_is_a_feature_that_the_app_has() -> None:
 @pytest.mark.behaviour("hosting.one-folder")
 @pytest.mark.parametrize("feature", FEATURES, ids=lambda feature: feature.name)
 def test_a_feature_stands_in_its_folder(feature: type[Feature]) -> None:
-    """Its class in `feature.py`, its errors where they are raised, its settings where they are read.
+    """Its class in `feature.py`, its errors and settings where they are used, its scripts in `ui`.
 
     It says what is wrong where it can be off.
     """
@@ -76,6 +76,7 @@ def test_a_feature_stands_in_its_folder(feature: type[Feature]) -> None:
 
     assert feature.__module__ == f"hosting.features.{feature.name}.feature"
     assert homes <= folder_modules(feature.name)
+    assert feature.page == next((FOLDER / feature.name).glob("ui"), None)
     assert feature.absent or "is_on" not in vars(feature)
 
 

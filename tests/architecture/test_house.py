@@ -5,11 +5,14 @@ import re
 import sys
 from collections.abc import Iterable
 from graphlib import TopologicalSorter
+from pathlib import Path
 
 import pytest
 
+from hosting.http.page import FOLDER as PAGE
 from tests.architecture.house import CORE, FEATURES_BELOW, HOSTING, STILL_KNOWN, Arrow, House
 from tests.architecture.imports import ROOT, import_graph, imports_of, module_name, product_files
+from tests.support.page_files import SCRIPTS
 from tests.support.pages import page
 
 FRAMEWORK_READERS = {
@@ -229,13 +232,26 @@ def test_no_product_modules_import_each_other_in_a_circle() -> None:
     assert list(TopologicalSorter(import_graph()).static_order())
 
 
+def page_imports() -> dict[Path, list[str]]:
+    """Return each module of the page with the names of those that it imports."""
+    return {path: re.findall(r'^import .* from "\./([\w.]+)"$', path.read_text("utf-8"), re.M) for path in SCRIPTS}
+
+
 def test_no_modules_of_the_page_import_each_other_in_a_circle() -> None:
     """As those of the product: what two of them need stands below both."""
-    modules = (ROOT / "hosting" / "http" / "ui").glob("*.js")
-    imports = {one.name: re.findall(r'^import .* from "\./([\w.]+)"$', one.read_text("utf-8"), re.M) for one in modules}
+    imports = {path.name: names for path, names in page_imports().items()}
 
     assert imports["turn.js"]
     assert list(TopologicalSorter(imports).static_order())
+
+
+def test_only_the_first_module_of_the_page_names_those_of_features() -> None:
+    """It puts the page together. A feature's own import each other and the page's, and no other feature's."""
+    folders = {path.name: path.parent for path in SCRIPTS}
+    imported = {(path, folders[name]) for path, names in page_imports().items() for name in names}
+    across = {path for path, folder in imported if folder not in (path.parent, PAGE)}
+
+    assert across == {PAGE / "main.js"}
 
 
 def test_the_product_imports_what_its_requirements_install() -> None:

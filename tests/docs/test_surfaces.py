@@ -7,18 +7,18 @@ import re
 
 import pytest
 
-from hosting.http.page import FOLDER
 from hosting.http.run_call import FIELDS
 from tests.support.app.scripted import scripted_agent
 from tests.support.flows import text_flow
 from tests.support.made_app import app_of, triggers
+from tests.support.page_files import SCRIPTS
 from tests.support.pages import page, part
 from tests.support.receiver import WEBHOOKS
 from tests.support.rememberer import rememberer
 
 TABLE = part(page("docs/reference/surfaces.md"), "# What you reach where")
 ROWS = [tuple(cell.strip() for cell in row.split("|")[1:5]) for row in TABLE.splitlines() if row.startswith("| ")][1:]
-PAGE = "\n".join(script.read_text(encoding="utf-8") for script in sorted(FOLDER.glob("*.js")))
+PAGE = "\n".join(script.read_text(encoding="utf-8") for script in SCRIPTS)
 
 
 def names(column: int) -> set[str]:

@@ -7,6 +7,7 @@ answers it.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from hosting.core.runs import Runs
 from hosting.feature import Feature
@@ -20,6 +21,7 @@ class ApprovalsFeature(Feature):
     """The approvals of one app."""
 
     name = "approvals"
+    page = Path(__file__).with_name("ui")
 
     def __init__(self, approvals: Approvals, runs: Runs, starting: Starting, most_bytes: int) -> None:
         """The body of an answer has `most_bytes` at most."""

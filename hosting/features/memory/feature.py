@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import ClassVar
 
 from hosting.core.agent.held_run import HeldRun
@@ -24,6 +25,7 @@ class MemoryFeature(Feature):
     absent = "No agent of this app remembers its callers: none has an OwnerMemory."
     links: ClassVar[Mapping[str, str]] = {"memory_url": "memory"}
     errors = (UnknownFactError, MemoryFullError)
+    page = Path(__file__).with_name("ui")
 
     def __init__(self, cells: Cells, log: ThreadLog, held: Mapping[str, HeldRun], plan: Plan, most_bytes: int) -> None:
         """`held` are the runs of this process. A request has at most so many bytes."""

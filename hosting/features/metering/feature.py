@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from typing import ClassVar
 
 from hosting.core.agent.held_run import HeldRun
@@ -33,6 +34,7 @@ class MeteringFeature(Feature):
 
     name = "metering"
     links: ClassVar[Mapping[str, str]] = {"budget_url": "budget"}
+    page = Path(__file__).with_name("ui")
 
     def __init__(self, store: ThreadStore, log: ThreadLog, held: Mapping[str, HeldRun]) -> None:
         """`held` are the runs of this process."""

@@ -6,6 +6,7 @@ Both are one feature, because an operator's figures of today are those of the ow
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 from hosting.core.cells import Cells
 from hosting.core.held_runs import HeldRuns
@@ -27,6 +28,7 @@ class OverviewFeature(Feature):
     """The overviews of one app. Each app has them: its lists of threads by their last change are read from there."""
 
     name = "overview"
+    page = Path(__file__).with_name("ui")
 
     def __init__(
         self,

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Generator, Mapping, Sequence
 from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Any, ClassVar
 
 from pydantic import Field
@@ -48,6 +49,7 @@ class SchedulesFeature(Feature):
     links: ClassVar[Mapping[str, str]] = {"schedules_url": "schedules"}
     errors = (UnknownScheduleError, TooManySchedulesError)
     settings = ScheduleSettings
+    page = Path(__file__).with_name("ui")
 
     def __init__(
         self,

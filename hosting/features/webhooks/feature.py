@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import timedelta
+from pathlib import Path
 from typing import Any, ClassVar
 
 from hosting.core.clocks import purge_clock
@@ -56,6 +57,7 @@ class WebhooksFeature(Feature):
     links: ClassVar[Mapping[str, str]] = {"webhooks_url": "webhooks"}
     errors = (UnknownDeliveryError,)
     settings = WebhookSettings
+    page = Path(__file__).with_name("ui")
 
     def __init__(
         self, log: ThreadLog, stores: Stores, runs: Runs, route_prefix: str, settings: WebhookSettings

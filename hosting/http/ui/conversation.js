@@ -4,7 +4,6 @@
 // asked for now and then, and each that is not known yet is followed from its first event. Leaving the thread ends the
 // following, and no run.
 
-import { approvalCard } from "./approvals.js"
 import { checked, graphs, paths, randomKey, read, send } from "./api.js"
 import { button, el } from "./dom.js"
 import { eventsAt, untilEnd } from "./events.js"
@@ -22,7 +21,8 @@ const EVENTS = { Accept: "text/event-stream" }
 /** A thread on the screen. `threadId` is empty until the first message of a new one was accepted. */
 export class Conversation {
   /** `hooks` are told what happens: `named(id)`, `changed()`, `failed(problem)`, `recovered()`, `drawn()`,
-   * `again(contents)`, `forked(id, contents)`. `mayReplace()` asks whether what is written and not sent may go. */
+   * `again(contents)`, `forked(id, contents)`. `mayReplace()` asks whether what is written and not sent may go.
+   * `approvalCard` and `deliveries` make what features show in it. */
   constructor(agent, threadId, hooks) {
     this.agent = agent
     this.threadId = threadId
@@ -200,7 +200,7 @@ export class Conversation {
 
   _showApproval(turn, approval) {
     if (turn.cards.querySelector(`[data-approval="${CSS.escape(approval.id)}"]`)) return
-    const card = approvalCard({ ...approval, agent: this.agent, thread_id: this.threadId }, (...given) => this._answer(...given))
+    const card = this.hooks.approvalCard({ ...approval, agent: this.agent, thread_id: this.threadId }, (...given) => this._answer(...given))
     card.dataset.approval = approval.id
     turn.cards.append(card)
     turn.graph?.waits(approval.tool)

@@ -1,6 +1,7 @@
 // The page put together: the agent and thread in the address, and the parts around the conversation.
 
 import { Problem, checked, credentials, graphs, paths, read, send } from "./api.js"
+import { approvalCard } from "./approvals.js"
 import { leftOf } from "./budgets.js"
 import { asCurl } from "./commands.js"
 import { Composer } from "./composer.js"
@@ -118,7 +119,7 @@ async function route() {
   }
   delete document.body.dataset.view
   showAgents(agent)
-  conversation = new Conversation(agent.name, thread, { named, changed, failed, recovered: quiet, drawn, deliveries: deliveriesOf, again, forked, mayReplace })
+  conversation = new Conversation(agent.name, thread, { named, changed, failed, recovered: quiet, drawn, approvalCard, deliveries: deliveriesOf, again, forked, mayReplace })
   byId("conversation").replaceChildren(conversation.element)
   byId("composer").hidden = false
   byId("message").placeholder = `Message ${agent.name}${takesText(agent) ? "" : ", as JSON"}`

@@ -1,6 +1,5 @@
 // The steps of a run: when each began, how long it took, and its usage.
 
-import { saidOf } from "./approvals.js"
 import { el, icon, valueNode } from "./dom.js"
 import { inFull, length } from "./times.js"
 
@@ -42,6 +41,9 @@ export function timelineButton(read, deliveriesOf) {
   }
   return [open, panel]
 }
+
+/** Return the decision on a call, with its person if known. */
+export const saidOf = ({ approved, by }) => `${approved ? "approved" : "refused"}${by ? ` by ${by.name || by.id}` : ""}`
 
 function timelineNodes({ created_at: begun, ended_at: ended, steps, usage, cost, status }) {
   const from = Date.parse(begun)

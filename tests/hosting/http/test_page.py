@@ -6,18 +6,19 @@ import gzip
 import re
 from pathlib import Path
 
+import httpx
 import pytest
 
 from hosting.app import AgentFunctionApp
 from hosting.errors import ConfigurationError
-from hosting.http.page import FOLDER, FUNCTION, Page
+from hosting.http.page import FUNCTION, Page
 from hosting.http.replies import Reply
 from tests.support.app.scripted import scripted_agent
-from tests.support.deployed_tree import deployed, tracked_files
+from tests.support.deployed_tree import ROOT, deployed, tracked_files
+from tests.support.direct import DirectHost
+from tests.support.page_files import FILES, FOLDERS, SCRIPTS
 
 MOST_BYTES = 62_700
-FILES = sorted(FOLDER.iterdir())
-SCRIPTS = [path for path in FILES if path.suffix == ".js"]
 READS_TEXT_AS_CODE = re.compile(
     r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|DOMParser|createContextualFragment|srcdoc|eval\(|Function\("
     r"|setTimeout\([\"']|javascript:"
@@ -28,7 +29,9 @@ PRODUCTION = {"AZURE_FUNCTIONS_ENVIRONMENT": "Production", "AzureWebJobsStorage"
 
 def get(path: str, **headers: str) -> Reply:
     """Ask for a path below `ui/`."""
-    return Page().reply(f"/api/ui/{path}", path, {name.replace("_", "-"): value for name, value in headers.items()})
+    return Page(FOLDERS).reply(
+        f"/api/ui/{path}", path, {name.replace("_", "-"): value for name, value in headers.items()}
+    )
 
 
 def text(reply: Reply) -> str:
@@ -45,7 +48,7 @@ def linked() -> list[str]:
 @pytest.mark.behaviour("page.files")
 def test_the_page_lies_behind_a_slash_so_that_its_relative_urls_are_right_behind_any_prefix() -> None:
     """The host serves both by one function."""
-    reply = Page().reply("/some/where/api/UI", "", {})
+    reply = Page(FOLDERS).reply("/some/where/api/UI", "", {})
 
     assert (reply.status, reply.headers["location"]) == (308, "UI/")
     assert get("").status == 200
@@ -70,6 +73,18 @@ def test_every_module_imports_what_is_there() -> None:
 
 
 @pytest.mark.behaviour("page.files")
+async def test_an_app_serves_the_files_of_all_its_features() -> None:
+    """As one flat list, in which each has a name of its own."""
+    app = AgentFunctionApp(environ={"AGENT_LOG": "memory"})
+    async with httpx.AsyncClient(transport=httpx.ASGITransport(DirectHost(app).asgi), base_url="http://app") as client:
+        first = (await client.get("/api/ui/")).text
+        urls = re.findall(r'(?:href|src)="([^"#]+)"', first)
+        received = [(await client.get(f"/api/ui/{url}")).content for url in dict.fromkeys(urls)]
+
+    assert sorted(received) == sorted(path.read_bytes() for path in FILES if path.name != "index.html")
+
+
+@pytest.mark.behaviour("page.files")
 def test_the_first_file_is_asked_for_each_time_and_sent_once() -> None:
     """By its ETag."""
     first = get("")
@@ -85,7 +100,7 @@ def test_another_version_changes_the_names_of_all_files(tmp_path: Path) -> None:
         (tmp_path / path.name).write_bytes(path.read_bytes())
     (tmp_path / "times.js").write_text("// another")
 
-    old, new = text(get("")), text(Page(tmp_path).reply("/ui/", "", {}))
+    old, new = text(get("")), text(Page([tmp_path]).reply("/ui/", "", {}))
 
     assert set(re.findall(r'src="([^"/]+)/', old)) & set(re.findall(r'src="([^"/]+)/', new)) == set()
 
@@ -147,9 +162,7 @@ def test_all_of_it_is_small_and_sent_compressed() -> None:
 @pytest.mark.behaviour("page.files")
 def test_the_page_is_deployed_with_the_app() -> None:
     """All of its files."""
-    assert {path.name for path in deployed(tracked_files()) if path.parent.name == FOLDER.name} == {
-        path.name for path in FILES
-    }
+    assert {ROOT / path for path in deployed(tracked_files()) if ROOT / path.parent in FOLDERS} == set(FILES)
 
 
 @pytest.mark.behaviour("page.where")

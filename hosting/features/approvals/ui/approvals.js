@@ -2,6 +2,7 @@
 
 import { paths, read } from "./api.js"
 import { button, el, pressed, valueNode, visible } from "./dom.js"
+import { saidOf } from "./timeline.js"
 import { until } from "./times.js"
 
 /** Return the card of one approval, of an agent's thread; `answer(approval, { approved, reason })` sends a decision.
@@ -66,6 +67,3 @@ async function whoWasFirst({ agent, thread_id: thread, run_id: run, id }) {
   const first = steps.find((step) => step.kind === "approval_answered" && step.id === id)
   return first ? ` It was ${saidOf(first)} ${until(first.at)}${first.reason ? `: ${first.reason}` : ""}.` : ""
 }
-
-/** Return the decision, with its person if known. */
-export const saidOf = ({ approved, by }) => `${approved ? "approved" : "refused"}${by ? ` by ${by.name || by.id}` : ""}`
