@@ -201,8 +201,10 @@ def _first(*values: int | None) -> int:
 
 
 def _set_up_logging(settings: HostSettings, *, verbose: bool) -> AppLog:
-    app_log = AppLog(verbose=verbose)
-    logging.basicConfig(level=logging.DEBUG if verbose else settings.log_level, handlers=[app_log])
+    app_log = AppLog(settings.log_levels, verbose=verbose)
+    logging.basicConfig(
+        level=logging.DEBUG if verbose else min(settings.log_levels.by_rule.values()), handlers=[app_log]
+    )
     logging.getLogger("uvicorn.error").setLevel(logging.INFO if verbose else logging.WARNING)
     return app_log
 

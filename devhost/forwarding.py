@@ -8,6 +8,9 @@ below does, which finds the least, and leaves out what would be dropped, warning
 read there is printed. It shows all of it with `--verbose`. What is left out is never left out silently: the first time,
 its logger is named.
 
+What a function logs is of the category `Function.<name>.User`, and what host.json turns down is left out too, as .NET's
+logging does. A rule names the beginning of a category, and after a `*` its end; of those that fit the longest decides.
+
 A key in a URL opens a function, a webhook or an account for whoever reads the log. So no line of this host's own has
 one: all pass `KeylessFormatter`, as the last thing before they are written. The app's records are shown as they are,
 because Azure keeps them so, and so are tracebacks: a key that is seen here would stand there.
@@ -20,21 +23,66 @@ import copy
 import logging
 import re
 import threading
-from contextlib import suppress
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import Any
 from urllib.parse import unquote
 
 logger = logging.getLogger(__name__)
+
+LEVELS = {
+    "trace": logging.DEBUG,
+    "debug": logging.DEBUG,
+    "information": logging.INFO,
+    "warning": logging.WARNING,
+    "error": logging.ERROR,
+    "critical": logging.CRITICAL,
+    "none": logging.CRITICAL + 1,
+}
 
 TASK_MARK = "__azure_function_invocation_id__"
 MARK = "[not forwarded on Azure: no invocation]"
 THREAD_STORAGE = threading.local()
 """What functions get as their context's `thread_local_storage`; its `invocation_id` counts for the thread's records."""
 
+_FUNCTIONS: dict[str, str] = {}
+"""The function of each invocation that has not ended."""
+
 FORMAT = "%(asctime)s %(levelname)s %(name)s: %(message)s"
 _PARAMETER = re.compile(r"""([?&]([\w%.-]+)=)[^&\s"'<>#]+""")
 _NAMES_OF_KEYS = ("code", "sig", "signature", "key", "token", "secret", "password")
 _OF_THE_HOST = (__name__.partition(".")[0], "uvicorn")
+
+
+@dataclass(frozen=True)
+class LogLevels:
+    """The least level that is kept, by rule, `default` among them. Python's numbers stand for the host's levels."""
+
+    by_rule: Mapping[str, int]
+
+    @classmethod
+    def of(cls, named: Mapping[str, object]) -> LogLevels:
+        """Return the rules of host.json, whose levels are in `LEVELS`."""
+        levels = {name.lower(): LEVELS[str(level).lower()] for name, level in named.items()}
+        return cls({"default": logging.INFO, **levels})
+
+    def of_category(self, category: str) -> int:
+        """Return the least level that the category keeps."""
+        parts = ((rule, *rule.partition("*")[::2]) for rule in self.by_rule)
+        name = category.lower()
+        fitting = (rule for rule, begin, end in parts if name.startswith(begin) and name.endswith(end))
+        return self.by_rule[max(fitting, key=len, default="default")]
+
+
+@contextmanager
+def filed_under(function: str, invocation_id: str) -> Iterator[None]:
+    """File what is logged for the invocation under the function's category, until the block ends."""
+    _FUNCTIONS[invocation_id] = function
+    try:
+        yield
+    finally:
+        del _FUNCTIONS[invocation_id]
 
 
 def mark_task(invocation_id: str) -> None:
@@ -66,8 +114,9 @@ class AppLog(logging.StreamHandler):  # type: ignore[type-arg] # Python 3.10 tak
     interpreter ends (a session that is not closed) is nothing to act on.
     """
 
-    def __init__(self, *, verbose: bool) -> None:
+    def __init__(self, levels: LogLevels, *, verbose: bool) -> None:
         super().__init__()
+        self._levels = levels
         self.is_stopped = False
         self._verbose = verbose
         self._named: set[str] = set()
@@ -76,9 +125,13 @@ class AppLog(logging.StreamHandler):  # type: ignore[type-arg] # Python 3.10 tak
     def emit(self, record: logging.LogRecord) -> None:
         """See `logging.Handler.emit`."""
         if _is_own(record):
-            super().emit(record)
+            if self._verbose or record.levelno >= self._levels.by_rule["default"]:
+                super().emit(record)
         elif (invocation_id := current_invocation_id()) is not None:
-            super().emit(_with(record, f"[invocation {invocation_id}]") if self._verbose else record)
+            if self._verbose:
+                super().emit(_with(record, f"[invocation {invocation_id}]"))
+            elif record.levelno >= self._levels.of_category(f"Function.{_FUNCTIONS.get(invocation_id, '')}.User"):
+                super().emit(record)
         elif self._verbose:
             super().emit(_with(record, MARK))
         elif not self.is_stopped and record.name not in self._named:

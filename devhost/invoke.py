@@ -15,7 +15,7 @@ from starlette.requests import ClientDisconnect
 from devhost.bindings import DurableTrigger
 from devhost.converters import WireKind, decode_text, encode_result
 from devhost.durable.texts import well_formed
-from devhost.forwarding import THREAD_STORAGE, mark_task
+from devhost.forwarding import THREAD_STORAGE, filed_under, mark_task
 from devhost.index import Function, FunctionIndex
 from devhost.isolation import Raised, Returned, TimedOut, run_apart, run_caught
 from devhost.ports import DurableKind, FunctionFailedError
@@ -73,10 +73,11 @@ class Invoker:
         """
         arguments = self._arguments(function, trigger_value, invocation_id)
         ended: Returned | Raised | TimedOut
-        if function.is_async:
-            ended = await run_apart(lambda: _marked(function, arguments, invocation_id), self._timeout_seconds)
-        else:
-            ended = await self._in_thread(function, arguments, invocation_id)
+        with filed_under(function.name, invocation_id):
+            if function.is_async:
+                ended = await run_apart(lambda: _marked(function, arguments, invocation_id), self._timeout_seconds)
+            else:
+                ended = await self._in_thread(function, arguments, invocation_id)
         match ended:
             case Returned(None):
                 return None

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from devhost.errors import SettingsError
+from devhost.forwarding import LEVELS, LogLevels
 
 logger = logging.getLogger(__name__)
 FILE = "host.json"
@@ -20,15 +21,6 @@ LOCAL_FILE = "local.settings.json"
 GROUP_VARIABLE = "FUNCTIONS_TARGET_GROUP"
 DEFAULT_TIMEOUT_SECONDS = 30 * 60.0
 DEFAULT_BODY_LIMIT_BYTES = 104_857_600
-LOG_LEVELS = {
-    "trace": logging.DEBUG,
-    "debug": logging.DEBUG,
-    "information": logging.INFO,
-    "warning": logging.WARNING,
-    "error": logging.ERROR,
-    "critical": logging.CRITICAL,
-    "none": logging.CRITICAL + 1,
-}
 _COMMENT = re.compile(r"^[ \t]*//.*$", re.MULTILINE)
 _DURATION = re.compile(r"(?:(\d+)\.)?(\d{1,2}):(\d{2}):(\d{2})")
 
@@ -55,7 +47,7 @@ class HostSettings:
     custom_headers: tuple[tuple[str, str], ...]
     only_functions: frozenset[str] | None
     extension_bundle: Mapping[str, object] | None
-    log_level: int
+    log_levels: LogLevels
     durable_task: Mapping[str, object]
     mcp: McpServerSettings
     shows_home_page: bool
@@ -107,7 +99,7 @@ def read_host_settings(folder: Path, environ: Mapping[str, str]) -> HostSettings
         custom_headers=_custom_headers(http),
         only_functions=_only_functions(host.get("functions")),
         extension_bundle=section(host, "extensionBundle", file=FILE) or None,
-        log_level=_log_level(host),
+        log_levels=_log_levels(host),
         durable_task=section(host, "extensions", "durableTask", file=FILE),
         mcp=_mcp(section(host, "extensions", "mcp", file=FILE)),
         shows_home_page=environ.get("AzureWebJobsDisableHomepage", "").lower() != "true",
@@ -164,13 +156,12 @@ def _only_functions(value: object) -> frozenset[str] | None:
     raise SettingsError(f"{FILE}: 'functions' must be a list of function names, but is {value!r}.")
 
 
-def _log_level(host: Mapping[str, object]) -> int:
+def _log_levels(host: Mapping[str, object]) -> LogLevels:
     levels = section(host, "logging", "logLevel", file=FILE)
-    value = _text(levels, "logging.logLevel.default", "Information")
-    level = LOG_LEVELS.get(value.lower())
-    if level is None:
-        raise SettingsError(f"{FILE}: 'logging.logLevel.default' is {value!r}; use one of {', '.join(LOG_LEVELS)}.")
-    return level
+    for name, level in levels.items():
+        if str(level).lower() not in LEVELS:
+            raise SettingsError(f"{FILE}: 'logging.logLevel.{name}' is {level!r}; use one of {', '.join(LEVELS)}.")
+    return LogLevels.of(levels)
 
 
 def _mcp(content: Mapping[str, object]) -> McpServerSettings:

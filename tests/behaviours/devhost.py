@@ -59,6 +59,8 @@ BEHAVIOURS = {
     "devhost.drains": "The first signal lets running work end, the second stops at once.",
     "devhost.forwarded-logs": "Of what the app logs, the local host shows what Azure would get; the rest, warnings "
     "of the start among it, with --verbose and a mark.",
+    "devhost.log-levels": "host.json's levels hold by category, as on Azure: what a function logs below its level is "
+    "not shown, but with --verbose.",
     "devhost.durable-seam": "The engine calls durable functions by name with texts, through the SDK's converters, and "
     "failures carry the worker's own words.",
     "devhost.durable-functions": "Orchestrations, activities, entities and durable clients of an unmodified app run, "

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import azure.functions as func
 
+from devhost.forwarding import LogLevels
 from devhost.index import FunctionIndex, build_index
 from devhost.settings import HostSettings, McpServerSettings
 
@@ -20,7 +21,7 @@ SETTINGS = HostSettings(
     custom_headers=(),
     only_functions=None,
     extension_bundle=None,
-    log_level=20,
+    log_levels=LogLevels.of({}),
     durable_task={},
     mcp=McpServerSettings(),
     shows_home_page=True,

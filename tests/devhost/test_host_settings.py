@@ -37,6 +37,7 @@ def test_lines_that_begin_with_two_slashes_are_comments(tmp_path):
         ({"version": "2.0", "extensions": {"http": {"customHeaders": {"A": 1}}}}, {}, "customHeaders' must map"),
         ({"version": "2.0", "functions": "a"}, {}, "'functions' must be a list"),
         ({"version": "2.0", "logging": {"logLevel": {"default": "Loud"}}}, {}, "is 'Loud'; use one of trace"),
+        ({"version": "2.0", "logging": {"logLevel": {"Host": 2}}}, {}, "'logging.logLevel.Host' is 2; use one of"),
         ({"version": "2.0"}, {"PYTHON_THREADPOOL_THREAD_COUNT": "0"}, "whole number from 1, but is '0'"),
     ],
 )
@@ -68,7 +69,7 @@ def test_an_empty_host_json_means_the_real_hosts_defaults(tmp_path):
     """Prefix `api`, 30 minutes, 100 MB, information logs."""
     settings = read_host_settings(make_app(tmp_path, None), {})
     assert (settings.route_prefix, settings.function_timeout_seconds) == ("api", 1800.0)
-    assert (settings.body_limit_bytes, settings.log_level) == (104_857_600, logging.INFO)
+    assert (settings.body_limit_bytes, settings.log_levels.by_rule["default"]) == (104_857_600, logging.INFO)
 
 
 @pytest.mark.parametrize("value", ["-1", -1])
