@@ -12,7 +12,7 @@ import azure.functions as func
 from agent_framework import SupportsAgentRun
 
 from hosting.assembly import SETTINGS, access_of, make_features
-from hosting.azure_log import quiet_libraries
+from hosting.azure_log import keep_lines_of_entities, quiet_libraries
 from hosting.core.agent.agent_loop import AgentLoop
 from hosting.core.agent.hitl_context import WorkflowHitlContext
 from hosting.core.agent.hosted_agent import TimeLimit, function_timeout_seconds
@@ -137,6 +137,7 @@ class AgentFunctionApp(df.DFApp):
         self.enable_health_check, self.enable_http_endpoints = enable_health_check, enable_http_endpoints
         self.enable_mcp_tool_trigger, self.default_callback = enable_mcp_tool_trigger, default_callback
         folder, self._ttls = app_folder(environ), dict[str, float]()
+        keep_lines_of_entities(folder, environ)
         self._plan = self._make_plan(principal, budget, limit, webhook)
         report_missing(environ)
         report_unknown(environ, SETTINGS)

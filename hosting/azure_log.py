@@ -1,4 +1,4 @@
-"""Lines of libraries that stay out of a deployed app's log: lines with addresses, and lines without information.
+"""What of a deployed app's records reaches its log: not libraries' lines with addresses, and all that entities say.
 
 Theory. The query of a request may hold a key (`?code=`) or what a person looks for (`?search=`), and whoever may read
 the log would have it. The worker's web server writes each request with its query. It sets up its logging when it
@@ -6,13 +6,28 @@ starts, which is after the app was imported, and takes from its logger the handl
 filters stay. Clients write each address that they ask, which may hold a key too, or the id of a session.
 
 Nothing of this is for the app's own records, nor for what it raises: they reach the log as they are.
+
+Except at one place. The host files a record under the function that is called, whatever its logger: that of a run on
+which the thread's entity works stands among the durable extension's own, six for each turn, which nobody reads. So
+host.json turns that category down to warnings, and what an agent says there at INFO would go with them. It is printed
+instead: the host keeps what is printed, under a category of its own.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
+from pathlib import Path
+
+from hosting.host_settings import host_value
+from hosting.invocation import PrintedRecords
+from hosting.names import entity_function
+from hosting.settings import is_hosted
 
 logger = logging.getLogger(__name__)
+
+ENTITIES = f"Function.{entity_function('*')}.User"
+"""The host's category of what is logged while an agent's entity is called, for any agent."""
 
 _REQUESTS = "uvicorn.access"
 _NO_RECORD = logging.Filter("there is no logger with this name")
@@ -38,3 +53,14 @@ def quiet_libraries() -> None:
         library = logging.getLogger(name)
         if library.level == logging.NOTSET and not logger.isEnabledFor(logging.DEBUG):
             library.setLevel(logging.WARNING)
+
+
+_ENTITY_LINES = PrintedRecords(entity_function(""))
+"""One for all apps of a process, so that no line is printed twice."""
+
+
+def keep_lines_of_entities(folder: Path, environ: Mapping[str, str]) -> None:
+    """Print what agents log at INFO in their entities, if a host runs the app and keeps only warnings of them."""
+    level = host_value(folder, environ, "logging", "logLevel", ENTITIES)
+    if is_hosted(environ) and str(level).lower() == "warning":
+        logging.getLogger().addHandler(_ENTITY_LINES)

@@ -12,6 +12,7 @@ no id, and none of this does anything.
 from __future__ import annotations
 
 import asyncio
+import logging
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -27,6 +28,9 @@ _LIBRARY, _VARIABLE = "azure_functions_runtime", "invocation_id_cv"
 
 _OWN_MARK = "_agent_invocation"
 
+_WORKERS = ("azure_functions_", "azure.functions")
+"""How the names of the worker's own loggers begin; the host files their records apart."""
+
 P = ParamSpec("P")
 T = TypeVar("T")
 
@@ -37,6 +41,7 @@ class Invocation:
 
     id: str
     storage: Any = None
+    function: str = ""
 
 
 _CURRENT: ContextVar[Invocation | None] = ContextVar("agent_invocation", default=None)
@@ -48,7 +53,7 @@ def begin_invocation(context: object = None) -> None:
     """Make the worker's call of a function the invocation of everything that the call begins.
 
     `context` is what the worker gives a parameter of that name; without it, tool threads have no id on Python 3.12 and
-    below.
+    below, and the function has no name.
     """
     variable = getattr(sys.modules.get(_LIBRARY), _VARIABLE, None)
     invocation_id = getattr(context, "invocation_id", None) or getattr(asyncio.current_task(), TASK_MARK, None)
@@ -56,7 +61,8 @@ def begin_invocation(context: object = None) -> None:
         invocation_id = variable.get()
     if not invocation_id:
         return
-    _CURRENT.set(Invocation(invocation_id, getattr(context, "thread_local_storage", None)))
+    function = getattr(context, "function_name", "")
+    _CURRENT.set(Invocation(invocation_id, getattr(context, "thread_local_storage", None), function))
     if variable is not None:
         variable.set(invocation_id)
 
@@ -117,3 +123,23 @@ def carried(call: Callable[P, T]) -> Callable[P, T]:
             return call(*args, **named)
 
     return call_marked
+
+
+class PrintedRecords(logging.Handler):
+    """Prints what is logged at INFO in invocations of functions whose names begin so: one line for each record."""
+
+    def __init__(self, functions: str) -> None:
+        super().__init__(logging.INFO)
+        self._functions = functions
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """See `logging.Handler.emit`."""
+        invocation = _CURRENT.get()
+        if invocation is None or not invocation.function.startswith(self._functions):
+            return
+        if record.levelno >= logging.WARNING or record.name.startswith(_WORKERS):
+            return
+        try:
+            print(" ".join(self.format(record).splitlines()), flush=True)
+        except Exception:
+            self.handleError(record)

@@ -111,14 +111,32 @@ REPORTED = (Accepted, *TERMINALS)
 
 
 def report(agent: str, address: Address, event: Accepted | Terminal, run: Run | None) -> None:
-    """Count a run's beginning, or count and log its end. Called by the process that appended it, so once for each.
+    """Count a run's beginning, or count its end and log it at INFO. Called by the process that appended it, so once.
 
-    Without a `run` nobody held it here. How long such a one took is not known. `agent` is as the app writes its name.
+    Without a `run` nobody held it here, and how long it took is not known. It waited until its last attempt began, and
+    ran for as long as that one took. Tokens are `-` for a model that counts none. `agent` is as the app names it.
     """
     if isinstance(event, Accepted):
         _REQUESTS.add(1, {_AGENT: agent})
         return
-    log_end(agent, address, event, run)
+    if logger.isEnabledFor(logging.INFO):
+        claim = None if run is None else run.claim
+        began = claim.at if claim is not None else event.at
+        usage = event.usage or event.entry.get("usage")
+        counts = usage if isinstance(usage, dict) else {}
+        logger.info(
+            "Run %s of agent %s on thread %s: %s; attempts %d, waited %.3f s, ran %.3f s, tokens in %s, out %s.",
+            event.run_id,
+            agent,
+            address.thread_id,
+            event.kind if isinstance(event, Completed) else event.code,
+            0 if run is None else run.attempts,
+            0.0 if run is None else began - run.accepted.at,
+            event.at - began,
+            counts.get("inputTokenCount", "-"),
+            counts.get("outputTokenCount", "-"),
+            extra={"run_id": event.run_id, "agent": agent, "thread_id": address.thread_id, "owner": address.owner},
+        )
     ended = {_AGENT: agent, _OUTCOME: event.kind}
     if not isinstance(event, Completed):
         ended[_ERROR] = event.code
@@ -128,33 +146,6 @@ def report(agent: str, address: Address, event: Accepted | Terminal, run: Run | 
     _DURATION.record(max(0.0, event.at - run.accepted.at), ended)
     if event.cost:
         _COST.add(float(cost_text(event.cost)), {_AGENT: agent})
-
-
-def log_end(agent: str, address: Address, terminal: Terminal, run: Run | None) -> None:
-    """Log how a run ended, at INFO. Called by the process that appended the end, so once for each run.
-
-    The run waited until its last attempt began, and ran for as long as that one took. Without a `run` nobody held
-    it. Tokens are '-' for a model that counts none.
-    """
-    if not logger.isEnabledFor(logging.INFO):
-        return
-    claim = None if run is None else run.claim
-    began = claim.at if claim is not None else terminal.at
-    usage = terminal.usage or terminal.entry.get("usage")
-    counts = usage if isinstance(usage, dict) else {}
-    logger.info(
-        "Run %s of agent %s on thread %s: %s; attempts %d, waited %.3f s, ran %.3f s, tokens in %s, out %s.",
-        terminal.run_id,
-        agent,
-        address.thread_id,
-        terminal.kind if isinstance(terminal, Completed) else terminal.code,
-        0 if run is None else run.attempts,
-        0.0 if run is None else began - run.accepted.at,
-        terminal.at - began,
-        counts.get("inputTokenCount", "-"),
-        counts.get("outputTokenCount", "-"),
-        extra={"run_id": terminal.run_id, "agent": agent, "thread_id": address.thread_id, "owner": address.owner},
-    )
 
 
 def carried_traceparent(sent: str | None) -> str | None:

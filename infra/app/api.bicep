@@ -42,6 +42,8 @@ var hostSettings = {
   AzureWebJobsStorage__accountName: storage.name
   AzureWebJobsStorage__clientId: identityClientId
   AzureWebJobsStorage__credential: 'managedidentity'
+  // The durable extension's own web server; host.json does not reach it (docs/reference/costs.md).
+  'Logging__LogLevel__Microsoft.AspNetCore': 'Warning'
   PYTHON_ENABLE_INIT_INDEXING: '1'
   PYTHON_ISOLATE_WORKER_DEPENDENCIES: '1'
   PYTHON_THREADPOOL_THREAD_COUNT: '32'

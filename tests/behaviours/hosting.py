@@ -78,6 +78,8 @@ BEHAVIOURS = {
     "times, tokens.",
     "hosting.logs-carry-the-invocation": "What an agent, its tools, its middleware and its callbacks log carries the "
     "id of the invocation that runs it, which Azure needs to keep it, and never another run's.",
+    "hosting.entity-lines": "What an agent logs at INFO while its entity works on a run is printed, each record once, "
+    "where host.json keeps only warnings of entities.",
     "hosting.start-up-printed": "Whatever stops an app's start, and each warning of it, is printed as one sentence "
     "with the page to read, because Azure's host drops the exceptions and the records of that time.",
     "hosting.one-store": "Instances of one task hub whose stores differ are found by `health/ready`, and a run that "

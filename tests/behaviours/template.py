@@ -63,6 +63,8 @@ BEHAVIOURS = {
     "reached by private endpoints only; the app itself too, where its callers are inside.",
     "template.infra-secrets": "A key that a deployment is given is a secret of its vault, the app refers to it, "
     "and names that Azure keeps after a deletion have the deployment's number.",
+    "template.log-of-a-turn": "By default a plain turn leaves at most 6 records and 800 bytes in Azure's log, the "
+    "run's line and all warnings among them.",
     "template.infra-alerts": "The queries of alerts and workbook fit the line that the app logs at the end of a run.",
     "template.infra-scanned": "checkov finds nothing in infra but exceptions that give their reason.",
     "template.workflow-scanned": "zizmor finds nothing in the workflow.",

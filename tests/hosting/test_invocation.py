@@ -1,6 +1,7 @@
 """What is logged on a run's way carries the invocation that runs it, wherever the code runs that logs it."""
 
 import asyncio
+import json
 import logging
 import re
 import shutil
@@ -12,6 +13,7 @@ from types import SimpleNamespace
 import httpx
 import pytest
 
+from hosting.azure_log import keep_lines_of_entities
 from hosting.core.agent.agent_loop import AgentLoop
 from hosting.invocation import TASK_MARK, begin_invocation
 from tests.support.running_host import RunningHost
@@ -186,3 +188,84 @@ async def test_code_that_blocks_the_loop_is_told_of_for_the_invocation_that_bloc
         logging.getLogger("hosting.core.agent.agent_loop").removeHandler(listening)
 
     assert received == [("WARNING", "i-1")]
+
+
+SAID_BY_ENTITY = ["calls tool works.", "completed", "middleware of tool works"]
+TURNED_DOWN = {"default": "Information", "Function.dafx-*.User": "Warning"}
+
+
+@pytest.mark.slow
+@pytest.mark.behaviour("hosting.entity-lines")
+@pytest.mark.parametrize(
+    ("rules", "printed"),
+    [
+        (TURNED_DOWN, SAID_BY_ENTITY),
+        ({**TURNED_DOWN, "Function.dafx-*.User": "Error"}, []),
+        ({}, []),
+    ],
+)
+def test_what_an_agent_says_in_its_entity_is_printed_where_the_host_drops_it(
+    folder: Path, rules: dict[str, str], printed: list[str]
+) -> None:
+    """At INFO, of a run that nobody waits for. Its warnings stay under its function."""
+    (folder / "host.json").write_text(json.dumps({"version": "2.0", "logging": {"logLevel": rules}}), encoding="utf-8")
+    body = {"message": "tool works", "thread_id": "t", "wait_for_response": False}
+    with RunningHost(folder) as host:
+        accepted = httpx.post(f"{host.origin}/api/agents/Joker/run", json=body, timeout=4 * GUARD_SECONDS)
+        url = accepted.headers["location"]
+        httpx.get(url, headers={"prefer": "wait=10"}, timeout=4 * GUARD_SECONDS).raise_for_status()
+        waited = ask(host, "hello", "u")
+        shop = logged_by(host, "shop")
+    lines = [re.sub(r"^Run \w+ (?:of agent Joker on thread t: )?(.*?)(?:;.*)?$", r"\1", line) for line in host.printed]
+
+    assert (accepted.status_code, waited.status_code) == (202, 200)
+    assert sorted(line for line in lines if line in SAID_BY_ENTITY) == printed
+    assert ("sync tool in agent-tool_0" in shop) == (rules.get("Function.dafx-*.User") != "Error")
+    assert "middleware of hello" in shop
+
+
+@pytest.fixture
+def root() -> Iterator[None]:
+    """The root logger at INFO, which is afterwards as it was."""
+    root = logging.getLogger()
+    level, handlers = root.level, list(root.handlers)
+    root.setLevel(logging.INFO)
+    yield
+    root.setLevel(level)
+    root.handlers[:] = handlers
+
+
+@pytest.mark.usefixtures("root")
+@pytest.mark.behaviour("hosting.entity-lines")
+@pytest.mark.parametrize(
+    ("function", "logger", "level", "printed"),
+    [
+        ("dafx-Joker", "shop", logging.INFO, "two lines, one record\n"),
+        ("dafx-Joker", "shop", logging.WARNING, ""),
+        ("dafx-Joker", "azure_functions_worker", logging.INFO, ""),
+        ("http-Joker", "shop", logging.INFO, ""),
+        ("", "shop", logging.INFO, ""),
+    ],
+)
+async def test_one_line_is_printed_for_each_record_of_an_entity_that_the_host_drops(
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    *,
+    function: str,
+    logger: str,
+    level: int,
+    printed: str,
+) -> None:
+    """None that the host keeps: of another function, a warning, or the worker's own. Two apps print no line twice."""
+    rules = {"version": "2.0", "logging": {"logLevel": TURNED_DOWN}}
+    (folder / "host.json").write_text(json.dumps(rules), encoding="utf-8")
+    for _ in range(2):
+        keep_lines_of_entities(folder, {"AzureWebJobsScriptRoot": str(folder)})
+
+    async def deliver() -> None:
+        begin_invocation(SimpleNamespace(invocation_id="i-1", function_name=function))
+        await asyncio.to_thread(logging.getLogger(logger).log, level, "two lines,\none %s", "record")
+
+    await asyncio.create_task(deliver())
+
+    assert capsys.readouterr().out == printed

@@ -52,4 +52,5 @@ def keys_in(value: object) -> Iterator[str]:
 
 def setting_names(value: object) -> set[str]:
     """The keys within `value` that are written as app settings are: NAME_OF_IT or Section__name."""
-    return {key for key in keys_in(value) if re.fullmatch(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)+|[A-Z]\w*?__\w+", key)}
+    keys = {key.strip("'") for key in keys_in(value)}
+    return {key for key in keys if re.fullmatch(r"[A-Z][A-Z0-9]*(_[A-Z0-9]+)+|[A-Z]\w*?__[\w.]+", key)}

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from hosting.core.telemetry import log_end
+from hosting.core.telemetry import report
 from hosting.core.thread.events import Cancelled, Failed
 from hosting.names import Address
 from tests.support.page_tables import rows
@@ -29,7 +29,7 @@ def line(code: str, *, is_cancelled: bool = False) -> str:
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
     kind = Cancelled if is_cancelled else Failed
-    log_end(ADDRESS.agent, ADDRESS, kind(at=1.0, run_id="r1", code=code, detail="", entry={}), None)
+    report(ADDRESS.agent, ADDRESS, kind(at=1.0, run_id="r1", code=code, detail="", entry={}), None)
     logger.removeHandler(handler)
     logger.setLevel(level)
     return records[0].getMessage()

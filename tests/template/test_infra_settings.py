@@ -41,6 +41,7 @@ READ_BY_OTHERS = {
     "AzureWebJobsStorage__clientId": "the host",
     "AzureWebJobsStorage__credential": "the host",
     "DURABLE_TASK_SCHEDULER_CONNECTION_STRING": "the durable extension",
+    "Logging__LogLevel__Microsoft.AspNetCore": "the host's web server, and the durable extension's",
     "PYTHON_ENABLE_INIT_INDEXING": "the Python worker",
     "PYTHON_ISOLATE_WORKER_DEPENDENCIES": "the Python worker",
     "PYTHON_THREADPOOL_THREAD_COUNT": "the Python worker",

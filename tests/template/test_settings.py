@@ -20,6 +20,7 @@ SETTING = re.compile(r"\b(AGENT|OPENAI|AZURE_OPENAI)(_[A-Z]+)+\b")
 PLATFORM = {
     "AzureWebJobsStorage",
     "FUNCTIONS_WORKER_RUNTIME",
+    "Logging__LogLevel__Microsoft.AspNetCore",
     "PYTHON_ENABLE_INIT_INDEXING",
     "PYTHON_ISOLATE_WORKER_DEPENDENCIES",
     "PYTHON_THREADPOOL_THREAD_COUNT",
