@@ -31,6 +31,7 @@ from hosting.errors import ArchiveUnavailableError
 from hosting.features.forks.forking import Forking
 from hosting.listing import Window
 from hosting.names import Address, StoreKey
+from hosting.options import AS_THE_APP
 from hosting.plan import Plan
 from hosting.ports import EntityEnd, EntityPage, Purge, Wait
 from hosting.settings import Settings, read_settings
@@ -177,7 +178,7 @@ async def long_thread(folder: Path, messages: int) -> AsyncIterator[LongThread]:
     settings, loop = read_settings({}), AgentLoop(tool_threads=1)
     archive, threads = CountedArchive(folder / "archive.sqlite"), SqliteThreadStore(folder / "threads.sqlite", HUB)
     engine = ThreadEngine(await made_thread(archive, PLACE, settings, messages))
-    planned = Plan().add(Agent(client=TimedClient(), name=AGENT), http=False, mcp=False)
+    planned = Plan().add(Agent(client=TimedClient(), name=AGENT), AS_THE_APP)
     stores = Stores(HUB, threads, archive, MemoryObjects())
     services = Services(stores, settings, loop)
     services.hold(planned, settings.run_timeout_seconds)

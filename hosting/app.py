@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,11 @@ from hosting.core.entity.feature_entity import FeatureEntity
 from hosting.core.entity.proxy import DurableAgent
 from hosting.core.entity.thread_entity import ThreadEntity
 from hosting.core.hooks import ENTITY
-from hosting.core.retention import DAY_SECONDS, checked_ttl
+from hosting.core.retention import DAY_SECONDS
 from hosting.core.services import Services
 from hosting.core.shared_store import ENTITY as STORE_ENTITY
 from hosting.core.stores.choice import choose_stores
 from hosting.core.sweeps import Sweep
-from hosting.core.thread.run_request import Retry
 from hosting.errors import ConfigurationError
 from hosting.feature import drain, hooks_of
 from hosting.features.callbacks.callbacks import AgentCallbackContext, AgentResponseCallbackProtocol
@@ -61,11 +61,12 @@ from hosting.http.routes import OPENAPI
 from hosting.http.runs import RunHandlers
 from hosting.http.threads import ThreadHandlers, exports_of
 from hosting.names import Busy, entity_function, entity_name, http_function
-from hosting.plan import AgentPlan, Plan, introduction_of
+from hosting.options import AS_THE_APP, AgentOptions, Retry
+from hosting.plan import Plan, introduction_of
 from hosting.principal import Principal, PrincipalRequest, PrincipalResolver, checked_resolver
 from hosting.settings import AllSettings, Settings, is_developers, is_production, report_unknown, with_longest_wait
 from hosting.start_up import report_import, reported, warn
-from hosting.workflows import WorkflowSource, hosted_workflows
+from hosting.workflows import HostedWorkflow, WorkflowSource, hosted_workflows
 
 __all__ = [
     "AgentCallbackContext",
@@ -138,7 +139,9 @@ class AgentFunctionApp(df.DFApp):
         self.enable_mcp_tool_trigger, self.default_callback = enable_mcp_tool_trigger, default_callback
         folder, self._ttls = app_folder(environ), dict[str, float]()
         keep_lines_of_entities(folder, environ)
-        self._plan = self._make_plan(principal, budget, limit, webhook)
+        ttl_seconds = self._settings.thread_ttl_seconds
+        self._options = AgentOptions(ttl_seconds=ttl_seconds, budget=budget, limit=limit, webhook=webhook)
+        self._plan = self._make_plan(principal)
         report_missing(environ)
         report_unknown(environ, SETTINGS)
         self._safeguards = Safeguards(self._settings, folder, environ)
@@ -149,22 +152,16 @@ class AgentFunctionApp(df.DFApp):
         self._orchestrations = OrchestrationRoutes(self._served, self._services.route_prefix, self._shutdown)
         self._has_page = not is_production(environ) if enable_page is None else enable_page
         self._register_shared(lists_agents=health_lists_agents)
-        calls, tools = default_callback or None, enable_mcp_tool_trigger
         for agent in agents or ():
-            self._host(self._plan.add(agent, http=enable_http_endpoints, mcp=tools, callback=calls))
+            self._add(agent, AS_THE_APP)
         for flow in hosted:
-            self._host(self._plan.add(flow, http=True, mcp=tools, callback=calls))
+            self._add(flow, AgentOptions(http=True))
 
-    def _make_plan(
-        self, principal: PrincipalResolver | None, budget: Budget | None, limit: Limit | None, webhook: str | None
-    ) -> Plan:
+    def _make_plan(self, principal: PrincipalResolver | None) -> Plan:
         return Plan(
             has_owners=principal is not None,
             requires_key=self.auth_level is not func.AuthLevel.ANONYMOUS,
             sign_in_scheme=getattr(checked_resolver(principal), "sign_in_scheme", None),
-            budget=budget,
-            limit=limit,
-            webhook=webhook,
         )
 
     def _make_services(self, folder: Path, environ: Mapping[str, str]) -> Services:
@@ -333,43 +330,47 @@ class AgentFunctionApp(df.DFApp):
     ) -> None:
         """Register one more agent; None means as the constructor or settings say, and the tool has the agent's name."""
         _refuse("add_agent", unknown)
-        planned = self._plan.add(
-            agent,
-            http=self.enable_http_endpoints if enable_http_endpoint is None else enable_http_endpoint,
-            mcp=self.enable_mcp_tool_trigger if enable_mcp_tool_trigger is None else enable_mcp_tool_trigger,
+        own = AgentOptions(
+            http=enable_http_endpoint,
+            mcp=enable_mcp_tool_trigger,
             tool_name=mcp_tool_name,
             tool_description=mcp_tool_description,
+            run_timeout_seconds=run_timeout_seconds,
+            ttl_seconds=ttl_seconds,
+            retry=retry,
             busy=busy,
             budget=budget,
             limit=limit,
             webhook=webhook,
-            callback=callback or self.default_callback,
+            callback=callback or None,
         )
-        self._host(planned, run_timeout_seconds, ttl_seconds, retry)
+        self._add(agent, own)
 
-    def _host(
-        self,
-        planned: AgentPlan,
-        run_timeout_seconds: float | None = None,
-        ttl_seconds: float | None = None,
-        retry: Retry | None = None,
-    ) -> None:
+    def _add(self, agent: SupportsAgentRun | HostedWorkflow, own: AgentOptions) -> None:
         """Register the functions of an agent or a workflow: its entity, and its route and tool if it has them."""
+        # The attributes have the names of upstream's, and like those they may be set after the constructor.
+        app = replace(
+            self._options,
+            http=self.enable_http_endpoints,
+            mcp=self.enable_mcp_tool_trigger,
+            callback=self.default_callback or None,
+        )
+        planned = self._plan.add(agent, own.over(app))
+        options = planned.options
         self._safeguards.check_agent(planned.agent, planned.name, is_tool=planned.tool is not None)
-        seconds = self._time_limit.of(planned.name, run_timeout_seconds)
-        ttl = checked_ttl(planned.name, ttl_seconds, self._settings.thread_ttl_seconds)
+        seconds = self._time_limit.of(planned.name, options.run_timeout_seconds)
         for feature in self._served.features:
             feature.add(planned)
         hooks = hooks_of(self._served.features, planned)
-        self._services.hold(planned, seconds, retry, ttl, hooks)
+        self._services.hold(planned, seconds, hooks)
         register_features(self._served)
         entity = ThreadEntity(planned, self._services, hooks.on_end)
         name, function = entity_name(planned.name), entity_function(planned.name)
         register_entity(self, name, lambda batch, _: entity.handle(batch), function)
-        if planned.http:
+        if options.http:
             register_agent(self._served, planned, self._services, self._settings)
-        if ttl is not None:
-            self._add_time_to_live(planned.name, ttl)
+        if options.ttl_seconds:
+            self._add_time_to_live(planned.name, options.ttl_seconds)
 
     def _add_time_to_live(self, agent: str, ttl_seconds: float) -> None:
         if not self._ttls:

@@ -17,19 +17,9 @@ from agent_framework import SupportsAgentRun, WorkflowAgent
 
 from hosting.errors import ConfigurationError, UnknownAgentError
 from hosting.host_settings import ATTRIBUTE
-from hosting.names import (
-    BUSY_POLICIES,
-    Busy,
-    check_agent_name,
-    entity_function,
-    http_function,
-    mcp_function,
-    without_blanks,
-)
+from hosting.names import check_agent_name, entity_function, http_function, mcp_function, without_blanks
+from hosting.options import AS_THE_APP, AgentOptions
 from hosting.workflows import HostedWorkflow
-
-_TOOL_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}\Z")
-"""A tool name that every MCP client and model accepts."""
 
 QUESTION = "What can you do?"
 """Every agent can say something to it."""
@@ -62,26 +52,18 @@ class AddressRules(Protocol):
 
 @dataclass(frozen=True)
 class AgentPlan:
-    """One agent and the surfaces it gets; `tool` is None when it is no MCP tool.
+    """One agent with its options; `tool` is None when it is no MCP tool.
 
-    With a `workflow`, that stands for the agent: it has threads, runs and a name beside the agents'. `busy` is what
-    becomes of a request that does not say it, while a run of its thread has not ended. `webhook` is the address that is
-    notified of the ends of its runs, and `addresses` are the rules of those that a request names. `callback` is called
-    with its updates and the ends of its runs. `budget`, `limit` and `callback` are as its author gave them: the feature
-    that reads them checks them.
+    With a `workflow`, that stands for the agent: it has threads, runs and a name beside the agents'. `addresses` are
+    the rules of the addresses that a request names to be notified.
     """
 
     name: str
     agent: SupportsAgentRun
-    http: bool
-    tool: ToolPlan | None
+    options: AgentOptions = AS_THE_APP
+    tool: ToolPlan | None = None
     workflow: HostedWorkflow | None = None
-    busy: Busy = "queue"
-    budget: object = None
-    webhook: str | None = None
-    limit: object = None
     addresses: AddressRules | None = None
-    callback: object | None = None
 
     @property
     def kind(self) -> Kind:
@@ -107,63 +89,26 @@ class Plan:
 
     Where threads have owners (`has_owners`), their names leave room for one. `requires_key` says whether requests need
     a function key, and `sign_in_scheme` by which scheme of the header Authorization callers sign in; None where that
-    is not known. `budget`, `limit` and `webhook` are those of agents that have none of their own, and `addresses` the
-    rules of addresses for all.
+    is not known. `addresses` are the rules of addresses for all.
     """
 
     agents: dict[str, AgentPlan] = field(default_factory=dict)
     has_owners: bool = False
     requires_key: bool = True
     sign_in_scheme: str | None = None
-    budget: object = None
-    limit: object = None
-    webhook: str | None = None
     addresses: AddressRules | None = None
 
-    def add(
-        self,
-        agent: SupportsAgentRun | HostedWorkflow,
-        *,
-        http: bool,
-        mcp: bool,
-        tool_name: str | None = None,
-        tool_description: str | None = None,
-        busy: Busy = "queue",
-        budget: object = None,
-        webhook: str | None = None,
-        limit: object = None,
-        callback: object | None = None,
-    ) -> AgentPlan:
+    def add(self, agent: SupportsAgentRun | HostedWorkflow, options: AgentOptions) -> AgentPlan:
         """Return the plan of another agent; raises `ConfigurationError` if it cannot be hosted next to the others."""
         name = check_agent_name(getattr(agent, "name", None), has_owners=self.has_owners)
         workflow = agent if isinstance(agent, HostedWorkflow) else None
         if workflow is None:
             _check_is_agent(name, agent)
         self._check_is_free(name, "agent" if workflow is None else "workflow")
-        if busy not in BUSY_POLICIES:
-            raise ConfigurationError(
-                f"busy of agent {name!r} is {str(busy)[:80]!r}. Give one of {', '.join(map(repr, BUSY_POLICIES))}."
-            )
-        planned = AgentPlan(
-            name,
-            cast(SupportsAgentRun, agent),
-            http,
-            None,
-            workflow,
-            busy,
-            self.budget if budget is None else budget,
-            self.webhook if webhook is None else webhook,
-            self.limit if limit is None else limit,
-            self.addresses,
-            callback,
-        )
-        if mcp:
-            planned = replace(planned, tool=self._tool(planned, tool_name, tool_description))
-        elif tool_name is not None or tool_description is not None:
-            option = "mcp_tool_description" if tool_name is None else "mcp_tool_name"
-            raise ConfigurationError(
-                f"{option} is given for agent {name!r}, which is not an MCP tool. Add enable_mcp_tool_trigger=True."
-            )
+        options.check(name)
+        planned = AgentPlan(name, cast(SupportsAgentRun, agent), options, None, workflow, self.addresses)
+        if options.mcp:
+            planned = replace(planned, tool=self._tool(planned))
         self.agents[name.lower()] = planned
         return planned
 
@@ -184,7 +129,7 @@ class Plan:
     def served(self, name: str, kind: Kind | None = None) -> AgentPlan:
         """Return the agent of that name; raises `UnknownAgentError` when it has no HTTP endpoint, or not this kind."""
         planned = self.find(name)
-        if planned is None or not planned.http or kind not in (None, planned.kind):
+        if planned is None or not planned.options.http or kind not in (None, planned.kind):
             known = ", ".join(each.name for each in self.served_of(kind)) or "none"
             word = kind or "agent"
             raise UnknownAgentError(f"There is no {word} {name[:80]!r} here. {word.title()}s: {known}.")
@@ -192,7 +137,7 @@ class Plan:
 
     def served_of(self, kind: Kind | None) -> list[AgentPlan]:
         """Return those with an HTTP endpoint, of that kind if one is given."""
-        return [each for each in self.agents.values() if each.http and kind in (None, each.kind)]
+        return [each for each in self.agents.values() if each.options.http and kind in (None, each.kind)]
 
     def known(self, name: str) -> AgentPlan:
         """Return the agent of that name; raises `UnknownAgentError`.
@@ -226,18 +171,9 @@ class Plan:
         """Return the agents by their names as given."""
         return {planned.name: planned.agent for planned in self.agents.values()}
 
-    def _tool(self, planned: AgentPlan, tool_name: str | None, description: str | None) -> ToolPlan:
-        name = planned.name
-        if tool_name is not None and not _TOOL_NAME.match(tool_name):
-            raise ConfigurationError(
-                f"mcp_tool_name {tool_name!r} of agent {name!r} cannot be a tool's name. "
-                "Begin with a letter and use 1 to 64 letters, digits, '_' and '-'."
-            )
-        if description is not None and not description.strip():
-            raise ConfigurationError(
-                f"mcp_tool_description of agent {name!r} is blank. Say what the tool is for, or leave it out."
-            )
-        tool = ToolPlan(tool_name or without_blanks(name), description or planned.description)
+    def _tool(self, planned: AgentPlan) -> ToolPlan:
+        name, options = planned.name, planned.options
+        tool = ToolPlan(options.tool_name or without_blanks(name), options.tool_description or planned.description)
         for other in self.agents.values():
             if other.tool is not None and other.tool.name.lower() == tool.name.lower():
                 raise ConfigurationError(
@@ -272,7 +208,7 @@ def introduction_of(plan: Plan, shared: Iterable[str]) -> Mapping[str, Any]:
     planned = plan.agents.values()
     details = {name(agent.name) for agent in planned for name in (entity_function, mcp_function)}
     takes_words = (plan for plan in planned if plan.workflow is None or plan.workflow.input.takes_words)
-    first = next((agent for agent in takes_words if agent.http), None)
+    first = next((agent for agent in takes_words if agent.options.http), None)
     return {
         "lines": _models(plan.by_name()),
         "details": sorted(details.union(shared)),

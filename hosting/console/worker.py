@@ -19,12 +19,12 @@ from hosting.core.agent.agent_loop import AgentLoop
 from hosting.core.agent.hosted_agent import TimeLimit
 from hosting.core.entity.proxy import DurableAgent
 from hosting.core.entity.thread_entity import ThreadEntity
-from hosting.core.retention import DAY_SECONDS, checked_ttl
+from hosting.core.retention import DAY_SECONDS
 from hosting.core.services import Services
 from hosting.core.stores.choice import choose_stores
 from hosting.core.sweeps import Sweep, Swept
-from hosting.core.thread.run_request import Retry
 from hosting.names import entity_name
+from hosting.options import AgentOptions, Retry
 from hosting.plan import Plan
 from hosting.principal import Principal
 from hosting.settings import read_settings
@@ -77,15 +77,14 @@ class AgentWorker:
         retry: Retry | None = None,
     ) -> None:
         """Register one agent; None means as the settings say."""
-        planned = self._plan.add(agent, http=False, mcp=False)
-        seconds = self._time_limit.of(planned.name, run_timeout_seconds)
-        ttl = checked_ttl(planned.name, ttl_seconds, self._settings.thread_ttl_seconds)
-        self._services.hold(planned, seconds, retry, ttl)
+        own = AgentOptions(run_timeout_seconds=run_timeout_seconds, ttl_seconds=ttl_seconds, retry=retry)
+        planned = self._plan.add(agent, own.over(AgentOptions(ttl_seconds=self._settings.thread_ttl_seconds)))
+        self._services.hold(planned, self._time_limit.of(planned.name, run_timeout_seconds))
         entity = ThreadEntity(planned, self._services)
         served = ServedEntity(entity, self._loop, self._stopping, self._engine)
         self._worker.add_entity(served.operate, name=entity_name(planned.name))
-        if ttl is not None:
-            self._ttls[planned.name] = ttl
+        if planned.options.ttl_seconds:
+            self._ttls[planned.name] = planned.options.ttl_seconds
 
     def get_agent(
         self,

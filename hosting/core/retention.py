@@ -20,7 +20,6 @@ from itertools import takewhile
 from hosting.core.thread.commands import TrimThread
 from hosting.core.thread.events import TERMINALS, Accepted, Completed, Deleted, Deleting, Event, Terminal
 from hosting.core.thread_log import ThreadLog
-from hosting.errors import ConfigurationError
 from hosting.names import Address
 from hosting.ports import read_utc, utc
 from state.conversation import with_expiration
@@ -30,8 +29,6 @@ from state.models import Conversation
 _Stored = tuple[int, Event]
 EVENTS_BETWEEN_TRIMS = 256
 DAY_SECONDS = 86_400.0
-LONGEST_TTL_SECONDS = 315_360_000
-"""Ten years."""
 
 
 class Retention:
@@ -95,16 +92,6 @@ def _last_complete_run(events: Iterable[_Stored]) -> int:
         elif isinstance(event, Deleting):
             open_runs.clear()
     return min((first - 1 for first in open_runs.values()), default=last)
-
-
-def checked_ttl(agent: str, own_seconds: float | None, default_seconds: float) -> float | None:
-    """Return an agent's time to live, None for no end; raises `ConfigurationError` for an invalid one."""
-    seconds = default_seconds if own_seconds is None else own_seconds
-    if not 0 <= seconds <= LONGEST_TTL_SECONDS:
-        raise ConfigurationError(
-            f"ttl_seconds of agent {agent!r} is {seconds:.12g}: it must be 0, for no end, to {LONGEST_TTL_SECONDS}."
-        )
-    return float(seconds) or None
 
 
 def after_turn(conversation: Conversation, terminal: Terminal | None, ttl_seconds: float | None) -> Conversation:

@@ -34,7 +34,6 @@ from hosting.core.shared_store import SharedStore
 from hosting.core.stores.choice import Stores
 from hosting.core.stores.contract import ThreadStore
 from hosting.core.sweeps import InstanceSweep, TombstoneSweep, UploadSweep
-from hosting.core.thread.run_request import Retry
 from hosting.core.thread_log import PATIENCE_SECONDS, ThreadLog, epoch_store_key
 from hosting.core.thread_operations import ThreadOperations
 from hosting.core.threads import Threads
@@ -164,26 +163,17 @@ class Services:
         self.shared_store = SharedStore(self.log, stores.threads)
         self.retention = Retention(self.log, self.settings.log_days)
 
-    def hold(
-        self,
-        planned: AgentPlan,
-        run_timeout_seconds: float,
-        retry: Retry | None = None,
-        ttl_seconds: float | None = None,
-        hooks: AgentHooks = NO_HOOKS,
-    ) -> None:
-        """Have runs of the agent held by this process; `retry` is for requests that bring none.
+    def hold(self, planned: AgentPlan, run_timeout_seconds: float, hooks: AgentHooks = NO_HOOKS) -> None:
+        """Have runs of the agent held by this process; one may take `run_timeout_seconds`.
 
-        Without `ttl_seconds` its conversations have no end. `hooks` are what features add to its runs.
-
-        Raises `ConfigurationError` for an agent that cannot be run as one.
+        `hooks` are what features add to its runs. Raises `ConfigurationError` for an agent that cannot be run as one.
         """
         if planned.workflow is not None:
             runner: AgentRunner = WorkflowRunner(planned.workflow, self.loop, self.route_prefix)
         else:
             runner = AgentRunner(planned.agent, planned.name, self.loop, self.settings.context_tokens)
         self.hooks[planned.name.lower()] = hooks
-        if ttl_seconds is not None:
+        if ttl_seconds := planned.options.ttl_seconds:
             self.ttls[planned.name.lower()] = ttl_seconds
         self._names[planned.name.lower()] = planned.name
         self._agents[planned.name.lower()] = HostedAgent(
@@ -191,7 +181,7 @@ class Services:
             self.settings,
             run_timeout_seconds,
             pace=self._pace,
-            retry=retry,
+            retry=planned.options.retry,
             meter=hooks.meter,
             listen=hooks.listen,
         )

@@ -86,7 +86,7 @@ class Served:
     def links(self, agent: AgentPlan) -> dict[str, str | None]:
         """Return those of an agent: each path below it, None where it does not have the feature."""
         return {
-            name: path if agent.http and feature.has(agent) else None
+            name: path if agent.options.http and feature.has(agent) else None
             for feature in self.features
             for name, path in feature.links.items()
         }

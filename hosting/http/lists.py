@@ -42,8 +42,8 @@ def _listed_agent(agent: AgentPlan, base_url: str, links: Links) -> ListedAgent:
         "name": agent.name,
         "description": agent.description,
         "example": agent.example,
-        "run_url": f"{url}/run" if agent.http else None,
-        "threads_url": f"{url}/threads" if agent.http else None,
+        "run_url": f"{url}/run" if agent.options.http else None,
+        "threads_url": f"{url}/threads" if agent.options.http else None,
         "mcp_tool": agent.tool.name if agent.tool else None,
     }
     return cast(ListedAgent, {**fields, **added})
@@ -72,7 +72,7 @@ def health_reply(agents: Iterable[AgentPlan] | None) -> Reply:
         HealthyAgent(
             name=each.name,
             type=type(each.agent).__name__,
-            http_endpoint_enabled=each.http,
+            http_endpoint_enabled=bool(each.options.http),
             mcp_tool_enabled=each.tool is not None,
         )
         for each in agents

@@ -41,7 +41,9 @@ class Starting:
 
     async def reply(self, request: HttpRequest, agent: AgentPlan, limits: Limits) -> Reply | Streamed:
         """Start the run, on the thread that is shared if there is one, and answer as its caller wants it."""
-        call = await request.parsed(lambda raw: parse_run(raw, agent.name, limits, request.caller.owner, agent.busy))
+        call = await request.parsed(
+            lambda raw: parse_run(raw, agent.name, limits, request.caller.owner, agent.options.busy)
+        )
         start = call.start
         if request.shared is not None:
             start = replace(start, thread_id=one_thread_id([request.thread_id, start.thread_id or ""]))
@@ -104,7 +106,7 @@ class RunHandlers:
         run = await self._run(request)
         events = await self._services.log.events(request.address, run.first - 1, through=run.last)
         held = self._services.holders.held.get(run.run_id)
-        superstep, notifies = None if held is None else held.superstep, request.agent.webhook is not None
+        superstep, notifies = None if held is None else held.superstep, request.agent.options.webhook is not None
         causes = self._services.loop.names_causes
         return timeline_reply(run, events, superstep, notifies=notifies, names_causes=causes)
 

@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from hosting.console.worker import AgentWorker as AgentWorker
     from hosting.core.agent.hitl_context import WorkflowHitlContext as WorkflowHitlContext
     from hosting.core.entity.called_run import AgentRunError as AgentRunError
-    from hosting.core.thread.run_request import Retry as Retry
     from hosting.features.callbacks.callbacks import AgentCallbackContext as AgentCallbackContext
     from hosting.features.callbacks.callbacks import AgentResponseCallbackProtocol as AgentResponseCallbackProtocol
     from hosting.features.memory.provider import OwnerMemory as OwnerMemory
@@ -24,6 +23,7 @@ if TYPE_CHECKING:
     from hosting.features.metering.budgets import Price as Price
     from hosting.features.metering.limits import Limit as Limit
     from hosting.offline.model import OfflineChatClient as OfflineChatClient
+    from hosting.options import Retry as Retry
     from hosting.principal import Principal as Principal
     from hosting.principal import PrincipalRequest as PrincipalRequest
     from hosting.principal import PrincipalResolver as PrincipalResolver
@@ -48,7 +48,7 @@ _MODULES = {
     "Principal": "hosting.principal",
     "PrincipalRequest": "hosting.principal",
     "PrincipalResolver": "hosting.principal",
-    "Retry": "hosting.core.thread.run_request",
+    "Retry": "hosting.options",
     "WorkflowHitlContext": "hosting.core.agent.hitl_context",
     "bearer_token": "hosting.bearer",
     "current": "hosting.tools",

@@ -80,7 +80,7 @@ HOSTING = House(
     (
         (
             *("errors", "names", "ports", "listing", "settings", "host_settings", "invocation", "azure_log"),
-            *("start_up", "tools", "plan", "principal", "bearer", "visible", "exchange", "amounts"),
+            *("start_up", "tools", "options", "plan", "principal", "bearer", "visible", "exchange", "amounts"),
             *("workflow_copies", "workflows", "offline"),
         ),
         ("core",),

@@ -21,10 +21,11 @@ from hosting.core.stores.memory import MemoryObjects, MemoryThreadStore
 from hosting.core.thread.commands import AcceptRun, Change, ResetThread
 from hosting.core.thread.events import Accepted, Event, RunEvent, Terminal
 from hosting.core.thread.run import Ended, Run
-from hosting.core.thread.run_request import Retry, RunRequest
+from hosting.core.thread.run_request import RunRequest
 from hosting.core.thread_log import epoch_store_key
 from hosting.errors import ArchiveUnavailableError, AttachmentsUnavailableError
 from hosting.names import Address, StoreKey, new_id
+from hosting.options import AgentOptions, Retry
 from hosting.plan import AgentPlan
 from hosting.settings import read_settings
 from tests.support.thread_stores import ArmedStore
@@ -144,9 +145,8 @@ class Bench:
             patience_seconds=PATIENCE_SECONDS,
             working_seconds=self._working_seconds,
         )
-        planned = AgentPlan("Joker", self.agent, http=False, tool=None)
-        seconds = self.settings.run_timeout_seconds
-        self.services.hold(planned, seconds, self.retry, self.ttl_seconds)
+        planned = AgentPlan("Joker", self.agent, AgentOptions(retry=self.retry, ttl_seconds=self.ttl_seconds))
+        self.services.hold(planned, self.settings.run_timeout_seconds)
         self.entity = ThreadEntity(planned, self.services)
 
     async def open(

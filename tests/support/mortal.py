@@ -187,7 +187,7 @@ class MortalProcess:
         parts = self.services
         self.forking = Forking(parts.log, parts.threads, parts.archiver, parts.attachments, chosen)
         self.services.log.clocks = Clocks(world.clock, lambda: 0.0)
-        planned = AgentPlan(AGENT, self.agent, http=False, tool=None)
+        planned = AgentPlan(AGENT, self.agent)
         self.services.hold(planned, world.settings.run_timeout_seconds)
         self.entity = ThreadEntity(planned, self.services)
 

@@ -10,8 +10,8 @@ from agent_framework import Content, Message
 
 from hosting.app import AgentFunctionApp
 from hosting.core.entity.called_run import AgentRunError
-from hosting.core.thread.run_request import Retry
 from hosting.functions import agent_calls
+from hosting.options import Retry
 
 Steps = Generator[Any, Any, Any]
 

@@ -30,7 +30,7 @@ from hosting.core.thread.events import Completed, Delta, Terminal
 from hosting.core.thread.events import encode as encode_event
 from hosting.core.thread.messages import pending_approvals, refusals, run_messages
 from hosting.core.thread.run import unanswered
-from hosting.core.thread.run_request import RETRIED, Retry
+from hosting.core.thread.run_request import RETRIED
 from hosting.core.thread_log import PATIENCE_SECONDS
 from hosting.errors import (
     BudgetExceededError,
@@ -42,6 +42,7 @@ from hosting.errors import (
 )
 from hosting.host_settings import host_value
 from hosting.names import new_id
+from hosting.options import Retry
 from hosting.ports import iso
 from hosting.settings import Settings
 from state.attachments import external_bytes

@@ -15,9 +15,9 @@ from dataclasses import asdict, dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from hosting.core.entity.called_run import AgentCall, MessageInput, message_fields, result_format
-from hosting.core.thread.run_request import Retry
 from hosting.errors import InvalidFieldError
 from hosting.names import BUSY, Busy, check_thread_id
+from hosting.options import Retry
 from hosting.principal import Principal, owner_of
 
 

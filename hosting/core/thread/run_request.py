@@ -9,13 +9,14 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from typing import Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from hosting.errors import InvalidFieldError, InvalidOutputError, RunFailedError
 from hosting.names import Busy
+from hosting.options import Retry
 from hosting.ports import Wait
 from hosting.principal import NOBODY, Caller
 
@@ -29,47 +30,6 @@ LONGEST_NAME = 128
 
 RETRIED = frozenset({RunFailedError.code, InvalidOutputError.code})
 """Ends that another try may change; a time limit, a cancel and a refusal are for good."""
-
-_RANGES = {
-    "attempts": (1, 100),
-    "first_pause_seconds": (0, 86_400),
-    "backoff": (1, 100),
-    "longest_pause_seconds": (0, 86_400),
-}
-
-
-@dataclass(frozen=True)
-class Retry:
-    """The retries of a run after its model or agent failed: `attempts` at most, with pauses that grow by `backoff`.
-
-    The run is tried again before its end is recorded. The steps in its journal are replayed, so a tool that was called
-    is not called once more (why-it-is-safe.md); the SDKs' own retries around a call would meet the recorded end. All
-    attempts share the run's time limit: no attempt begins after it. Raises `InvalidFieldError` for a number out of its
-    range.
-    """
-
-    attempts: int = 3
-    first_pause_seconds: float = 1.0
-    backoff: float = 2.0
-    longest_pause_seconds: float = 60.0
-
-    def __post_init__(self) -> None:
-        for name, (least, most) in _RANGES.items():
-            value = getattr(self, name)
-            kinds = (int,) if name == "attempts" else (int, float)
-            if isinstance(value, bool) or not isinstance(value, kinds) or not least <= value <= most:
-                kind = "a whole number" if name == "attempts" else "a number"
-                raise InvalidFieldError(f"retry.{name} is {value!r:.80}. Give {kind} from {least} to {most}.")
-
-    def pause_seconds(self, failures: int) -> float | None:
-        """Return how long to pause after so many failed attempts, or None when there is to be no other."""
-        if failures >= self.attempts:
-            return None
-        return min(self.first_pause_seconds * self.backoff ** (failures - 1), self.longest_pause_seconds)
-
-    def fields(self) -> dict[str, float]:
-        """Return the members as a request carries them."""
-        return asdict(self)
 
 
 def read_retry(value: object) -> Retry | None:

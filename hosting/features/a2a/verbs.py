@@ -115,7 +115,7 @@ class A2AVerbs:
             wanted.traceparent,
             streams=streams or not wanted.waits,
             wire={names.PATH: wanted.kept},
-            busy=agent.busy,
+            busy=agent.options.busy,
         )
         try:
             return (await self._runs.start(agent.name, start, request.client, request.caller)).run

@@ -119,7 +119,7 @@ class Beginning:
             wanted.traceparent,
             streams=True,
             wire=wire_fields(wanted, agreed=plan.agrees),
-            busy=agent.busy,
+            busy=agent.options.busy,
         )
         try:
             started = await self._runs.start(

@@ -56,12 +56,14 @@ class CallbacksFeature(Feature):
 
     def add(self, agent: AgentPlan) -> None:
         """Take up an agent's callback; raise `ConfigurationError` for one without a method."""
-        if agent.callback is not None:
-            self._listeners.add(agent.name, agent.callback)
+        if agent.options.callback is not None:
+            self._listeners.add(agent.name, agent.options.callback)
 
     def hooks(self, agent: AgentPlan) -> AgentHooks:
         """Return the listener of the updates, and the calls for the ends of runs, of an agent that has a callback."""
-        return NO_HOOKS if agent.callback is None else AgentHooks(listen=self._listeners.begin, on_end=[_calls])
+        if agent.options.callback is None:
+            return NO_HOOKS
+        return AgentHooks(listen=self._listeners.begin, on_end=[_calls])
 
     def durable(self) -> Sequence[Orchestration | Activity | EntityOperation]:
         """Return the operation that calls a callback, if there is one."""

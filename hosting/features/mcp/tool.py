@@ -131,7 +131,7 @@ class AgentTool:
         owner = owner_of(principal)
         call = await read_aside(len(context), lambda: parse_call(given.get("arguments") or {}, self.plan.name, owner))
         _check_size(len(call.request.message.encode()), most)
-        call = replace(call, busy=self.plan.busy)
+        call = replace(call, busy=self.plan.options.busy)
         started = await self.runs.start(self.plan.name, call, client, Caller.of(principal))
         run = await self.runs.wait_as(call.wait, started.run, client)
         return _tool_result(run, self.plan, self.runs.wait_seconds(call.wait), self.settings)
@@ -215,7 +215,7 @@ def _thread_path(run: Run, plan: AgentPlan) -> str:
 
 def _how_to_answer(run: Run, plan: AgentPlan) -> str:
     """Return who may answer, and where: over HTTP, so that no model approves its own calls."""
-    if not plan.http:
+    if not plan.options.http:
         return "These calls are made only if a person approves them, and this agent has no HTTP endpoint to do so."
     return (
         "These calls are made only if a person approves them, over the app's HTTP interface: POST "

@@ -49,7 +49,7 @@ class MeteringFeature(Feature):
 
     def gate_headers(self, agent: AgentPlan) -> Sequence[Header]:
         """Return those of an agent's limit."""
-        return () if agent.limit is None else OF_LIMIT
+        return () if agent.options.limit is None else OF_LIMIT
 
     def routes(self) -> Sequence[Bound]:
         """Return the route of all agents' budgets; one without a budget has null there."""
@@ -60,7 +60,7 @@ class MeteringFeature(Feature):
 
         Raises `ConfigurationError` for a wrong option, and if the agent's model calls cannot be counted or priced.
         """
-        budget, limit = checked_budget(agent.name, agent.budget), checked_limit(agent.name, agent.limit)
+        budget, limit = checked_budget(agent.name, agent.options.budget), checked_limit(agent.name, agent.options.limit)
         gate = minutes = days = None
         if limit is not None:
             minutes = OwnerMinutes(agent.name, self._log, self._store, limit) if limit.has_minutes else None

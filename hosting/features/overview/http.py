@@ -142,7 +142,7 @@ class OverviewHandlers:
 
     async def _waiting(self, request: HttpRequest) -> Reply:
         wanted = ThreadQuery(read_limit(request.query), read_cursor(request.query))
-        agents = [agent.name for agent in request.plan.agents.values() if agent.http]
+        agents = [agent.name for agent in request.plan.agents.values() if agent.options.http]
         page = await self._overview.waiting(agents, request.caller.owner, wanted, request.client)
         asking = [
             await read_run(self._log, address, head.waiting.run_id, head)

@@ -16,7 +16,7 @@ _FRAMEWORK = "agent_framework"
 
 def served_agents(plan: Plan) -> list[AgentPlan]:
     """Return the agents that have an HTTP endpoint."""
-    return [agent for agent in plan.agents.values() if agent.http]
+    return [agent for agent in plan.agents.values() if agent.options.http]
 
 
 def find_agent(plan: Plan, name: str | None, place: str = "'model'") -> AgentPlan:

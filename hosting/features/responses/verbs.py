@@ -100,7 +100,7 @@ class ResponsesVerbs:
         return await self._shown(await self._runs.wait_as(wanted.start.wait, run, request.client), request.client)
 
     async def _start(self, request: HttpRequest, wanted: Create) -> Run:
-        start = replace(wanted.start, busy=find_agent(self._plan, wanted.agent).busy)
+        start = replace(wanted.start, busy=find_agent(self._plan, wanted.agent).options.busy)
         if wanted.conversation is not None:
             check_thread_id(wanted.conversation.thread_id, wanted.agent, request.caller.owner)
         if wanted.previous is None:

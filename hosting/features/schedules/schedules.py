@@ -275,7 +275,7 @@ class Schedules:
             schedule.thread_id,
             Wait(answer=False),
             f"schedule/{name.id}/{tick:.0f}",
-            busy=schedule.busy or planned.busy,
+            busy=schedule.busy or planned.options.busy,
         )
         try:
             caller = Caller(schedule.maker, name.owner)

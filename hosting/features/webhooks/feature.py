@@ -76,7 +76,7 @@ class WebhooksFeature(Feature):
 
     def add(self, agent: AgentPlan) -> None:
         """Take up an agent; raise `ConfigurationError` for one whose webhook cannot be sent to."""
-        check_webhook(agent.name, agent.webhook, self.rules)
+        check_webhook(agent.name, agent.options.webhook, self.rules)
         if self.webhooks is not None:
             self.webhooks.add(agent)
 

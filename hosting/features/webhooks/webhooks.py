@@ -118,7 +118,7 @@ class Webhooks:
         planned = self._agents.get(address.agent)
         orders = list[WebhookOrder]()
         for terminal in ended:
-            if planned is not None and planned.webhook is not None:
+            if planned is not None and planned.options.webhook is not None:
                 orders.append(WebhookOrder(address, terminal.run_id, "agent"))
             if terminal.notifies:
                 orders.append(WebhookOrder(address, terminal.run_id, "request"))
@@ -166,7 +166,7 @@ class Webhooks:
     async def _receivers(self, order: WebhookOrder, run: Run, epoch: int) -> dict[str, PushConfig | None]:
         """Return where to, for each target to which the order leads."""
         webhook, planned = run.accepted.request.webhook, self._agents.get(order.address.agent)
-        url = None if planned is None else planned.webhook
+        url = None if planned is None else planned.options.webhook
         begun = run.accepted.request.task_run(run.run_id)
         if order.target != "agent" and begun is not None:
             configs = await self.pushes.of_task(order.address, epoch, begun)

@@ -20,6 +20,7 @@ from hosting.core.entity.batch import Batch, Done, RefusedOperation
 from hosting.core.entity.thread_entity import ThreadEntity, UnfinishedError
 from hosting.core.thread_operations import OutdatedDocumentError
 from hosting.errors import ConfigurationError, LogUnavailableError
+from hosting.options import AS_THE_APP
 from hosting.plan import Plan
 from tests.support.app.scripted import scripted_agent
 from tests.support.bench import ArmedStore, Bench
@@ -101,7 +102,7 @@ class ReluctantEntity(ThreadEntity):
 def test_an_operation_that_asks_to_be_delivered_again_is_waited_out(caplog: pytest.LogCaptureFixture) -> None:
     """Its document was older than the log goes on from, or another process is at the run."""
     bench = Bench()
-    entity = ReluctantEntity(Plan().add(bench.agent, http=False, mcp=False), bench.services)
+    entity = ReluctantEntity(Plan().add(bench.agent, AS_THE_APP), bench.services)
     entity.reasons = [OutdatedDocumentError("A newer document is stored."), UnfinishedError("The run goes on.")]
     context = context_of_a_new_thread()
 

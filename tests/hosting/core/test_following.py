@@ -15,9 +15,10 @@ from hosting.core.stores.memory import MemoryObjects, SharedMemory
 from hosting.core.thread.commands import ClaimRun, DeleteThread, EndRun, FinishDelete, RecordSteps
 from hosting.core.thread.events import Delta
 from hosting.core.thread.run import Run, unanswered
-from hosting.core.thread.run_request import Retry, StartRun
+from hosting.core.thread.run_request import StartRun
 from hosting.errors import LogUnavailableError, RunFailedError, ThreadDeletedError
 from hosting.names import Address
+from hosting.options import Retry
 from tests.support.process import ADDRESS, AGENT, MINUTE, Engine, Process, call
 from tests.support.threads import end, terms
 

@@ -16,10 +16,10 @@ from hosting.core.stores.memory import MemoryObjects, SharedMemory
 from hosting.core.thread.commands import DeleteThread
 from hosting.core.thread.events import Failed
 from hosting.core.thread.run import Run
-from hosting.core.thread.run_request import Retry
 from hosting.errors import EngineUnavailableError, NewerVersionError, ThreadDeletingError
 from hosting.features.callbacks.callbacks import CallbackCalls, Listener, Listeners
 from hosting.names import Address
+from hosting.options import Retry
 from hosting.ports import Clocks
 from tests.support.process import ADDRESS, AGENT, LEASE_SECONDS, Engine, Process, call
 

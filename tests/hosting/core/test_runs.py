@@ -15,9 +15,10 @@ from hosting.core.starts import STARTS_AT_ONCE, Starts
 from hosting.core.thread.commands import AcceptRun, CancelRun, ClaimRun, DeleteThread, FinishDelete
 from hosting.core.thread.events import Accepted, Claimed, Completed
 from hosting.core.thread.run import Run
-from hosting.core.thread.run_request import Retry, RunRequest
+from hosting.core.thread.run_request import RunRequest
 from hosting.errors import EngineUnavailableError, IdempotencyKeyReusedError, ShuttingDownError, UnknownRunError
 from hosting.names import Address
+from hosting.options import Retry
 from hosting.ports import Wait
 from hosting.settings import read_settings
 from tests.support.process import ADDRESS, AGENT, MINUTE, Process, call

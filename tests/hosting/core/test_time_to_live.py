@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import pytest
 
 from hosting.core.agent.held_run import read_run
-from hosting.core.retention import checked_ttl
 from hosting.core.thread.commands import DescribeThread
 from hosting.core.thread.rows import DeletedRow
 from hosting.errors import ConfigurationError
+from hosting.options import AgentOptions
 from hosting.ports import read_utc, utc
 from tests.support.bench import ADDRESS, Bench
 
@@ -221,13 +221,14 @@ async def test_a_conversation_that_cannot_be_read_has_no_end(bench: Bench) -> No
 def test_a_time_to_live_that_is_none_is_refused(seconds: float) -> None:
     """By a sentence that names the agent."""
     with pytest.raises(ConfigurationError, match="ttl_seconds of agent 'Joker'"):
-        checked_ttl("Joker", seconds, 0)
+        AgentOptions(ttl_seconds=seconds).check("Joker")
 
 
 def test_an_agent_has_its_own_time_or_the_settings() -> None:
     """0 stands for no end, the one like the other."""
-    assert [checked_ttl("a", own, 60) for own in (None, 0, 30)] == [60, None, 30]
-    assert checked_ttl("a", None, 0) is None
+    app = AgentOptions(ttl_seconds=60)
+
+    assert [AgentOptions(ttl_seconds=own).over(app).ttl_seconds for own in (None, 0, 30)] == [60, 0, 30]
 
 
 async def breaks(text: str) -> None:

@@ -17,8 +17,8 @@ from hosting.core.request.fields import carried_request
 from hosting.core.thread.commands import CancelRun
 from hosting.core.thread.events import Claimed, Failed
 from hosting.core.thread.run import Run
-from hosting.core.thread.run_request import Retry
 from hosting.errors import InvalidFieldError
+from hosting.options import Retry
 from hosting.settings import read_settings
 from tests.support.bench import ADDRESS, Bench, answer
 from tests.support.planned import PlannedClient, planned_agent

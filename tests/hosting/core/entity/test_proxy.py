@@ -12,8 +12,8 @@ from hosting.core.entity.proxy import DurableAgentSession
 from hosting.core.request.contents import limits_of
 from hosting.core.request.fields import carried_request
 from hosting.core.thread.messages import request_messages
-from hosting.core.thread.run_request import Retry
 from hosting.errors import HostingError
+from hosting.options import Retry
 from hosting.settings import read_settings
 from tests.support.noted import noting_agent
 

@@ -22,8 +22,8 @@ from agent_framework import (
 )
 
 from hosting.app import Budget, Price, Principal
-from hosting.core.thread.run_request import Retry
 from hosting.errors import ConfigurationError
+from hosting.options import Retry
 from tests.support.app.scripted import scripted_agent
 from tests.support.carriers import GUARD_SECONDS
 from tests.support.made_app import app_of, ask, served

@@ -100,7 +100,7 @@ class Scheduling:
 
     def __init__(self, process: Process, engine: ClockEngine, time: Time, most: int = 20) -> None:
         self.process, self.engine, self.time = process, engine, time
-        self.agents = {AGENT.lower(): AgentPlan(AGENT, process.agent, http=True, tool=None)}
+        self.agents = {AGENT.lower(): AgentPlan(AGENT, process.agent)}
         self.all = Schedules(
             Cells(process.store, process.log),
             process.runs,

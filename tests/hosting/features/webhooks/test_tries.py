@@ -20,6 +20,7 @@ from hosting.features.webhooks.delivery import JITTER, PAUSES, Delivery, Webhook
 from hosting.features.webhooks.feature import thread_data
 from hosting.features.webhooks.rules import WebhookRules
 from hosting.features.webhooks.webhooks import Webhooks
+from hosting.options import AgentOptions
 from hosting.plan import AgentPlan
 from tests.hosting.features.webhooks.yard import ClockEngine, Store
 from tests.support.process import ADDRESS, AGENT, Process, call
@@ -56,7 +57,7 @@ class Desk:
         """Return the webhooks of a new process."""
         log: ThreadLog = self.process.log_at(lambda: self.now + self.ahead)
         made = Webhooks(log, self.process.stores, WebhookRules((b"s" * 32,), ()), poster=self.post)
-        made.add(AgentPlan(AGENT, self.process.agent, True, None, webhook=URL))  # type: ignore[arg-type]
+        made.add(AgentPlan(AGENT, self.process.agent, AgentOptions(webhook=URL)))  # type: ignore[arg-type]
         return made
 
     async def post(self, url: str, headers: dict[str, str], body: bytes, hosts: Sequence[str]) -> Posted:
@@ -332,7 +333,7 @@ async def outcomes(desk: Desk) -> dict[str, str]:
 async def test_a_webhook_that_is_no_longer_allowed_is_not_sent_to(desk: Desk) -> None:
     """The rules are those of now: a setting may have changed since the request."""
     webhooks = desk.webhooks()
-    webhooks.add(AgentPlan(AGENT, desk.process.agent, True, None, webhook="https://10.0.0.1/"))  # type: ignore[arg-type]
+    webhooks.add(AgentPlan(AGENT, desk.process.agent, AgentOptions(webhook="https://10.0.0.1/")))  # type: ignore[arg-type]
     await webhooks.deliver(desk.order, desk.engine)
 
     assert desk.posts == []

@@ -104,7 +104,7 @@ class Yard:
         """Return the webhooks of a new process, for which every try takes long that hangs at all."""
         log, rules = self.process.log_at(lambda: self.now), WebhookRules((b"s" * 32,), ())
         made = Webhooks(log, self.process.stores, rules, poster=self.post, prompt_seconds=prompt_seconds)
-        made.add(AgentPlan(AGENT, self.process.agent, True, None))  # type: ignore[arg-type]
+        made.add(AgentPlan(AGENT, self.process.agent))  # type: ignore[arg-type]
         return made
 
     async def post(self, url: str, headers: dict[str, str], body: bytes, hosts: Sequence[str]) -> Posted:
