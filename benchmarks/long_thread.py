@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from agent_framework import Agent
 
@@ -34,6 +35,7 @@ from hosting.names import Address, StoreKey
 from hosting.options import AS_THE_APP
 from hosting.plan import Plan
 from hosting.ports import EntityEnd, EntityPage, Purge, Wait
+from hosting.principal import Caller
 from hosting.settings import Settings, read_settings
 from state.codec import parse_entry, read
 from state.conversation import message_count, sums_before, without_oldest
@@ -138,7 +140,8 @@ class LongThread:
         """Take one turn on the thread as a caller that waits, and have its document stored."""
         call = StartRun(RunRequest(message=MESSAGE), THREAD, Wait())
         calls, read_bytes, began = self._archive.calls, len(self.state), time.perf_counter()
-        started = await self._services.runs.start(AGENT, call, self._engine)
+        client: Any = self._engine  # of the engine a turn takes the entities alone
+        started = await self._services.runs.start(AGENT, call, Caller(client))
         run = await self._services.runs.wait_as(call.wait, started.run, self._engine)
         if run.end is None or run.end.kind != "completed":
             raise WrongAnswerError(f"A turn of a long thread ended as {run.end!r}.")

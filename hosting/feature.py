@@ -28,6 +28,7 @@ from hosting.http.route import Header, Route
 from hosting.http.wire import WireDocument
 from hosting.plan import AgentPlan
 from hosting.ports import ClockClient
+from hosting.principal import Caller
 from hosting.settings import SettingsPart
 
 
@@ -121,17 +122,18 @@ class OwnerData:
 
     `member` is its name in the owner's export, and `type` the type of that member in the OpenAPI document: a list or a
     dict. It is erased when all threads of the owner are gone, or before them where it `begins_runs`: an erased owner
-    would have new threads otherwise. Both functions raise `LogUnavailableError`, and are safe to call again.
+    would have new threads otherwise. Both functions take a caller, whose `owner` it is of. They raise
+    `LogUnavailableError`, and are safe to call again.
     """
 
     member: str
     type: Any
-    export: Callable[[str, ClockClient], Awaitable[Any]]
-    erase: Callable[[str, ClockClient], Awaitable[None]]
+    export: Callable[[Caller], Awaitable[Any]]
+    erase: Callable[[Caller], Awaitable[None]]
     begins_runs: bool = False
 
     @classmethod
-    def of_threads(cls, erase: Callable[[str, ClockClient], Awaitable[None]]) -> OwnerData:
+    def of_threads(cls, erase: Callable[[Caller], Awaitable[None]]) -> OwnerData:
         """Return data that is made of the owner's threads: their export has all of it, and an erasure ends it."""
         return cls("", None, _nothing, erase)
 
@@ -148,7 +150,7 @@ class Upkeep(Protocol):
         """Do it once. A failure keeps no other work from being done."""
 
 
-async def _nothing(owner: str, client: ClockClient) -> None:
+async def _nothing(caller: Caller) -> None:
     return None
 
 

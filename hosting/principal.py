@@ -22,6 +22,7 @@ import msgspec
 
 from hosting.errors import ConfigurationError, UnauthorizedError
 from hosting.names import APP
+from hosting.ports import ClockClient
 from hosting.settings import is_hosted, signs_users_in
 from hosting.start_up import warn
 
@@ -65,22 +66,20 @@ class Principal:
 class Caller:
     """The sender of a request, and the owner of its threads: the sender, or another one by a `grant`.
 
-    `epoch` is the life of the thread for which the grant was given.
+    Without a `principal` it is the app, for its own threads. `client` is the durable client of the request's
+    invocation. `epoch` is the life of the thread for which the grant was given.
     """
 
+    client: ClockClient
     principal: Principal | None = None
     owner: str = APP
     grant: str | None = None
     epoch: int | None = None
 
     @classmethod
-    def of(cls, principal: Principal | None) -> Caller:
-        """Return the caller as the owner of these threads; the app's own threads need no caller."""
-        return cls(principal, owner_of(principal))
-
-
-NOBODY = Caller()
-"""The caller without a sign-in: the app, for its own threads."""
+    def of(cls, client: ClockClient, principal: Principal | None) -> Caller:
+        """Return the caller as the owner of these threads; the app's own threads need no sign-in."""
+        return cls(client, principal, owner_of(principal))
 
 
 def owner_of(principal: Principal | None) -> str:

@@ -82,9 +82,9 @@ async def _microseconds(resolver: PrincipalResolver, headers: dict[str, str], ch
     for _ in range(ROUNDS):
         began = time.perf_counter()
         for _ in range(checks):
-            caller, _ = await access.of(route, headers, {}, {})
-            Address.of("Joker", "t", caller.owner).entity  # noqa: B018
+            sender = await access.of(route, headers, {}, {})
+            Address.of("Joker", "t", sender.owner).entity  # noqa: B018
         rounds.append((time.perf_counter() - began) / checks * 1e6)
-    if caller.principal is None or caller.principal.id != WHO:
-        raise WrongAnswerError(f"{caller.principal} was signed in.")
+    if sender.principal is None or sender.principal.id != WHO:
+        raise WrongAnswerError(f"{sender.principal} was signed in.")
     return median(rounds)

@@ -153,7 +153,7 @@ class _Caller(Generic[T]):
         request, busy = carried_request(fields, self._limits), read_busy({BUSY: "queue", **fields}, {})
         start = StartRun(request, call.thread_id, Wait(), busy=busy)
         runs, seconds = self._services.runs, self._settings.wait_seconds
-        started = await runs.start(call.agent, start, self._engine, Caller.of(call.owner))
+        started = await runs.start(call.agent, start, Caller.of(self._engine, call.owner))
         run = await runs.wait(started.run, self._engine, seconds)
         run_call = replace(call, run_id=run.run_id)
         if (end := run.end) is None:

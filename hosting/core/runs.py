@@ -48,7 +48,7 @@ from hosting.core.thread_log import Decided, ThreadLog
 from hosting.errors import EngineUnavailableError, LogUnavailableError, ThreadDeletedError, UnknownRunError
 from hosting.names import Address, check_thread_id, is_id, keyed_thread_id, max_thread_id_length, new_id
 from hosting.ports import EntityClient, Wait
-from hosting.principal import NOBODY, Caller, owner_of
+from hosting.principal import Caller, owner_of
 from hosting.settings import Settings
 
 logger = logging.getLogger(__name__)
@@ -98,8 +98,7 @@ class Runs:
         self,
         agent: str,
         call: StartRun,
-        client: EntityClient,
-        caller: Caller = NOBODY,
+        caller: Caller,
         *,
         is_limited: bool = True,
         continues: Continuation | None = None,
@@ -118,15 +117,13 @@ class Runs:
         thread_id = call.thread_id or (new_id() if key is None else keyed_thread_id(agent, caller.owner, key))
         address = Address.of(agent, thread_id, caller.owner)
         if len(thread_id) > max_thread_id_length(agent, caller.owner) or not is_id(thread_id):
-            await self._check_stored(address, client)
+            await self._check_stored(address, caller.client)
         admitted: AbstractAsyncContextManager[None] = nullcontext()
         if is_limited and (gate := self._hooks.get(address.agent, NO_HOOKS).gate) is not None:
             admitted = gate.admitted(address, owner_of(caller.principal), partial(self.is_begun, address, key))
         with self._care.broadcast.subscribe(address) as follower:
             async with admitted, self._starts:
-                started = await self._holders.shield(
-                    self._start(address, agent, call, client, caller, continues=continues)
-                )
+                started = await self._holders.shield(self._start(address, agent, call, caller, continues=continues))
             if call.wait.answer and not (started.replayed or follower.has_missed):
                 return Started(with_updates(started.run, follower.drain()))
             return started
@@ -151,7 +148,6 @@ class Runs:
         address: Address,
         agent: str,
         call: StartRun,
-        client: EntityClient,
         caller: Caller,
         *,
         continues: Continuation | None,
@@ -182,7 +178,7 @@ class Runs:
             )
             refresh = partial(self._with_key, address, command)
             decided = await self._log.execute(address, command, refresh, is_new=is_new)
-        return await self.begun(address, decided, accepted.run_id, client, is_new=is_new, waits=seconds > 0)
+        return await self.begun(address, decided, accepted.run_id, caller.client, is_new=is_new, waits=seconds > 0)
 
     async def _with_key(self, address: Address, command: AcceptRun, head: Head) -> AcceptRun:
         """Return the command with the row of its idempotency key, as that head has it."""

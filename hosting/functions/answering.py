@@ -44,6 +44,7 @@ from hosting.http.workflow_routes import of_only_workflow, of_workflow
 from hosting.invocation import Invocation, current_invocation, mark_task
 from hosting.names import may_be_stored
 from hosting.plan import AgentPlan, Plan
+from hosting.principal import Caller
 
 logger = logging.getLogger(__name__)
 
@@ -133,9 +134,10 @@ async def admitted(served: Served, req: Request, client: DurableClient, route: R
     """Return the request with its sender and the owner of the threads; raises `CrossSiteError`, and as `Access.of`."""
     refuse_forms_of_other_sites(route, req.headers)
     headers, query = joined(req.headers.items()), joined(req.query_params.multi_items())
-    caller, shared = await served.access.of(route, headers, query, req.path_params)
+    principal, owner, grant, epoch, shared = await served.access.of(route, headers, query, req.path_params)
+    caller = Caller(client, principal, owner, grant, epoch)
     received = Received(req.url.scheme, req.url.path, headers, query, req.path_params, req.body)
-    return HttpRequest(received, client, route, served.plan, caller, shared)
+    return HttpRequest(received, route, served.plan, caller, shared)
 
 
 def _register(served: Served, route: Route, handler: Handler) -> None:

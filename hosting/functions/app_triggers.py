@@ -89,7 +89,7 @@ def register_health(
         for admit in admits:
             admit()
         await readiness.check()
-        await shared.check(request.client)
+        await shared.check(request.caller.client)
         return json_reply(200, {"status": "ready"})
 
     entity = StoreEntity(shared, services.log.clocks.wall, services.turn)

@@ -121,7 +121,7 @@ class OrchestrationRoutes:
         async def status(request: HttpRequest) -> Reply:
             shown: str = request.received.path_params["instance_id"]
             instance = _instance(request.caller.owner, shown)
-            found = await request.client.status(instance) if is_id(shown) else None
+            found = await request.caller.client.status(instance) if is_id(shown) else None
             if found is None:
                 raise UnknownOrchestrationError(f"There is no orchestration {shown[:80]!r}.")
             return _state_reply(shown, found, f"{request.base_url}/{ORCHESTRATION.path.format(instance_id=shown)}")

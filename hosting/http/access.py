@@ -7,8 +7,8 @@ from typing import NamedTuple, Protocol
 
 from hosting.errors import CrossSiteError
 from hosting.http.route import Route
-from hosting.names import Address
-from hosting.principal import NOBODY, Caller, Principal, PrincipalResolver
+from hosting.names import APP, Address
+from hosting.principal import Principal, PrincipalResolver
 
 _OWN_SITES = ("same-origin", "none")
 _FORMS = ("", "application/x-www-form-urlencoded", "multipart/form-data", "text/plain")
@@ -32,9 +32,15 @@ def refuse_forms_of_other_sites(route: Route, headers: Mapping[str, str]) -> Non
 
 
 class Admitted(NamedTuple):
-    """The caller with the owner of the threads, and the thread that is shared with them where the path names one."""
+    """The sender of a request with the owner of the threads, and the thread that a `grant` in the path opens.
 
-    caller: Caller
+    `epoch` is the life of that thread for which the grant was given.
+    """
+
+    principal: Principal | None = None
+    owner: str = APP
+    grant: str | None = None
+    epoch: int | None = None
     shared: Address | None = None
 
 
@@ -63,7 +69,7 @@ class OpenAccess:
         self, route: Route, headers: Mapping[str, str], query: Mapping[str, str], path: Mapping[str, str]
     ) -> Admitted:
         """Return that nobody is signed in."""
-        return Admitted(NOBODY)
+        return Admitted()
 
     def administers(self, principal: Principal | None) -> bool:
         """Always."""

@@ -19,7 +19,8 @@ from typing import Any
 
 from hosting.core.threads import ThreadExport, Threads
 from hosting.core.turns import LargeReads
-from hosting.http.replies import Streamed
+from hosting.http.replies import Streamed, thread_headers
+from hosting.http.request import HttpRequest
 from hosting.http.thread_replies import export_fields
 from hosting.names import Address
 from hosting.plan import Plan
@@ -40,19 +41,19 @@ class Exports:
         self._plan = plan
         self._clocks = clocks
 
-    async def thread(
-        self, address: Address, client: EntityClient, headers: Mapping[str, str], reader: Caller | None = None
-    ) -> Streamed:
-        """Return everything that is kept about a thread; raises as `Threads.export` does.
+    async def thread(self, request: HttpRequest) -> Streamed:
+        """Return everything that is kept about the thread in the path; raises as `Threads.export` does.
 
-        A `reader` with whom the thread is shared gets what is for them.
+        A caller with whom the thread is shared gets what is for them.
         """
-        return await begin_export(self.pieces(address, client, reader), headers)
+        reader = None if request.shared is None else request.caller
+        pieces = self.pieces(request.address, request.caller.client, reader)
+        return await begin_export(pieces, thread_headers(request.thread_id))
 
     async def pieces(
         self, address: Address, client: EntityClient, reader: Caller | None = None
     ) -> AsyncGenerator[bytes, None]:
-        """Yield the same, piece by piece."""
+        """Yield the same, piece by piece; a `reader` is somebody with whom the thread is shared."""
         async with self._reads.turn(address.owner):
             export = await self._threads.export(address, client)
             attachments = export.attachments

@@ -16,8 +16,7 @@ from hosting.http.route import Route
 from hosting.http.run_call import RawRequest
 from hosting.names import Address, is_id, may_be_stored
 from hosting.plan import AgentPlan, Plan
-from hosting.ports import ClockClient
-from hosting.principal import NOBODY, Caller
+from hosting.principal import Caller
 
 T = TypeVar("T")
 _HOST = re.compile(r"[A-Za-z0-9.:\[\]-]+\Z")
@@ -41,16 +40,15 @@ class Received:
 
 @dataclass(frozen=True)
 class HttpRequest:
-    """A request to a route, with the durable client of its invocation, the app's agents, and its sender.
+    """A request to a route, with the app's agents, and its sender.
 
     `shared` is the thread that a grant in the path opens.
     """
 
     received: Received
-    client: ClockClient
     route: Route
     plan: Plan
-    caller: Caller = NOBODY
+    caller: Caller
     shared: Address | None = None
 
     async def parsed(self, parse: Callable[[RawRequest], T]) -> T:

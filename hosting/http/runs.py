@@ -49,7 +49,7 @@ class Starting:
             start = replace(start, thread_id=one_thread_id([request.thread_id, start.thread_id or ""]))
         thread_id = start.thread_id
         try:
-            started = await self._runs.start(agent.name, start, request.client, request.caller)
+            started = await self._runs.start(agent.name, start, request.caller)
             thread_id = started.run.address.thread_id
             headers = {"Idempotency-Replayed": "true"} if started.replayed else {}
             return await self.answer(request, agent, started.run, call.wanted, headers)
@@ -66,9 +66,9 @@ class Starting:
         headers = {**(headers or {}), **wanted.headers}
         url = request.thread_url(agent, run.address.thread_id)
         if wanted.form == "events":
-            streamed = self._streams.reply(run, request.client, url)
+            streamed = self._streams.reply(run, request.caller.client, url)
             return replace(streamed, headers={**streamed.headers, **headers})
-        run = await self._runs.wait_as(wanted.wait, run, request.client)
+        run = await self._runs.wait_as(wanted.wait, run, request.caller.client)
         budget = None
         if (balance := self._hooks[run.address.agent].balance) is not None and wanted.form != "text":
             budget = await balance.of_answer(run, own_day_of(request))
@@ -94,7 +94,7 @@ class RunHandlers:
         )
 
     async def _run(self, request: HttpRequest) -> Run:
-        return await self._runs.find(request.address, request.run_id, request.client)
+        return await self._runs.find(request.address, request.run_id, request.caller.client)
 
     async def _read(self, request: HttpRequest) -> Reply:
         run = await self._run(request)
@@ -115,17 +115,19 @@ class RunHandlers:
         after = read_resume_position(request.query, request.headers)
         run = await self._run(request)
         if wanted is not None:
-            return await self._streams.read(run, request.client, wanted, request.headers.get(IF_NONE_MATCH.name, ""))
+            return await self._streams.read(
+                run, request.caller.client, wanted, request.headers.get(IF_NONE_MATCH.name, "")
+            )
         if isinstance(run.state, Ended) and after >= run.state.position:
             return Reply(204, "", None, run_headers(run))
         url = request.thread_url(request.agent, request.thread_id)
-        return self._streams.reply(run, request.client, url, after)
+        return self._streams.reply(run, request.caller.client, url, after)
 
     async def _tail(self, request: HttpRequest) -> Reply:
         return self._streams.tail(await self._run(request))
 
     async def _cancel(self, request: HttpRequest) -> Reply:
-        return cancel_reply(await self._runs.cancel(request.address, request.run_id, request.client))
+        return cancel_reply(await self._runs.cancel(request.address, request.run_id, request.caller.client))
 
 
 def streams_of(services: Services) -> Streams:

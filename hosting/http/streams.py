@@ -201,7 +201,9 @@ class Streams:
     def reply(self, run: Run, client: EntityClient, thread_url: str, after: int = 0) -> Streamed:
         """Return the run's events after position `after` as an event stream, deltas as they come, up to its end."""
         location = {"content-location": f"{run_url(run.run_id, thread_url)}/events"}
-        return Streamed(self._frames(run, client, after), {**run_headers(run), **_UNBUFFERED, **location})
+        return Streamed(
+            self._frames(run, self._batches(run, client, after)), {**run_headers(run), **_UNBUFFERED, **location}
+        )
 
     def tail(self, run: Run) -> Reply:
         """Return where the stream ends and whether it is closed, without events."""
@@ -220,11 +222,12 @@ class Streams:
         headers = {**run_headers(run), **_READ_HEADERS}
         if query.live == "sse":
             live = {"cache-control": "no-cache, no-store", **_UNBUFFERED}
-            return Streamed(self._protocol_events(run, client, after, cursor), {**headers, **live})
+            batches = self._batches(run, client, after, logged_only=True)
+            return Streamed(self._protocol_events(run, batches, cursor), {**headers, **live})
         tag = _tag(run, after, run.streamed_through)
         if query.live is None and query.after is not None and tag in known_tags:
             return Reply(304, "", None, {**headers, "etag": tag})
-        batch = await self._next_batch(run, client, after, waits=query.live is not None)
+        batch = await _next_batch(self._batches(run, client, after, logged_only=True), waits=query.live is not None)
         headers |= _position_headers(batch.position, is_closed=batch.is_last)
         if query.live is not None and not batch.is_last:
             headers["stream-cursor"] = cursor
@@ -235,7 +238,7 @@ class Streams:
         return Reply(200, batch.messages, "application/json", headers)
 
     async def _batches(
-        self, run: Run, client: EntityClient, after: int, *, logged_only: bool
+        self, run: Run, client: EntityClient, after: int, *, logged_only: bool = False
     ) -> AsyncGenerator[FrameBatch, None]:
         """Yield the run's frames after position `after`; see `Following.follow`. The first batch comes at once.
 
@@ -248,9 +251,9 @@ class Streams:
                 new = tuple(frame for one in updates for frame in frames.next(one))
                 yield FrameBatch(new, max(after, frames.position), not updates, frames.has_ended)
 
-    async def _frames(self, run: Run, client: EntityClient, after: int) -> AsyncGenerator[bytes, None]:
+    async def _frames(self, run: Run, batches: AsyncGenerator[FrameBatch, None]) -> AsyncGenerator[bytes, None]:
         try:
-            async with aclosing(self._batches(run, client, after, logged_only=False)) as batches:
+            async with aclosing(batches):
                 async for batch in batches:
                     if batch.frames:
                         yield b"".join(frame.encode() for frame in batch.frames)
@@ -261,16 +264,8 @@ class Streams:
             defect = InternalError("The stream broke off. The app's log has the cause. Resume it.")
             yield broken(defect, run, self._clock()).encode()
 
-    async def _next_batch(self, run: Run, client: EntityClient, after: int, *, waits: bool) -> FrameBatch:
-        """Return the available events; if there are none and the reader `waits`, those before the first silence."""
-        async with aclosing(self._batches(run, client, after, logged_only=True)) as batches:
-            async for batch in batches:
-                if batch.frames or batch.is_last or batch.is_quiet or not waits:
-                    return batch
-        raise AssertionError("A run's batches end with its last one.")
-
     async def _protocol_events(
-        self, run: Run, client: EntityClient, after: int, cursor: str
+        self, run: Run, batches: AsyncGenerator[FrameBatch, None], cursor: str
     ) -> AsyncGenerator[bytes, None]:
         """Yield messages and, after each batch of them, the reader's new offset; the first offset comes at once.
 
@@ -278,7 +273,7 @@ class Streams:
         """
         is_first = True
         try:
-            async with aclosing(self._batches(run, client, after, logged_only=True)) as batches:
+            async with aclosing(batches):
                 async for batch in batches:
                     if batch.frames or is_first or batch.is_last:
                         control: dict[str, Any] = {"streamNextOffset": offset_of(batch.position), "upToDate": True}
@@ -291,6 +286,15 @@ class Streams:
             logger.warning("A stream of run %s broke off: %s", run.run_id, error.detail)
         except Exception:
             logger.exception("A stream of run %s failed.", run.run_id)
+
+
+async def _next_batch(batches: AsyncGenerator[FrameBatch, None], *, waits: bool) -> FrameBatch:
+    """Return the available events; if there are none and the reader `waits`, those before the first silence."""
+    async with aclosing(batches):
+        async for batch in batches:
+            if batch.frames or batch.is_last or batch.is_quiet or not waits:
+                return batch
+    raise AssertionError("A run's batches end with its last one.")
 
 
 def _position_headers(position: int, *, is_closed: bool) -> dict[str, str]:

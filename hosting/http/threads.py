@@ -49,7 +49,7 @@ class ThreadHandlers:
         )
 
     async def _read(self, request: HttpRequest) -> Reply:
-        threads, view = self._threads, await self._threads.view(request.address, request.client)
+        threads, view = self._threads, await self._threads.view(request.address, request.caller.client)
         balance = self._hooks[view.address.agent].balance
         budget = None if balance is None else await balance.of_thread(view.head, own_day_of(request))
         return thread_reply(request.agent, view, threads.size_bytes(view), self._settings.state_limit_bytes, budget)
@@ -57,17 +57,16 @@ class ThreadHandlers:
     async def _messages(self, request: HttpRequest) -> Reply:
         address, window = request.address, read_window(request.query)
         async with self._reads.turn(address.owner):
-            page = await self._threads.messages(address, window, request.client)
+            page = await self._threads.messages(address, window, request.caller.client)
             return await asyncio.to_thread(messages_reply, request.thread_id, page)
 
     async def _runs(self, request: HttpRequest) -> Reply:
         address, limit = request.address, read_limit(request.query)
         async with self._reads.turn(address.owner):
-            return runs_reply(request.thread_id, await self._threads.runs(address, limit, request.client))
+            return runs_reply(request.thread_id, await self._threads.runs(address, limit, request.caller.client))
 
     async def _export(self, request: HttpRequest) -> Streamed:
-        reader = None if request.shared is None else request.caller
-        return await self._exports.thread(request.address, request.client, thread_headers(request.thread_id), reader)
+        return await self._exports.thread(request)
 
     async def _erasure(self, request: HttpRequest) -> Reply:
         agent, thread_id = request.agent, request.thread_id
@@ -75,12 +74,12 @@ class ThreadHandlers:
         return json_reply(200, erasure_fields(agent.name, request.address, receipt), thread_headers(thread_id))
 
     async def _reset(self, request: HttpRequest) -> Reply:
-        await self._threads.reset(request.address, request.client)
+        await self._threads.reset(request.address, request.caller.client)
         return done_reply(request.thread_id)
 
     async def _delete(self, request: HttpRequest) -> Reply:
         thread_id = request.thread_id
-        is_done = await self._threads.delete(request.address, request.client, self._settings.wait_seconds)
+        is_done = await self._threads.delete(request.address, request.caller.client, self._settings.wait_seconds)
         return done_reply(thread_id) if is_done else deleting_reply(thread_id)
 
 

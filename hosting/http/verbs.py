@@ -11,6 +11,7 @@ from hosting.core.thread.run_request import Answering
 from hosting.core.thread.sources import ForkCall
 from hosting.names import Address
 from hosting.ports import EntityClient
+from hosting.principal import Caller
 
 
 @dataclass(frozen=True)
@@ -33,8 +34,8 @@ class FoundThreads:
 class NewestThreads(Protocol):
     """A list of threads in an order that no thread's log has: by their last change."""
 
-    async def __call__(self, agent: str, owner: str, wanted: ThreadQuery, client: EntityClient) -> FoundThreads:
-        """Return the owner's threads with the agent, the newest change first.
+    async def __call__(self, agent: str, wanted: ThreadQuery, caller: Caller) -> FoundThreads:
+        """Return the caller's threads with the agent, the newest change first.
 
         Raises `EngineUnavailableError` and `LogUnavailableError`.
         """
@@ -54,7 +55,7 @@ class AnswersApprovals(Protocol):
     async def waiting(self, address: Address) -> Run | None:
         """Return the run whose approvals the thread waits for now, or None. Raises `LogUnavailableError`."""
 
-    async def answer(self, address: Address, answering: Answering, client: EntityClient) -> Answered:
+    async def answer(self, address: Address, answering: Answering) -> Answered:
         """Record the decision, and begin the run that continues if it was the last one missing.
 
         Raises what the thread refuses: `UnknownApprovalError`, `ApprovalAnsweredError`, `ApprovalExpiredError`,

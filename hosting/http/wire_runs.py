@@ -19,7 +19,6 @@ from hosting.core.transcript import Item, Transcript
 from hosting.errors import UnknownRunError
 from hosting.http.verbs import Answered, AnswersApprovals
 from hosting.names import Address
-from hosting.ports import EntityClient
 
 CANCEL_SECONDS = 4.0
 """How long a cancel waits for the run's end: clients that wait for an answer alone give up after 5 s."""
@@ -57,13 +56,11 @@ class ItemFold(Generic[Sent]):
 SomeFold = TypeVar("SomeFold", bound=ItemFold[Any])
 
 
-async def answer_all(
-    approvals: AnswersApprovals, address: Address, answers: Iterable[Answering], client: EntityClient
-) -> Answered | None:
+async def answer_all(approvals: AnswersApprovals, address: Address, answers: Iterable[Answering]) -> Answered | None:
     """Record the answers in their order, and return the one by which the thread goes on; None if it waits still."""
     last = None
     for answer in answers:
-        answered = await approvals.answer(address, answer, client)
+        answered = await approvals.answer(address, answer)
         last = last if answered.resumed is None else answered
     return last
 

@@ -52,7 +52,7 @@ from hosting.names import Address
 from hosting.offline.model import answer_contents
 from hosting.plan import Plan
 from hosting.ports import read_utc
-from hosting.principal import PrincipalRequest, PrincipalResolver, easy_auth
+from hosting.principal import Caller, PrincipalRequest, PrincipalResolver, easy_auth
 from hosting.visible import visible
 from hosting.workflows import WorkflowInput
 from state.attachments import references
@@ -144,7 +144,7 @@ def http_request(query: str = "", **headers: str) -> HttpRequest:
     sent = Request({**scope, "query_string": query.encode()})
     headers_of, query_of = joined(sent.headers.items()), joined(sent.query_params.multi_items())
     received = Received("http", "/api/x", headers_of, query_of, {}, sent.body)
-    return HttpRequest(received, NO_CLIENT, RUN, Plan())
+    return HttpRequest(received, RUN, Plan(), Caller(NO_CLIENT))
 
 
 def answered(text: str, read: Callable[[asyncio.StreamReader], Awaitable[object]]) -> None:

@@ -41,6 +41,7 @@ from hosting.errors import EngineUnavailableError
 from hosting.features.approvals.approvals import Approvals
 from hosting.names import Address, StoreKey
 from hosting.ports import Clocks, EntityEnd, EntityPage, Purge, Wait, read_utc
+from hosting.principal import Caller
 from hosting.settings import read_settings
 from state.codec import write
 from tests.support.archives import memory_archive
@@ -282,9 +283,14 @@ class Process:
         )
         self.attachments, self.archive = attachments, engine.archive
 
+    @property
+    def caller(self) -> Caller:
+        """The app itself, for its own threads."""
+        return Caller(self.engine)
+
     async def start(self, call: StartRun) -> Run:
         """Start a run of the agent as a caller asks, and return it."""
-        return (await self.runs.start(AGENT, call, self.engine)).run
+        return (await self.runs.start(AGENT, call, self.caller)).run
 
     async def deliver(self, run_id: str) -> OperationOutcome:
         """Have the thread's entity do its operation here, and commit what comes of it."""

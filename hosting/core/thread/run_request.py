@@ -18,7 +18,7 @@ from hosting.errors import InvalidFieldError, InvalidOutputError, RunFailedError
 from hosting.names import Busy
 from hosting.options import Retry
 from hosting.ports import Wait
-from hosting.principal import NOBODY, Caller
+from hosting.principal import Caller
 
 GrantedAccess = Literal["read", "run"]
 Notified = Literal["", "address", "receivers"]
@@ -103,7 +103,7 @@ class Answering:
     """
 
     decision: Decision
-    caller: Caller = NOBODY
+    caller: Caller
     waits: bool = True
     streamed: bool = False
     wire: Mapping[str, Any] | None = None

@@ -64,7 +64,7 @@ class Receivers:
         await self._configs.put(fold.address, epoch, begun, config)
         fold = await self._tasks.find(request, agent, fold.id)
         if isinstance(fold.run.state, Ended):
-            await WebhookOrder(fold.address, fold.run.run_id, "request").signal(request.client)
+            await WebhookOrder(fold.address, fold.run.run_id, "request").signal(request.caller.client)
         return config
 
     async def _create(self, request: HttpRequest, agent: AgentPlan, call: Call, wanted: OfReceivers) -> Reply:

@@ -29,7 +29,6 @@ from hosting.http.wire_replies import framed, streamed
 from hosting.http.wire_runs import run_events
 from hosting.names import Address
 from hosting.plan import AgentPlan
-from hosting.ports import EntityClient
 
 MOST_CONTEXTS = 50
 """Of so many of the newest threads the tasks are listed where no context is named."""
@@ -56,7 +55,7 @@ class Tasks:
         run_id, thread_id = names.read_task_id(task_id)
         address = Address.of(agent.name, thread_id, request.caller.owner)
         try:
-            return await self.of_run(await self._runs.find(address, run_id, request.client))
+            return await self.of_run(await self._runs.find(address, run_id, request.caller.client))
         except UnknownRunError as error:
             raise UnknownRunError(f"There is no task {task_id[:80]!r}, or it is older than the log.") from error
 
@@ -68,9 +67,9 @@ class Tasks:
         fold.expire(self._log.clocks.wall())
         return fold
 
-    async def current_run(self, fold: TaskFold, client: EntityClient) -> Run:
+    async def current_run(self, request: HttpRequest, fold: TaskFold) -> Run:
         """Return the run that the task is at, and promise its outcome."""
-        return await self._runs.find(fold.address, fold.run_id, client)
+        return await self._runs.find(fold.address, fold.run_id, request.caller.client)
 
     async def listed(self, request: HttpRequest, agent: AgentPlan, wanted: Listing) -> dict[str, Any]:
         """Return a page of tasks, the newest change first; raises `InvalidFieldError` for a token that is none."""
@@ -79,7 +78,7 @@ class Tasks:
             addresses = [Address.of(agent.name, wanted.context_id, owner)]
         else:
             newest = ThreadQuery(MOST_CONTEXTS)
-            page = await self._newest_threads(agent.name, owner, newest, request.client)
+            page = await self._newest_threads(agent.name, newest, request.caller)
             addresses = [address for address, _ in page.threads]
         async with self._large_reads.turn(owner):
             folds = [fold for address in addresses for fold in await self._of_thread(address)]
@@ -105,7 +104,7 @@ class Tasks:
         return folds
 
     def streamed(
-        self, fold: TaskFold, run: Run, client: EntityClient, call: Call, *first: Payload, stays: bool = False
+        self, request: HttpRequest, fold: TaskFold, run: Run, call: Call, *first: Payload, stays: bool = False
     ) -> Streamed:
         """Return the stream of a task from `run` on, which begins with the payload `first`, if any.
 
@@ -114,7 +113,7 @@ class Tasks:
 
         async def messages() -> AsyncGenerator[list[Payload], None]:
             yield [envelope(call.id, result=payload) for payload in first]
-            async with aclosing(self._payloads(fold, run, client, stays=stays)) as lists:
+            async with aclosing(self._payloads(request, fold, run, stays=stays)) as lists:
                 async for payloads in lists:
                     yield [envelope(call.id, result=payload) for payload in payloads]
 
@@ -124,10 +123,10 @@ class Tasks:
         return streamed(framed(f"task {fold.id}", messages(), broken, "Subscribe again."))
 
     async def _payloads(
-        self, fold: TaskFold, run: Run, client: EntityClient, *, stays: bool
+        self, request: HttpRequest, fold: TaskFold, run: Run, *, stays: bool
     ) -> AsyncGenerator[list[Payload], None]:
         while True:
-            async with aclosing(self._following.follow(run, client)) as lists:
+            async with aclosing(self._following.follow(run, request.caller.client)) as lists:
                 async for updates in lists:
                     yield [payload for update in updates for payload in fold.next(update)]
                     if fold.is_over:
@@ -139,7 +138,7 @@ class Tasks:
                     yield payloads
             if fold.is_over:
                 return
-            run = await self.current_run(fold, client)
+            run = await self.current_run(request, fold)
 
     async def _waited(self, fold: TaskFold, address: Address) -> AsyncGenerator[list[Payload], None]:
         """Yield the updates until a person has answered or the time for that is over."""

@@ -69,7 +69,7 @@ class A2AVerbs:
             return names.a2a_refusal(error, call.id)
 
     async def _send(self, request: HttpRequest, agent: AgentPlan, call: Call, wanted: Send) -> _Answer:
-        streams, client = call.method == "SendStreamingMessage", request.client
+        streams = call.method == "SendStreamingMessage"
         wait = Wait(math.inf if streams else PROTOCOL_WAIT_SECONDS, answer=streams or wanted.waits)
         if wanted.task_id is None:
             run = await self._start(request, agent, wanted, wait, streams=streams)
@@ -77,19 +77,19 @@ class A2AVerbs:
                 await self._receivers.keep(request, agent, await self._tasks.of_run(run), wanted.push)
             if streams:
                 fold = TaskFold(run, wanted.history_length)
-                return self._tasks.streamed(fold, run, client, call)
-            fold = await self._tasks.of_run(await self._runs.wait_as(wait, run, client))
+                return self._tasks.streamed(request, fold, run, call)
+            fold = await self._tasks.of_run(await self._runs.wait_as(wait, run, request.caller.client))
             return result_reply(call.id, {"task": fold.task(wanted.history_length)})
         fold = await self._tasks.find(request, agent, wanted.task_id)
         if wanted.push is not None and self._receivers is not None:
             await self._receivers.keep(request, agent, fold, wanted.push)
         await self._decide(request, fold, wanted, wait, streams=streams)
         fold = await self._tasks.find(request, agent, wanted.task_id)
-        run = await self._tasks.current_run(fold, client)
+        run = await self._tasks.current_run(request, fold)
         if streams:
             fold.history_length = wanted.history_length
-            return self._tasks.streamed(fold, run, client, call, fold.snapshot())
-        await self._runs.wait_as(wait, run, client)
+            return self._tasks.streamed(request, fold, run, call, fold.snapshot())
+        await self._runs.wait_as(wait, run, request.caller.client)
         fold = await self._tasks.find(request, agent, wanted.task_id)
         return result_reply(call.id, {"task": fold.task(wanted.history_length)})
 
@@ -118,7 +118,7 @@ class A2AVerbs:
             busy=agent.options.busy,
         )
         try:
-            return (await self._runs.start(agent.name, start, request.client, request.caller)).run
+            return (await self._runs.start(agent.name, start, request.caller)).run
         except IdempotencyKeyReusedError:
             raise IdempotencyKeyReusedError(
                 "message.messageId was used for another message of this context. Send a new id."
@@ -154,7 +154,7 @@ class A2AVerbs:
 
     async def _answer(self, request: HttpRequest, address: Address, answers: list[Answering]) -> Run:
         """Record the answers, and return the run that goes on."""
-        last = await answer_all(self._approvals, address, answers, request.client)
+        last = await answer_all(self._approvals, address, answers)
         if last is None or last.resumed is None:
             raise UnsupportedOperationError("The task has changed. Read it with GetTask.")
         return last.resumed
@@ -175,9 +175,9 @@ class A2AVerbs:
                 Answering(decision, request.caller, waits=False, wire=wire, gives_up=True) for decision in refused
             ]
             run_id = (await self._answer(request, fold.address, answers)).run_id
-        run = await self._runs.cancel(fold.address, run_id, request.client)
+        run = await self._runs.cancel(fold.address, run_id, request.caller.client)
         seconds = min(CANCEL_SECONDS, self._settings.wait_seconds)
-        await self._runs.wait(run, request.client, seconds, takes=False)
+        await self._runs.wait(run, request.caller.client, seconds, takes=False)
         fold = await self._tasks.find(request, agent, wanted.task_id)
         return result_reply(call.id, fold.task())
 
@@ -185,8 +185,8 @@ class A2AVerbs:
         fold = await self._tasks.find(request, agent, wanted.task_id)
         if fold.is_over:
             raise UnsupportedOperationError("The task is over and sends nothing more. Read it with GetTask.")
-        run = await self._tasks.current_run(fold, request.client)
-        return self._tasks.streamed(fold, run, request.client, call, fold.snapshot(), stays=True)
+        run = await self._tasks.current_run(request, fold)
+        return self._tasks.streamed(request, fold, run, call, fold.snapshot(), stays=True)
 
     async def _list(self, request: HttpRequest, agent: AgentPlan, call: Call, wanted: Listing) -> Reply:
         return result_reply(call.id, await self._tasks.listed(request, agent, wanted))

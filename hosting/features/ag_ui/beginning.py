@@ -32,7 +32,7 @@ from hosting.http.request import HttpRequest
 from hosting.http.wire import WireVerbs
 from hosting.names import Address
 from hosting.plan import AgentPlan
-from hosting.ports import EntityClient, Wait
+from hosting.ports import Wait
 from state.extension import host_of
 
 _TRIES = 3
@@ -63,7 +63,7 @@ class Beginning:
 
     def __init__(self, verbs: WireVerbs, threads: Threads, archiver: Archiver) -> None:
         self._runs, self._log, self._names_causes = verbs.runs, verbs.log, verbs.names_causes
-        self._threads, self._rewinding = threads, Rewinding(threads, archiver)
+        self._threads, self._rewinding = threads, Rewinding(archiver)
 
     async def begin(self, request: HttpRequest, agent: AgentPlan, wanted: RunInput) -> Begun:
         """Return the run, begun or found: the client's id of a run is its key.
@@ -90,7 +90,7 @@ class Beginning:
 
     async def _plan(self, request: HttpRequest, agent: AgentPlan, address: Address, wanted: RunInput) -> _Plan:
         """Return how the request continues the thread as it is now; raises as `begin` does."""
-        head, history = await self._history(address, request.client)
+        head, history = await self._history(address, request)
         if (own := history.own(wanted.run_id)) is not None:
             return _Plan(wanted.without_first(max(0, len(wanted.fresh) - len(own.asked))), None)
         taken_back, known = history.asked_again(wanted) if agent.workflow is None else ([], 0)
@@ -105,7 +105,8 @@ class Beginning:
             )
         answered = [turn.run.run_id for turn in taken_back if turn.is_kept]
         now, first = self._log.clocks.wall(), taken_back[0].run.run_id
-        rewound = await self._rewinding.before(address, first, answered, now, request.client)
+        view = await self._threads.view(address, request.caller.client)
+        rewound = self._rewinding.before(view, first, answered, now)
         return _Plan(wanted, Continuation.of(head, rewound), agrees, is_restated=True)
 
     async def _start(self, request: HttpRequest, agent: AgentPlan, plan: _Plan, *, is_limited: bool = True) -> Begun:
@@ -123,7 +124,7 @@ class Beginning:
         )
         try:
             started = await self._runs.start(
-                agent.name, start, request.client, request.caller, is_limited=is_limited, continues=plan.continues
+                agent.name, start, request.caller, is_limited=is_limited, continues=plan.continues
             )
         except IdempotencyKeyReusedError:
             raise IdempotencyKeyReusedError("runId was used for another run of this thread. Send a new id.") from None
@@ -147,7 +148,7 @@ class Beginning:
     def _turns(self, address: Address, log: list[tuple[int, Event]]) -> list[Turn]:
         return turns_of(address, log, names_causes=self._names_causes)
 
-    async def _history(self, address: Address, client: EntityClient) -> tuple[Head, LoggedThread]:
+    async def _history(self, address: Address, request: HttpRequest) -> tuple[Head, LoggedThread]:
         """Return the thread as it is now: its log, and before that its document."""
         head = await self._log.head(address)
         if head.position == 0 or head.state == "deleted":
@@ -156,17 +157,17 @@ class Beginning:
         turns = self._turns(address, log)
         if not head.trimmed and head.imported is None:
             return head, LoggedThread((), turns, is_whole=True)
-        conversation = (await self._threads.view(address, client)).conversation
+        conversation = (await self._threads.view(address, request.caller.client)).conversation
         runs = {event.run_id for _, event in log if isinstance(event, Accepted)}
         is_whole = not host_of(conversation).archived.entries
         return head, LoggedThread(older_messages(conversation, runs), turns, is_whole)
 
-    async def history_before(self, begun: Begun, client: EntityClient) -> list[Mapping[str, Any]] | None:
+    async def history_before(self, begun: Begun, request: HttpRequest) -> list[Mapping[str, Any]] | None:
         """Return all messages before the run, and those that it was asked; None where its client has just these."""
         if begun.agrees and not begun.is_restated:
             return None
         wanted, run = begun.wanted, begun.run
-        _, history = await self._history(run.address, client)
+        _, history = await self._history(run.address, request)
         if not begun.is_restated and history.agrees(wanted.past, run.first):
             return None
         messages, _ = history.messages(run.first, {message["id"] for message in wanted.fresh})

@@ -15,29 +15,23 @@ from typing import Any
 
 from hosting.core.archiving import Archiver
 from hosting.core.thread.events import Completed, Rewound
-from hosting.core.threads import Threads, ThreadView
+from hosting.core.threads import ThreadView
 from hosting.errors import RunNotNewestError
-from hosting.names import Address
-from hosting.ports import EntityClient
 from state.extension import host_of
 
 
 class Rewinding:
     """Finds the state of one app's threads before a run."""
 
-    def __init__(self, threads: Threads, archiver: Archiver) -> None:
-        self._threads = threads
+    def __init__(self, archiver: Archiver) -> None:
         self._archiver = archiver
 
-    async def before(
-        self, address: Address, run_id: str, answered: Collection[str], at: float, client: EntityClient
-    ) -> Rewound:
+    def before(self, view: ThreadView, run_id: str, answered: Collection[str], at: float) -> Rewound:
         """Return with which event a run goes on from before that one, as the thread is now; `at` is the event's time.
 
         `answered` are those of the runs from there on that have left something to the model. Raises
-        `RunNotNewestError` where one of them is archived, or gone, and as `Threads.view` does.
+        `RunNotNewestError` where one of them is archived, or gone.
         """
-        view = await self._threads.view(address, client)
         first = next((run.first for run in view.runs if run.run_id == run_id), None)
         if first is None:
             raise RunNotNewestError("That message no longer exists. Continue from the newest.")

@@ -23,7 +23,6 @@ from hosting.http.wire_replies import framed, streamed
 from hosting.http.wire_runs import answer_all
 from hosting.names import Address
 from hosting.plan import AgentPlan
-from hosting.ports import EntityClient
 
 
 class AgUiVerbs:
@@ -43,7 +42,7 @@ class AgUiVerbs:
         else:
             begun, waited = await self._beginning.begin(request, agent, wanted), {}
         fold = RunFold(wanted, begun.run, waited, names_causes=self._wire.names_causes)
-        events = self._events(fold, begun, request.client)
+        events = self._events(request, fold, begun)
         name = f"run {begun.run.run_id}"
         frames = framed(name, events, fold.broken, "Send the same run again.")
         return streamed(frames, run_headers(begun.run))
@@ -66,24 +65,24 @@ class AgUiVerbs:
             Answering(decision, request.caller, streamed=True)
             for decision in sorted(decisions, key=lambda one: one.id in undecided)
         ]
-        last = await answer_all(approvals, address, answers, request.client)
+        last = await answer_all(approvals, address, answers)
         if last is None or last.resumed is None:
             raise UnservedInputError("These answers are recorded; the thread waits for others. Send those.")
         return Begun(last.resumed, wanted, agrees=True), waited_calls(last.requested)
 
-    async def _events(self, fold: RunFold, begun: Begun, client: EntityClient) -> AsyncGenerator[list[WireEvent], None]:
+    async def _events(self, request: HttpRequest, fold: RunFold, begun: Begun) -> AsyncGenerator[list[WireEvent], None]:
         """Yield the run's events to its end, deltas as they come.
 
         Once all runs before it have ended, those of a client that may not have what the thread has begin with that.
         """
         yield fold.start()
         is_compared = False
-        async with aclosing(self._wire.following.follow(begun.run, client)) as lists:
+        async with aclosing(self._wire.following.follow(begun.run, request.caller.client)) as lists:
             async for updates in lists:
                 events: list[WireEvent] = []
                 for update in updates:
                     if not is_compared and isinstance(update, LoggedEvent) and isinstance(update.event, Claimed):
-                        history = await self._beginning.history_before(begun, client)
+                        history = await self._beginning.history_before(begun, request)
                         events += [] if history is None else fold.restate(history)
                         is_compared = True
                     events += fold.next(update)

@@ -28,7 +28,6 @@ from hosting.core.thread_log import ThreadLog
 from hosting.errors import InvalidInputError
 from hosting.http.verbs import Answered
 from hosting.names import Address, new_id
-from hosting.ports import EntityClient
 
 
 @dataclass
@@ -58,7 +57,7 @@ class Approvals:
             return None
         return await self._run(address, head, head.waiting.run_id)
 
-    async def answer(self, address: Address, answering: Answering, client: EntityClient) -> Answered:
+    async def answer(self, address: Address, answering: Answering) -> Answered:
         """Record the decision, and begin the run that continues if it was the last one missing; see `Runs.start`.
 
         That run is asked for by whoever decided last, as one that somebody begins by a message.
@@ -67,9 +66,9 @@ class Approvals:
         `ThreadDeletedError` and `ThreadDeletingError`; and as `Runs.start` does.
         """
         self._runs.admit()
-        return await self._holders.shield(self._answer(address, answering, client))
+        return await self._holders.shield(self._answer(address, answering))
 
-    async def _answer(self, address: Address, answering: Answering, client: EntityClient) -> Answered:
+    async def _answer(self, address: Address, answering: Answering) -> Answered:
         with self._holders.reserve(address.agent, wanted=answering.waits) as terms:
             recording = _Recording(answering, address, new_id(), terms)
             command, head = partial(self._command, recording), await self._log.head(address)
@@ -81,7 +80,8 @@ class Approvals:
                 self._holders.publish(address, done)
                 resumed = None
             case _:
-                resumed = (await self._runs.begun(address, done, recording.run_id, client, waits=answering.waits)).run
+                client, waits = answering.caller.client, answering.waits
+                resumed = (await self._runs.begun(address, done, recording.run_id, client, waits=waits)).run
         requested = recording.requested
         assert requested is not None
         for position, event in done.events:

@@ -123,7 +123,7 @@ class ApprovalHandlers:
         wanted = call.wanted
         waits = self._runs.wait_seconds(wanted.wait) > SHORT_WAIT_SECONDS
         answering = Answering(call.decision, request.caller, waits=waits, streamed=wanted.form == "events")
-        answered = await self._approvals.answer(request.address, answering, request.client)
+        answered = await self._approvals.answer(request.address, answering)
         if answered.resumed is None:
             url = request.thread_url(agent, request.thread_id)
             return answered_reply(answered.requested, call.decision, wanted.form, url)

@@ -148,8 +148,8 @@ class InstanceHandlers:
         limits = limits_of(workflow, self._settings)
         start = await request.parsed(lambda raw: parse_instance(raw, workflow.name, limits, request.caller.owner))
         try:
-            started = await self._runs.start(workflow.name, start, request.client, request.caller)
-            run = await self._runs.wait_as(start.wait, started.run, request.client)
+            started = await self._runs.start(workflow.name, start, request.caller)
+            run = await self._runs.wait_as(start.wait, started.run, request.caller.client)
         except HostingError as error:
             error.thread_id = start.thread_id
             raise
@@ -157,10 +157,10 @@ class InstanceHandlers:
         return replace(reply, headers={**reply.headers, "idempotency-replayed": "true"}) if started.replayed else reply
 
     async def _read(self, request: HttpRequest) -> Reply:
-        runs = await self._threads.runs(request.address, MOST, request.client)
+        runs = await self._threads.runs(request.address, MOST, request.caller.client)
         if not runs:
             raise UnknownThreadError(f"There is no instance {request.thread_id!r} of workflow {request.agent.name!r}.")
-        newest = await self._runs.find(request.address, runs[0].run_id, request.client)
+        newest = await self._runs.find(request.address, runs[0].run_id, request.caller.client)
         paused = await self._approvals.waiting(request.address)
         is_waiting = paused is not None and paused.run_id == newest.run_id
         return instance_reply([newest, *runs[1:]], request.base_url, _named(request), is_waiting=is_waiting)
@@ -170,7 +170,7 @@ class InstanceHandlers:
         paused = await self._approvals.waiting(request.address)
         decision = decision_of(request.approval_id, value, () if paused is None else paused.undecided)
         answer = Answering(decision, request.caller, waits=False)
-        answered = await self._approvals.answer(request.address, answer, request.client)
+        answered = await self._approvals.answer(request.address, answer)
         return responded_reply(answered.requested, request.approval_id)
 
 

@@ -29,7 +29,7 @@ from hosting.feature import McpTool
 from hosting.http.run_call import one_thread_id
 from hosting.names import APP, check_thread_id, mcp_function
 from hosting.plan import AgentPlan, ToolPlan
-from hosting.ports import EntityClient, Wait
+from hosting.ports import ClockClient, Wait
 from hosting.principal import Caller, PrincipalRequest, PrincipalResolver, owner_of, resolve
 from hosting.settings import SettingsPart
 from hosting.visible import visible_line
@@ -112,14 +112,14 @@ class AgentTool:
             failure=_envelope(detail, {"code": InternalError.code}, is_error=True),
         )
 
-    async def call(self, context: str, client: EntityClient) -> str:
+    async def call(self, context: str, client: ClockClient) -> str:
         """Return the tool result for the trigger's text, a tool error for a refused call or a run that failed."""
         try:
             return await self._answer(context, client)
         except HostingError as error:
             return _envelope(error.detail, {"code": error.code}, is_error=True)
 
-    async def _answer(self, context: str, client: EntityClient) -> str:
+    async def _answer(self, context: str, client: ClockClient) -> str:
         most = self.most_bytes
         # JSON escapes a byte to six at most: a longer text holds too much, and is not even parsed.
         _check_size(len(context), _ESCAPED_BYTES * most + _HEADERS_BYTES)
@@ -132,7 +132,7 @@ class AgentTool:
         call = await read_aside(len(context), lambda: parse_call(given.get("arguments") or {}, self.plan.name, owner))
         _check_size(len(call.request.message.encode()), most)
         call = replace(call, busy=self.plan.options.busy)
-        started = await self.runs.start(self.plan.name, call, client, Caller.of(principal))
+        started = await self.runs.start(self.plan.name, call, Caller.of(client, principal))
         run = await self.runs.wait_as(call.wait, started.run, client)
         return _tool_result(run, self.plan, self.runs.wait_seconds(call.wait), self.settings)
 

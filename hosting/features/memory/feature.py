@@ -14,7 +14,7 @@ from hosting.features.memory.facts import Memories, MemoryFullError, UnknownFact
 from hosting.features.memory.http import MemoryHandlers, ShownFact, fact_fields
 from hosting.http.request import Bound
 from hosting.plan import AgentPlan, Plan
-from hosting.ports import ClockClient
+from hosting.principal import Caller
 
 
 class MemoryFeature(Feature):
@@ -56,11 +56,11 @@ class MemoryFeature(Feature):
         """Return the facts that each agent knows of an owner, by the agent's name."""
         return OwnerData("memories", dict[str, list[ShownFact]], self._export, self._erase)
 
-    async def _export(self, owner: str, client: ClockClient) -> dict[str, list[ShownFact]]:
-        facts = {agent: await self.memories.facts(agent, owner) for agent in await self._log.agents()}
+    async def _export(self, caller: Caller) -> dict[str, list[ShownFact]]:
+        facts = {agent: await self.memories.facts(agent, caller.owner) for agent in await self._log.agents()}
         return {
             self._plan.names.get(agent, agent): [*map(fact_fields, known)] for agent, known in facts.items() if known
         }
 
-    async def _erase(self, owner: str, client: ClockClient) -> None:
-        await self.memories.erase(await self._log.agents(), owner)
+    async def _erase(self, caller: Caller) -> None:
+        await self.memories.erase(await self._log.agents(), caller.owner)

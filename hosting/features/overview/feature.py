@@ -21,7 +21,7 @@ from hosting.features.overview.operators_view import OperatorsView
 from hosting.features.overview.overview import Overview, OverviewSweep
 from hosting.http.request import Bound
 from hosting.plan import Plan
-from hosting.ports import ClockClient
+from hosting.principal import Caller
 
 
 class OverviewFeature(Feature):
@@ -64,5 +64,5 @@ class OverviewFeature(Feature):
         """Return the overviews of an owner's threads, which their export has already."""
         return OwnerData.of_threads(self._erase)
 
-    async def _erase(self, owner: str, client: ClockClient) -> None:
-        await self.overview.erase(await self._log.agents(), owner)
+    async def _erase(self, caller: Caller) -> None:
+        await self.overview.erase(await self._log.agents(), caller.owner)

@@ -128,22 +128,22 @@ class OverviewHandlers:
         return Bound(THREADS, self._list), Bound(FIGURES, self._figures), Bound(WAITING, self._waiting)
 
     async def _list(self, request: HttpRequest) -> Reply:
-        agent, owner, client = request.agent.name, request.caller.owner, request.client
+        agent, caller = request.agent.name, request.caller
         limit, cursor, search = read_limit(request.query), read_cursor(request.query), SEARCH.read(request.query)
         if SORT.read(request.query) or search is not None:
-            newest = await self._overview.newest(agent, owner, ThreadQuery(limit, cursor, search or ""), client)
+            newest = await self._overview.newest(agent, ThreadQuery(limit, cursor, search or ""), caller)
             return newest_reply(newest, self._log.clocks.wall())
-        return threads_reply(await self._threads.page(agent, owner, limit, cursor, client))
+        return threads_reply(await self._threads.page(agent, caller.owner, limit, cursor, caller.client))
 
     async def _figures(self, request: HttpRequest) -> Reply:
         agent, days = request.agent.name, read_number(DAYS, request.query)
-        figures = await self._overview.figures(agent, request.caller.owner, days, request.client)
+        figures = await self._overview.figures(agent, days, request.caller)
         return figures_reply(agent, figures)
 
     async def _waiting(self, request: HttpRequest) -> Reply:
         wanted = ThreadQuery(read_limit(request.query), read_cursor(request.query))
         agents = [agent.name for agent in request.plan.agents.values() if agent.options.http]
-        page = await self._overview.waiting(agents, request.caller.owner, wanted, request.client)
+        page = await self._overview.waiting(agents, wanted, request.caller)
         asking = [
             await read_run(self._log, address, head.waiting.run_id, head)
             for address, head in page.threads

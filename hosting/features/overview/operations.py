@@ -118,7 +118,7 @@ class OperationsHandlers:
     async def _read(self, request: HttpRequest) -> Reply:
         hours, owner = read_number(HOURS, request.query), OWNER.read(request.query)
         plans, now = list(request.plan.agents.values()), self._log.clocks.wall()
-        surveys = [await self._view.survey(plan.name, owner, 3600.0 * hours, request.client) for plan in plans]
+        surveys = [await self._view.survey(plan.name, owner, 3600.0 * hours, request.caller.client) for plan in plans]
         return operations_reply(list(zip(plans, surveys, strict=True)), now, hours, self._log.readiness.calls)
 
 

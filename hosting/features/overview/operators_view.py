@@ -26,7 +26,8 @@ from hosting.features.overview.figures import Day
 from hosting.features.overview.overview import CLOCKS_DIFFER_SECONDS, Overview, gathered
 from hosting.listing import entity_pages
 from hosting.names import APP, Address, entity_name
-from hosting.ports import EntityClient, read_utc
+from hosting.ports import ClockClient, EntityClient, read_utc
+from hosting.principal import Caller
 
 MOST_NAMED = 10_000
 MOST_HEADS = 500
@@ -104,7 +105,7 @@ class OperatorsView:
         self._most_heads = most_heads
         self._most_owners = most_owners
 
-    async def survey(self, agent: str, owner: str | None, seconds: float, client: EntityClient) -> Survey:
+    async def survey(self, agent: str, owner: str | None, seconds: float, client: ClockClient) -> Survey:
         """Return the agent's threads that changed within so many seconds; of all owners, or of one.
 
         Of one person, those with open runs that changed before too. Raises `EngineUnavailableError`,
@@ -126,7 +127,8 @@ class OperatorsView:
         threads = (*found.items(), *((address, head) for address, head in opened.items() if address not in found))
         suspects = (_stuck(address, head, now) for address, head in threads)
         days = await gathered(
-            self._today(agent, one, midnight.date().isoformat(), client) for one in owners[: self._most_owners]
+            self._today(agent, midnight.date().isoformat(), Caller(client, owner=one))
+            for one in owners[: self._most_owners]
         )
         today = Day()
         for day in days:
@@ -165,9 +167,9 @@ class OperatorsView:
             count, after = count + len(page), page[-1][0].thread_id
         return found, False
 
-    async def _today(self, agent: str, owner: str, date: str, client: EntityClient) -> Day:
-        """Return the figures of the owner's runs that ended today."""
-        figures = await self._overview.figures(agent, owner, 1, client)
+    async def _today(self, agent: str, date: str, caller: Caller) -> Day:
+        """Return the figures of the caller's runs that ended today."""
+        figures = await self._overview.figures(agent, 1, caller)
         return dict(figures.days).get(date, Day())
 
 

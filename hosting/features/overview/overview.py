@@ -41,7 +41,8 @@ from hosting.features.overview.log import (
 from hosting.http.verbs import FoundThreads, ThreadQuery
 from hosting.listing import entity_pages
 from hosting.names import APP, Address, entity_name
-from hosting.ports import Clock, EntityClient, read_utc
+from hosting.ports import Clock, ClockClient, read_utc
+from hosting.principal import Caller
 
 CLOCKS_DIFFER_SECONDS = 300.0
 """By so much more than was seen the engine is asked for: its time of a change is of another machine's clock."""
@@ -87,36 +88,36 @@ class Overview:
         self._refreshes: dict[tuple[str, str], asyncio.Task[OverviewState]] = {}
         self._rests_until: dict[tuple[str, str], float] = {}
 
-    async def newest(self, agent: str, owner: str, wanted: ThreadQuery, client: EntityClient) -> FoundThreads:
-        """Return the owner's threads with the agent, the newest change first.
+    async def newest(self, agent: str, wanted: ThreadQuery, caller: Caller) -> FoundThreads:
+        """Return the caller's threads with the agent, the newest change first.
 
         Raises `EngineUnavailableError` and `LogUnavailableError`.
         """
-        state = await self._current(agent, owner, client)
+        state = await self._current(agent, caller)
         search = wanted.search.lower()
         found = [(one.changed_at, thread_id) for thread_id, one in state.threads.items() if search in thread_id.lower()]
-        return await self._page(sorted(((-at, agent.lower(), thread_id) for at, thread_id in found)), owner, wanted)
+        return await self._page(
+            sorted(((-at, agent.lower(), thread_id) for at, thread_id in found)), caller.owner, wanted
+        )
 
-    async def waiting(
-        self, agents: Iterable[str], owner: str, wanted: ThreadQuery, client: EntityClient
-    ) -> FoundThreads:
-        """Return the owner's threads that wait for approvals, with whichever agent; those that wait longest first.
+    async def waiting(self, agents: Iterable[str], wanted: ThreadQuery, caller: Caller) -> FoundThreads:
+        """Return the caller's threads that wait for approvals, with whichever agent; those that wait longest first.
 
         Raises as `newest` does.
         """
         found: list[tuple[float, str, str]] = []
         for agent in sorted(agents):
-            state = await self._current(agent, owner, client)
+            state = await self._current(agent, caller)
             found += [
                 (one.changed_at, agent.lower(), thread_id) for thread_id, one in state.threads.items() if one.waits
             ]
-        page = await self._page(sorted(found), owner, wanted)
+        page = await self._page(sorted(found), caller.owner, wanted)
         now = self._clock()
         return replace(page, threads=tuple(one for one in page.threads if one[1].is_waiting_for_approval(now)))
 
-    async def figures(self, agent: str, owner: str, days: int, client: EntityClient) -> AgentFigures:
+    async def figures(self, agent: str, days: int, caller: Caller) -> AgentFigures:
         """Return the figures of the last so many days on which runs ended. Raises as `newest` does."""
-        state = await self._current(agent, owner, client)
+        state = await self._current(agent, caller)
         return AgentFigures(tuple(sorted(state.days.items())[-days:]), max(state.seen_until, state.head.seen_until))
 
     async def _page(self, found: list[tuple[float, str, str]], owner: str, wanted: ThreadQuery) -> FoundThreads:
@@ -127,12 +128,12 @@ class Overview:
         shown = tuple(one for one in zip(addresses, heads, strict=True) if one[1].state == "open")
         return FoundThreads(shown, _write_cursor(rest[limit - 1]) if len(rest) > limit else None)
 
-    async def _current(self, agent: str, owner: str, client: EntityClient) -> OverviewState:
+    async def _current(self, agent: str, caller: Caller) -> OverviewState:
         """Return the state after a refresh, or before one that is slow or was made just now."""
-        key, clock = (agent.lower(), owner), asyncio.get_running_loop().time
+        key, clock = (agent.lower(), caller.owner), asyncio.get_running_loop().time
         task = self._refreshes.get(key)
         if task is None and clock() >= self._rests_until.get(key, 0.0):
-            task = self._refreshes[key] = asyncio.create_task(self._refresh(*key, client))
+            task = self._refreshes[key] = asyncio.create_task(self._refresh(agent.lower(), caller))
             began_at = clock()
 
             def ended(task: asyncio.Task[OverviewState]) -> None:
@@ -148,29 +149,30 @@ class Overview:
                 return task.result()
         return await self._written.read(key)
 
-    async def refresh(self, agent: str, client: EntityClient) -> None:
+    async def refresh(self, agent: str, client: ClockClient) -> None:
         """Bring the overview of the app's own threads with the agent up to date. Raises as `newest` does."""
-        await self._refresh(agent.lower(), APP, client)
+        await self._refresh(agent.lower(), Caller(client))
 
     async def erase(self, agents: Iterable[str], owner: str) -> None:
         """Forget an owner without threads. Raises `LogUnavailableError`."""
         for agent in agents:
             await self._written.erase(agent.lower(), owner)
 
-    async def _refresh(self, agent: str, owner: str, client: EntityClient) -> OverviewState:
-        while (state := await self._look(agent, owner, client)) is None:
+    async def _refresh(self, agent: str, caller: Caller) -> OverviewState:
+        while (state := await self._look(agent, caller)) is None:
             pass  # who came first has brought it on, and readers wait no longer than they do for any refresh
         return state
 
-    async def _look(self, agent: str, owner: str, client: EntityClient) -> OverviewState | None:
+    async def _look(self, agent: str, caller: Caller) -> OverviewState | None:
         """Return the overview with all that has changed; None if another process appended to it meanwhile."""
-        state, now = await self._written.read((agent, owner)), self._clock()
+        owner, now = caller.owner, self._clock()
+        state = await self._written.read((agent, owner))
         seen_until = max(state.seen_until, state.head.seen_until)
         is_ahead = max(seen_until, state.head.whole_at) > now + CLOCKS_DIFFER_SECONDS  # nobody knows what was missed
         is_whole = owner != APP or is_ahead or now - state.head.whole_at >= WHOLE_SECONDS
         since = None if is_whole else seen_until - CLOCKS_DIFFER_SECONDS
         listed = set[str]()
-        async for page in self._changed(agent, owner, since, client):
+        async for page in self._changed(agent, caller, since):
             listed |= page.keys()
             changed = {thread_id: seen for thread_id, seen in page.items() if self._is_changed(state, thread_id, seen)}
             if changed:
@@ -192,17 +194,15 @@ class Overview:
             return at is None or at > state.head.horizon
         return known.seen != seen
 
-    async def _changed(
-        self, agent: str, owner: str, since: float | None, client: EntityClient
-    ) -> AsyncIterator[dict[str, str]]:
+    async def _changed(self, agent: str, caller: Caller, since: float | None) -> AsyncIterator[dict[str, str]]:
         """Yield the threads that changed, with a mark of that change: the engine's time of it, or the head's append."""
-        if owner == APP:
-            async for page in entity_pages(client, entity_name(agent), _PAGE, changed_from=since):
+        if caller.owner == APP:
+            async for page in entity_pages(caller.client, entity_name(agent), _PAGE, changed_from=since):
                 named = ((Address.of_entity(agent, key), at) for key, at in page.keys)
                 yield {address.thread_id: at for address, at in named if address.owner == APP}
             return
         after = ""
-        while found := await self._log.threads(agent, owner, after, _PAGE):
+        while found := await self._log.threads(agent, caller.owner, after, _PAGE):
             yield {address.thread_id: head.append_id for address, head in found if head.state == "open"}
             after = found[-1][0].thread_id
 
@@ -253,7 +253,7 @@ class OverviewSweep:
         self._agents = agents
         self._rotation = rotation
 
-    async def run(self, client: EntityClient) -> None:
+    async def run(self, client: ClockClient) -> None:
         """Look once at each. Raises `EngineUnavailableError` and `LogUnavailableError`, after the others' turns."""
         failure: EngineUnavailableError | LogUnavailableError | None = None
         async for agent, _ in self._rotation.turns(self._agents()):

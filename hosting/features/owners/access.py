@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from hosting.errors import ForbiddenError, InvalidFieldError
 from hosting.features.owners.sharing import Sharing
@@ -17,7 +17,7 @@ from hosting.http.access import Admitted
 from hosting.http.parameters import OWNER
 from hosting.http.route import Route
 from hosting.names import APP
-from hosting.principal import NOBODY, Caller, Principal, PrincipalRequest, PrincipalResolver, resolve
+from hosting.principal import Principal, PrincipalRequest, PrincipalResolver, resolve
 
 logger = logging.getLogger(__name__)
 
@@ -43,18 +43,17 @@ class OwnerAccess:
         and what the app's own resolver does.
         """
         if route.is_for_all:
-            return Admitted(NOBODY)
+            return Admitted()
         principal = await resolve(self.resolver, PrincipalRequest(headers, str(route), route.agent or path.get("name")))
         if "grant" in path:
             shared = await self.sharing.find(path["grant"], principal)
             if route.needs == "own" or (route.needs == "run" and shared.access == "read"):
                 raise ForbiddenError(f"This thread is shared with you to {shared.access} it. Ask its owner for more.")
-            return Admitted(shared.caller, shared.address)
+            return Admitted(principal, shared.address.owner, path["grant"], shared.epoch, shared.address)
         owner = OWNER.read(query) or (APP if route.needs == "admin" else None)
         if owner is None:
-            return Admitted(Caller.of(principal))
-        owner = self._administered(owner, principal, route, path)
-        return Admitted(replace(Caller.of(principal), owner=owner))
+            return Admitted(principal, principal.owner)
+        return Admitted(principal, self._administered(owner, principal, route, path))
 
     def administers(self, principal: Principal | None) -> bool:
         """Return whether the sender may use routes for administrators: whether they have the role."""

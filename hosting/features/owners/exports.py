@@ -15,7 +15,7 @@ from hosting.features.owners.owners import Owners
 from hosting.http.exports import Exports, begin_export, json_bytes
 from hosting.http.replies import Streamed
 from hosting.names import Address
-from hosting.ports import ClockClient
+from hosting.principal import Caller
 
 
 class OwnerExports:
@@ -25,24 +25,24 @@ class OwnerExports:
         self._owners = owners
         self._exports = exports
 
-    async def page(self, owner: str, after: tuple[str, str], limit: int, client: ClockClient) -> Streamed:
+    async def page(self, caller: Caller, after: tuple[str, str], limit: int) -> Streamed:
         """Return the owner's next threads after that agent and id, and the `next_cursor` of more.
 
         Raises as `Threads.export` does for the first of them; one that is deleted meanwhile is left out.
         """
-        members: dict[str, Any] = {"owner": owner}
+        members: dict[str, Any] = {"owner": caller.owner}
         for part in self._owners.exported:
-            members[part.member] = part.empty if after[0] else await part.export(owner, client)
-        return await begin_export(self._page(owner, after, limit, client, members), {})
+            members[part.member] = part.empty if after[0] else await part.export(caller)
+        return await begin_export(self._page(caller, after, limit, members), {})
 
     async def _page(
-        self, owner: str, after: tuple[str, str], limit: int, client: ClockClient, members: Mapping[str, Any]
+        self, caller: Caller, after: tuple[str, str], limit: int, members: Mapping[str, Any]
     ) -> AsyncGenerator[bytes, None]:
         before = json_bytes(members)[:-1] + b', "threads": ['
         last: Address | None = None
         count = sent = 0
         cursor: str | None = None
-        async for address, state in self._owners.listed(owner, after):
+        async for address, state in self._owners.listed(caller.owner, after):
             if state != "open":
                 continue
             if last is not None and (count == limit or sent >= PAGE_BYTES):
@@ -50,7 +50,7 @@ class OwnerExports:
                 break
             begins = True
             try:
-                async for piece in self._exports.pieces(address, client):
+                async for piece in self._exports.pieces(address, caller.client):
                     yield (before if begins else b"") + piece
                     begins, before, sent = False, b", ", sent + len(piece)
             except (UnknownThreadError, ThreadDeletingError):

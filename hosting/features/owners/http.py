@@ -247,7 +247,7 @@ class OwnerHandlers:
     async def _assign(self, request: HttpRequest) -> Reply:
         address = request.address
         principal = await request.parsed(lambda raw: parse_owner(raw, self._settings.max_body_bytes))
-        is_deleted = await self._owners.assign(address, principal, request.client, self._settings.wait_seconds)
+        is_deleted = await self._owners.assign(address, principal, request.caller.client, self._settings.wait_seconds)
         reply = done_reply(address.thread_id)
         return reply if is_deleted else replace(reply, status=202, headers={**reply.headers, "retry-after": "1"})
 
@@ -259,13 +259,12 @@ class OwnerHandlers:
     async def _export(self, request: HttpRequest) -> Streamed:
         agent, _, thread_id = (read_cursor(request.query) or "").partition("~")
         limit = read_limit(request.query)
-        return await self._exports.page(request.caller.owner, (agent, thread_id), limit, request.client)
+        return await self._exports.page(request.caller, (agent, thread_id), limit)
 
     async def _erase(self, request: HttpRequest) -> Reply:
         """Delete everything; a deletion is waited for as long as a run is."""
-        owner = request.caller.owner
-        erased = await self._owners.erase(owner, request.client, self._settings.wait_seconds)
-        return erasure_reply(owner, erased, self._plan.names)
+        erased = await self._owners.erase(request.caller, self._settings.wait_seconds)
+        return erasure_reply(request.caller.owner, erased, self._plan.names)
 
 
 def parse_grant(call: RawRequest, most_bytes: int) -> tuple[Principal, GrantedAccess]:

@@ -34,8 +34,8 @@ from hosting.core.threads import Threads
 from hosting.errors import ThreadChangedError, ThreadDeletingError, UnknownThreadError
 from hosting.feature import OwnerData
 from hosting.names import Address, check_thread_id
-from hosting.ports import ClockClient, EntityClient
-from hosting.principal import Principal
+from hosting.ports import EntityClient
+from hosting.principal import Caller, Principal
 from state.codec import write
 from state.conversation import owned_by
 
@@ -85,7 +85,7 @@ class Owners:
         """The data that an export has besides the threads."""
         return [part for part in self._data if part.member]
 
-    async def erase(self, owner: str, client: ClockClient, seconds: float) -> ErasedOwner:
+    async def erase(self, caller: Caller, seconds: float) -> ErasedOwner:
         """Delete all that the owner has, and return the receipts of the threads that are gone.
 
         It is complete once no instance that a receipt names is pending. After so many seconds what is left continues by
@@ -94,41 +94,41 @@ class Owners:
         beginning, is_left = [part for part in self._data if part.begins_runs], True
         while is_left:
             for part in beginning:
-                await part.erase(owner, client)
-            erased = await self._erase_threads(owner, client, seconds)
-            is_left = erased.is_complete and any([await part.export(owner, client) for part in beginning])
+                await part.erase(caller)
+            erased = await self._erase_threads(caller, seconds)
+            is_left = erased.is_complete and any([await part.export(caller) for part in beginning])
         if erased.is_complete:
             for part in self._data:
                 if not part.begins_runs:
-                    await part.erase(owner, client)
+                    await part.erase(caller)
         return erased
 
-    async def _erase_threads(self, owner: str, client: EntityClient, seconds: float) -> ErasedOwner:
+    async def _erase_threads(self, caller: Caller, seconds: float) -> ErasedOwner:
         clock = asyncio.get_running_loop().time
         end, gate = clock() + seconds, asyncio.Semaphore(_AT_ONCE)
 
         async def delete(address: Address) -> bool:
             async with gate:
-                return await self._threads.delete(address, client, max(0.0, end - clock()))
+                return await self._threads.delete(address, caller.client, max(0.0, end - clock()))
 
         async def purge(address: Address) -> tuple[Address, Receipt | None]:
             async with gate:
                 with suppress(UnknownThreadError, ThreadDeletingError):  # it has begun anew meanwhile
                     receipt = await self._threads.receipt(address)
                     if any(instance.outcome == "pending" for instance in receipt.instances):
-                        await self._purging.purge(address, client, max(0.0, end - clock()))
+                        await self._purging.purge(address, caller.client, max(0.0, end - clock()))
                         receipt = await self._threads.receipt(address)
                     return address, receipt
             return address, None
 
         is_complete = False
         while not is_complete and clock() < end:
-            alive = [address async for address, state in self.listed(owner) if state != "deleted"]
+            alive = [address async for address, state in self.listed(caller.owner) if state != "deleted"]
             is_complete = not alive
             if not all(await asyncio.gather(*map(delete, alive))):
                 break
         receipts = await asyncio.gather(
-            *[purge(address) async for address, state in self.listed(owner) if state == "deleted"]
+            *[purge(address) async for address, state in self.listed(caller.owner) if state == "deleted"]
         )
         deleted = tuple((address, receipt) for address, receipt in receipts if receipt is not None)
         is_complete &= not any(one.outcome == "pending" for _, receipt in deleted for one in receipt.instances)

@@ -18,7 +18,7 @@ from hosting.core.thread.run_request import GrantedAccess
 from hosting.core.thread_log import ThreadLog
 from hosting.errors import RequestError, UnknownThreadError
 from hosting.names import APP, Address, agent_in_key, agent_of_key
-from hosting.principal import Caller, Principal
+from hosting.principal import Principal
 
 _ID = re.compile(rf"([A-Za-z0-9_!-]{{1,64}})~([a-z0-9]{{16}}|{APP})~([0-9a-f]{{16}})~([A-Za-z0-9._~-]{{1,64}})")
 
@@ -29,11 +29,11 @@ class UnknownGrantError(RequestError, code="unknown_grant", status=404):
 
 @dataclass(frozen=True)
 class SharedThread:
-    """A thread that a person may use by a grant, and as whom."""
+    """A thread that a person may use by a grant, which was given for that `epoch` of it."""
 
     address: Address
     access: GrantedAccess
-    caller: Caller
+    epoch: int
 
 
 def grant_id(address: Address, grant: Grant) -> str:
@@ -93,7 +93,7 @@ class Sharing:
             head = await self._log.head(address)
             for given in head.grants:
                 if given.id == own_id and given.principal.owner == principal.owner:
-                    return SharedThread(address, given.access, Caller(principal, address.owner, grant, head.epoch))
+                    return SharedThread(address, given.access, head.epoch)
         raise UnknownGrantError(f"Nothing is shared with you under {grant[:160]!r}.")
 
 

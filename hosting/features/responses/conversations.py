@@ -24,7 +24,6 @@ from hosting.http.verbs import NewestThreads, ThreadQuery
 from hosting.http.wire import WireVerbs
 from hosting.http.wire_runs import fold_runs
 from hosting.names import Address, new_id
-from hosting.ports import EntityClient
 
 MOST_CONVERSATIONS = 50
 """So many of the newest are listed: of each, the log is read for when it began."""
@@ -55,9 +54,9 @@ class ConversationVerbs:
             names.ITEM: self._read_item,
         }
 
-    async def delete(self, address: Address, client: EntityClient) -> None:
+    async def delete(self, request: HttpRequest, address: Address) -> None:
         """Delete a thread; raises `ThreadDeletingError` where that takes longer than a request may wait."""
-        if not await self._threads.delete(address, client, self._settings.wait_seconds):
+        if not await self._threads.delete(address, request.caller.client, self._settings.wait_seconds):
             raise ThreadDeletingError("The deletion is in progress. Try again in a moment.")
 
     async def _list(self, request: HttpRequest, parts: Mapping[str, str]) -> Reply:
@@ -65,7 +64,7 @@ class ConversationVerbs:
         query = request.query
         agent = find_agent(self._plan, query.get("agent_id") or query.get("entity_id"), "'agent_id' in the query")
         newest, found = ThreadQuery(MOST_CONVERSATIONS), []
-        listed = await self._newest_threads(agent.name, request.caller.owner, newest, request.client)
+        listed = await self._newest_threads(agent.name, newest, request.caller)
         for address, head in listed.threads if "type" not in query else ():
             first = await self._events(address, head, head.trimmed + 1)
             created_at, metadata = _created_at(address, head, first), await self._log.metadata(address, head)
@@ -92,7 +91,7 @@ class ConversationVerbs:
         kept = metadata if metadata.keys() - _AGENT_NAMES else {}
         if kept:
             address = Address.of(agent.name, thread_id, request.caller.owner)
-            await self._threads.describe(address, kept, request.client)
+            await self._threads.describe(address, kept, request.caller.client)
         return json_reply(200, conversation_object(agent.name, thread_id, now, kept))
 
     async def _update(self, request: HttpRequest, parts: Mapping[str, str]) -> Reply:
@@ -107,7 +106,7 @@ class ConversationVerbs:
         metadata = await request.parsed(parse)
         address, head, log = await self._read_log(request, names.read_conversation_id(parts["id"]))
         agent, created_at = find_agent(self._plan, address.agent).name, _created_at(address, head, log)
-        await self._threads.describe(address, metadata, request.client)
+        await self._threads.describe(address, metadata, request.caller.client)
         return json_reply(200, conversation_object(agent, address.thread_id, created_at, metadata))
 
     async def _read(self, request: HttpRequest, parts: Mapping[str, str]) -> Reply:
@@ -117,7 +116,7 @@ class ConversationVerbs:
         return json_reply(200, conversation_object(agent, address.thread_id, created_at, metadata))
 
     async def _delete(self, request: HttpRequest, parts: Mapping[str, str]) -> Reply:
-        await self.delete(self._address(request, names.read_conversation_id(parts["id"])), request.client)
+        await self.delete(request, self._address(request, names.read_conversation_id(parts["id"])))
         return json_reply(200, {"id": parts["id"], "object": "conversation.deleted", "deleted": True})
 
     async def _list_items(self, request: HttpRequest, parts: Mapping[str, str]) -> Reply:
@@ -152,7 +151,7 @@ class ConversationVerbs:
         head = await self._log.head(address)
         if head.position == 0 and _begins_here(named.thread_id):
             return address, head, []
-        view = await self._threads.view(address, request.client)
+        view = await self._threads.view(address, request.caller.client)
         return address, view.head, await self._events(address, view.head, view.head.position)
 
     async def _events(self, address: Address, head: Head, through: int) -> list[tuple[int, Event]]:

@@ -41,7 +41,6 @@ from hosting.http.wire_replies import framed, streamed
 from hosting.http.wire_requests import path_parts
 from hosting.http.wire_runs import CANCEL_SECONDS, answer_all, end_contents, run_events
 from hosting.names import Address, check_thread_id
-from hosting.ports import EntityClient
 
 _Answer = Reply | Streamed
 _Verb = Callable[[HttpRequest, Mapping[str, str]], Awaitable[_Answer]]
@@ -96,19 +95,19 @@ class ResponsesVerbs:
         wanted = await request.parsed(lambda raw: parse_create(raw, self._known, self._settings.max_body_bytes))
         run = await (self._decide(request, wanted) if wanted.decisions else self._start(request, wanted))
         if wanted.streams:
-            return self._streamed(run, request.client, -1)
-        return await self._shown(await self._runs.wait_as(wanted.start.wait, run, request.client), request.client)
+            return self._streamed(request, run, -1)
+        return await self._shown(request, await self._runs.wait_as(wanted.start.wait, run, request.caller.client))
 
     async def _start(self, request: HttpRequest, wanted: Create) -> Run:
         start = replace(wanted.start, busy=find_agent(self._plan, wanted.agent).options.busy)
         if wanted.conversation is not None:
             check_thread_id(wanted.conversation.thread_id, wanted.agent, request.caller.owner)
         if wanted.previous is None:
-            return (await self._runs.start(wanted.agent, start, request.client, request.caller)).run
+            return (await self._runs.start(wanted.agent, start, request.caller)).run
         before = await self._find(request, wanted.previous)
         start = replace(start, follows=before.first)
         try:
-            return (await self._runs.start(wanted.agent, start, request.client, request.caller)).run
+            return (await self._runs.start(wanted.agent, start, request.caller)).run
         except RunNotNewestError:
             if find_agent(self._plan, wanted.agent).workflow is not None:
                 raise
@@ -127,14 +126,14 @@ class ResponsesVerbs:
         key = start.idempotency_key
         point = ForkCall(ForkPoint(before.run_id), None, None if key is None else _fork_key(key))
         try:
-            forked = await self._forking.fork(before.address, point, request.client)
+            forked = await self._forking.fork(before.address, point, request.caller.client)
         except UnknownRunError as error:
             raise RunNotNewestError(
                 "A later response already continues this one, or this one has not ended or stored nothing. Continue "
                 "from another response."
             ) from error
         start = replace(start, thread_id=forked.thread_id, follows=None)
-        return (await self._runs.start(agent, start, request.client, request.caller, is_limited=False)).run
+        return (await self._runs.start(agent, start, request.caller, is_limited=False)).run
 
     async def _decide(self, request: HttpRequest, wanted: Create) -> Run:
         """Record the decisions, which must be on all that the thread waits for, and return the run that goes on."""
@@ -158,7 +157,7 @@ class ResponsesVerbs:
             Answering(decision, request.caller, waits=waits, streamed=wanted.start.streams, wire=wire)
             for decision in decided.values()
         ]
-        last = await answer_all(self._wire.approvals, address, answers, request.client)
+        last = await answer_all(self._wire.approvals, address, answers)
         if last is None or last.resumed is None:
             raise NotServedError("These answers are recorded; the thread waits for others. Send those.", "input")
         return last.resumed
@@ -171,22 +170,22 @@ class ResponsesVerbs:
         streams = read_truth("stream", query.get("stream", "false"))
         run = await self._find(request, names.read_response_id(parts["id"]))
         if streams:
-            return self._streamed(run, request.client, int(after))
-        return await self._shown(run, request.client)
+            return self._streamed(request, run, int(after))
+        return await self._shown(request, run)
 
     async def _cancel(self, request: HttpRequest, parts: Mapping[str, str]) -> Reply:
         named = names.read_response_id(parts["id"])
-        run = await self._runs.cancel(named.address(request.caller.owner), named.run_id, request.client)
+        run = await self._runs.cancel(named.address(request.caller.owner), named.run_id, request.caller.client)
         seconds = min(CANCEL_SECONDS, self._settings.wait_seconds)
-        return await self._shown(await self._runs.wait(run, request.client, seconds, takes=False), request.client)
+        return await self._shown(request, await self._runs.wait(run, request.caller.client, seconds, takes=False))
 
     async def _delete(self, request: HttpRequest, parts: Mapping[str, str]) -> Reply:
         named = names.read_response_id(parts["id"])
         run = await self._find(request, named)
-        if len(await self._threads.runs(run.address, 2, request.client)) > 1:
+        if len(await self._threads.runs(run.address, 2, request.caller.client)) > 1:
             conversation = names.conversation_id(named.agent, named.thread_id)
             raise NotServedError(f"The response is part of a conversation. Delete that: conversations/{conversation}.")
-        await self._conversations.delete(run.address, request.client)
+        await self._conversations.delete(request, run.address)
         return json_reply(200, {"id": parts["id"], "object": "response", "deleted": True})
 
     async def _list_input(self, request: HttpRequest, parts: Mapping[str, str]) -> Reply:
@@ -195,7 +194,7 @@ class ResponsesVerbs:
 
     async def _find(self, request: HttpRequest, named: Named) -> Run:
         try:
-            return await self._runs.find(self._address(request, named), named.run_id, request.client)
+            return await self._runs.find(self._address(request, named), named.run_id, request.caller.client)
         except UnknownRunError as error:
             raise UnknownRunError("The response does not exist, or is older than the log.") from error
 
@@ -203,25 +202,25 @@ class ResponsesVerbs:
         agent = find_agent(self._plan, run.accepted.agent)
         return ResponseFold(agent.name, run, names_causes=self._wire.names_causes)
 
-    async def _shown(self, run: Run, client: EntityClient) -> Reply:
+    async def _shown(self, request: HttpRequest, run: Run) -> Reply:
         """Return the response from its log; an ended response that is not stored is deleted with that."""
         fold = self._fold(run)
         for logged in await run_events(self._log, run, "response"):
             if isinstance(logged.event, RunEvent) and logged.event.run_id == run.run_id:
                 fold.next(logged)
-        await self._forget(fold.run, client)
+        await self._forget(request, fold.run)
         return json_reply(200, fold.response())
 
-    def _streamed(self, run: Run, client: EntityClient, after: int) -> Streamed:
-        return streamed(self._frames(run, client, after))
+    def _streamed(self, request: HttpRequest, run: Run, after: int) -> Streamed:
+        return streamed(self._frames(request, run, after))
 
-    async def _frames(self, run: Run, client: EntityClient, after: int) -> AsyncGenerator[bytes, None]:
+    async def _frames(self, request: HttpRequest, run: Run, after: int) -> AsyncGenerator[bytes, None]:
         """Yield the events after that number up to the run's end, deltas as they come."""
         fold, number = self._fold(run), after
 
         async def events() -> AsyncGenerator[list[WireEvent], None]:
             nonlocal number
-            async with aclosing(self._wire.following.follow(run, client)) as lists:
+            async with aclosing(self._wire.following.follow(run, request.caller.client)) as lists:
                 async for updates in lists:
                     made = [event.after(after) for update in updates for event in fold.next(update)]
                     sent = [event for event in made if event is not None]
@@ -235,16 +234,16 @@ class ResponsesVerbs:
         async with aclosing(framed(f"run {run.run_id}", events(), broken, "Resume it.", encoded)) as frames:
             async for frame in frames:
                 yield frame
-        await self._forget(fold.run, client)
+        await self._forget(request, fold.run)
 
-    async def _forget(self, run: Run, client: EntityClient) -> None:
+    async def _forget(self, request: HttpRequest, run: Run) -> None:
         """Have the thread deleted of a response that has ended and is not to be stored.
 
         Whoever has the answer waits for no more. The thread's entity does the same where this fails or never comes.
         """
         if run.accepted.temporary and run.end is not None:
             with suppress(HostingError):
-                await self._threads.delete(run.address, client, 0.0)
+                await self._threads.delete(run.address, request.caller.client, 0.0)
 
     def _address(self, request: HttpRequest, named: Named) -> Address:
         find_agent(self._plan, named.agent)

@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Generator, Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -26,6 +27,7 @@ from hosting.features.schedules.schedules import AGAIN_SECONDS, CLOCK, Schedules
 from hosting.http.request import Bound
 from hosting.plan import Plan
 from hosting.ports import ClockClient, Clocks, read_utc, utc
+from hosting.principal import Caller
 from hosting.settings import Settings, SettingsPart
 
 TICK = "agents_schedule_tick"
@@ -62,7 +64,7 @@ class SchedulesFeature(Feature):
         own_settings: ScheduleSettings,
     ) -> None:
         """The requests of schedules are read by the app's `settings`."""
-        self.schedules = Schedules(cells, runs, plan.agents, clocks=clocks, most=own_settings.schedules)
+        self._schedules = partial(Schedules, cells, runs, plan.agents, clocks=clocks, most=own_settings.schedules)
         self._settings = settings
         self._is_on = own_settings.schedules > 0
 
@@ -73,7 +75,7 @@ class SchedulesFeature(Feature):
 
     def routes(self) -> Sequence[Bound]:
         """Return the routes of all schedules."""
-        return ScheduleHandlers(self.schedules, self._settings).bound()
+        return ScheduleHandlers(self._schedules, self._settings).bound()
 
     def durable(self) -> Sequence[Orchestration | Activity]:
         """Return the clock of a schedule."""
@@ -81,13 +83,17 @@ class SchedulesFeature(Feature):
 
     def owner_data(self) -> OwnerData:
         """Return an owner's schedules with all agents. They go before the threads: a tick begins one."""
-        return OwnerData("schedules", list[ShownSchedule], self._export, self.schedules.erase, begins_runs=True)
+        return OwnerData("schedules", list[ShownSchedule], self._export, self._erase, begins_runs=True)
 
-    async def _export(self, owner: str, client: ClockClient) -> list[ShownSchedule]:
-        return [schedule_fields(*schedule) for schedule in await self.schedules.of_owner(owner, client)]
+    async def _export(self, caller: Caller) -> list[ShownSchedule]:
+        return [schedule_fields(*schedule) for schedule in await self._schedules(caller).of_owner()]
 
-    async def _tick(self, clock: str, client: ClockClient) -> str:
-        wake_at = await self.schedules.wake(ScheduleClock.read(json.loads(clock)), client)
+    async def _erase(self, caller: Caller) -> None:
+        await self._schedules(caller).erase()
+
+    async def _tick(self, text: str, client: ClockClient) -> str:
+        clock = ScheduleClock.read(json.loads(text))
+        wake_at = await self._schedules(Caller(client, owner=clock.owner)).wake(clock)
         return "" if wake_at is None else utc(wake_at)
 
 

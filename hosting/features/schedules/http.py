@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from typing_extensions import TypedDict
@@ -22,6 +22,7 @@ from hosting.http.route import STORES, Header, ResponseSpec, Route, ok
 from hosting.http.routes import RUN
 from hosting.names import Busy
 from hosting.ports import iso
+from hosting.principal import Caller
 from hosting.settings import Settings
 
 
@@ -140,7 +141,8 @@ DELETE = Route(
 class ScheduleHandlers:
     """The handlers of the routes of all schedules."""
 
-    def __init__(self, schedules: Schedules, settings: Settings) -> None:
+    def __init__(self, schedules: Callable[[Caller], Schedules], settings: Settings) -> None:
+        """`schedules` returns those of a caller."""
         self._schedules = schedules
         self._settings = settings
 
@@ -159,31 +161,31 @@ class ScheduleHandlers:
         agent, owner = request.agent, request.caller.owner
         limits = limits_of(agent, self._settings)
         new = await request.parsed(lambda raw: parse_schedule(raw, agent.name, limits, owner))
-        name, schedule, is_new = await self._schedules.create(agent.name, new, request.client, request.caller)
+        name, schedule, is_new = await self._schedules(request.caller).create(agent.name, new)
         if not is_new:
             return json_reply(200, schedule_fields(name, schedule))
         url = f"{request.agent_url}/schedules/{name.id}"
         return json_reply(201, schedule_fields(name, schedule), {"location": url})
 
     async def _list(self, request: HttpRequest) -> Reply:
-        schedules = await self._schedules.of_agent(request.agent.name, request.caller.owner, request.client)
+        schedules = await self._schedules(request.caller).of_agent(request.agent.name)
         body: ScheduleList = {"schedules": [schedule_fields(*schedule) for schedule in schedules]}
         return json_reply(200, body)
 
     async def _read(self, request: HttpRequest) -> Reply:
         name = _name(request)
-        return json_reply(200, schedule_fields(name, await self._schedules.find(name, request.client)))
+        return json_reply(200, schedule_fields(name, await self._schedules(request.caller).find(name)))
 
     async def _pause(self, request: HttpRequest) -> Reply:
         name = _name(request)
-        return json_reply(200, schedule_fields(name, await self._schedules.pause(name, request.client)))
+        return json_reply(200, schedule_fields(name, await self._schedules(request.caller).pause(name)))
 
     async def _resume(self, request: HttpRequest) -> Reply:
         name = _name(request)
-        return json_reply(200, schedule_fields(name, await self._schedules.resume(name, request.client)))
+        return json_reply(200, schedule_fields(name, await self._schedules(request.caller).resume(name)))
 
     async def _delete(self, request: HttpRequest) -> Reply:
-        await self._schedules.delete(_name(request), request.client)
+        await self._schedules(request.caller).delete(_name(request))
         return Reply(204, "", None)
 
 

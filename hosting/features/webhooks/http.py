@@ -124,7 +124,7 @@ class DeliveryHandlers:
         query, until = request.query, self._log.clocks.wall() + 1
         limit, cursor, owner = read_limit(query), read_cursor(query), OWNER.read(query)
         page = await self._deliveries.not_taken(request.agent.name, owner, limit, until, cursor)
-        await self._webhooks.mend(page, request.client)
+        await self._webhooks.mend(page, request.caller.client)
         return _deliveries_reply(page)
 
     async def _of_thread(self, request: HttpRequest) -> Reply:
@@ -132,12 +132,12 @@ class DeliveryHandlers:
         address = request.address
         epoch = (await self._log.head(address)).epoch
         page = await self._deliveries.of_thread(address, epoch, limit, cursor, run_id)
-        await self._webhooks.mend(page, request.client)
+        await self._webhooks.mend(page, request.caller.client)
         return _deliveries_reply(page, thread_headers(address.thread_id))
 
     async def _again(self, request: HttpRequest) -> Reply:
         address, receiver = request.address, request.received.path_params["receiver"]
-        run = await self._runs.find(address, request.run_id, request.client)
+        run = await self._runs.find(address, request.run_id, request.caller.client)
         order = WebhookOrder(address, run.run_id, receiver) if is_target(receiver) else None
         known = None if order is None else await self._webhooks.again(order)
         if known is None:
@@ -145,7 +145,7 @@ class DeliveryHandlers:
                 f"No webhook of {receiver[:80]!r} was tried for run {run.run_id}. The lists name receivers."
             )
         order, before = known
-        await order.signal(request.client)
+        await order.signal(request.caller.client)
         headers = {**thread_headers(address.thread_id), "x-ms-run-id": before.run_id}
         return json_reply(202, delivery_fields(address, before), headers)
 

@@ -125,7 +125,7 @@ async def test_the_last_approval_is_answered_with_the_run_that_went_on(processes
     late(processes)
 
     decision = Decision(id=waiting.undecided[0].id, approved=True)
-    answered = await stopped.approvals.answer(ADDRESS, Answering(decision, waits=waits), stopped.engine)
+    answered = await stopped.approvals.answer(ADDRESS, Answering(decision, stopped.caller, waits=waits))
 
     assert answered.resumed is not None
     assert isinstance(answered.resumed.end, Completed)
@@ -139,7 +139,7 @@ async def test_whoever_asks_for_a_run_that_ended_meanwhile_gets_its_end(processe
     late(processes)
 
     if what == "key":
-        found = (await stopped.runs.start(AGENT, call(waits=False, key="k"), stopped.engine)).run
+        found = (await stopped.runs.start(AGENT, call(waits=False, key="k"), stopped.caller)).run
     else:
         found = await getattr(stopped.runs, what)(ADDRESS, run.run_id, stopped.engine)
 

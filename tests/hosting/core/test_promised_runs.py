@@ -132,7 +132,7 @@ async def test_the_run_behind_the_last_approval_is_marked_where_nobody_waits(pro
     assert waiting is not None
 
     decision = Decision(id=waiting.undecided[0].id, approved=True)
-    answered = await process.approvals.answer(ADDRESS, Answering(decision, waits=False), process.engine)
+    answered = await process.approvals.answer(ADDRESS, Answering(decision, process.caller, waits=False))
 
     assert answered.resumed is not None
     assert await marked(process) == [(ADDRESS, answered.resumed.run_id)]

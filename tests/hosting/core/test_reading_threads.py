@@ -88,7 +88,7 @@ async def test_answers_to_approvals_are_read_behind_the_end_of_their_run(process
     one.agent.asks = ["c1", "c2"]
     asked = await answered(one)
     first, second = (await one.runs.find(ADDRESS, asked, one.engine)).requested_approvals
-    await one.approvals.answer(ADDRESS, Answering(Decision(id=first.id, approved=True)), one.engine)
+    await one.approvals.answer(ADDRESS, Answering(Decision(id=first.id, approved=True), one.caller))
 
     found = await other.runs.find(ADDRESS, asked, other.engine)
 

@@ -230,10 +230,10 @@ async def test_an_approval_whose_run_was_removed_is_unknown(process: Process) ->
     ended = await process.runs.wait(run, process.engine, 5.0)
     (approval,) = ended.requested_approvals
     decision = Decision(id=approval.id, approved=True)
-    answered = await process.approvals.answer(Address.of(AGENT, "t1"), Answering(decision), process.engine)
+    answered = await process.approvals.answer(Address.of(AGENT, "t1"), Answering(decision, process.caller))
     assert answered.resumed is not None
     await process.runs.wait(answered.resumed, process.engine, 5.0)
     await process.log.execute(ADDRESS, TrimThread(time.time(), ended.last))
 
     with pytest.raises(UnknownApprovalError):
-        await process.approvals.answer(Address.of(AGENT, "t1"), Answering(decision), process.engine)
+        await process.approvals.answer(Address.of(AGENT, "t1"), Answering(decision, process.caller))

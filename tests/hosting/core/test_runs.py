@@ -275,7 +275,7 @@ async def test_a_signal_that_fails_leaves_nothing_but_a_cancelled_run_and_a_free
         await process.start(call(waits=waits, key="k"))
     process.engine.is_away = False
 
-    started = await process.runs.start(AGENT, call(key="k"), process.engine)
+    started = await process.runs.start(AGENT, call(key="k"), process.caller)
     run = await process.runs.wait(started.run, process.engine, 5.0)
 
     assert (text_of(run), started.replayed) == ("echo: hi", False)
@@ -290,7 +290,7 @@ async def test_a_repeated_key_finds_its_run_and_signals_for_it(processes: Proces
     run = await one.start(call(waits=False, key="k"))
     one.engine.signals.clear()
 
-    again = await other.runs.start(AGENT, call(waits=False, key="k"), other.engine)
+    again = await other.runs.start(AGENT, call(waits=False, key="k"), other.caller)
 
     assert (again.run.run_id, again.replayed) == (run.run_id, True)
     assert set(map(str, other.engine.signals)) == {str(("run", {"run_id": run.run_id, "logged": True}))}

@@ -25,7 +25,7 @@ from hosting.features.schedules.schedules import Schedules
 from hosting.features.schedules.times import Times
 from hosting.names import APP, Address
 from hosting.ports import Clocks
-from hosting.principal import NOBODY, Caller, Principal
+from hosting.principal import Caller, Principal
 from tests.support.process import ListedEngine, Process
 from tests.support.thread_stores import ArmedStore
 
@@ -83,7 +83,8 @@ async def test_cells_stand_where_and_as_they_always_did() -> None:
     log = ThreadLog(store, MemoryObjects(), "hub", clocks=clocks)
     cells, fact = Cells(store, log), Fact(id="f1", text="Likes tea", at=NOW)
     minutes = OwnerMinutes(AGENT, log, store, Limit(requests_per_minute=9))
-    schedules = Schedules(cells, Process(SharedMemory(), MemoryObjects(), engine).runs, {}, clocks=clocks, most=9)
+    runs = Process(SharedMemory(), MemoryObjects(), engine).runs
+    callers = Caller(engine), Caller.of(engine, Principal("https://issuer.example", "somebody"))
     new = NewSchedule(Times("0 * * * *"), "run_once", RunRequest(message="tick"), "t1", None, None)
 
     await OwnerDays(AGENT, log, store).add(OWNER, Used(40, 5))
@@ -93,8 +94,8 @@ async def test_cells_stand_where_and_as_they_always_did() -> None:
     await Memories(cells, clocks).remember(AGENT, OWNER, fact)
     await Memories(cells, clocks).remember(AGENT, APP, fact)
     await Overview(Cells(store, log), log, lambda: NOW).refresh(AGENT, engine)
-    await schedules.create(AGENT, new, engine, NOBODY)  # type: ignore[arg-type]
-    await schedules.create(AGENT, new, engine, Caller.of(Principal("https://issuer.example", "somebody")))  # type: ignore[arg-type]
+    for caller in callers:
+        await Schedules(cells, runs, {}, caller, clocks=clocks, most=9).create(AGENT, new)
 
     assert store.stored == STORED
 

@@ -15,6 +15,7 @@ from hosting.http.request import HttpRequest, Received
 from hosting.http.routes import RUN
 from hosting.http.run_call import RawRequest
 from hosting.plan import Plan
+from hosting.principal import Caller
 from tests.support.carriers import Api
 
 NO_CLIENT: Any = None
@@ -101,4 +102,4 @@ def _request(body: bytes) -> HttpRequest:
     async def sent() -> bytes:
         return body
 
-    return HttpRequest(Received("http", "/api/x", {}, {}, {}, sent), NO_CLIENT, RUN, Plan())
+    return HttpRequest(Received("http", "/api/x", {}, {}, {}, sent), RUN, Plan(), Caller(NO_CLIENT))

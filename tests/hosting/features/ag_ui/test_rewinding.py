@@ -37,15 +37,16 @@ async def spoken(world: World) -> tuple[list[str], list[str]]:
     return runs, documents
 
 
-def rewinding_of(process: MortalProcess) -> Rewinding:
-    """Return how the process finds the state of its threads before a run."""
-    return Rewinding(process.services.threads, process.services.archiver)
+async def state_before(process: MortalProcess, run_id: str, answered: list[str]) -> Rewound:
+    """Return the state of the thread before that run, as the process finds it."""
+    view = await process.services.threads.view(ORIGIN, process.engine)
+    return Rewinding(process.services.archiver).before(view, run_id, answered, 1.0)
 
 
 async def rewound(process: MortalProcess, runs: list[str]) -> Rewound | None:
     """Return how the thread goes on from before the first of these runs; None where it cannot."""
     try:
-        return await rewinding_of(process).before(ORIGIN, runs[0], runs, 1.0, process.engine)
+        return await state_before(process, runs[0], runs)
     except RunNotNewestError:
         return None
 
@@ -90,4 +91,4 @@ async def test_a_run_that_is_not_there_is_not_gone_back_to(world: World) -> None
     await spoken(world)
 
     with pytest.raises(RunNotNewestError, match="no longer exists"):
-        await rewinding_of(world.process()).before(ORIGIN, "nobody", [], 1.0, world.process().engine)
+        await state_before(world.process(), "nobody", [])

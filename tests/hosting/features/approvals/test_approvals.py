@@ -37,7 +37,7 @@ async def paused(process: Process, *calls: str) -> list[str]:
 async def answer(process: Process, approval_id: str, *, approved: bool = True, waits: bool = True) -> Answered:
     """Decide on one of them."""
     decision = Decision(id=approval_id, approved=approved)
-    return await process.approvals.answer(Address.of(AGENT, "t1"), Answering(decision, waits=waits), process.engine)
+    return await process.approvals.answer(Address.of(AGENT, "t1"), Answering(decision, process.caller, waits=waits))
 
 
 @pytest.mark.behaviour("service.approvals")

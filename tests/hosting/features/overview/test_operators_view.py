@@ -20,7 +20,7 @@ from hosting.principal import Caller, Principal
 from tests.support.process import ADDRESS, AGENT, ListedEngine, Process, call
 from tests.support.threads import accepted, terms
 
-ADA = Caller.of(Principal("https://login.example", "ada"))
+ADA = Principal("https://login.example", "ada")
 HOUR = 3600.0
 Processes = tuple[Process, Process]
 
@@ -60,13 +60,12 @@ def committed(engine: Any, thread_id: str, owner: str = "app", ago: float = 0.0)
     engine.changed[Address.of(AGENT, thread_id, owner).entity[1]] = iso(time.time() - ago)
 
 
-async def turn(process: Process, thread_id: str, caller: Caller | None = None) -> None:
+async def turn(process: Process, thread_id: str, principal: Principal | None = None) -> None:
     """Have a turn, and its entity commit."""
-    started = await process.runs.start(
-        AGENT, call(thread_id=thread_id), process.engine, *(() if caller is None else (caller,))
-    )
+    caller = Caller.of(process.engine, principal)
+    started = await process.runs.start(AGENT, call(thread_id=thread_id), caller)
     await process.runs.wait(started.run, process.engine, 5.0)
-    committed(process.engine, thread_id, "app" if caller is None else caller.owner)
+    committed(process.engine, thread_id, caller.owner)
 
 
 async def test_what_one_process_holds_the_other_finds_by_what_the_engine_says_changed(

@@ -30,6 +30,7 @@ from hosting.features.overview.overview import Overview, OverviewSweep
 from hosting.http.verbs import ThreadQuery
 from hosting.names import APP, Address, StoreKey, entity_name
 from hosting.ports import EntityPage, iso
+from hosting.principal import Caller
 from tests.support.process import AGENT, ListedEngine, Process, call
 from tests.support.thread_stores import ArmedStore, Failure
 
@@ -70,7 +71,7 @@ def app() -> Any:
 
 async def runs_of(overview: Overview, app: App) -> int:
     """Return how many runs are counted."""
-    figures = await overview.figures(AGENT, APP, 30, app.engine)
+    figures = await overview.figures(AGENT, 30, Caller(app.engine))
     return sum(day.runs for _, day in figures.days)
 
 
@@ -81,10 +82,10 @@ async def test_threads_are_listed_by_their_last_change_with_their_titles(app: Ap
         await app.turn(thread_id, f"about {thread_id}")
     await app.turn("older", "again")
 
-    page = await app.overviews[0].newest(AGENT, APP, ALL, app.engine)
-    first = await app.overviews[1].newest(AGENT, APP, ThreadQuery(2), app.engine)
-    second = await app.overviews[1].newest(AGENT, APP, ThreadQuery(2, first.cursor), app.engine)
-    found = await app.overviews[0].newest(AGENT, APP, ThreadQuery(5, search="o"), app.engine)
+    page = await app.overviews[0].newest(AGENT, ALL, Caller(app.engine))
+    first = await app.overviews[1].newest(AGENT, ThreadQuery(2), Caller(app.engine))
+    second = await app.overviews[1].newest(AGENT, ThreadQuery(2, first.cursor), Caller(app.engine))
+    found = await app.overviews[0].newest(AGENT, ThreadQuery(5, search="o"), Caller(app.engine))
 
     named = [(address.thread_id, head.title) for address, head in page.threads]
     assert named == [("older", "about older"), ("newest", "about newest"), ("Other", "about Other")]
@@ -98,13 +99,13 @@ async def test_a_deleted_thread_is_in_no_answer(app: App) -> None:
     """Before the overview knows of it, and afterwards nothing of it stands there."""
     await app.turn("kept")
     await app.turn("gone")
-    await app.overviews[0].newest(AGENT, APP, ALL, app.engine)
+    await app.overviews[0].newest(AGENT, ALL, Caller(app.engine))
     gone = Address.of(AGENT, "gone")
     await app.processes[0].log.execute(gone, DeleteThread(time.time()))
     await app.processes[0].log.execute(gone, FinishDelete(time.time(), {}))
     del app.engine.changed["gone"]
 
-    page = await app.overviews[1].newest(AGENT, APP, ALL, app.engine)
+    page = await app.overviews[1].newest(AGENT, ALL, Caller(app.engine))
     later = app.overview(clock=lambda: time.time() + 86_400)
     await later.refresh(AGENT, app.engine)
     left = await app.processes[1].store.events(Address(f"{AGENT.lower()}.overview", "threads"), 0)
@@ -123,7 +124,7 @@ async def test_what_a_look_by_a_clock_ahead_came_before_is_seen_by_the_next_one(
     changed = time.time() - 3600
     app.engine.changed["behind"] = iso(changed)
 
-    page = await app.overview().newest(AGENT, APP, ALL, app.engine)
+    page = await app.overview().newest(AGENT, ALL, Caller(app.engine))
 
     assert {address.thread_id for address, _ in page.threads} == {"before", "behind"}
 
@@ -136,7 +137,7 @@ async def test_figures_count_each_run_once_on_the_day_of_its_end(app: App) -> No
         await app.turn(f"t{n % 2}")
         await runs_of(app.overviews[n % 2], app)
 
-    (_, day), *others = (await app.overview().figures(AGENT, APP, 30, app.engine)).days
+    (_, day), *others = (await app.overview().figures(AGENT, 30, Caller(app.engine))).days
 
     assert (day.runs, day.failures, others) == (4, {"run_failed": 1}, [])
     assert 0 < day.latency_of(0.5) <= day.latency_of(0.95) <= day.longest_seconds <= day.seconds
@@ -156,7 +157,7 @@ async def test_a_run_that_was_open_at_a_look_is_counted_when_it_has_ended(app: A
     await one.deliver(queued.run_id)
     app.engine.changed["t1"] = iso(time.time())
 
-    ((_, day),) = (await app.overviews[1].figures(AGENT, APP, 30, app.engine)).days
+    ((_, day),) = (await app.overviews[1].figures(AGENT, 30, Caller(app.engine))).days
 
     assert (while_open, day.runs) == (1, 2)
     assert sum(day.latencies.values()) == 2
@@ -215,10 +216,10 @@ async def test_an_overview_whose_erasure_was_broken_off_is_made_anew(app: App) -
 async def test_of_an_overview_that_is_erased_nothing_is_left(app: App) -> None:
     """Neither its head nor its events, also where a look goes on meanwhile."""
     await app.turn("gone")
-    await app.overviews[0].newest(AGENT, APP, ALL, app.engine)
+    await app.overviews[0].newest(AGENT, ALL, Caller(app.engine))
     address, store = Address(f"{AGENT.lower()}.overview", "threads"), app.processes[0].store
     await app.turn("later")
-    store.before_forget = lambda: app.overviews[1].newest(AGENT, APP, ALL, app.engine)
+    store.before_forget = lambda: app.overviews[1].newest(AGENT, ALL, Caller(app.engine))
 
     await app.overviews[0].erase([AGENT], APP)
 
@@ -291,10 +292,10 @@ async def test_what_waits_for_approval_is_found_across_threads(app: App) -> None
         run = await one.approvals.waiting(Address.of(AGENT, thread_id))
         assert run is not None
         asked[thread_id] = run.undecided[0].id
-    waiting = await app.overviews[1].waiting([AGENT], APP, ALL, app.engine)
+    waiting = await app.overviews[1].waiting([AGENT], ALL, Caller(app.engine))
     decision = Decision(id=asked["first"], approved=True)
-    await one.approvals.answer(Address.of(AGENT, "first"), Answering(decision), app.engine)
-    left = await app.overviews[1].waiting([AGENT], APP, ALL, app.engine)
+    await one.approvals.answer(Address.of(AGENT, "first"), Answering(decision, Caller(app.engine)))
+    left = await app.overviews[1].waiting([AGENT], ALL, Caller(app.engine))
 
     assert [address.thread_id for address, _ in waiting.threads] == ["first", "second"]
     assert [address.thread_id for address, _ in left.threads] == ["second"]

@@ -35,7 +35,7 @@ from hosting.features.schedules.times import LATE_SECONDS, Missed, Times
 from hosting.names import APP, new_id
 from hosting.plan import AgentPlan
 from hosting.ports import Clocks, OrchestrationStatus, Purge, iso
-from hosting.principal import NOBODY, Caller, Principal
+from hosting.principal import Caller, Principal
 from tests.support.process import ADDRESS, AGENT, Engine, Process, call
 
 NOW = 1_800_000_000.0
@@ -101,25 +101,26 @@ class Scheduling:
     def __init__(self, process: Process, engine: ClockEngine, time: Time, most: int = 20) -> None:
         self.process, self.engine, self.time = process, engine, time
         self.agents = {AGENT.lower(): AgentPlan(AGENT, process.agent)}
-        self.all = Schedules(
-            Cells(process.store, process.log),
-            process.runs,
-            self.agents,
-            clocks=Clocks(lambda: time.now),
-            most=most,
-        )
+        self.most = most
+        self.all = self.of(None)
 
-    async def made(self, times: Times = HOURLY, caller: Caller = NOBODY, **members: Any) -> ScheduleName:
+    def of(self, principal: Principal | None) -> Schedules:
+        """Return the schedules of somebody, None for the app's own."""
+        cells, clocks = Cells(self.process.store, self.process.log), Clocks(lambda: self.time.now)
+        caller = Caller.of(self.engine, principal)
+        return Schedules(cells, self.process.runs, self.agents, caller, clocks=clocks, most=self.most)
+
+    async def made(self, times: Times = HOURLY, maker: Principal | None = None, **members: Any) -> ScheduleName:
         """Return a new schedule that runs on the thread `t1`."""
         wanted = replace(NewSchedule(times, "run_once", RunRequest(message="tick"), "t1", None, None), **members)
-        name, _, _ = await self.all.create(AGENT, wanted, self.engine, caller)
+        name, _, _ = await self.of(maker).create(AGENT, wanted)
         return name
 
     async def wake(self, name: ScheduleName, generation: int | None = None) -> float | None:
         """Have the schedule's clock wake now."""
         if generation is None:
             generation = (await self.stored(name)).generation
-        return await self.all.wake(name.clock(generation, NOW), self.engine)
+        return await self.all.wake(name.clock(generation, NOW))
 
     async def stored(self, name: ScheduleName) -> Schedule:
         """Return the schedule as it is stored."""
@@ -240,11 +241,11 @@ async def test_a_clock_that_was_ahead_for_a_minute_silences_no_tick(
     clocks = set(one.engine.clocks)
 
     if reads == "find":
-        seen = await one.all.find(name, one.engine)
+        seen = await one.all.find(name)
     elif reads == "list":
-        [(_, seen)] = await one.all.of_agent(AGENT, APP, one.engine)
+        [(_, seen)] = await one.all.of_agent(AGENT)
     elif reads == "resume":
-        seen = await one.all.resume(name, one.engine)
+        seen = await one.all.resume(name)
     else:
         assert await one.wake(name) == NEXT
         seen = await one.stored(name)
@@ -302,11 +303,11 @@ async def test_a_schedule_that_was_made_or_resumed_by_a_clock_ahead_goes_on_by_a
     """Its first tick is that of the right clock."""
     one.time.now = NEXT + 86_400 + 60
     made, resumed = await one.made(), await one.made()
-    await one.all.pause(resumed, one.engine)
-    await one.all.resume(resumed, one.engine)
+    await one.all.pause(resumed)
+    await one.all.resume(resumed)
     one.time.now = NEXT - 60
 
-    shown = await one.all.of_agent(AGENT, APP, one.engine)
+    shown = await one.all.of_agent(AGENT)
 
     assert [schedule.next_tick for _, schedule in shown] == [NEXT, NEXT]
     assert len(one.engine.clocks) == 2
@@ -322,7 +323,7 @@ async def test_one_time_that_a_clock_ahead_took_for_missed_has_its_run_when_it_c
     del one.engine.clocks[next(iter(one.engine.clocks))]
     one.time.now = NOW + 30
 
-    seen = await one.all.find(name, one.engine)
+    seen = await one.all.find(name)
     one.time.now = NOW + 3601
     await one.wake(name)
 
@@ -341,7 +342,7 @@ async def test_a_clock_that_is_set_back_repeats_no_tick(one: Scheduling) -> None
     for minutes in range(-5, 59):
         one.time.now = NEXT + minutes * 60
         await one.wake(name)
-        assert (await one.all.find(name, one.engine)).last == last
+        assert (await one.all.find(name)).last == last
 
     assert (await one.runs(), one.engine.clocks) == (runs, clocks)
     one.time.now = NEXT + 3600
@@ -380,11 +381,11 @@ async def test_a_paused_schedule_begins_nothing_and_makes_up_for_nothing(one: Sc
     name = await one.made()
     old = await one.stored(name)
 
-    paused = await one.all.pause(name, one.engine)
+    paused = await one.all.pause(name)
     clocks_of_paused = dict(one.engine.clocks)
     one.time.now = NEXT + 10
     woken = await one.wake(name, old.generation)
-    resumed = await one.all.resume(name, one.engine)
+    resumed = await one.all.resume(name)
     late = await one.wake(name, old.generation)
 
     assert (paused.paused, clocks_of_paused, woken, late) == (True, {}, None, None)
@@ -408,7 +409,7 @@ async def test_a_tick_under_way_has_its_run_before_the_schedule_is_paused_or_gon
 
     async with one.process.store.holding("append"):  # the tick is begun, and nobody has started its run
         before = await other.runs()
-        await getattr(other.all, verb)(name, other.engine)
+        await getattr(other.all, verb)(name)
         runs = await other.runs()
     await waking
 
@@ -427,18 +428,18 @@ async def test_of_a_deleted_schedule_nothing_is_left(one: Scheduling, after_seco
     """Neither it nor its clock; a clock that wakes all the same begins nothing, and it is deleted again."""
     one.engine.ends_after_seconds = after_seconds
     name = await one.made()
-    await one.all.delete(name, one.engine)
+    await one.all.delete(name)
     one.time.now = NEXT
 
     woken = await one.wake(name, int(NOW))
-    await one.all.delete(name, one.engine)
+    await one.all.delete(name)
 
     assert (woken, one.engine.clocks, await one.runs()) == (None, {}, [])
     assert len(one.engine.purged) == 1
-    assert await one.all.of_agent(AGENT, APP, one.engine) == []
+    assert await one.all.of_agent(AGENT) == []
     for ask in (one.all.find, one.all.pause, one.all.resume):
         with pytest.raises(UnknownScheduleError):
-            await ask(name, one.engine)
+            await ask(name)
 
 
 @pytest.mark.slow
@@ -448,23 +449,23 @@ async def test_a_schedule_whose_clock_does_not_end_is_kept_and_deleted_again(one
     name = await one.made()
     one.engine.ends_after_seconds = 60.0
     with pytest.raises(EngineUnavailableError):
-        await one.all.delete(name, one.engine)
+        await one.all.delete(name)
     kept = await one.stored(name)
     one.engine.clocks.clear()
 
-    await one.all.delete(name, one.engine)
+    await one.all.delete(name)
 
     assert kept.paused
-    assert await one.all.of_agent(AGENT, APP, one.engine) == []
+    assert await one.all.of_agent(AGENT) == []
 
 
 async def test_a_clock_waits_for_a_schedule_that_is_not_stored_yet(one: Scheduling) -> None:
     """It is started first; where none is stored for two minutes, its maker died, and it ends."""
     clock = ScheduleName(AGENT.lower(), APP, new_id()).clock(int(NOW), NOW)
 
-    assert await one.all.wake(clock, one.engine) == NOW + 30
+    assert await one.all.wake(clock) == NOW + 30
     one.time.now = NOW + 121
-    assert await one.all.wake(clock, one.engine) is None
+    assert await one.all.wake(clock) is None
 
 
 @pytest.mark.behaviour("schedules.made-once")
@@ -473,7 +474,7 @@ async def test_a_key_makes_one_schedule(both: tuple[Scheduling, Scheduling]) -> 
     names = await asyncio.gather(*(scheduling.made(key="k") for scheduling in both * 2))
 
     assert len(set(names)) == 1
-    assert len(await both[0].all.of_agent(AGENT, APP, both[0].engine)) == 1
+    assert len(await both[0].all.of_agent(AGENT)) == 1
     with pytest.raises(IdempotencyKeyReusedError):
         await both[0].made(key="k", times=ONE_TIME)
 
@@ -482,10 +483,10 @@ async def test_a_key_makes_one_schedule(both: tuple[Scheduling, Scheduling]) -> 
 async def test_an_owner_has_schedules_of_their_own_and_so_many(both: tuple[Scheduling, Scheduling]) -> None:
     """Nobody else sees them; their runs are sent by who made them, as they were asked for, on threads of theirs."""
     one = Scheduling(both[0].process, both[0].engine, both[0].time, most=2)
-    caller, wanted = Caller.of(SOMEBODY), RunRequest(message="tick", webhook="https://hooks.example/ticks")
-    first = await one.made(caller=caller, thread_id=None, request=wanted)
+    wanted = RunRequest(message="tick", webhook="https://hooks.example/ticks")
+    first = await one.made(maker=SOMEBODY, thread_id=None, request=wanted)
     one.time.now += 1
-    second = await one.made(caller=caller, thread_id=None)
+    second = await one.made(maker=SOMEBODY, thread_id=None)
     one.time.now = NEXT
     await one.wake(first)
 
@@ -495,14 +496,14 @@ async def test_an_owner_has_schedules_of_their_own_and_so_many(both: tuple[Sched
     run = await read_run(one.process.log, replace(ADDRESS, thread_id=last.thread_id, owner=SOMEBODY.owner), last.run_id)
     assert isinstance(run, Run)
     assert (run.accepted.principal, run.accepted.request) == (SOMEBODY, wanted)
-    assert [name.id for name, _ in await one.all.of_agent(AGENT, SOMEBODY.owner, one.engine)] == [first.id, second.id]
-    assert await one.all.of_agent(AGENT, APP, one.engine) == []
+    assert [name.id for name, _ in await one.of(SOMEBODY).of_agent(AGENT)] == [first.id, second.id]
+    assert await one.all.of_agent(AGENT) == []
     with pytest.raises(TooManySchedulesError, match="2 schedules"):
-        await one.made(caller=caller)
+        await one.made(maker=SOMEBODY)
     await one.made()
-    await one.all.erase(SOMEBODY.owner, one.engine)
-    assert await one.all.of_agent(AGENT, SOMEBODY.owner, one.engine) == []
-    assert len(await one.all.of_agent(AGENT, APP, one.engine)) == 1
+    await one.of(SOMEBODY).erase()
+    assert await one.of(SOMEBODY).of_agent(AGENT) == []
+    assert len(await one.all.of_agent(AGENT)) == 1
 
 
 async def test_each_run_has_a_thread_of_its_own_where_none_is_named(one: Scheduling) -> None:
@@ -563,9 +564,9 @@ async def test_a_tick_that_a_limit_holds_up_has_no_run_once_its_schedule_is_paus
     await one.process.start(call("hi", "t2"))
     await one.wake(name)
 
-    await getattr(one.all, act)(name, one.engine)
+    await getattr(one.all, act)(name)
     one.time.now += 120
-    await one.all.wake(name.clock(0, NOW), one.engine)
+    await one.all.wake(name.clock(0, NOW))
 
     assert await one.runs() == []
 
@@ -579,11 +580,11 @@ async def test_no_burst_makes_more_schedules_than_an_owner_may_have(both: tuple[
     answers = await asyncio.gather(*(each.made() for each in both * 10), return_exceptions=True)
     names = [answer for answer in answers if isinstance(answer, ScheduleName)]
 
-    assert len(names) == len(await one.all.of_agent(AGENT, APP, one.engine)) == len(one.engine.clocks) == 3
+    assert len(names) == len(await one.all.of_agent(AGENT)) == len(one.engine.clocks) == 3
     assert {type(answer) for answer in answers} == {ScheduleName, TooManySchedulesError}
-    await one.all.delete(names[0], one.engine)
+    await one.all.delete(names[0])
     await both[0].made()
-    await one.all.delete(names[1], one.engine)
+    await one.all.delete(names[1])
     one.engine.is_away = True
     with pytest.raises(EngineUnavailableError):
         await both[1].made()
@@ -614,15 +615,15 @@ async def test_all_schedules_are_listed_and_erased_however_many_there_are(one: S
     """Also those that are made meanwhile."""
     many = Scheduling(one.process, one.engine, one.time, most=450)
     made = [await many.made() for _ in range(420)]
-    listed = await one.all.of_owner(APP, one.engine)
-    erasing = asyncio.ensure_future(one.all.erase(APP, one.engine))
+    listed = await one.all.of_owner()
+    erasing = asyncio.ensure_future(one.all.erase())
     await asyncio.sleep(0)
     await many.made()
 
     await erasing
 
     assert {name for name, _ in listed} == set(made)
-    assert await one.all.of_owner(APP, one.engine) == []
+    assert await one.all.of_owner() == []
     assert one.engine.clocks == {}
 
 
@@ -704,7 +705,7 @@ async def test_a_schedule_whose_times_are_not_known_says_so_and_waits(
     await rewritten(one, name, members)
     one.time.now = NEXT
 
-    shown = [schedule_fields(*schedule) for schedule in await one.all.of_agent(AGENT, APP, one.engine)]
+    shown = [schedule_fields(*schedule) for schedule in await one.all.of_agent(AGENT)]
     slept = [await one.wake(name), await one.wake(other)]
     lost, found = sorted(shown, key=lambda schedule: schedule["problem"] is None)
 
@@ -714,8 +715,8 @@ async def test_a_schedule_whose_times_are_not_known_says_so_and_waits(
     assert slept == [NEXT + 3600, NEXT + 3600]
     assert (len(await one.runs()), lost["problem"] in caplog.text, "Traceback" in caplog.text) == (1, True, False)
 
-    paused = await one.all.pause(name, one.engine)
-    resumed = await one.all.resume(name, one.engine)
+    paused = await one.all.pause(name)
+    resumed = await one.all.resume(name)
     assert (paused.paused, resumed.paused, len(one.engine.clocks)) == (True, False, 2)
     assert await one.wake(name) == NEXT + 3600
 
@@ -753,7 +754,7 @@ async def test_a_schedule_whose_clock_ended_without_an_answer_is_gone(one: Sched
     name = await one.made()
     one.engine.loses_terminations = True
 
-    await one.all.delete(name, one.engine)
+    await one.all.delete(name)
 
     assert (await one.process.store.head(name.cell.address), one.engine.clocks) == (None, {})
 
@@ -765,7 +766,7 @@ async def test_an_engine_that_takes_no_clock_makes_no_schedule(one: Scheduling) 
     with pytest.raises(EngineUnavailableError):
         await one.made()
     one.engine.is_away = False
-    refused = await one.all.of_agent(AGENT, APP, one.engine)
+    refused = await one.all.of_agent(AGENT)
 
     name = await one.made()
 
@@ -812,12 +813,12 @@ async def test_whoever_reads_a_schedule_that_is_overdue_starts_its_clock_again(o
     name = await one.made()
     one.engine.clocks.clear()
 
-    await one.all.find(name, one.engine)
+    await one.all.find(name)
     before = dict(one.engine.clocks)
     one.time.now = NEXT + 200
-    await one.all.of_agent(AGENT, APP, one.engine)
+    await one.all.of_agent(AGENT)
     after = dict(one.engine.clocks)
-    await one.all.find(name, one.engine)
+    await one.all.find(name)
 
     assert (before, len(after)) == ({}, 1)
     assert one.engine.clocks == after
@@ -828,12 +829,12 @@ async def test_what_a_later_version_added_stays_and_what_it_decides_is_left_to_i
     """A member that is unknown is written back; a schedule of a newer version is not touched."""
     name = await one.made()
     await rewritten(one, name, {"color": "red"})
-    await one.all.pause(name, one.engine)
+    await one.all.pause(name)
     assert (await one.stored(name)).model_extra == {"color": "red"}
 
     await rewritten(one, name, {"v": 2, "paused": False})
     with pytest.raises(NewerVersionError):
-        await one.all.resume(name, one.engine)
+        await one.all.resume(name)
     one.time.now = NEXT
     assert await one.wake(name, int(NOW)) == NEXT + 30
     assert await one.runs() == []
