@@ -33,7 +33,7 @@ from hosting.features.memory.provider import OwnerMemory
 from hosting.features.metering.budgets import Budget, Price
 from hosting.features.metering.limits import Limit
 from hosting.functions.agent_calls import WAIT_FUNCTION, AgentTask, register_wait
-from hosting.functions.answering import Served, register_bound
+from hosting.functions.answering import Served
 from hosting.functions.app_triggers import register_health, register_openapi, register_page, register_unknown
 from hosting.functions.durable import (
     PROMISE_FUNCTION,
@@ -47,15 +47,12 @@ from hosting.functions.durable import (
 )
 from hosting.functions.execution import name_executions
 from hosting.functions.features import doors_of, register_features
-from hosting.functions.http_triggers import (
-    register_agent,
-    register_lists,
-    register_mounted_runs,
-)
+from hosting.functions.http_triggers import register, register_agent
 from hosting.functions.orchestrations import OrchestrationRoutes, warn_of_management_urls
 from hosting.functions.shutdown import Shutdown
 from hosting.functions.user_routes import adapt_classic_handler, own_functions, refuse_taken_names, refuse_taken_routes
 from hosting.host_settings import Safeguards, app_folder, report_missing, route_prefix, task_hub
+from hosting.http.lists import ListHandlers
 from hosting.http.page import FUNCTION as PAGE_FUNCTION
 from hosting.http.routes import OPENAPI
 from hosting.http.runs import RunHandlers
@@ -191,9 +188,7 @@ class AgentFunctionApp(df.DFApp):
         wires: Sequence[str],
         all_settings: AllSettings,
     ) -> Served:
-        features = make_features(
-            self._services, self._plan, all_settings, principal, wires, has_workflows=bool(workflows)
-        )
+        features = make_features(self._services, self._plan, all_settings, principal, wires, workflows=workflows)
         entity = FeatureEntity(self._shutdown.turn, self._services.clocks.wall)
         return Served(self, self._plan, access_of(features), entity, workflows, self._shutdown.watch, features)
 
@@ -201,11 +196,10 @@ class AgentFunctionApp(df.DFApp):
         """Register the functions that all agents share: one for each route."""
         served, plan, settings, services = self._served, self._plan, self._settings, self._services
         exports = exports_of(services, plan)
-        register_bound(served, RunHandlers(services).bound())
-        register_bound(served, ThreadHandlers(services, settings, exports).bound())
-        register_lists(served)
+        lists = ListHandlers(served.access, served.link_names, served.links, has_workflows=bool(served.workflows))
+        for handlers in (RunHandlers(services), ThreadHandlers(services, settings, exports), lists):
+            register(served, handlers.bound())
         register_features(served)
-        register_mounted_runs(served, services, settings)
         register_unknown(served)
         register_openapi(served, settings)
         age_seconds, turns = settings.log_days * DAY_SECONDS, services.rotation("trim")

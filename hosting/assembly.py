@@ -66,7 +66,7 @@ def make_features(
     resolver: PrincipalResolver | None,
     wires: Sequence[str],
     *,
-    has_workflows: bool,
+    workflows: Sequence[str],
 ) -> Sequence[Feature]:
     """Return the features of one app, also those that are off. Each is given what it needs, and no more.
 
@@ -97,7 +97,7 @@ def make_features(
         ApprovalsFeature(approvals, runs, Starting(services), most_bytes),
         McpFeature(runs, all_settings.of(McpFeature.settings), most_bytes, resolver),
         ForksFeature(forking, most_bytes),
-        InstancesFeature(runs, threads, approvals, settings, has_workflows=has_workflows),
+        InstancesFeature(runs, threads, approvals, settings, workflows),
         ResponsesFeature(wires, verbs, threads, forking, newest, large_reads),
         A2AFeature(wires, verbs, services.care, holders.draining, newest, large_reads, webhooks.webhooks),
         AgUiFeature(wires, verbs, threads, services.archiver),
@@ -122,6 +122,7 @@ def _owners(
         plan,
         services.settings,
         own_settings=own_settings,
+        starting=Starting(services),
         resolver=resolver,
         thread_data=services.thread_data,
     )

@@ -21,7 +21,7 @@ from typing import Any, ClassVar, Protocol, get_origin
 from hosting.core.hooks import NO_HOOKS, AgentHooks, ThreadData
 from hosting.errors import HostingError
 from hosting.http.access import Access
-from hosting.http.mounts import Mount
+from hosting.http.places import Mount
 from hosting.http.replies import Reply, Streamed
 from hosting.http.request import Bound, HttpRequest
 from hosting.http.route import Header, Route
@@ -215,7 +215,7 @@ class Feature:
         return ()
 
     def mounts(self) -> Sequence[Mount]:
-        """Return the other places of the routes of threads, for callers whom its `access` admits there."""
+        """Return other places, where routes are served too: its own, or those of all threads as its `access` admits."""
         return ()
 
     def access(self) -> Access | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -27,8 +27,8 @@ from hosting.errors import (
 from hosting.feature import Feature, Wire
 from hosting.functions.durable import DurableClient, enter_invocation
 from hosting.http.access import Access, refuse_forms_of_other_sites
-from hosting.http.mounts import Mount
 from hosting.http.pings import PING_SECONDS, with_pings
+from hosting.http.places import OF_WORKFLOWS, Mount
 from hosting.http.refusals import TRY_AGAIN, later_headers
 from hosting.http.replies import (
     Reply,
@@ -37,10 +37,9 @@ from hosting.http.replies import (
     thread_headers,
     thread_ids,
 )
-from hosting.http.request import Bound, Handler, HttpRequest, Received, joined
+from hosting.http.request import Bound, HttpRequest, Received, joined
 from hosting.http.route import Header, Route
 from hosting.http.run_call import Form
-from hosting.http.workflow_routes import of_only_workflow, of_workflow
 from hosting.invocation import Invocation, current_invocation, mark_task
 from hosting.names import may_be_stored
 from hosting.plan import AgentPlan, Plan
@@ -76,8 +75,9 @@ class Served:
 
     @property
     def mounts(self) -> list[Mount]:
-        """The other places of a thread's routes that features add."""
-        return [mount for feature in self.features if feature.is_on for mount in feature.mounts()]
+        """The other places at which routes are served: those of workflows, and those that features add."""
+        of_features = (mount for feature in self.features if feature.is_on for mount in feature.mounts())
+        return [*((OF_WORKFLOWS,) if self.workflows else ()), *of_features]
 
     @property
     def link_names(self) -> list[str]:
@@ -99,35 +99,22 @@ class Served:
         return {each.name: [header for one in self.features for header in one.gate_headers(each)] for each in agents}
 
 
-def serves(served: Served, route: Route) -> Callable[[Handler], Handler]:
-    """Register the decorated handler as an HTTP trigger with a durable client, wherever the app has the route.
+def function_of(served: Served, bound: Bound) -> Callable[..., Awaitable[Response]]:
+    """Return the function of a trigger, which answers requests to a route by its handler."""
+    reads = bound.route.method == "GET"
 
-    Nothing of a request is read before the app knows who sent it.
-    """
+    async def serve(req: Request, client: Any, context: func.Context) -> Response:
+        work = handled(served, bound, req, enter_invocation(client, context))
+        return await respond(req, _while_there(req, work) if reads else work)
 
-    def register(handler: Handler) -> Handler:
-        for same in (route, *_elsewhere(served, route)):
-            _register(served, same, handler)
-        return handler
-
-    return register
+    return serve
 
 
-def register_bound(served: Served, bound: Iterable[Bound]) -> None:
-    """Register these handlers, each as `serves` does."""
-    for route, handler in bound:
-        serves(served, route)(handler)
-
-
-def _elsewhere(served: Served, route: Route) -> Iterator[Route]:
-    """Yield the same route of workflows, of the only workflow, and of features' mounts, where the app has these."""
-    if served.workflows and (of_workflows := of_workflow(route)) is not None:
-        yield of_workflows
-    if len(served.workflows) == 1 and (of_only := of_only_workflow(route, served.workflows[0])) is not None:
-        yield of_only
-    for mount in served.mounts:
-        if (mounted := mount.of(route)) is not None:
-            yield mounted
+async def handled(served: Served, bound: Bound, req: Request, client: DurableClient) -> Reply | Streamed:
+    """Return the handler's reply to a request; raises a `HostingError` for one that it refuses."""
+    if bound.route.method == "GET":
+        served.watch()
+    return await bound.handler(await admitted(served, req, client, bound.route))
 
 
 async def admitted(served: Served, req: Request, client: DurableClient, route: Route) -> HttpRequest:
@@ -138,24 +125,6 @@ async def admitted(served: Served, req: Request, client: DurableClient, route: R
     caller = Caller(client, principal, owner, grant, epoch)
     received = Received(req.url.scheme, req.url.path, headers, query, req.path_params, req.body)
     return HttpRequest(received, route, served.plan, caller, shared)
-
-
-def _register(served: Served, route: Route, handler: Handler) -> None:
-    app = served.app
-    served.routes.append(route)
-
-    async def handled(req: Request, client: DurableClient) -> Reply | Streamed:
-        if route.method == "GET":
-            served.watch()
-        return await handler(await admitted(served, req, client, route))
-
-    async def serve(req: Request, client: Any, context: func.Context) -> Response:
-        work = handled(req, enter_invocation(client, context))
-        return await respond(req, _while_there(req, work) if route.method == "GET" else work)
-
-    level = {"auth_level": func.AuthLevel.ANONYMOUS} if route.is_anonymous else {}
-    trigger = app.route(route=route.path, methods=[route.method], **level)
-    app.function_name(route.function)(trigger(app.durable_client_input(client_name="client")(serve)))
 
 
 async def respond(

@@ -13,17 +13,19 @@ from hosting.core.request.contents import limits_of
 from hosting.core.services import Services
 from hosting.core.shared_store import ENTITY
 from hosting.errors import HostingError, MethodNotAllowedError, UnknownRouteError
-from hosting.functions.answering import Served, respond, serves
+from hosting.functions.answering import Served, respond
 from hosting.functions.durable import register_entity
-from hosting.http import routes, workflow_routes
-from hosting.http.lists import health_reply
+from hosting.functions.http_triggers import register
+from hosting.http import routes
+from hosting.http.health import HealthHandlers
 from hosting.http.openapi import OpenapiDocument, ServedApp
 from hosting.http.page import FOLDER as PAGE_FOLDER
 from hosting.http.page import FUNCTION as PAGE_FUNCTION
 from hosting.http.page import ROUTE as PAGE_ROUTE
 from hosting.http.page import Page
-from hosting.http.replies import Reply, json_reply
-from hosting.http.request import HttpRequest, joined
+from hosting.http.places import WORKFLOW
+from hosting.http.replies import Reply
+from hosting.http.request import Bound, HttpRequest, joined
 from hosting.plan import Kind
 from hosting.settings import Settings
 
@@ -41,7 +43,7 @@ def register_unknown(served: Served) -> None:
 
 
 def _register_unknown(served: Served, kind: Kind, function: str) -> None:
-    route = routes.RUN if kind == "agent" else workflow_routes.WORKFLOW_RUN
+    route = routes.RUN if kind == "agent" else routes.RUN.at(WORKFLOW.below("run"))
 
     async def refuse(req: Request) -> Reply:
         name, _, rest = (req.path_params.get("path") or "").partition("/")
@@ -78,42 +80,40 @@ def register_health(
     The second also finds instances with other stores, and has an entity for it. `lists_agents`: the first names the
     agents, to whoever asks.
     """
-    readiness, shared = services.log.readiness, services.shared_store
-
-    @serves(served, routes.HEALTH)
-    async def health(request: HttpRequest) -> Reply:
-        return health_reply(served.plan.agents.values() if lists_agents else None)
-
-    @serves(served, routes.READY)
-    async def ready(request: HttpRequest) -> Reply:
-        for admit in admits:
-            admit()
-        await readiness.check()
-        await shared.check(request.caller.client)
-        return json_reply(200, {"status": "ready"})
-
-    entity = StoreEntity(shared, services.log.clocks.wall, services.turn)
+    register(served, HealthHandlers(services, admits, lists_agents=lists_agents).bound())
+    entity = StoreEntity(services.shared_store, services.log.clocks.wall, services.turn)
     register_entity(served.app, ENTITY, lambda batch, _: entity.handle(batch))
 
 
 def register_openapi(served: Served, settings: Settings) -> None:
     """Register `GET openapi.json`; agents that are added later are in the document too."""
-    document, making = OpenapiDocument(), asyncio.Lock()
+    register(served, [Bound(routes.OPENAPI, _Describing(served, settings).reply)])
 
-    @serves(served, routes.OPENAPI)
-    async def describe(request: HttpRequest) -> Reply:
-        described = ServedApp(
+
+class _Describing:
+    """Describes the app as it is at each request, in one document for as long as it stays the same."""
+
+    def __init__(self, served: Served, settings: Settings) -> None:
+        self._served, self._settings = served, settings
+        self._document, self._making = OpenapiDocument(), asyncio.Lock()
+
+    async def reply(self, request: HttpRequest) -> Reply:
+        described = self._described()
+        async with self._making:  # the first one takes its time, in a thread
+            text = await asyncio.to_thread(self._document.text, described, request.base_url)
+        return Reply(200, text, "application/json")
+
+    def _described(self) -> ServedApp:
+        served, plan, settings = self._served, self._served.plan, self._settings
+        return ServedApp(
             tuple(served.routes),
-            agents={each.name: limits_of(each, settings) for each in served.plan.served_of("agent")},
-            workflows={each.name: limits_of(each, settings) for each in served.plan.served_of("workflow")},
-            requires_key=served.plan.requires_key,
-            has_owners=served.plan.has_owners,
+            agents={each.name: limits_of(each, settings) for each in plan.served_of("agent")},
+            workflows={each.name: limits_of(each, settings) for each in plan.served_of("workflow")},
+            requires_key=plan.requires_key,
+            has_owners=plan.has_owners,
             wires=tuple(wire.document for wire in served.wires.values()),
             gates=served.gate_headers,
         )
-        async with making:  # the first one takes its time, in a thread
-            text = await asyncio.to_thread(document.text, described, request.base_url)
-        return Reply(200, text, "application/json")
 
 
 def register_page(served: Served) -> None:

@@ -14,8 +14,9 @@ from azurefunctions.extensions.http.fastapi import Request, Response
 
 from hosting.core.hooks import ENTITY
 from hosting.feature import Activity, EntityOperation, McpTool, Orchestration, Wire, WireFeature
-from hosting.functions.answering import Served, admitted, register_bound, respond
+from hosting.functions.answering import Served, admitted, respond
 from hosting.functions.durable import DurableClient, enter_invocation, register_entity
+from hosting.functions.http_triggers import register
 from hosting.http.replies import Reply, Streamed
 
 WIRE_METHODS = ("GET", "POST", "DELETE")
@@ -28,7 +29,7 @@ def register_features(served: Served) -> None:
     for feature in served.features:
         if not feature.is_on:
             continue
-        register_bound(served, (bound for bound in feature.routes() if bound.route not in served.routes))
+        register(served, (bound for bound in feature.routes() if bound.route not in served.routes))
         for function in (*feature.durable(), *feature.tools()):
             if isinstance(function, EntityOperation):
                 _add_operation(served, function)

@@ -1,59 +1,43 @@
-"""The HTTP triggers of an agent's run route, and of the lists over agents and threads.
-
-Each handler parses its request, calls one verb of the service, and replies; what it raises becomes a problem in
-`answering`.
-"""
+"""HTTP triggers: a route and its handler become a function, at each place where the app has the route."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
+
+import azure.functions as func
 
 from hosting.core.request.contents import limits_of
 from hosting.core.services import Services
-from hosting.functions.answering import Served, serves
-from hosting.http import routes, workflow_routes
-from hosting.http.lists import agents_reply, workflows_reply
-from hosting.http.mounts import run_at
-from hosting.http.replies import (
-    Reply,
-    Streamed,
-)
-from hosting.http.request import HttpRequest
+from hosting.functions.answering import Served, function_of
+from hosting.http.request import Bound
+from hosting.http.routes import run_route
 from hosting.http.runs import Starting
 from hosting.plan import AgentPlan
 from hosting.settings import Settings
 
 
+def register(served: Served, bound: Iterable[Bound]) -> None:
+    """Register each handler for its route, and for the same route at the other places of the app.
+
+    Nothing of a request is read before the app knows who sent it.
+    """
+    for route, handler in bound:
+        mounted = (mount.of(route) for mount in served.mounts)
+        for same in (route, *(each for each in mounted if each is not None)):
+            _register(served, Bound(same, handler))
+
+
 def register_agent(served: Served, agent: AgentPlan, services: Services, settings: Settings) -> None:
-    """Register `POST agents/<name>/run` of one agent as the function `http-<name>`."""
-    starting, limits = Starting(services), limits_of(agent, settings)
-    route = routes.run_route if agent.workflow is None else workflow_routes.workflow_run_route
-    serves(served, route(agent.name))(partial(starting.reply, agent=agent, limits=limits))
+    """Register `POST agents/<name>/run` of one agent or workflow as the function `http-<name>`."""
+    start = partial(Starting(services).reply, agent=agent, limits=limits_of(agent, settings))
+    register(served, [Bound(run_route(agent.name, agent.kind), start)])
 
 
-def register_mounted_runs(served: Served, services: Services, settings: Settings) -> None:
-    """Register the run of a thread's agent at each place that does not name the agent."""
-    starting = Starting(services)
-
-    async def start(request: HttpRequest) -> Reply | Streamed:
-        return await starting.reply(request, request.agent, limits_of(request.agent, settings))
-
-    for mount in served.mounts:
-        serves(served, run_at(mount))(start)
-
-
-def register_lists(served: Served) -> None:
-    """Register the lists of agents and of workflows."""
-
-    @serves(served, routes.agents_route(served.link_names))
-    async def agents(request: HttpRequest) -> Reply:
-        administers = served.access.administers(request.caller.principal)
-        plans = list(served.plan.agents.values())
-        return agents_reply(plans, request.base_url, served.links, administers=administers)
-
-    if served.workflows:
-
-        @serves(served, workflow_routes.workflows_route(served.link_names))
-        async def workflows(request: HttpRequest) -> Reply:
-            plans = list(served.plan.agents.values())
-            return workflows_reply(plans, request.base_url, served.links)
+def _register(served: Served, bound: Bound) -> None:
+    route, app = bound.route, served.app
+    served.routes.append(route)
+    level = {"auth_level": func.AuthLevel.ANONYMOUS} if route.is_anonymous else {}
+    trigger = app.route(route=route.path, methods=[route.method], **level)
+    function = app.durable_client_input(client_name="client")(function_of(served, bound))
+    app.function_name(route.function)(trigger(function))

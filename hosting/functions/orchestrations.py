@@ -19,16 +19,20 @@ from urllib.parse import urlsplit
 
 import azure.durable_functions as df
 import azure.functions as func
+from typing_extensions import NotRequired, TypedDict
 
 from hosting.errors import EngineUnavailableError, HostingError, UnauthorizedError, UnknownOrchestrationError
-from hosting.functions.answering import NO_STORE, Served, serves
+from hosting.functions.answering import NO_STORE, Served
 from hosting.functions.durable import DurableClient
+from hosting.functions.http_triggers import register
 from hosting.functions.shutdown import Shutdown
-from hosting.http.bodies import OrchestrationState
+from hosting.http import places
+from hosting.http.parameters import in_path
 from hosting.http.refusals import RETRY_AFTER_SECONDS
 from hosting.http.replies import Reply, json_reply, problem_reply
-from hosting.http.request import HttpRequest
-from hosting.http.routes import ORCHESTRATION
+from hosting.http.request import Bound, HttpRequest
+from hosting.http.route import ResponseSpec, Route
+from hosting.http.routes import PENDING_HEADERS
 from hosting.names import APP, is_id, new_id
 from hosting.ports import OrchestrationClient, OrchestrationStatus
 from hosting.principal import Principal, PrincipalRequest, owner_of, resolve
@@ -39,6 +43,31 @@ FIRST_PAUSE_SECONDS = 0.05
 LONGEST_PAUSE_SECONDS = 1.0
 _KEY_PREDICATES = ("create_check_status_response", "create_http_management_payload")
 """Methods of the SDK's client whose answers hold a system key; a longer name starts with the first."""
+
+
+class OrchestrationState(TypedDict):
+    """The state of an orchestration. `status` is the engine's; `output` is set when it has completed."""
+
+    id: str
+    status: str
+    custom_status: Any
+    output: NotRequired[Any]
+
+
+_INSTANCE_ID = in_path("instance_id", "The orchestration.", UnknownOrchestrationError, pattern=None)
+_PLACE = places.APP.below("orchestrations/{instance_id}", _INSTANCE_ID)
+ORCHESTRATION = Route(
+    "orchestration",
+    "GET",
+    _PLACE,
+    "Read an orchestration's status",
+    (
+        ResponseSpec(200, "The orchestration has ended, with or without success.", OrchestrationState),
+        ResponseSpec(202, "The orchestration is queued or running.", OrchestrationState, PENDING_HEADERS),
+    ),
+    (EngineUnavailableError,),
+)
+"""Served where the app wants it (`AgentFunctionApp.orchestration_status_route`)."""
 
 
 class OrchestrationRoutes:
@@ -117,14 +146,16 @@ class OrchestrationRoutes:
     def register_status(self) -> None:
         """Register `GET orchestrations/{instance_id}`."""
 
-        @serves(self._served, ORCHESTRATION)
-        async def status(request: HttpRequest) -> Reply:
-            shown: str = request.received.path_params["instance_id"]
-            instance = _instance(request.caller.owner, shown)
-            found = await request.caller.client.status(instance) if is_id(shown) else None
-            if found is None:
-                raise UnknownOrchestrationError(f"There is no orchestration {shown[:80]!r}.")
-            return _state_reply(shown, found, f"{request.base_url}/{ORCHESTRATION.path.format(instance_id=shown)}")
+        register(self._served, [Bound(ORCHESTRATION, _read)])
+
+
+async def _read(request: HttpRequest) -> Reply:
+    shown: str = request.received.path_params["instance_id"]
+    instance = _instance(request.caller.owner, shown)
+    found = await request.caller.client.status(instance) if is_id(shown) else None
+    if found is None:
+        raise UnknownOrchestrationError(f"There is no orchestration {shown[:80]!r}.")
+    return _state_reply(shown, found, f"{request.base_url}/{ORCHESTRATION.path.format(instance_id=shown)}")
 
 
 async def _status(client: OrchestrationClient, instance: str) -> OrchestrationStatus | None:

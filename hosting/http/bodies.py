@@ -206,15 +206,6 @@ class DeletionUnderWay(ThreadIds):
     operation: Literal["delete"]
 
 
-class OrchestrationState(TypedDict):
-    """The state of an orchestration. `status` is the engine's; `output` is set when it has completed."""
-
-    id: str
-    status: str
-    custom_status: Any
-    output: NotRequired[Any]
-
-
 class StreamMessage(TypedDict):
     """One event of a run, as in its stream. `id` is null for events that are not stored."""
 

@@ -1,23 +1,47 @@
-"""Replies that list: the app's agents and workflows, also in its health, and an agent's threads."""
+"""The lists of the app's agents and workflows."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import cast
 from urllib.parse import quote
 
+from hosting.http.access import Access
 from hosting.http.bodies import (
     AgentList,
-    HealthyAgent,
     ListedAgent,
     ListedWorkflow,
     WorkflowList,
 )
 from hosting.http.replies import Reply, json_reply
+from hosting.http.request import Bound, HttpRequest
+from hosting.http.routes import agents_route, workflows_route
 from hosting.plan import AgentPlan
 
 Links = Callable[[AgentPlan], Mapping[str, str | None]]
 """The members of an agent for URLs that features add: each path below the agent, None where it has none."""
+
+
+class ListHandlers:
+    """The handlers of the lists of agents and, where the app has any, of workflows."""
+
+    def __init__(self, access: Access, names: Sequence[str], links: Links, *, has_workflows: bool) -> None:
+        """The `names` are those of all `links`."""
+        self._access, self._names, self._links = access, names, links
+        self._has_workflows = has_workflows
+
+    def bound(self) -> Sequence[Bound]:
+        """Return the routes with their handlers."""
+        workflows = Bound(workflows_route(self._names), self._workflows)
+        return (Bound(agents_route(self._names), self._agents), *((workflows,) if self._has_workflows else ()))
+
+    async def _agents(self, request: HttpRequest) -> Reply:
+        administers = self._access.administers(request.caller.principal)
+        plans = list(request.plan.agents.values())
+        return agents_reply(plans, request.base_url, self._links, administers=administers)
+
+    async def _workflows(self, request: HttpRequest) -> Reply:
+        return workflows_reply(list(request.plan.agents.values()), request.base_url, self._links)
 
 
 def agents_reply(plans: Sequence[AgentPlan], base_url: str, links: Links, *, administers: bool) -> Reply:
@@ -62,19 +86,3 @@ def workflows_reply(plans: Sequence[AgentPlan], base_url: str, links: Links) -> 
     ]
     body: WorkflowList = {"workflows": workflows}
     return json_reply(200, body)
-
-
-def health_reply(agents: Iterable[AgentPlan] | None) -> Reply:
-    """Return that the app runs, and its agents where they are given."""
-    if agents is None:
-        return json_reply(200, {"status": "healthy"})
-    listed = [
-        HealthyAgent(
-            name=each.name,
-            type=type(each.agent).__name__,
-            http_endpoint_enabled=bool(each.options.http),
-            mcp_tool_enabled=each.tool is not None,
-        )
-        for each in agents
-    ]
-    return json_reply(200, {"status": "healthy", "agents": listed, "agent_count": len(listed)})

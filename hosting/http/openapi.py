@@ -101,8 +101,8 @@ class ServedApp:
         """Return the agents and workflows that a request to this route may be for."""
         if "grant" in route.path_names:
             return {**self.agents, **self.workflows}
-        named = self.agents if route.kind == "agent" else self.workflows
-        return named if route.agent is None else {route.agent: named[route.agent]}
+        named = self.agents if route.place.kind == "agent" else self.workflows
+        return named if route.place.agent is None else {route.place.agent: named[route.place.agent]}
 
     def gate_headers(self, agents: Iterable[str]) -> tuple[Header, ...]:
         """Return the headers of answers to requests that begin runs of these, where a gate counts any."""
@@ -165,15 +165,15 @@ def _operation(route: Route, app: ServedApp) -> Schema:
 
 
 def _parameters(route: Route, app: ServedApp) -> list[Parameter]:
-    name = Parameter("name", "path", f"The {route.kind}.", {"type": "string", "enum": list(app.named_by(route))})
-    in_path = {each.name: each for each in (name, *route.parameters) if each.location == "path"}
+    name = Parameter("name", "path", f"The {route.place.kind}.", {"type": "string", "enum": list(app.named_by(route))})
+    in_path = {each.name: each for each in (name, *route.all_parameters) if each.location == "path"}
     parameters = [in_path[part] for part in route.path_names]
-    if route.agent is not None and route.body is RUN_BODY:
-        thread_id = thread_id_schema(route.agent, app.owner)
-        in_header = thread_id_schema(route.agent, app.owner, blank="")
+    if (agent := route.place.agent) is not None and route.body is RUN_BODY:
+        thread_id = thread_id_schema(agent, app.owner)
+        in_header = thread_id_schema(agent, app.owner, blank="")
         parameters += (Parameter(name, "query", THREAD_TEXT, thread_id) for name in THREAD_ID_FIELDS)
         parameters += (Parameter(name, "header", THREAD_TEXT, in_header) for name in THREAD_ID_HEADERS)
-    parameters += (each for each in route.parameters if each.location != "path")
+    parameters += (each for each in route.all_parameters if each.location != "path")
     if app.has_owners and route.takes_owner:
         parameters.append(OWNER)
     return parameters
@@ -198,7 +198,7 @@ def _responses(route: Route, app: ServedApp) -> Schema:
     refusals: dict[int, list[type[HostingError]]] = defaultdict(list)
     for error in dict.fromkeys(refused):
         refusals[error.status].append(error)
-    thread_headers = THREAD_HEADERS if route.method == "POST" or "{thread_id}" in route.path else ()
+    thread_headers = THREAD_HEADERS if route.method == "POST" or "thread_id" in route.path_names else ()
     for status, errors in refusals.items():
         headers = (NOT_STORED, *thread_headers, *((RETRY_AFTER,) if status in TRY_AGAIN else ()))
         headers += IN_THE_WAY if ThreadBusyError in errors else ()
@@ -242,25 +242,18 @@ def _response(route: Route, answer: ResponseSpec, app: ServedApp, limits: tuple[
 
 
 def _links(route: Route, app: ServedApp) -> Schema:
-    """Return the ways on from an answer that names a run: every route of its kind for the thread and the run itself."""
+    """Return the ways on from an answer that names a run: all routes of the same places for the thread and the run."""
     values = {
-        "name": route.agent or "$request.path.name",
+        "name": route.place.agent or "$request.path.name",
         "grant": "$request.path.grant",
         "thread_id": "$response.header.x-ms-thread-id",
         "run_id": "$response.header.x-ms-run-id",
     }
-    group = _group(route)
     return {
         each.function: {
             "operationId": each.function,
             "parameters": {name: value for name, value in values.items() if name in each.path_names},
         }
         for each in app.described_routes
-        if _THREADS.intersection(each.path_names) and each.is_for_shared and _group(each) == group
+        if _THREADS.intersection(each.path_names) and each.is_for_shared and each.place.word == route.place.word
     }
-
-
-def _group(route: Route) -> tuple[str, bool]:
-    """Return what the routes of one run have in common: the first word, and for the only workflow's no name."""
-    word = route.path.partition("/")[0]
-    return word, word == "workflow" and route.agent is not None

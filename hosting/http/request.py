@@ -86,8 +86,8 @@ class HttpRequest:
         """The agent that the path names; raises `UnknownAgentError` when it has no HTTP endpoint."""
         if self.shared is not None:
             return self.plan.served(self.shared.agent)
-        name = self.route.agent or self.received.path_params.get("name")
-        return self.plan.served(name or "", self.route.kind)
+        name = self.route.place.agent or self.received.path_params.get("name")
+        return self.plan.served(name or "", self.route.place.kind)
 
     @property
     def agent_url(self) -> str:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Literal, Protocol
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Literal, NamedTuple, Protocol
 
 from hosting import errors
 from hosting.core.request.contents import Limits
@@ -75,22 +76,65 @@ _BY_ADMINISTRATORS = ("GET", "HEAD", "DELETE")
 _IN_PATH = re.compile(r"{(\w+)}")
 
 
-@dataclass(frozen=True)
-class Route:
-    """A verb on a path, the function that serves it, and its contract.
+class Step(NamedTuple):
+    """A part of a path, with the parameters in it."""
 
-    `answers` and `refusals` are its own; `all_refusals` and `headers` add what its path, parameters and body bring.
-    Each part of the path that a caller chooses has its parameter here, but for the name of an agent. One that
-    `is_anonymous` needs no key. One that `is_for_all` is about the app and nobody's threads: nobody has to be signed in
-    there. A route of agents that `is_for_workflows` is one of theirs too, as `of_workflows` changes it. A route of a
-    thread that `is_for_shared` is there for those with whom one is shared too, and `needs` is what they must be allowed
-    to do: "own" is for its owner alone, "admin" for administrators. "self" is about the sender, for whom nobody else is
-    named. One that is for an `agent` or a workflow alone has no place for a name in its path.
+    part: str
+    parameters: tuple[Parameter, ...] = ()
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a route is: the steps of its path, and what all routes there have in common.
+
+    The names of their functions begin with the `word`, and any of them may answer with the `refusals`. They are of
+    agents or of workflows; those of one `agent` or workflow alone have no place for a name in their paths.
     """
 
-    function: str
+    word: str = "http"
+    kind: Kind = "agent"
+    agent: str | None = None
+    refusals: Refusals = ()
+    steps: tuple[Step, ...] = ()
+
+    def below(self, part: str, *parameters: Parameter) -> Place:
+        """Return the place of that part below this one. A `{part}` that callers choose has its parameter."""
+        return replace(self, steps=(*self.steps, Step(part, parameters)))
+
+    def moved(self, home: Place, other: Place) -> Place | None:
+        """Return the place that is below `other` as this one is below `home`; None if it is not below that."""
+        depth = len(home.steps)
+        if self.steps[:depth] != home.steps:
+            return None
+        return replace(other, steps=(*other.steps, *self.steps[depth:]))
+
+    @cached_property
+    def path(self) -> str:
+        """The path, below the host's prefix."""
+        return "/".join(step.part for step in self.steps)
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The parameters in the path, in their order. The name of an agent has none."""
+        return tuple(parameter for step in self.steps for parameter in step.parameters)
+
+
+@dataclass(frozen=True)
+class Route:
+    """A verb at a place, the function that serves it, and its contract.
+
+    The function is named after the place and the route's own `name`, unless it has its `own_function`. `parameters`,
+    `answers` and `refusals` are the route's own; `all_parameters`, `all_refusals` and `headers` add what its place and
+    body bring. One that `is_anonymous` needs no key. One that `is_for_all` is about the app and nobody's threads:
+    nobody has to be signed in there. A route of agents that `is_for_workflows` is one of theirs too, as `of_workflows`
+    changes it. A route of a thread that `is_for_shared` is there for those with whom one is shared too. `needs` is what
+    they must be allowed to do: "own" is for its owner alone, "admin" for administrators. "self" is about the sender,
+    for whom nobody else is named.
+    """
+
+    name: str
     method: Literal["GET", "HEAD", "POST", "DELETE"]
-    path: str
+    place: Place
     description: str
     answers: tuple[ResponseSpec, ...] = field(hash=False)
     refusals: Refusals = ()
@@ -101,15 +145,35 @@ class Route:
     is_for_workflows: bool = True
     is_for_shared: bool = True
     needs: Literal["read", "run", "own", "self", "admin"] = "read"
-    agent: str | None = None
     of_workflows: Callable[[Route], Route] | None = None
+    own_function: str | None = None
 
     def __post_init__(self) -> None:
-        described = sorted(each.name for each in self.parameters if each.location == "path")
+        described = sorted(each.name for each in self.all_parameters if each.location == "path")
         if described != sorted(name for name in self.path_names if name != "name"):
             raise ValueError(
                 f"{self} has parameters for {described}. Give each part of the path its own, and no other."
             )
+
+    def at(self, place: Place) -> Route:
+        """Return the same route at another place, as workflows have it if that place is theirs."""
+        same = replace(self, place=place)
+        return same if self.of_workflows is None or place.kind == "agent" else self.of_workflows(same)
+
+    @property
+    def function(self) -> str:
+        """The name of the function that serves it."""
+        return self.own_function or f"{self.place.word}_{self.name}"
+
+    @cached_property
+    def path(self) -> str:
+        """The path, below the host's prefix."""
+        return self.place.path
+
+    @property
+    def all_parameters(self) -> tuple[Parameter, ...]:
+        """The parameters of the path, and those of the route itself."""
+        return (*self.place.parameters, *self.parameters)
 
     def __str__(self) -> str:
         return f"{self.method} {self.path}"
@@ -118,12 +182,7 @@ class Route:
     def takes_owner(self) -> bool:
         """Whether an administrator may name another owner: to read and to delete threads, and where only they may."""
         is_of_another = self.needs == "admin" or (self.method in _BY_ADMINISTRATORS and self.needs != "self")
-        return is_of_another and "{grant}" not in self.path and not self.is_for_all
-
-    @property
-    def kind(self) -> Kind:
-        """The kind that the path or the route itself names: an agent or a workflow."""
-        return "workflow" if self.path.partition("/")[0] in ("workflow", "workflows") else "agent"
+        return is_of_another and "grant" not in self.path_names and not self.is_for_all
 
     @property
     def path_names(self) -> list[str]:
@@ -134,15 +193,16 @@ class Route:
     def all_refusals(self) -> Refusals:
         """The refusals of the route, each once."""
         of_name = (errors.UnknownAgentError,) if "name" in self.path_names else ()
-        of_parameters = (error for each in self.parameters for error in each.refusals)
-        return tuple(dict.fromkeys((*(_BODY if self.body else ()), *of_name, *of_parameters, *self.refusals)))
+        of_parameters = (error for each in self.all_parameters for error in each.refusals)
+        of_body = _BODY if self.body else ()
+        return tuple(dict.fromkeys((*of_body, *of_name, *of_parameters, *self.place.refusals, *self.refusals)))
 
     @property
     def headers(self) -> tuple[Header, ...]:
         """The headers of all its answers: they name the thread, and the run, that the path names."""
-        if "{run_id}" in self.path:
+        if "run_id" in self.path_names:
             return RUN_HEADERS
-        return THREAD_HEADERS if "{thread_id}" in self.path or "{grant}" in self.path else ()
+        return () if {"thread_id", "grant"}.isdisjoint(self.path_names) else THREAD_HEADERS
 
 
 def ok(body: Any) -> tuple[ResponseSpec, ...]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from hosting import errors
 from hosting.core.outcome import CompletedRun, EndedRun
-from hosting.http import bodies
+from hosting.http import bodies, places
 from hosting.http.body_document import RUN_BODY
 from hosting.http.parameters import (
     AFTER,
@@ -26,13 +26,24 @@ from hosting.http.parameters import (
     OFFSET,
     ORDER,
     STREAM_CURSOR,
-    Parameter,
     in_path,
 )
-from hosting.http.route import FINISH_HEADERS, LOG, RUN_HEADERS, STORES, Header, Refusals, ResponseSpec, Route, ok
+from hosting.http.route import (
+    FINISH_HEADERS,
+    LOG,
+    RUN_HEADERS,
+    STORES,
+    Header,
+    Place,
+    Refusals,
+    ResponseSpec,
+    Route,
+    ok,
+)
 from hosting.http.run_call import RUN_PARAMETERS
 from hosting.http.timeline import RunTimeline
-from hosting.names import MAX_STORED_ID_LENGTH, http_function
+from hosting.names import http_function
+from hosting.plan import Kind
 
 NOT_STORED = Header("Cache-Control", "no-store: no cache keeps the response.")
 RETRY_AFTER = Header("Retry-After", "Seconds to wait before the next request.", "integer")
@@ -56,14 +67,6 @@ _STREAM_READ = (
 
 _CONVERSATION: Refusals = (errors.ThreadDeletingError, errors.UnreadableStateError, *STORES)
 WHOLE: Refusals = (*_CONVERSATION, errors.ArchiveUnavailableError, errors.ArchiveIncompleteError)
-THREAD_PATH = "agents/{name}/threads/{thread_id}"
-THREAD_ID = in_path(
-    "thread_id",
-    "The thread. Threads stored by another package may have ids with other characters.",
-    errors.UnknownThreadError,
-    pattern=rf"[^/\\?#\u0000-\u001f\u007f-\u009f]{{1,{MAX_STORED_ID_LENGTH}}}",
-)
-RUN_ID = in_path("run_id", "The run.", errors.UnknownRunError, errors.ThreadDeletedError, *STORES)
 _OF_APPROVALS = (errors.UnknownApprovalError, errors.ApprovalAnsweredError, errors.ApprovalExpiredError)
 APPROVAL_ID = in_path("approval_id", "The approval.", *_OF_APPROVALS)
 GOING_ON: Refusals = (
@@ -74,38 +77,23 @@ GOING_ON: Refusals = (
     *errors.RUN_ERRORS,
 )
 """Of an answer to an approval, with which the run may go on."""
-_INSTANCE_ID = in_path("instance_id", "The orchestration.", errors.UnknownOrchestrationError, pattern=None)
-_RUN = f"{THREAD_PATH}/runs/{{run_id}}"
-_OF_RUN = (THREAD_ID, RUN_ID)
 
 
-def read_of_thread(
-    function: str,
-    rest: str,
-    description: str,
-    body: Any,
-    refusals: Refusals,
-    *,
-    parameters: tuple[Parameter, ...] = (),
-    is_for_shared: bool = True,
-) -> Route:
-    """Return the route of a GET at `rest` below a thread's path, which answers 200 with this body."""
-    path, of_path = f"{THREAD_PATH}{rest}", (THREAD_ID, *parameters)
-    return Route(function, "GET", path, description, ok(body), refusals, of_path, is_for_shared=is_for_shared)
+def run_route(agent: str, kind: Kind = "agent") -> Route:
+    """Return the route that runs this agent or workflow alone: its own function on its own path."""
+    home = places.AGENTS if kind == "agent" else places.WORKFLOWS
+    place = replace(home.below(agent).below("run"), agent=agent)
+    return replace(RUN.at(place), own_function=http_function(agent))
 
 
-def run_route(agent: str) -> Route:
-    """Return the route that runs this agent: its own function on its own path."""
-    return replace(RUN, function=http_function(agent), path=RUN.path.format(name=agent), agent=agent)
-
-
+_HEALTH = Place("health").below("health")
 HEALTH = Route(
-    "health_check", "GET", "health", "Check that the app runs", ok(bodies.Health), is_anonymous=True, is_for_all=True
+    "check", "GET", _HEALTH, "Check that the app runs", ok(bodies.Health), is_anonymous=True, is_for_all=True
 )
 READY = Route(
-    "health_ready",
+    "ready",
     "GET",
-    "health/ready",
+    _HEALTH.below("ready"),
     "Check that the app takes runs and can use its log",
     ok(bodies.Readiness),
     (
@@ -119,14 +107,21 @@ READY = Route(
     is_for_all=True,
 )
 _DOCUMENT = (ResponseSpec(200, "This document: OpenAPI 3.1.", dict[str, Any]),)
-OPENAPI = Route("http_openapi", "GET", "openapi.json", "Read this document", _DOCUMENT, is_for_all=True)
+OPENAPI = Route("openapi", "GET", places.APP.below("openapi.json"), "Read this document", _DOCUMENT, is_for_all=True)
 
 
 def agents_route(links: Iterable[str]) -> Route:
     """Return the list of agents, each with these members for URLs besides the core's own."""
     agent = bodies.with_members(bodies.ListedAgent, dict.fromkeys(links, str | None))
     body = bodies.with_members(bodies.AgentList, {"agents": GenericAlias(list, (agent,))})
-    return Route("http_agents", "GET", "agents", "List the agents", ok(body))
+    return Route("agents", "GET", places.AGENTS, "List the agents", ok(body))
+
+
+def workflows_route(links: Iterable[str]) -> Route:
+    """Return the list of workflows, each with these members for URLs besides the core's own."""
+    workflow = bodies.with_members(bodies.ListedWorkflow, dict.fromkeys(links, str | None))
+    body = bodies.with_members(bodies.WorkflowList, {"workflows": GenericAlias(list, (workflow,))})
+    return Route("workflows", "GET", places.APP.below("workflows"), "List the workflows", ok(body))
 
 
 def in_progress(*headers: Header) -> ResponseSpec:
@@ -136,9 +131,9 @@ def in_progress(*headers: Header) -> ResponseSpec:
 
 
 RUN = Route(
-    "http-<name>",
+    "run",
     "POST",
-    "agents/{name}/run",
+    places.AGENT.below("run"),
     "Ask the agent",
     (
         ResponseSpec(
@@ -173,45 +168,48 @@ RUN = Route(
     RUN_PARAMETERS,
     RUN_BODY,
     needs="run",
+    of_workflows=lambda route: replace(route, description="Run the workflow"),
 )
-THREAD = read_of_thread("http_thread", "", "Read a thread's times, size and usage", bodies.Thread, _CONVERSATION)
+THREAD = Route(
+    "thread", "GET", places.THREAD, "Read a thread's times, size and usage", ok(bodies.Thread), _CONVERSATION
+)
 DELETE_THREAD = Route(
-    "http_thread_delete",
+    "thread_delete",
     "DELETE",
-    THREAD_PATH,
+    places.THREAD,
     "Delete a thread with its runs",
     (
         ResponseSpec(204, "Deleted, or not found."),
         ResponseSpec(202, "The deletion is in progress and will finish.", bodies.DeletionUnderWay, (RETRY_AFTER,)),
     ),
     STORES,
-    (THREAD_ID,),
     needs="own",
 )
-RUNS = read_of_thread(
-    "http_thread_runs",
-    "/runs",
+RUNS = Route(
+    "thread_runs",
+    "GET",
+    places.THREAD.below("runs"),
     "List a thread's newest runs",
-    bodies.RunList,
+    ok(bodies.RunList),
     (errors.ThreadDeletingError, *STORES),
-    parameters=(LIMIT,),
+    (LIMIT,),
 )
-MESSAGES = read_of_thread(
-    "http_thread_messages",
-    "/messages",
+MESSAGES = Route(
+    "thread_messages",
+    "GET",
+    places.THREAD.below("messages"),
     "Read a conversation, page by page",
-    bodies.Messages,
+    ok(bodies.Messages),
     WHOLE,
-    parameters=(LIMIT, BEFORE, AFTER, ORDER),
+    (LIMIT, BEFORE, AFTER, ORDER),
 )
 RESET = Route(
-    "http_thread_reset",
+    "thread_reset",
     "POST",
-    f"{THREAD_PATH}/reset",
+    places.THREAD.below("reset"),
     "Forget a conversation and keep its thread",
     (ResponseSpec(204, "Every run that starts from now on has an empty conversation."),),
     _CONVERSATION,
-    (THREAD_ID,),
     needs="own",
 )
 
@@ -219,45 +217,45 @@ RESET = Route(
 def export_route(body: Any) -> Route:
     """Return the export of a thread, whose body has members that features add."""
     refusals = (*WHOLE, errors.AttachmentsUnavailableError)
-    return read_of_thread("http_thread_export", "/export", "Export everything stored about a thread", body, refusals)
+    place, description = places.THREAD.below("export"), "Export everything stored about a thread"
+    return Route("thread_export", "GET", place, description, ok(body), refusals)
 
 
 def erasure_route(body: Any) -> Route:
     """Return the receipt of a thread's last deletion, whose body has counts that features add."""
-    return read_of_thread(
-        "http_thread_erasure",
-        "/erasure",
+    return Route(
+        "thread_erasure",
+        "GET",
+        places.THREAD.below("erasure"),
         "Read the receipt of a thread's last deletion",
-        body,
+        ok(body),
         (errors.ThreadDeletingError, *LOG),
     )
 
 
 STATUS = Route(
-    "http_run_status",
+    "run_status",
     "GET",
-    _RUN,
+    places.RUN,
     "Read a run's outcome",
     (
         ResponseSpec(200, "The run has ended, with or without success.", CompletedRun | EndedRun),
         ResponseSpec(202, "The run is queued or running.", bodies.PendingRun, PENDING_HEADERS),
     ),
-    parameters=_OF_RUN,
 )
 TIMELINE = Route(
-    "http_run_timeline",
+    "run_timeline",
     "GET",
-    f"{_RUN}/timeline",
+    places.RUN.below("timeline"),
     "Read the steps of a run, with times and tokens",
     ok(RunTimeline),
-    parameters=_OF_RUN,
 )
 _CANCELLED = (ResponseSpec(202, "The run's status now.", bodies.RunState),)
-CANCEL = Route("http_run_cancel", "POST", f"{_RUN}/cancel", "Cancel a run", _CANCELLED, parameters=_OF_RUN, needs="run")
+CANCEL = Route("run_cancel", "POST", places.RUN.below("cancel"), "Cancel a run", _CANCELLED, needs="run")
 EVENTS = Route(
-    "http_run_events",
+    "run_events",
     "GET",
-    f"{_RUN}/events",
+    places.RUN.below("events"),
     "Stream a run's events, from the first or after an event id",
     (
         ResponseSpec(
@@ -275,26 +273,12 @@ EVENTS = Route(
         ResponseSpec(304, "Not modified.", headers=(_ETAG,)),
     ),
     (errors.ShuttingDownError,),
-    parameters=(*_OF_RUN, EVENTS_AFTER, LAST_EVENT_ID, OFFSET, LIVE, STREAM_CURSOR, IF_NONE_MATCH),
+    parameters=(EVENTS_AFTER, LAST_EVENT_ID, OFFSET, LIVE, STREAM_CURSOR, IF_NONE_MATCH),
 )
 EVENTS_TAIL = Route(
-    "http_run_events_tail",
+    "run_events_tail",
     "HEAD",
-    f"{_RUN}/events",
+    places.RUN.below("events"),
     "Read the last offset of a run's events (Durable Streams)",
     (ResponseSpec(200, "The last offset, and whether the run has ended.", headers=_STREAM_POSITION),),
-    parameters=_OF_RUN,
 )
-ORCHESTRATION = Route(
-    "http_orchestration",
-    "GET",
-    "orchestrations/{instance_id}",
-    "Read an orchestration's status",
-    (
-        ResponseSpec(200, "The orchestration has ended, with or without success.", bodies.OrchestrationState),
-        ResponseSpec(202, "The orchestration is queued or running.", bodies.OrchestrationState, PENDING_HEADERS),
-    ),
-    (errors.EngineUnavailableError,),
-    (_INSTANCE_ID,),
-)
-"""Served where the app wants it (`AgentFunctionApp.orchestration_status_route`)."""

@@ -115,7 +115,7 @@ def _parameters(route: Route, agents: Sequence[str]) -> Iterator[Parameter]:
     name = Parameter("name", "path", "The agent.", {"type": "string", "enum": list(agents)})
     if "name" in route.path_names:
         yield name
-    for parameter in route.parameters:
+    for parameter in route.all_parameters:
         yield replace(name, name=parameter.name) if parameter is AGENT_ID else parameter
 
 

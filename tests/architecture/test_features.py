@@ -30,7 +30,7 @@ NEIGHBOURS = {("a2a", "webhooks"): "A receiver of a task is notified as a webhoo
 """The features that import another one, with the reason. A list that only becomes shorter."""
 
 NOT_YET_FOLDERS = {
-    "workflows": (r"workflows|workflow_\w+", 12),
+    "workflows": (r"workflows|workflow_\w+", 9),
 }
 """Features that are no folder yet: the names of their modules, and how many other modules of `hosting` import them.
 

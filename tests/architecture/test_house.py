@@ -179,7 +179,7 @@ def test_the_framework_is_imported_where_an_agent_or_its_messages_are_touched() 
 
 
 HTTP_TRIGGERS = {
-    ("hosting.functions.answering", "_register"),  # a `Route`, which the OpenAPI document has from then on
+    ("hosting.functions.http_triggers", "_register"),  # a `Route`, which the OpenAPI document has from then on
     ("hosting.functions.features", "_register_wire"),  # a wire, which gives the document its operations
     ("hosting.functions.app_triggers", "_register_unknown"),  # refuses what is no route
     ("hosting.functions.app_triggers", "register_page"),  # shows a person the page

@@ -13,7 +13,7 @@ from hosting.features.overview.operations import OPERATIONS, REASONS, AgentOpera
 from hosting.features.schedules import http as schedules_http
 from hosting.features.schedules.http import ShownSchedule
 from hosting.features.schedules.requests import SCHEDULE_MEMBERS
-from hosting.http.routes import ORCHESTRATION
+from hosting.functions.orchestrations import ORCHESTRATION
 from hosting.http.run_call import FIELDS, THREAD_ID_HEADERS, WAIT_HEADER
 from tests.support.declared_routes import ERRORS, OWNED_ROUTES, ROUTES, routes_in
 

@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from hosting.features.instances import http as instances
-from hosting.http.workflow_routes import of_only_workflow
 from tests.support.declared_routes import routes_in
 from tests.support.made_app import served
 from tests.support.pages import code, page
@@ -35,5 +34,5 @@ def test_the_page_has_exactly_the_routes_by_the_names_of_upstream() -> None:
     rows = re.findall(r"^\| (`[A-Z]+ workflow/.+?`) \|", page("docs/guides/workflows.md"), flags=re.MULTILINE)
     listed = re.findall(r"`([A-Z]+ [^`]+)`", " ".join(rows))
 
-    named = routes_in(instances)
-    assert sorted(listed) == sorted(map(str, (*named, *(of_only_workflow(route, "Shout") for route in named))))
+    named, only = routes_in(instances), instances.of_only("Shout")
+    assert sorted(listed) == sorted(map(str, (*named, *map(only.of, named))))

@@ -11,10 +11,9 @@ from hosting.features.forks import http as forks
 from hosting.features.metering.http import BUDGET
 from hosting.features.overview import http as overview_http
 from hosting.features.owners import http as owners_http
-from hosting.features.owners.http import SHARED
+from hosting.features.owners.http import SHARED, SHARED_RUN
 from hosting.http import routes
 from hosting.http.bodies import Erasure, Export
-from hosting.http.mounts import run_at
 from hosting.http.route import Route
 
 
@@ -26,7 +25,7 @@ def routes_in(module: ModuleType) -> list[Route]:
 
 _COMMON = [value for value in vars(routes).values() if isinstance(value, Route)]
 ROUTES = [
-    *(route for route in _COMMON if route is not routes.ORCHESTRATION),
+    *_COMMON,
     routes.agents_route(()),
     BUDGET,
     *routes_in(overview_http),
@@ -36,9 +35,13 @@ ROUTES = [
     routes.erasure_route(Erasure),
 ]
 """Those of every app."""
-SHARED_ROUTES = [run_at(SHARED), *(same for route in ROUTES if (same := SHARED.of(route)) is not None)]
+SHARED_ROUTES = [SHARED_RUN, *(same for route in ROUTES if (same := SHARED.of(route)) is not None)]
 """Those of a thread that is shared with the caller."""
-OWNED_ROUTES = [*routes_in(owners_http), owners_http.my_export(Export, {}), owners_http.my_erasure(Erasure)]
+OWNED_ROUTES = [
+    *(route for route in routes_in(owners_http) if route is not SHARED_RUN),
+    owners_http.my_export(Export, {}),
+    owners_http.my_erasure(Erasure),
+]
 """Those of an app that knows its callers, but for shared threads."""
 ERRORS = (*REQUEST_ERRORS, *RUN_ERRORS, *(error for feature in FEATURES for error in feature.errors))
 """The refusals of requests and the errors of runs."""

@@ -45,4 +45,4 @@ class A2AFeature(WireFeature):
         receivers = None if self.webhooks is None else Receivers(self.verbs.log, self.webhooks, tasks)
         reply = A2AVerbs(self.verbs, tasks, receivers).reply
         route_of = partial(operation_of, names.OPERATIONS, "docs/reference/a2a.md")
-        return Wire(names.FUNCTION, names.PATH, A2A_DOCUMENT, route_of, reply, names.a2a_refusal)
+        return Wire(names.RPC.function, names.PATH, A2A_DOCUMENT, route_of, reply, names.a2a_refusal)

@@ -15,20 +15,18 @@ from hosting.http.json_rpc import InvalidRequestError, RequestId, envelope
 from hosting.http.parameters import Parameter
 from hosting.http.refusals import retry_after
 from hosting.http.replies import Reply
-from hosting.http.route import Route
+from hosting.http.route import Place, Route
 from hosting.http.wire_replies import refusal_reply
 from hosting.http.wire_requests import UnknownPathError
 from hosting.names import is_id
 
-FUNCTION = "http_a2a"
 PATH = "a2a"
 VERSION = "1.0"
-_CARD = ".well-known/agent-card.json"
 _VERSION = Parameter("A2A-Version", "header", "Required. The default is 0.3.", {"type": "string", "enum": [VERSION]})
-RPC = Route(
-    FUNCTION, "POST", f"{PATH}/{{name}}", "Send a JSON-RPC request to an agent", (), (), (_VERSION,), needs="run"
-)
-CARD = Route(FUNCTION, "GET", f"{PATH}/{{name}}/{_CARD}", "Read an agent's card", (), is_for_all=True)
+_AGENT = Place().below(PATH).below("{name}")
+_CARD = _AGENT.below(".well-known/agent-card.json")
+RPC = Route("a2a", "POST", _AGENT, "Send a JSON-RPC request to an agent", (), (), (_VERSION,), needs="run")
+CARD = Route("a2a", "GET", _CARD, "Read an agent's card", (), is_for_all=True)
 OPERATIONS = (RPC, CARD)
 
 

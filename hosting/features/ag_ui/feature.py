@@ -29,4 +29,4 @@ class AgUiFeature(WireFeature):
         from hosting.features.ag_ui.verbs import AgUiVerbs
 
         reply = AgUiVerbs(self.verbs, self.threads, self.archiver).reply
-        return Wire(names.FUNCTION, names.PATH, AG_UI_DOCUMENT, names.ag_ui_operation, reply, names.ag_ui_refusal)
+        return Wire(names.RUN.function, names.PATH, AG_UI_DOCUMENT, names.ag_ui_operation, reply, names.ag_ui_refusal)

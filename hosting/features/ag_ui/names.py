@@ -8,12 +8,11 @@ from __future__ import annotations
 from hosting.errors import HostingError, MethodNotAllowedError
 from hosting.http.refusals import TRY_AGAIN
 from hosting.http.replies import Reply
-from hosting.http.route import Route
+from hosting.http.route import Place, Route
 from hosting.http.wire_replies import refusal_reply
 
-FUNCTION = "http_ag_ui"
 PATH = "ag-ui"
-RUN = Route(FUNCTION, "POST", f"{PATH}/{{name}}", "Run an agent", (), needs="run")
+RUN = Route("ag_ui", "POST", Place().below(PATH).below("{name}"), "Run an agent", (), needs="run")
 
 
 class UnservedInputError(HostingError, code="not_served", status=400):

@@ -12,17 +12,15 @@ from hosting.core.runs import SHORT_WAIT_SECONDS, Runs
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import Answering, Decision
 from hosting.features.approvals.approvals import Approvals
+from hosting.http import places
 from hosting.http.replies import Reply, Streamed, json_reply, thread_headers, thread_ids
 from hosting.http.request import Bound, HttpRequest
-from hosting.http.route import LOG, Header, ResponseSpec, Route
+from hosting.http.route import LOG, Header, ResponseSpec, Route, ok
 from hosting.http.routes import (
     APPROVAL_ID,
     GOING_ON,
     PREFERENCE,
-    THREAD_ID,
-    THREAD_PATH,
     in_progress,
-    read_of_thread,
 )
 from hosting.http.run_call import (
     WAIT_MEMBERS,
@@ -54,13 +52,14 @@ class AnsweredApproval(ThreadIds):
 
 DECISION = JsonBody({**DECISION_FIELDS, **WAIT_MEMBERS}, ("approved",), '{"approved": true}', together=STANDING)
 WORKFLOW_ANSWER = JsonBody({**ANSWER_FIELDS, **WAIT_MEMBERS}, (), '{"approved": true}', ("approved", VALUE), STANDING)
-APPROVALS = read_of_thread(
-    "http_thread_approvals", "/approvals", "List the tool calls that wait for approval", ApprovalList, LOG
+_APPROVALS = places.THREAD.below("approvals")
+APPROVALS = Route(
+    "thread_approvals", "GET", _APPROVALS, "List the tool calls that wait for approval", ok(ApprovalList), LOG
 )
 ANSWER_APPROVAL = Route(
-    "http_approval_answer",
+    "approval_answer",
     "POST",
-    f"{THREAD_PATH}/approvals/{{approval_id}}",
+    _APPROVALS.below("{approval_id}", APPROVAL_ID),
     "Approve or refuse a tool call",
     (
         ResponseSpec(
@@ -74,7 +73,7 @@ ANSWER_APPROVAL = Route(
         in_progress(PREFERENCE),
     ),
     GOING_ON,
-    (THREAD_ID, APPROVAL_ID, *WAIT_PARAMETERS),
+    WAIT_PARAMETERS,
     DECISION,
     needs="run",
     of_workflows=lambda route: replace(route, body=WORKFLOW_ANSWER),

@@ -12,11 +12,12 @@ from hosting.core.request.strict_json import Schema, json_type
 from hosting.core.thread.sources import ForkCall, ForkPoint
 from hosting.errors import InvalidFieldError, RequestError
 from hosting.features.forks.forking import Forking
+from hosting.http import places
 from hosting.http.bodies import ForkedFrom
 from hosting.http.replies import Reply, json_reply, thread_headers, thread_ids
 from hosting.http.request import Bound, HttpRequest
 from hosting.http.route import Header, ResponseSpec, Route
-from hosting.http.routes import REPLAYED, THREAD_ID, THREAD_PATH, WHOLE
+from hosting.http.routes import REPLAYED, WHOLE
 from hosting.http.run_call import KEY_PARAMETER, JsonBody, RawRequest, read_idempotency_key
 from hosting.http.verbs import Forked
 from hosting.names import check_thread_id, id_pattern, is_id
@@ -59,9 +60,9 @@ class Fork(ThreadIds):
 
 
 FORK = Route(
-    "http_thread_fork",
+    "thread_fork",
     "POST",
-    f"{THREAD_PATH}/fork",
+    places.THREAD.below("fork"),
     "Fork a thread: a new thread with the same entries up to a point",
     (ResponseSpec(201, "The fork: a new thread.", Fork, (Header("Location", "The fork's URL."), REPLAYED)),),
     (
@@ -74,7 +75,7 @@ FORK = Route(
         *WHOLE,
         errors.AttachmentsUnavailableError,
     ),
-    (THREAD_ID, KEY_PARAMETER),
+    (KEY_PARAMETER,),
     FORK_BODY,
     needs="own",
     of_workflows=lambda route: replace(

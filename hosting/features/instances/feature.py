@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from hosting.core.runs import Runs
 from hosting.core.threads import Threads
 from hosting.feature import Feature
-from hosting.features.instances.http import InstanceHandlers
+from hosting.features.instances.http import InstanceHandlers, of_only
+from hosting.http.places import Mount
 from hosting.http.request import Bound
 from hosting.http.verbs import AnswersApprovals
 from hosting.settings import Settings
@@ -20,16 +21,21 @@ class InstancesFeature(Feature):
     absent = "This app has no workflows. GET agents lists its agents."
 
     def __init__(
-        self, runs: Runs, threads: Threads, approvals: AnswersApprovals, settings: Settings, *, has_workflows: bool
+        self, runs: Runs, threads: Threads, approvals: AnswersApprovals, settings: Settings, workflows: Sequence[str]
     ) -> None:
+        """The `workflows` are the names of those that the app has."""
         self._handlers = InstanceHandlers(runs, threads, approvals, settings)
-        self._has_workflows = has_workflows
+        self._workflows = workflows
 
     @property
     def is_on(self) -> bool:
         """Whether the app has workflows."""
-        return self._has_workflows
+        return bool(self._workflows)
 
     def routes(self) -> Sequence[Bound]:
-        """Return the routes with a workflow's name; those of the only one of an app have none."""
+        """Return the routes with a workflow's name."""
         return self._handlers.bound()
+
+    def mounts(self) -> Sequence[Mount]:
+        """Return the place without a name, which the only workflow of an app has too."""
+        return (of_only(self._workflows[0]),) if len(self._workflows) == 1 else ()

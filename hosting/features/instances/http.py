@@ -22,13 +22,15 @@ from hosting.core.thread.run_request import Answering
 from hosting.core.threads import Threads
 from hosting.errors import HostingError, UnknownThreadError
 from hosting.features.instances.requests import INSTANCE_PARAMETERS, decision_of, parse_answer, parse_instance
+from hosting.http import places
 from hosting.http.body_document import ANSWER_BODY, INPUT_BODY
 from hosting.http.parameters import MOST
+from hosting.http.places import Mount
 from hosting.http.refusals import RETRY_AFTER_SECONDS
 from hosting.http.replies import Reply, json_reply, run_headers
 from hosting.http.request import Bound, HttpRequest
-from hosting.http.route import RUN_HEADERS, STORES, Header, ResponseSpec, Route
-from hosting.http.routes import APPROVAL_ID, GOING_ON, PENDING_HEADERS, RUN, THREAD_ID
+from hosting.http.route import RUN_HEADERS, STORES, Header, Place, ResponseSpec, Route
+from hosting.http.routes import APPROVAL_ID, GOING_ON, PENDING_HEADERS, RUN
 from hosting.http.verbs import AnswersApprovals
 from hosting.ports import iso
 from hosting.settings import Settings
@@ -85,10 +87,11 @@ class InstanceStatus(TypedDict):
     pendingHumanInputRequests: NotRequired[list[HumanInputRequest]]
 
 
+_INSTANCES = Place("http_instance", "workflow").below("workflow/{name}")
 INSTANCE_RUN = Route(
-    "http_instance_run",
+    "run",
     "POST",
-    "workflow/{name}/run",
+    _INSTANCES.below("run"),
     "Run the workflow, by the names of agent-framework-azurefunctions",
     (
         ResponseSpec(
@@ -105,25 +108,28 @@ INSTANCE_RUN = Route(
     needs="run",
 )
 INSTANCE_STATUS = Route(
-    "http_instance_status",
+    "status",
     "GET",
-    "workflow/{name}/status/{thread_id}",
+    _INSTANCES.below("status/{thread_id}", places.THREAD_ID),
     "Read a workflow's status, by the names of agent-framework-azurefunctions",
     (ResponseSpec(200, "The status, also of a run that has failed.", InstanceStatus, RUN_HEADERS),),
     (errors.ThreadDeletingError, errors.ThreadDeletedError, *STORES),
-    (THREAD_ID,),
 )
 INSTANCE_RESPOND = Route(
-    "http_instance_respond",
+    "respond",
     "POST",
-    "workflow/{name}/respond/{thread_id}/{approval_id}",
+    _INSTANCES.below("respond/{thread_id}", places.THREAD_ID).below("{approval_id}", APPROVAL_ID),
     "Answer an executor's question, by the names of agent-framework-azurefunctions",
     (ResponseSpec(200, "Recorded.", DeliveredResponse, (Header("x-ms-run-id", "The run that asked.", always=False),)),),
     GOING_ON,
-    (THREAD_ID, APPROVAL_ID),
-    ANSWER_BODY,
+    body=ANSWER_BODY,
     needs="run",
 )
+
+
+def of_only(workflow: str) -> Mount:
+    """Return the place without a name, for the only workflow of an app."""
+    return Mount(_INSTANCES, Place("http_single_instance", "workflow", workflow).below("workflow"))
 
 
 class InstanceHandlers:
@@ -176,7 +182,7 @@ class InstanceHandlers:
 
 def _named(request: HttpRequest) -> str:
     """Return the workflow in the path and a slash, nothing where the path has no name."""
-    return "" if request.route.agent else f"{request.agent.name}/"
+    return "" if request.route.place.agent else f"{request.agent.name}/"
 
 
 def started_reply(run: Run, base_url: str, named: str) -> Reply:

@@ -11,6 +11,7 @@ from hosting.core.request.strict_json import Schema
 from hosting.errors import InvalidFieldError
 from hosting.features.memory.facts import Memories, MemoryFullError, UnknownFactError
 from hosting.features.memory.provider import LONGEST_FACT, Fact, fact_refusal
+from hosting.http import places
 from hosting.http.parameters import in_path
 from hosting.http.replies import Reply, json_reply
 from hosting.http.request import Bound, HttpRequest
@@ -44,22 +45,21 @@ FACT_FIELDS: Mapping[str, Schema] = {
 }
 FACT = JsonBody(FACT_FIELDS, tuple(FACT_FIELDS), '{"text": "Drinks tea without milk."}')
 
-_PATH = "agents/{name}/memory"
-_ONE = f"{_PATH}/{{fact_id}}"
-_ID = (in_path("fact_id", "The fact.", UnknownFactError, pattern=None),)
+_FACTS = places.AGENT.below("memory")
+_FACT = _FACTS.below("{fact_id}", in_path("fact_id", "The fact.", UnknownFactError, pattern=None))
 FACTS = Route(
-    "http_memory",
+    "memory",
     "GET",
-    _PATH,
+    _FACTS,
     "List the facts that the agent remembers of the caller",
     ok(FactList),
     LOG,
     is_for_workflows=False,
 )
 REMEMBER = Route(
-    "http_memory_add",
+    "memory_add",
     "POST",
-    _PATH,
+    _FACTS,
     "Add a fact about the caller",
     (
         ResponseSpec(201, "The fact.", ShownFact, (Header("Location", "The URL to replace or delete the fact."),)),
@@ -71,32 +71,30 @@ REMEMBER = Route(
     is_for_workflows=False,
 )
 REPLACE = Route(
-    "http_memory_replace",
+    "memory_replace",
     "POST",
-    _ONE,
+    _FACT,
     "Replace a fact about the caller",
     (ResponseSpec(200, "The fact.", ShownFact),),
     (MemoryFullError, *LOG),
-    _ID,
-    FACT,
+    body=FACT,
     needs="own",
     is_for_workflows=False,
 )
 FORGET = Route(
-    "http_memory_forget",
+    "memory_forget",
     "DELETE",
-    _ONE,
+    _FACT,
     "Delete a fact about the caller",
     (ResponseSpec(204, "Deleted, or not found."),),
     LOG,
-    _ID,
     needs="own",
     is_for_workflows=False,
 )
 FORGET_ALL = Route(
-    "http_memory_erase",
+    "memory_erase",
     "DELETE",
-    _PATH,
+    _FACTS,
     "Delete all facts about the caller",
     (ResponseSpec(204, "Deleted, or not found."),),
     LOG,

@@ -8,6 +8,7 @@ from typing_extensions import TypedDict
 
 from hosting.amounts import BudgetState
 from hosting.features.metering.balance import BudgetBalance
+from hosting.http import places
 from hosting.http.replies import Reply, json_reply
 from hosting.http.request import Bound, HttpRequest
 from hosting.http.route import LOG, Header, Route, ok
@@ -21,9 +22,9 @@ class AgentBudget(TypedDict):
 
 
 BUDGET = Route(
-    "http_budget",
+    "budget",
     "GET",
-    "agents/{name}/budget",
+    places.AGENT.below("budget"),
     "Read the agent's budget: the rest of today, or the limit of each run or thread",
     ok(AgentBudget),
     LOG,

@@ -16,6 +16,7 @@ from hosting.core.thread_log import ThreadLog
 from hosting.core.threads import Threads
 from hosting.features.overview.figures import MOST_DAYS, Day
 from hosting.features.overview.overview import AgentFigures, Overview
+from hosting.http import places
 from hosting.http.parameters import CURSOR, LIMIT, SEARCH, SORT, number_in_query, read_cursor, read_limit, read_number
 from hosting.http.replies import Reply, json_reply, thread_ids
 from hosting.http.request import Bound, HttpRequest
@@ -86,9 +87,9 @@ class Figures(TypedDict):
 
 
 THREADS = Route(
-    "http_threads",
+    "threads",
     "GET",
-    "agents/{name}/threads",
+    places.AGENT.below("threads"),
     "List the agent's threads",
     ok(ThreadPage),
     STORES,
@@ -96,18 +97,18 @@ THREADS = Route(
 )
 DAYS = number_in_query("days", "The number of days, of those on which runs ended; the newest first.", MOST_DAYS, 30)
 FIGURES = Route(
-    "http_figures",
+    "figures",
     "GET",
-    "agents/{name}/figures",
+    places.AGENT.below("figures"),
     "Read the agent's runs by day: count, duration, failures and usage",
     ok(Figures),
     STORES,
     (DAYS,),
 )
 WAITING = Route(
-    "http_approvals",
-    "GET",
     "approvals",
+    "GET",
+    places.APP.below("approvals"),
     "List the tool calls of all threads that wait for approval",
     ok(WaitingApprovals),
     STORES,

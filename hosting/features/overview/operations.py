@@ -14,6 +14,7 @@ from typing_extensions import TypedDict
 from hosting.core.thread_log import ThreadLog
 from hosting.features.overview.http import DayFigures, day_fields
 from hosting.features.overview.operators_view import OperatorsView, StuckCode, Survey
+from hosting.http import places
 from hosting.http.parameters import OWNER, number_in_query, read_number
 from hosting.http.replies import Reply, json_reply
 from hosting.http.request import Bound, HttpRequest
@@ -93,9 +94,9 @@ REASONS: Mapping[StuckCode, str] = {
 
 HOURS = number_in_query("hours", "Only threads that changed within this many hours.", most=720, default=1)
 OPERATIONS = Route(
-    "http_operations",
-    "GET",
     "operations",
+    "GET",
+    places.APP.below("operations"),
     "Read the queued, running and stuck runs of all agents",
     ok(Operations),
     STORES,

@@ -44,7 +44,8 @@ class OwnerAccess:
         """
         if route.is_for_all:
             return Admitted()
-        principal = await resolve(self.resolver, PrincipalRequest(headers, str(route), route.agent or path.get("name")))
+        agent = route.place.agent or path.get("name")
+        principal = await resolve(self.resolver, PrincipalRequest(headers, str(route), agent))
         if "grant" in path:
             shared = await self.sharing.find(path["grant"], principal)
             if route.needs == "own" or (route.needs == "run" and shared.access == "read"):
@@ -71,7 +72,7 @@ class OwnerAccess:
                 f"{route} does not take 'owner': administrators may read, delete and assign other people's threads, "
                 "and may not act for them. Leave 'owner' out."
             )
-        if owner == APP and "{name}" not in route.path and route.needs != "admin":
+        if owner == APP and "name" not in route.path_names and route.needs != "admin":
             raise InvalidFieldError("'app' is not a person: read and delete its threads one by one. Name an owner.")
         logger.warning(
             "Administrator %s of %s: %s, owner %s, thread %s.",

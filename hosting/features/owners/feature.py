@@ -14,8 +14,9 @@ from hosting.features.owners.http import SHARED, OwnerHandlers
 from hosting.features.owners.owners import Owners
 from hosting.features.owners.sharing import Sharing, UnknownGrantError
 from hosting.http.exports import Exports
-from hosting.http.mounts import Mount
+from hosting.http.places import Mount
 from hosting.http.request import Bound
+from hosting.http.runs import Starting
 from hosting.plan import Plan
 from hosting.principal import PrincipalResolver
 from hosting.settings import Settings, SettingsPart
@@ -49,12 +50,13 @@ class OwnersFeature(Feature):
         settings: Settings,
         *,
         own_settings: OwnerSettings,
+        starting: Starting,
         resolver: PrincipalResolver | None,
         thread_data: Sequence[ThreadData],
     ) -> None:
         """The `resolver` is the app's sign-in, and `thread_data` what other features keep of threads."""
         self._handlers = OwnerHandlers(
-            owners, sharing, OwnerExports(owners, exports), plan, settings, thread_data=thread_data
+            owners, sharing, OwnerExports(owners, exports), plan, settings, starting=starting, thread_data=thread_data
         )
         self._access = None if resolver is None else OwnerAccess(resolver, own_settings.admin_role, sharing)
 
@@ -64,7 +66,7 @@ class OwnersFeature(Feature):
         return self._access is not None
 
     def routes(self) -> Sequence[Bound]:
-        """Return the routes of grants, and of all that the caller has."""
+        """Return the routes of grants, of runs of shared threads, and of all that the caller has."""
         return self._handlers.bound()
 
     def mounts(self) -> Sequence[Mount]:

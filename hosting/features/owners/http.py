@@ -16,6 +16,7 @@ from typing_extensions import NotRequired, TypedDict
 from hosting import errors
 from hosting.core.hooks import ThreadData
 from hosting.core.outcome import ThreadIds
+from hosting.core.request.contents import limits_of
 from hosting.core.request.fields import read_text
 from hosting.core.request.strict_json import Schema
 from hosting.core.thread.open_runs import Grant
@@ -23,16 +24,16 @@ from hosting.core.thread.run_request import LONGEST_NAME, GrantedAccess
 from hosting.features.owners.exports import OwnerExports
 from hosting.features.owners.owners import ErasedOwner, Owners
 from hosting.features.owners.sharing import Sharing, UnknownGrantError, grant_id
-from hosting.http import routes
+from hosting.http import places, routes
 from hosting.http.bodies import Erasure, Export, with_members
-from hosting.http.mounts import of_threads
 from hosting.http.parameters import CURSOR, LIMIT, in_path, read_cursor, read_limit
+from hosting.http.places import Mount
 from hosting.http.refusals import RETRY_AFTER_SECONDS
 from hosting.http.replies import Reply, Streamed, json_reply, thread_headers, thread_ids
 from hosting.http.request import Bound, HttpRequest
-from hosting.http.route import LOG, STORES, ResponseSpec, Route, ok
-from hosting.http.routes import THREAD_ID, THREAD_PATH, read_of_thread
+from hosting.http.route import LOG, STORES, Place, ResponseSpec, Route, ok
 from hosting.http.run_call import JsonBody, RawRequest
+from hosting.http.runs import Starting
 from hosting.http.thread_replies import done_reply, erasure_fields
 from hosting.http.threads import erasure_body, export_body
 from hosting.names import Address
@@ -105,66 +106,63 @@ GRANT = JsonBody(GRANT_FIELDS, tuple(GRANT_FIELDS), '{"issuer": "...", "id": "..
 OWNER = JsonBody(OWNER_FIELDS, tuple(OWNER_FIELDS), '{"issuer": "...", "id": "..."}')
 
 
-_OF_GRANTS = (errors.UnknownAgentError, errors.UnknownThreadError, UnknownGrantError, errors.ForbiddenError)
-_GRANT = in_path("grant", "The grant that its owner gave you: `grant` of the answer.", *_OF_GRANTS, pattern=None)
-_GRANT_ID = in_path("grant_id", "The grant.", pattern=None)
+_GRANTS = places.THREAD.below("grants")
 
-GRANTS = read_of_thread(
-    "http_grants",
-    "/grants",
+GRANTS = Route(
+    "grants",
+    "GET",
+    _GRANTS,
     "List the people a thread is shared with",
-    GrantList,
+    ok(GrantList),
     LOG,
     is_for_shared=False,
 )
 SHARE = Route(
-    "http_grant",
+    "grant",
     "POST",
-    f"{THREAD_PATH}/grants",
+    _GRANTS,
     "Share a thread with another person",
     (ResponseSpec(201, "The grant, and the URL at which the person finds the thread.", ShownGrant),),
     (errors.ThreadDeletingError, errors.ThreadDeletedError, errors.TooManyGrantsError, *LOG),
-    (THREAD_ID,),
-    GRANT,
+    body=GRANT,
     is_for_shared=False,
     needs="own",
 )
 WITHDRAW = Route(
-    "http_grant_withdraw",
+    "grant_withdraw",
     "DELETE",
-    f"{THREAD_PATH}/grants/{{grant_id}}",
+    _GRANTS.below("{grant_id}", in_path("grant_id", "The grant.", pattern=None)),
     "Stop sharing a thread with a person",
     (ResponseSpec(204, "The grant is withdrawn."),),
     LOG,
-    (THREAD_ID, _GRANT_ID),
     is_for_shared=False,
     needs="own",
 )
 ASSIGN = Route(
-    "http_assign",
+    "assign",
     "POST",
-    f"{THREAD_PATH}/assign",
+    places.THREAD.below("assign"),
     "Assign a thread without an owner to an owner",
     (
         ResponseSpec(204, "Assigned, under the same id."),
         ResponseSpec(202, "Assigned. The old copy is still being deleted.", headers=(routes.RETRY_AFTER,)),
     ),
     (errors.InvalidThreadIdError, errors.ThreadChangedError, *routes.WHOLE, errors.AttachmentsUnavailableError),
-    (THREAD_ID,),
-    OWNER,
+    body=OWNER,
     is_for_shared=False,
     needs="admin",
 )
-ME = Route("http_me", "GET", "owners/me", "Show who is signed in", ok(Me), needs="self")
+_ME = places.APP.below("owners/me")
+ME = Route("me", "GET", _ME, "Show who is signed in", ok(Me), needs="self")
 
 
 def my_export(thread: Any, members: Mapping[str, Any]) -> Route:
     """Return the export of the caller's data: `thread` is the body of each, and features add these members."""
     body = with_members(OwnerExport, {"threads": GenericAlias(list, (thread,)), **members})
     return Route(
-        "http_my_export",
+        "my_export",
         "GET",
-        "owners/me/export",
+        _ME.below("export"),
         "Export everything that is stored about the caller",
         ok(body),
         (*routes.WHOLE, errors.AttachmentsUnavailableError),
@@ -176,9 +174,9 @@ def my_erasure(thread: Any) -> Route:
     """Return the erasure of the caller's data, where `thread` is the body of each receipt."""
     body = with_members(OwnerErasure, {"threads": GenericAlias(list, (thread,))})
     return Route(
-        "http_my_erasure",
+        "my_erasure",
         "DELETE",
-        "owners/me",
+        _ME,
         "Delete everything that is stored about the caller",
         (
             ResponseSpec(200, "Everything is deleted.", body),
@@ -189,8 +187,13 @@ def my_erasure(thread: Any) -> Route:
     )
 
 
-SHARED = of_threads("shared/{grant}", "shared", _GRANT)
-"""The place of the threads that are shared with the caller."""
+_GRANT = in_path("grant", "The grant that its owner gave you: `grant` of the answer.", pattern=None)
+_OF_GRANTS = (errors.UnknownAgentError, errors.UnknownThreadError, UnknownGrantError, errors.ForbiddenError)
+_SHARED = Place("http_shared", refusals=_OF_GRANTS).below("shared/{grant}", _GRANT)
+SHARED = Mount(places.THREAD, _SHARED, lambda route: route.is_for_shared)
+"""The threads that are shared with the caller."""
+SHARED_RUN = routes.RUN.at(_SHARED.below("run"))
+"""Runs the agent of such a thread, on this thread."""
 
 
 class OwnerHandlers:
@@ -204,6 +207,7 @@ class OwnerHandlers:
         plan: Plan,
         settings: Settings,
         *,
+        starting: Starting,
         thread_data: Sequence[ThreadData],
     ) -> None:
         """`thread_data` is what other features keep of threads: the bodies have its members."""
@@ -212,6 +216,7 @@ class OwnerHandlers:
         self._exports = exports
         self._plan = plan
         self._settings = settings
+        self._starting = starting
         self._my_export = my_export(export_body(thread_data), {part.member: part.type for part in owners.exported})
         self._my_erasure = my_erasure(erasure_body(thread_data))
 
@@ -225,7 +230,12 @@ class OwnerHandlers:
             Bound(ME, self._me),
             Bound(self._my_export, self._export),
             Bound(self._my_erasure, self._erase),
+            Bound(SHARED_RUN, self._run),
         )
+
+    async def _run(self, request: HttpRequest) -> Reply | Streamed:
+        agent = request.agent
+        return await self._starting.reply(request, agent, limits_of(agent, self._settings))
 
     async def _given(self, request: HttpRequest) -> Reply:
         address = request.address

@@ -38,4 +38,4 @@ class ResponsesFeature(WireFeature):
         conversations = ConversationVerbs(self.verbs, self.threads, self.newest_threads, self.large_reads)
         reply = ResponsesVerbs(self.verbs, self.threads, self.forking, conversations).reply
         route_of = partial(operation_of, names.OPERATIONS, "docs/reference/responses.md")
-        return Wire(names.FUNCTION, names.PATH, RESPONSES_DOCUMENT, route_of, reply, names.responses_refusal)
+        return Wire(names.FUNCTION, names.OPENAI.path, RESPONSES_DOCUMENT, route_of, reply, names.responses_refusal)

@@ -15,13 +15,13 @@ from hosting.errors import HostingError, ThreadDeletingError, UnknownRunError, U
 from hosting.http.parameters import Parameter, in_path
 from hosting.http.refusals import TRY_AGAIN
 from hosting.http.replies import Reply
-from hosting.http.route import Route
+from hosting.http.route import Place, Route
 from hosting.http.wire import AGENT_ID
 from hosting.http.wire_replies import refusal_reply
 from hosting.names import Address, id_pattern, is_id
 
 FUNCTION = "http_responses"
-PATH = "openai"
+OPENAI = Place().below("openai")
 _STATUS_TYPES = {401: "authentication_error", 403: "permission_error", 404: "not_found_error", 429: "rate_limit_error"}
 
 
@@ -74,7 +74,7 @@ def read_conversation_id(text: str) -> Named:
 
 
 def _operation(method: str, path: str, description: str, needs: str = "read", *parameters: Parameter) -> Route:
-    return Route(FUNCTION, method, f"{PATH}/v1/{path}", description, (), (), parameters, needs=needs)  # type: ignore[arg-type]
+    return Route("responses", method, OPENAI.below(f"v1/{path}"), description, (), (), parameters, needs=needs)  # type: ignore[arg-type]
 
 
 _ID = id_pattern(200)
@@ -110,7 +110,7 @@ ITEMS = _operation("GET", _ITEMS, "List a conversation's items", "read", _CONVER
 ADD_ITEMS = _operation("POST", _ITEMS, "Add items to a conversation", "own", _CONVERSATION)
 ITEM = _operation("GET", f"{_ITEMS}/{{item}}", "Read one item", "read", _CONVERSATION, _ITEM)
 DELETE_ITEM = _operation("DELETE", f"{_ITEMS}/{{item}}", "Delete one item", "own", _CONVERSATION, _ITEM)
-META = Route(FUNCTION, "GET", f"{PATH}/meta", "Read the settings of DevUI", (), is_for_all=True)
+META = Route("responses", "GET", OPENAI.below("meta"), "Read the settings of DevUI", (), is_for_all=True)
 ENTITIES = _operation("GET", "entities", "List the agents, for DevUI")
 ENTITY = _operation("GET", "entities/{id}/info", "Read one agent, for DevUI", "read", AGENT_ID)
 OPERATIONS = (

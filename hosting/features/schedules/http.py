@@ -14,6 +14,7 @@ from hosting.features.schedules.requests import MOST_BYTES, SCHEDULE_MEMBERS, SC
 from hosting.features.schedules.schedule import Schedule, ScheduleName
 from hosting.features.schedules.schedules import Schedules, UnknownScheduleError
 from hosting.features.schedules.times import Missed
+from hosting.http import places
 from hosting.http.body_document import AgentBody, Schema, run_object
 from hosting.http.parameters import in_path
 from hosting.http.replies import Reply, json_reply
@@ -77,9 +78,8 @@ def schedule_body(agents: Mapping[str, Limits], owner: str) -> Schema:
 
 
 SCHEDULE_BODY = AgentBody(schedule_body)
-_PATH = "agents/{name}/schedules"
-_ONE = f"{_PATH}/{{schedule_id}}"
-_ID = (in_path("schedule_id", "The schedule.", UnknownScheduleError),)
+_SCHEDULES = places.AGENT.below("schedules")
+_SCHEDULE = _SCHEDULES.below("{schedule_id}", in_path("schedule_id", "The schedule.", UnknownScheduleError))
 _NOT_OF_SCHEDULES = (
     errors.InvalidWaitError,
     errors.ThreadDeletedError,
@@ -91,9 +91,9 @@ _NOT_OF_SCHEDULES = (
 )
 _STARTING = (errors.ShuttingDownError, errors.AgentsBlockedError, errors.AttachmentsUnavailableError, *STORES)
 CREATE = Route(
-    "http_schedule_create",
+    "schedule_create",
     "POST",
-    _PATH,
+    _SCHEDULES,
     "Create a schedule",
     (
         ResponseSpec(201, "The schedule.", ShownSchedule, (Header("Location", "The schedule's URL."),)),
@@ -104,36 +104,33 @@ CREATE = Route(
     SCHEDULE_BODY,
     needs="own",
 )
-LIST = Route("http_schedules", "GET", _PATH, "List the agent's schedules", ok(ScheduleList), STORES)
-READ = Route("http_schedule", "GET", _ONE, "Read a schedule with its last and next run", ok(ShownSchedule), STORES, _ID)
+LIST = Route("schedules", "GET", _SCHEDULES, "List the agent's schedules", ok(ScheduleList), STORES)
+READ = Route("schedule", "GET", _SCHEDULE, "Read a schedule with its last and next run", ok(ShownSchedule), STORES)
 PAUSE = Route(
-    "http_schedule_pause",
+    "schedule_pause",
     "POST",
-    f"{_ONE}/pause",
+    _SCHEDULE.below("pause"),
     "Pause a schedule",
     (ResponseSpec(200, "The schedule is paused.", ShownSchedule),),
     _STARTING,
-    _ID,
     needs="own",
 )
 RESUME = Route(
-    "http_schedule_resume",
+    "schedule_resume",
     "POST",
-    f"{_ONE}/resume",
+    _SCHEDULE.below("resume"),
     "Resume a schedule",
     (ResponseSpec(200, "The schedule continues with its next time.", ShownSchedule),),
     STORES,
-    _ID,
     needs="own",
 )
 DELETE = Route(
-    "http_schedule_delete",
+    "schedule_delete",
     "DELETE",
-    _ONE,
+    _SCHEDULE,
     "Delete a schedule",
     (ResponseSpec(204, "Deleted, or not found. The schedule starts no more runs."),),
     _STARTING,
-    _ID,
     needs="own",
 )
 

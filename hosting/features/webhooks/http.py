@@ -18,11 +18,11 @@ from hosting.core.thread_log import ThreadLog
 from hosting.features.webhooks.deliveries import DeliveryPage
 from hosting.features.webhooks.delivery import Delivery, WebhookOrder, is_target
 from hosting.features.webhooks.webhooks import Webhooks
+from hosting.http import places
 from hosting.http.parameters import CURSOR, LIMIT, OF_RUN, OWNER, in_path, read_cursor, read_limit
 from hosting.http.replies import Reply, json_reply, thread_headers, thread_ids
 from hosting.http.request import Bound, HttpRequest
 from hosting.http.route import LOG, ResponseSpec, Route, ok
-from hosting.http.routes import RUN_ID, THREAD_ID, THREAD_PATH, read_of_thread
 from hosting.names import Address, id_pattern
 from hosting.ports import iso
 
@@ -76,32 +76,32 @@ _RECEIVER = in_path(
 )
 _REFUSALS = (*LOG, errors.AttachmentsUnavailableError)
 NOT_TAKEN = Route(
-    "http_webhooks",
+    "webhooks",
     "GET",
-    "agents/{name}/webhooks",
+    places.AGENT.below("webhooks"),
     "List the agent's undelivered webhooks, of all threads",
     ok(ShownDeliveries),
     _REFUSALS,
     (LIMIT, CURSOR),
     needs="admin",
 )
-OF_THREAD = read_of_thread(
-    "http_thread_webhooks",
-    "/webhooks",
+OF_THREAD = Route(
+    "thread_webhooks",
+    "GET",
+    places.THREAD.below("webhooks"),
     "List the webhook deliveries of a thread's runs",
-    ShownDeliveries,
+    ok(ShownDeliveries),
     _REFUSALS,
-    parameters=(LIMIT, CURSOR, OF_RUN),
+    (LIMIT, CURSOR, OF_RUN),
     is_for_shared=False,
 )
 AGAIN = Route(
-    "http_webhook_again",
+    "webhook_again",
     "POST",
-    f"{THREAD_PATH}/runs/{{run_id}}/webhooks/{{receiver}}",
+    places.RUN.below("webhooks/{receiver}", _RECEIVER),
     "Send a webhook again",
     (ResponseSpec(202, "The app tries again now. The delivery's state before this try.", ShownDelivery),),
     _REFUSALS,
-    (THREAD_ID, RUN_ID, _RECEIVER),
     is_for_shared=False,
     needs="admin",
 )

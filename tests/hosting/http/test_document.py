@@ -24,11 +24,12 @@ from hosting.features.a2a.names import CARD, RPC
 from hosting.features.ag_ui.names import RUN
 from hosting.features.forks.http import ForkRefusedError
 from hosting.features.responses.names import NOT_SERVED, OPERATIONS
-from hosting.functions.answering import serves
+from hosting.functions.http_triggers import register
 from hosting.http import openapi
 from hosting.http.parameters import Parameter, in_path
+from hosting.http.places import AGENT, APP
 from hosting.http.replies import Reply, json_reply
-from hosting.http.request import HttpRequest
+from hosting.http.request import Bound, HttpRequest
 from hosting.http.route import Route, ok
 from hosting.http.run_call import FIELDS, THREAD_ID_HEADERS, WAIT_HEADER
 from hosting.http.wire import operation_id
@@ -120,7 +121,7 @@ class Note(TypedDict):
     text: str
 
 
-NOTE = Route("http_note", "GET", "agents/{name}/notes/{fact_id}", "Read a note", ok(Note), (), (FACT_ID,))
+NOTE = Route("note", "GET", AGENT.below("notes/{fact_id}", FACT_ID), "Read a note", ok(Note))
 
 
 class NotingApp(AgentFunctionApp):
@@ -129,9 +130,11 @@ class NotingApp(AgentFunctionApp):
     def add_notes(self) -> None:
         """Register the route."""
 
-        @serves(self._served, NOTE)
-        async def note(request: HttpRequest) -> Reply:
-            return json_reply(200, {"text": f"{request.agent.name} noted"})
+        register(self._served, [Bound(NOTE, read_note)])
+
+
+async def read_note(request: HttpRequest) -> Reply:
+    return json_reply(200, {"text": f"{request.agent.name} noted"})
 
 
 @pytest.mark.behaviour("openapi.exact")
@@ -189,9 +192,9 @@ def test_each_part_of_a_path_that_a_caller_chooses_is_a_parameter(options: dict[
 def test_no_route_can_be_made_whose_path_and_parameters_differ(path: str, parameters: tuple[Parameter, ...]) -> None:
     """So none can be registered. An agent's name is described with the agents of the app."""
     with pytest.raises(ValueError, match="Give each part of the path its own"):
-        Route("http_facts", "GET", path, "Read", (), parameters=parameters)
+        Route("facts", "GET", APP.below(path, *parameters), "Read", ())
 
-    assert Route("http_fact", "GET", "agents/{name}/{fact_id}", "Read", (), parameters=(FACT_ID,)).path_names
+    assert Route("fact", "GET", AGENT.below("{fact_id}", FACT_ID), "Read", ()).path_names
 
 
 @pytest.mark.behaviour("openapi.wires")
