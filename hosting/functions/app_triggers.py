@@ -23,7 +23,7 @@ from hosting.http.page import FOLDER as PAGE_FOLDER
 from hosting.http.page import FUNCTION as PAGE_FUNCTION
 from hosting.http.page import ROUTE as PAGE_ROUTE
 from hosting.http.page import Page
-from hosting.http.places import WORKFLOW
+from hosting.http.places import OF_KIND
 from hosting.http.replies import Reply
 from hosting.http.request import Bound, HttpRequest, joined
 from hosting.plan import Kind
@@ -43,17 +43,18 @@ def register_unknown(served: Served) -> None:
 
 
 def _register_unknown(served: Served, kind: Kind, function: str) -> None:
-    route = routes.RUN if kind == "agent" else routes.RUN.at(WORKFLOW.below("run"))
+    place = OF_KIND[kind]
+    run = routes.RUN.at(place.below("{name}/run"))
 
     async def refuse(req: Request) -> Reply:
         name, _, rest = (req.path_params.get("path") or "").partition("/")
-        await served.access.of(route, joined(req.headers.items()), {}, {"name": name})
+        await served.access.of(run, joined(req.headers.items()), {}, {"name": name})
         raise _unserved(served, kind, req.method, name, rest)
 
     async def unknown(req: Request) -> Response:
         return await respond(req, refuse(req))
 
-    served.app.function_name(function)(served.app.route(route=f"{kind}s/{{*path}}")(unknown))
+    served.app.function_name(function)(served.app.route(route=place.below("{*path}").path)(unknown))
 
 
 def _unserved(served: Served, kind: Kind, method: str, name: str, rest: str) -> HostingError:

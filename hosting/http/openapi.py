@@ -34,7 +34,7 @@ from hosting.http.body_document import RUN_BODY, THREAD_TEXT, thread_id_schema
 from hosting.http.parameters import OWNER, Parameter
 from hosting.http.refusals import TRY_AGAIN
 from hosting.http.route import RUN_HEADERS, THREAD_HEADERS, Header, Refusals, ResponseSpec, Route
-from hosting.http.routes import COUNTED, IN_THE_WAY, NOT_STORED, RETRY_AFTER
+from hosting.http.routes import COUNTED, RETRY_AFTER
 from hosting.http.run_call import (
     THREAD_ID_FIELDS,
     THREAD_ID_HEADERS,
@@ -51,6 +51,8 @@ _KEYS: Schema = {
     "key": {"type": "apiKey", "in": "header", "name": "x-functions-key"},
     "code": {"type": "apiKey", "in": "query", "name": "code"},
 }
+_NOT_STORED = Header("Cache-Control", "no-store: no cache keeps the response.")
+_IN_THE_WAY = (Header("Location", "thread_busy: its URL."), Header("x-ms-run-id", "thread_busy: the run in the way."))
 _SERVER = "https://server.invalid"
 """Stands where the server does, before anything that an app can say."""
 _WHO: Refusals = (UnauthorizedError, IdentityUnavailableError, ForbiddenError)
@@ -200,8 +202,8 @@ def _responses(route: Route, app: ServedApp) -> Schema:
         refusals[error.status].append(error)
     thread_headers = THREAD_HEADERS if route.method == "POST" or "thread_id" in route.path_names else ()
     for status, errors in refusals.items():
-        headers = (NOT_STORED, *thread_headers, *((RETRY_AFTER,) if status in TRY_AGAIN else ()))
-        headers += IN_THE_WAY if ThreadBusyError in errors else ()
+        headers = (_NOT_STORED, *thread_headers, *((RETRY_AFTER,) if status in TRY_AGAIN else ()))
+        headers += _IN_THE_WAY if ThreadBusyError in errors else ()
         headers += counted if status in _COUNTED else ()
         narrowed = {
             "type": "object",
@@ -232,7 +234,7 @@ def _response(route: Route, answer: ResponseSpec, app: ServedApp, limits: tuple[
         content["text/plain"] = {"schema": {"type": "string"}}
     if answer.or_events:
         content["text/event-stream"] = {"schema": {}}  # text to some readers of 3.1, to others its events one by one
-    headers = (NOT_STORED, *route.headers, *answer.headers, *limits)
+    headers = (_NOT_STORED, *route.headers, *answer.headers, *limits)
     return {
         "description": answer.description,
         "headers": {header.name: header.described() for header in headers},

@@ -65,15 +65,11 @@ _DIGITS = 9
 _NUMBER = re.compile(f"[0-9]{{1,{_DIGITS}}}")
 _EVENT_ID = re.compile(rf"([0-9]{{1,{_DIGITS}}})(?:\.[0-9]{{1,{_DIGITS}}})?")
 _ORDER = re.compile("asc|desc")
-_SORT = re.compile("changed")
-_SEARCH = re.compile("[ -~]{1,100}")
-_RUN_ID = re.compile(id_pattern())
 _OWNER = re.compile(rf"[a-z0-9]{{{OWNER_LENGTH}}}|{APP}")
 _OFFSET = re.compile(rf"{BEGINNING}|{NOW}|[0-9]{{{_DIGITS}}}")
 _LIVE = re.compile("|".join(get_args(Live)))
 _CURSOR = re.compile("[0-9]{1,15}")
 
-_PATH_ID: Schema = {"type": "string", "pattern": f"^{id_pattern()}$"}
 _POSITION: Schema = {"type": "integer", "minimum": 0, "maximum": 10**_DIGITS - 1}
 _ID: Schema = {"type": "string", "pattern": f"^{_EVENT_ID.pattern}$"}
 _NUMBER_ADVICE = f"a whole number of at most {_DIGITS} digits."
@@ -131,23 +127,6 @@ CURSOR = Parameter(
     "next_cursor of the last page; empty for the first page.",
     {"type": "string", "pattern": f"^[ -~]{{0,{_LONGEST_CURSOR}}}$"},
 )
-SORT = Parameter(
-    "sort",
-    "query",
-    "changed: the newest change first, with titles. Default: the order of the store.",
-    {"type": "string", "enum": ["changed"]},
-    _SORT,
-    "'changed', or leave it out.",
-)
-SEARCH = Parameter(
-    "search",
-    "query",
-    "Only threads with this text in their id, ignoring case; the newest change first.",
-    {"type": "string", "pattern": f"^{_SEARCH.pattern}$"},
-    _SEARCH,
-    "a part of a thread's id.",
-)
-OF_RUN = Parameter("run_id", "query", "Only deliveries of this run.", _PATH_ID, _RUN_ID, "the id of a run.")
 EVENTS_AFTER = Parameter("after", "query", "Only events after this id.", _ID, _EVENT_ID, _ID_ADVICE)
 LAST_EVENT_ID = Parameter(
     "last-event-id", "header", "Only events after this id. It wins over `after`.", _ID, _EVENT_ID, _ID_ADVICE

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from hosting import errors
 from hosting.http.parameters import in_path
 from hosting.http.route import STORES, Place, Route
 from hosting.names import MAX_STORED_ID_LENGTH
+from hosting.plan import Kind
 
 THREAD_ID = in_path(
     "thread_id",
@@ -25,6 +26,7 @@ THREAD = AGENT.below("threads/{thread_id}", THREAD_ID)
 RUN = THREAD.below("runs/{run_id}", RUN_ID)
 WORKFLOWS = Place("http_workflow", "workflow").below("workflows")
 WORKFLOW = WORKFLOWS.below("{name}")
+OF_KIND: Mapping[Kind, Place] = {"agent": AGENTS, "workflow": WORKFLOWS}
 
 
 @dataclass(frozen=True)

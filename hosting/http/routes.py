@@ -26,7 +26,6 @@ from hosting.http.parameters import (
     OFFSET,
     ORDER,
     STREAM_CURSOR,
-    in_path,
 )
 from hosting.http.route import (
     FINISH_HEADERS,
@@ -45,10 +44,8 @@ from hosting.http.timeline import RunTimeline
 from hosting.names import http_function
 from hosting.plan import Kind
 
-NOT_STORED = Header("Cache-Control", "no-store: no cache keeps the response.")
 RETRY_AFTER = Header("Retry-After", "Seconds to wait before the next request.", "integer")
 PENDING_HEADERS = (Header("Location", "The run's URL."), RETRY_AFTER)
-IN_THE_WAY = (Header("Location", "thread_busy: its URL."), Header("x-ms-run-id", "thread_busy: the run in the way."))
 COUNTED = frozenset((409, 410, 429, 500, 503))
 """The statuses of refusals that may come when a gate has counted the request, but for those of a run's end."""
 PREFERENCE = Header("Preference-Applied", "The preferences that were applied.", always=False)
@@ -67,22 +64,11 @@ _STREAM_READ = (
 
 _CONVERSATION: Refusals = (errors.ThreadDeletingError, errors.UnreadableStateError, *STORES)
 WHOLE: Refusals = (*_CONVERSATION, errors.ArchiveUnavailableError, errors.ArchiveIncompleteError)
-_OF_APPROVALS = (errors.UnknownApprovalError, errors.ApprovalAnsweredError, errors.ApprovalExpiredError)
-APPROVAL_ID = in_path("approval_id", "The approval.", *_OF_APPROVALS)
-GOING_ON: Refusals = (
-    errors.InvalidWaitError,
-    *_CONVERSATION,
-    errors.ThreadDeletedError,
-    errors.ShuttingDownError,
-    *errors.RUN_ERRORS,
-)
-"""Of an answer to an approval, with which the run may go on."""
 
 
 def run_route(agent: str, kind: Kind = "agent") -> Route:
     """Return the route that runs this agent or workflow alone: its own function on its own path."""
-    home = places.AGENTS if kind == "agent" else places.WORKFLOWS
-    place = replace(home.below(agent).below("run"), agent=agent)
+    place = replace(places.OF_KIND[kind].below(f"{agent}/run"), agent=agent)
     return replace(RUN.at(place), own_function=http_function(agent))
 
 

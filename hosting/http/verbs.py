@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
+from hosting import errors
 from hosting.core.thread.head import Head
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import Answering
 from hosting.core.thread.sources import ForkCall
+from hosting.http.parameters import in_path
+from hosting.http.route import STORES, Refusals
 from hosting.names import Address
 from hosting.ports import EntityClient
 from hosting.principal import Caller
@@ -78,3 +81,22 @@ class ForksThreads(Protocol):
 
     async def fork(self, origin: Address, wanted: ForkCall, client: EntityClient) -> Forked:
         """Return the fork once its thread stands and its signal is sent; the same request finds the same one."""
+
+
+APPROVAL_ID = in_path(
+    "approval_id",
+    "The approval.",
+    errors.UnknownApprovalError,
+    errors.ApprovalAnsweredError,
+    errors.ApprovalExpiredError,
+)
+GOING_ON: Refusals = (
+    errors.InvalidWaitError,
+    errors.ThreadDeletingError,
+    errors.UnreadableStateError,
+    *STORES,
+    errors.ThreadDeletedError,
+    errors.ShuttingDownError,
+    *errors.RUN_ERRORS,
+)
+"""Of an answer to an approval, with which the run may go on."""

@@ -32,14 +32,13 @@ from hosting.exchange import MOST_HEAD_BYTES, UnreadableAnswerError, _chunks, _h
 from hosting.features.approvals.http import WORKFLOW_ANSWER, parse_decision
 from hosting.features.instances.requests import parse_instance
 from hosting.features.mcp.tool import parse_call
+from hosting.features.overview.http import SEARCH, SORT
 from hosting.features.owners.sharing import grant_parts
 from hosting.features.schedules.times import read_times
+from hosting.features.webhooks.http import OF_RUN
 from hosting.features.webhooks.rules import WebhookRules
 from hosting.http.parameters import (
-    OF_RUN,
     OWNER,
-    SEARCH,
-    SORT,
     read_cursor,
     read_resume_position,
     read_stream_query,
@@ -371,13 +370,13 @@ PARSERS: Mapping[str, Parser] = {
         lambda text: read_window({"order": text}), runs("asc"), ("hosting.http.parameters._ORDER",)
     ),
     "a list's sort": Parser(
-        lambda text: SORT.read({"sort": text}), runs("changed"), ("hosting.http.parameters._SORT",)
+        lambda text: SORT.read({"sort": text}), runs("changed"), ("hosting.features.overview.http._SORT",)
     ),
     "a search": Parser(
-        lambda text: SEARCH.read({"search": text}), runs("a", " "), ("hosting.http.parameters._SEARCH",)
+        lambda text: SEARCH.read({"search": text}), runs("a", " "), ("hosting.features.overview.http._SEARCH",)
     ),
     "a run of deliveries": Parser(
-        lambda text: OF_RUN.read({"run_id": text}), runs("a-._~", " "), ("hosting.http.parameters._RUN_ID",)
+        lambda text: OF_RUN.read({"run_id": text}), runs("a-._~", " "), ("hosting.features.webhooks.http._RUN_ID",)
     ),
     "a live read": Parser(
         lambda text: read_stream_query({"offset": "-1", "live": text}),

@@ -17,8 +17,6 @@ from hosting.http.replies import Reply, Streamed, json_reply, thread_headers, th
 from hosting.http.request import Bound, HttpRequest
 from hosting.http.route import LOG, Header, ResponseSpec, Route, ok
 from hosting.http.routes import (
-    APPROVAL_ID,
-    GOING_ON,
     PREFERENCE,
     in_progress,
 )
@@ -33,6 +31,7 @@ from hosting.http.run_call import (
     read_wanted,
 )
 from hosting.http.runs import Starting
+from hosting.http.verbs import APPROVAL_ID, GOING_ON
 
 
 class ApprovalList(ThreadIds):

@@ -30,8 +30,8 @@ from hosting.http.refusals import RETRY_AFTER_SECONDS
 from hosting.http.replies import Reply, json_reply, run_headers
 from hosting.http.request import Bound, HttpRequest
 from hosting.http.route import RUN_HEADERS, STORES, Header, Place, ResponseSpec, Route
-from hosting.http.routes import APPROVAL_ID, GOING_ON, PENDING_HEADERS, RUN
-from hosting.http.verbs import AnswersApprovals
+from hosting.http.routes import PENDING_HEADERS, RUN
+from hosting.http.verbs import APPROVAL_ID, GOING_ON, AnswersApprovals
 from hosting.ports import iso
 from hosting.settings import Settings
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
@@ -17,7 +18,7 @@ from hosting.core.threads import Threads
 from hosting.features.overview.figures import MOST_DAYS, Day
 from hosting.features.overview.overview import AgentFigures, Overview
 from hosting.http import places
-from hosting.http.parameters import CURSOR, LIMIT, SEARCH, SORT, number_in_query, read_cursor, read_limit, read_number
+from hosting.http.parameters import CURSOR, LIMIT, Parameter, number_in_query, read_cursor, read_limit, read_number
 from hosting.http.replies import Reply, json_reply, thread_ids
 from hosting.http.request import Bound, HttpRequest
 from hosting.http.route import STORES, Route, ok
@@ -86,6 +87,24 @@ class Figures(TypedDict):
     days: list[DayFigures]
 
 
+_SORT = re.compile("changed")
+_SEARCH = re.compile("[ -~]{1,100}")
+SORT = Parameter(
+    "sort",
+    "query",
+    "changed: the newest change first, with titles. Default: the order of the store.",
+    {"type": "string", "enum": ["changed"]},
+    _SORT,
+    "'changed', or leave it out.",
+)
+SEARCH = Parameter(
+    "search",
+    "query",
+    "Only threads with this text in their id, ignoring case; the newest change first.",
+    {"type": "string", "pattern": f"^{_SEARCH.pattern}$"},
+    _SEARCH,
+    "a part of a thread's id.",
+)
 THREADS = Route(
     "threads",
     "GET",
