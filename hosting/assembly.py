@@ -99,7 +99,7 @@ def make_features(
         ForksFeature(forking, most_bytes),
         InstancesFeature(runs, threads, approvals, settings, workflows),
         ResponsesFeature(wires, verbs, threads, forking, newest, large_reads),
-        A2AFeature(wires, verbs, services.care, holders.draining, newest, large_reads, webhooks.webhooks),
+        A2AFeature(wires, verbs, services.care, holders.draining, newest, large_reads, webhooks.receivers),
         AgUiFeature(wires, verbs, threads, services.archiver),
     )
     services.thread_data += thread_data_of(features)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from hosting.core.request.strict_json import json_type, parse_json
 from hosting.errors import HostingError, UnsupportedMediaTypeError
@@ -12,10 +12,15 @@ from hosting.http.replies import Reply, json_reply
 from hosting.http.run_call import RawRequest, body_form
 
 RequestId = str | int | None
+Reader = TypeVar("Reader")
 
 
 class InvalidRequestError(HostingError, code="invalid_request", status=400):
     """A body that is no JSON-RPC request."""
+
+
+class MethodNotFoundError(HostingError, code="method_not_found", status=404):
+    """A method that the protocol does not have."""
 
 
 @dataclass(frozen=True)
@@ -25,6 +30,12 @@ class RpcRequest:
     id: RequestId
     method: str
     params: object
+
+    def reader(self, methods: Mapping[str, Reader]) -> Reader:
+        """Return what reads the parameters of its method; raises `MethodNotFoundError`."""
+        if self.method not in methods:
+            raise MethodNotFoundError(f"There is no method {self.method[:80]!r}. Methods: {', '.join(methods)}.")
+        return methods[self.method]
 
 
 def read_rpc(raw: RawRequest, most_bytes: int) -> RpcRequest:

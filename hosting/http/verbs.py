@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from hosting import errors
+from hosting.core.thread.events import Terminal
 from hosting.core.thread.head import Head
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import Answering
@@ -100,3 +102,42 @@ GOING_ON: Refusals = (
     *errors.RUN_ERRORS,
 )
 """Of an answer to an approval, with which the run may go on."""
+
+
+@dataclass(frozen=True)
+class Receiver:
+    """A receiver of a task's news: its address, and its secrets for checking the sender. `credentials` stay hidden."""
+
+    id: str
+    url: str
+    token: str = ""
+    scheme: str = ""
+    credentials: str = ""
+
+
+class NotifiesReceivers(Protocol):
+    """The receivers of tasks: a protocol has them notified as webhooks are, signed, again until they take it.
+
+    A task is made of runs, and is named by its thread and the run that began it. `update_of` is for the protocol to
+    set: what a receiver is sent of a run's end.
+    """
+
+    update_of: Callable[[Run, Terminal], dict[str, Any]] | None
+
+    def read(self, where: str, fields: Mapping[str, object]) -> Receiver:
+        """Return the receiver that a request names; raises `InvalidFieldError` that names the field by `where`."""
+
+    async def of_task(self, address: Address, begun_by: str) -> Mapping[str, Receiver]:
+        """Return the task's receivers by their ids, in the order in which they were named."""
+
+    async def add(self, address: Address, begun_by: str, receiver: Receiver) -> None:
+        """Have every later end of the task's runs delivered to a receiver too, which replaces one of its id.
+
+        Raises `InvalidFieldError` for a task that has too many.
+        """
+
+    async def notify(self, run: Run, client: EntityClient) -> None:
+        """Have the end of a run delivered to the receivers of its task; raises `EngineUnavailableError`."""
+
+    async def remove(self, address: Address, begun_by: str, receiver_id: str) -> None:
+        """Remove a receiver of the task."""

@@ -7,18 +7,22 @@ of the core, and keeps nothing of its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
 from hosting.core.broadcast import DeltaText, LoggedEvent, Update
+from hosting.core.runs import SHORT_WAIT_SECONDS
 from hosting.core.stores.contract import MOST_POSITION
 from hosting.core.thread.events import Accepted, Deleted, Event, Imported, Reset, Rewound, RunEvent, Terminal
 from hosting.core.thread.run import Run
-from hosting.core.thread.run_request import Answering
+from hosting.core.thread.run_request import Answering, Decision
 from hosting.core.thread_log import ThreadLog
 from hosting.core.transcript import Item, Transcript
-from hosting.errors import UnknownRunError
-from hosting.http.verbs import Answered, AnswersApprovals
+from hosting.errors import HostingError, UnknownRunError
+from hosting.http.request import HttpRequest
+from hosting.http.wire import WireVerbs
 from hosting.names import Address
+from hosting.ports import EntityClient, Wait
 
 CANCEL_SECONDS = 4.0
 """How long a cancel waits for the run's end: clients that wait for an answer alone give up after 5 s."""
@@ -56,13 +60,39 @@ class ItemFold(Generic[Sent]):
 SomeFold = TypeVar("SomeFold", bound=ItemFold[Any])
 
 
-async def answer_all(approvals: AnswersApprovals, address: Address, answers: Iterable[Answering]) -> Answered | None:
-    """Record the answers in their order, and return the one by which the thread goes on; None if it waits still."""
+@dataclass(frozen=True)
+class Answers:
+    """The decisions of one request, and how its caller waits for the run that goes on; see `Answering`."""
+
+    decisions: Iterable[Decision]
+    wait: Wait
+    streamed: bool = False
+    wire: Mapping[str, Any] | None = None
+    gives_up: bool = False
+
+
+async def record_answers(
+    verbs: WireVerbs, request: HttpRequest, address: Address, answers: Answers, unfinished: HostingError
+) -> tuple[Run, Run]:
+    """Record the decisions in their order; return the run that asked for them, and the run that goes on.
+
+    Raises `unfinished` if the thread waits for other decisions still.
+    """
+    waits = verbs.runs.wait_seconds(answers.wait) > SHORT_WAIT_SECONDS
     last = None
-    for answer in answers:
-        answered = await approvals.answer(address, answer)
-        last = last if answered.resumed is None else answered
+    for decision in answers.decisions:
+        answering = Answering(decision, request.caller, waits, answers.streamed, answers.wire, answers.gives_up)
+        answered = await verbs.approvals.answer(address, answering)
+        last = last if answered.resumed is None else (answered.requested, answered.resumed)
+    if last is None:
+        raise unfinished
     return last
+
+
+async def cancel(verbs: WireVerbs, address: Address, run_id: str, client: EntityClient) -> Run:
+    """Return a run that was asked to end: once it has, or once the caller waits no longer. Raises as `Runs.cancel`."""
+    run = await verbs.runs.cancel(address, run_id, client)
+    return await verbs.runs.wait(run, client, min(CANCEL_SECONDS, verbs.settings.wait_seconds), takes=False)
 
 
 async def run_events(log: ThreadLog, run: Run, name: str, through: int | None = None) -> list[LoggedEvent]:
@@ -100,7 +130,8 @@ def fold_runs(
     return folds
 
 
-def end_contents(end: Terminal | None) -> list[Mapping[str, Any]]:
-    """Return the contents of the answer in which a run ended; none of one that has not."""
+def made_calls(end: Terminal | None) -> list[Mapping[str, Any]]:
+    """Return the tool calls in the answer in which a run ended; none of one that has not."""
     messages = () if end is None else end.entry.get("messages", ())
-    return [content for message in messages for content in message.get("contents", ())]
+    contents = (content for message in messages for content in message.get("contents", ()))
+    return [content for content in contents if content.get("$type") == "functionCall"]

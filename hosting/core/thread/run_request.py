@@ -23,7 +23,7 @@ from hosting.principal import Caller
 GrantedAccess = Literal["read", "run"]
 Notified = Literal["", "address", "receivers"]
 OF_TASK = "task:"
-"""Stands for the address if the run's task has its own receivers (`features.webhooks.push_configs`); the id of the run
+"""Stands for the address if the run's task has its own receivers (`features.webhooks.receivers`); the id of the run
 that began the task follows, unless it is the run itself."""
 LONGEST_NAME = 128
 """Bytes of an issuer or an id that a request names: they stand in the head of a thread."""

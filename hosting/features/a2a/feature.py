@@ -9,8 +9,7 @@ from functools import partial
 from hosting.core.care import Care
 from hosting.core.turns import LargeReads
 from hosting.feature import Wire, WireFeature
-from hosting.features.webhooks.webhooks import Webhooks
-from hosting.http.verbs import NewestThreads
+from hosting.http.verbs import NewestThreads, NotifiesReceivers
 from hosting.http.wire import WireVerbs
 
 
@@ -18,7 +17,7 @@ from hosting.http.wire import WireVerbs
 class A2AFeature(WireFeature):
     """The A2A wire of one app. A context is a thread, a task a run of it with the runs that go on after approvals.
 
-    `draining` is set once this process is about to end. Without `webhooks` a task has no receivers.
+    `draining` is set once this process is about to end. Without `receivers` nobody is notified of a task.
     """
 
     name = "a2a"
@@ -30,19 +29,17 @@ class A2AFeature(WireFeature):
     draining: asyncio.Event
     newest_threads: NewestThreads
     large_reads: LargeReads
-    webhooks: Webhooks | None
+    receivers: NotifiesReceivers | None
 
     def served(self) -> Wire:
         """Return the protocol."""
         from hosting.features.a2a import names
-        from hosting.features.a2a.receivers import Receivers
         from hosting.features.a2a.requests import A2A_DOCUMENT
         from hosting.features.a2a.tasks import Tasks
         from hosting.features.a2a.verbs import A2AVerbs
         from hosting.http.wire_requests import operation_of
 
         tasks = Tasks(self.verbs, self.care, self.draining, self.newest_threads, self.large_reads)
-        receivers = None if self.webhooks is None else Receivers(self.verbs.log, self.webhooks, tasks)
-        reply = A2AVerbs(self.verbs, tasks, receivers).reply
+        reply = A2AVerbs(self.verbs, tasks, self.receivers).reply
         route_of = partial(operation_of, names.OPERATIONS, "docs/reference/a2a.md")
         return Wire(names.RPC.function, names.PATH, A2A_DOCUMENT, route_of, reply, names.a2a_refusal)

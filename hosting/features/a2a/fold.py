@@ -15,27 +15,10 @@ from hosting.core.broadcast import DeltaText, LoggedEvent, Update
 from hosting.core.outcome import incomplete_note
 from hosting.core.thread.events import Accepted, Cancelled, Claimed, Completed, Event, Reset, RunEvent, Terminal
 from hosting.core.thread.run import Run
-from hosting.core.thread.run_request import PendingApproval
 from hosting.core.transcript import Transcript
-from hosting.features.a2a import names
-from hosting.features.a2a.objects import (
-    approvals_message,
-    artifact,
-    finish_metadata,
-    parts_beside_text,
-    status_message,
-    timestamp,
-    user_messages,
-)
+from hosting.features.a2a import names, objects
+from hosting.features.a2a.names import CANCELED, COMPLETED, FAILED, INPUT_REQUIRED, SUBMITTED, WORKING
 from hosting.names import Address
-
-SUBMITTED, WORKING = "TASK_STATE_SUBMITTED", "TASK_STATE_WORKING"
-INPUT_REQUIRED = "TASK_STATE_INPUT_REQUIRED"
-COMPLETED, FAILED, CANCELED = "TASK_STATE_COMPLETED", "TASK_STATE_FAILED", "TASK_STATE_CANCELED"
-TERMINAL = (COMPLETED, FAILED, CANCELED)
-
-INCOMPLETE = "incomplete"
-"""The code in a completed task's status for an incomplete answer."""
 
 CANCELS = "cancels"
 """The key in a run's `wire` that marks a run which only continues because its waiting task was canceled."""
@@ -66,7 +49,7 @@ class TaskFold:
         self.run_id = run.run_id
         self._transcript = self._transcripts[run.run_id] = Transcript(run)
         self._sent = ""
-        self._history += user_messages(run.accepted, self.id)
+        self._history += objects.user_messages(run.accepted, self.id)
         return self._turn(SUBMITTED, run.accepted.at)
 
     @property
@@ -77,7 +60,7 @@ class TaskFold:
     @property
     def is_over(self) -> bool:
         """Whether nothing more will come of it."""
-        return self.state in TERMINAL
+        return self.state in (COMPLETED, FAILED, CANCELED)
 
     @property
     def waits(self) -> bool:
@@ -85,9 +68,19 @@ class TaskFold:
         return self.state == INPUT_REQUIRED
 
     @property
-    def undecided(self) -> tuple[PendingApproval, ...]:
-        """The tool calls that it waits for."""
-        return self.run.undecided
+    def begun_by(self) -> str:
+        """The run that began it; raises `UnsupportedOperationError` if nobody can be notified of it."""
+        run_id = self.run.accepted.request.task_run(self.run.run_id)
+        if run_id is None:
+            raise names.UnsupportedOperationError(
+                "This task sends no notifications: it did not start over A2A, or started before the app sent webhooks. "
+                "Follow it with SubscribeToTask."
+            )
+        return run_id
+
+    def receiver_id(self, wanted: str) -> str:
+        """Return the id of a receiver: without an id of its own, or with the task's, it is the same at each repeat."""
+        return self.begun_by if wanted in ("", self.id) else wanted
 
     def knows(self, message_id: str, parts: list[dict[str, Any]]) -> bool:
         """Whether this message was sent to it under that id."""
@@ -98,7 +91,7 @@ class TaskFold:
         task: dict[str, Any] = {**self._named("id"), "status": self._status()}
         if with_artifacts:
             task["artifacts"] = [
-                artifact(run_id, parts) for run_id in self._transcripts if (parts := self._parts(run_id))
+                objects.artifact(run_id, parts) for run_id in self._transcripts if (parts := self._parts(run_id))
             ]
         if history_length is None or history_length > 0:
             task["history"] = self._history[-(history_length or 0) :]
@@ -144,7 +137,7 @@ class TaskFold:
         if end is not None:
             if not had_ended:
                 return self._end(position, end)
-            return self._ask(position, end) if self.waits and self.undecided else []
+            return self._ask(position, end) if self.waits and self.run.undecided else []
         if isinstance(event, Accepted):
             return [self.snapshot()]
         if isinstance(event, Claimed):
@@ -180,49 +173,55 @@ class TaskFold:
         return [self._update([{"text": text[len(sent) :] if appends else text}], appends=appends)]
 
     def _update(self, parts: list[dict[str, Any]], *, appends: bool) -> Payload:
-        shown = artifact(self.run_id, parts)
-        return {"artifactUpdate": {**self._ids(), "artifact": shown, "append": appends}}
+        shown = {"artifact": objects.artifact(self.run_id, parts), "append": appends}
+        return {"artifactUpdate": {"taskId": self.id, "contextId": self.context_id, **shown}}
 
     def _end(self, position: int, end: Terminal) -> list[Payload]:
-        sent = self._send()
-        if isinstance(end, Completed):
-            if more := parts_beside_text(self.run.accepted, end):
-                self._more[self.run_id] = more
-                sent.append(self._update(more, appends=bool(self._sent)))
-            if end.approvals:
-                return [*sent, *self._ask(position, end)]
-            note = incomplete_note(end)
-            shown = (
-                status_message(self.run, position, self.id, [{"text": note}], {"code": INCOMPLETE}) if note else None
-            )
-            return [*sent, *self._turn(COMPLETED, end.at, shown)]
-        if isinstance(end, Cancelled):
-            return [*sent, *self._turn(CANCELED, end.at)]
-        message = status_message(self.run, position, self.id, [{"text": end.detail}], {"code": end.code})
-        return [*sent, *self._turn(FAILED, end.at, message)]
+        sent, state = self._send(), _state_after(end)
+        if isinstance(end, Completed) and (more := objects.parts_beside_text(self.run.accepted, end)):
+            self._more[self.run_id] = more
+            sent.append(self._update(more, appends=bool(self._sent)))
+        if state == INPUT_REQUIRED:
+            return [*sent, *self._ask(position, end)]
+        text, code = (incomplete_note(end), "incomplete") if isinstance(end, Completed) else (end.detail, end.code)
+        return [*sent, *self._turn(state, end.at, self._note(position, "" if state == CANCELED else text, code))]
 
     def _ask(self, position: int, end: Terminal) -> list[Payload]:
-        return self._turn(INPUT_REQUIRED, end.at, approvals_message(self.run, position, self.id))
+        return self._turn(INPUT_REQUIRED, end.at, objects.approvals_message(self.run, position, self.id))
 
     def _give_up(self, at: float, detail: str) -> list[Payload]:
-        position, code = self.run.end_position, {"code": "approval_expired"}
-        return self._turn(FAILED, at, status_message(self.run, position, self.id, [{"text": detail}], code))
+        return self._turn(FAILED, at, self._note(self.run.end_position, detail, "approval_expired"))
+
+    def _note(self, position: int, text: str | None, code: str) -> dict[str, Any] | None:
+        """Return a message about the status, None without a text."""
+        return objects.status_message(self.run, position, self.id, [{"text": text}], {"code": code}) if text else None
 
     def _turn(self, state: str, at: float, message: dict[str, Any] | None = None) -> list[Payload]:
         self.state, self.since, self._message = state, at, message
         return [{"statusUpdate": {**self._named("taskId"), "status": self._status()}}]
 
-    def _ids(self) -> dict[str, Any]:
-        return {"taskId": self.id, "contextId": self.context_id}
-
     def _named(self, name: str) -> dict[str, Any]:
         """Return the ids, the task's by this name, and why the model ended the answer, once there is one."""
         end = self.run.end if self.state in (COMPLETED, INPUT_REQUIRED) else None
-        return {name: self.id, "contextId": self.context_id, **finish_metadata(end)}
+        return {name: self.id, "contextId": self.context_id, **objects.finish_metadata(end)}
 
     def _status(self) -> dict[str, Any]:
-        status = {"state": self.state, "timestamp": timestamp(self.since)}
+        status = {"state": self.state, "timestamp": objects.timestamp(self.since)}
         return status if self._message is None else {**status, "message": self._message}
+
+
+def task_update(run: Run, end: Terminal) -> dict[str, Any]:
+    """Return the task's status after a run's end, as its receivers get it: without the text of anybody."""
+    thread_id, begun_by = run.accepted.thread_id, run.accepted.request.task_run(run.run_id) or run.run_id
+    is_canceled = (run.accepted.wire or {}).get(names.PATH, {}).get(CANCELS)
+    status = {"state": CANCELED if is_canceled else _state_after(end), "timestamp": objects.timestamp(end.at)}
+    return {"statusUpdate": {"taskId": names.task_id(begun_by, thread_id), "contextId": thread_id, "status": status}}
+
+
+def _state_after(end: Terminal) -> str:
+    if isinstance(end, Completed):
+        return INPUT_REQUIRED if end.approvals else COMPLETED
+    return CANCELED if isinstance(end, Cancelled) else FAILED
 
 
 def fold_tasks(address: Address, events: Iterable[tuple[int, Event]]) -> list[TaskFold]:

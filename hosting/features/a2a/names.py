@@ -11,9 +11,9 @@ from typing import Any
 
 from hosting import errors
 from hosting.errors import HostingError, MethodNotAllowedError, UnknownRunError
-from hosting.http.json_rpc import InvalidRequestError, RequestId, envelope
+from hosting.http.json_rpc import InvalidRequestError, MethodNotFoundError, RequestId, envelope
 from hosting.http.parameters import Parameter
-from hosting.http.refusals import retry_after
+from hosting.http.refusals import is_later, retry_after
 from hosting.http.replies import Reply
 from hosting.http.route import Place, Route
 from hosting.http.wire_replies import refusal_reply
@@ -22,16 +22,19 @@ from hosting.names import is_id
 
 PATH = "a2a"
 VERSION = "1.0"
+SUBMITTED, WORKING = "TASK_STATE_SUBMITTED", "TASK_STATE_WORKING"
+COMPLETED, FAILED, CANCELED = "TASK_STATE_COMPLETED", "TASK_STATE_FAILED", "TASK_STATE_CANCELED"
+INPUT_REQUIRED = "TASK_STATE_INPUT_REQUIRED"
+_NEVER = ("TASK_STATE_REJECTED", "TASK_STATE_AUTH_REQUIRED")
+STATES = (SUBMITTED, WORKING, COMPLETED, FAILED, CANCELED, INPUT_REQUIRED, *_NEVER)
+"""The states of a task by their numbers, from 1."""
+
 _VERSION = Parameter("A2A-Version", "header", "Required. The default is 0.3.", {"type": "string", "enum": [VERSION]})
 _AGENT = Place().below(PATH).below("{name}")
 _CARD = _AGENT.below(".well-known/agent-card.json")
 RPC = Route("a2a", "POST", _AGENT, "Send a JSON-RPC request to an agent", (), (), (_VERSION,), needs="run")
 CARD = Route("a2a", "GET", _CARD, "Read an agent's card", (), is_for_all=True)
 OPERATIONS = (RPC, CARD)
-
-
-class MethodNotFoundError(HostingError, code="method_not_found", status=404):
-    """A method that the protocol does not have."""
 
 
 class TaskNotCancelableError(HostingError, code="task_not_cancelable", status=400):
@@ -50,13 +53,16 @@ class VersionNotSupportedError(HostingError, code="version_not_supported", statu
     """A version of the protocol other than 1.0."""
 
 
+_OF_HTTP = (
+    *(errors.UnauthorizedError, errors.ForbiddenError, errors.CrossSiteError),
+    *(errors.UnknownAgentError, UnknownPathError, MethodNotAllowedError),
+)
+"""What is refused before there is a JSON-RPC request has its own status. Of every other error the status is 200, for
+the official client for Python reads no error of another."""
+
 _NUMBERS: Mapping[tuple[int, str], tuple[type[HostingError], ...]] = {
     (-32700, ""): (errors.InvalidJsonError, errors.InvalidEncodingError),
-    (-32600, ""): (
-        *(InvalidRequestError, errors.InvalidBodyError, errors.BodyTooLargeError, UnknownPathError),
-        *(errors.UnknownAgentError, MethodNotAllowedError),
-        *(errors.UnauthorizedError, errors.ForbiddenError, errors.CrossSiteError),
-    ),
+    (-32600, ""): (InvalidRequestError, errors.InvalidBodyError, errors.BodyTooLargeError, *_OF_HTTP),
     (-32601, ""): (MethodNotFoundError,),
     (-32001, "TASK_NOT_FOUND"): (errors.UnknownRunError, errors.ThreadDeletedError),
     (-32002, "TASK_NOT_CANCELABLE"): (TaskNotCancelableError,),
@@ -71,14 +77,6 @@ _NUMBERS: Mapping[tuple[int, str], tuple[type[HostingError], ...]] = {
 """The JSON-RPC code of each error, and its reason where the protocol has one. Others are wrong parameters or ours."""
 
 _NUMBER_OF = {kind: number for number, kinds in _NUMBERS.items() for kind in kinds}
-_HTTP_STATUSES = (
-    *(errors.UnauthorizedError, errors.ForbiddenError, errors.CrossSiteError),
-    *(errors.UnknownAgentError, UnknownPathError, MethodNotAllowedError),
-)
-"""What is refused before there is a JSON-RPC request has its own status. Of every other error the status is 200, for
-the official client for Python reads no error of another."""
-
-_LATER = (errors.ThreadDeletingError, errors.TooManyRunsError, errors.LimitExceededError)
 
 
 def task_id(run_id: str, thread_id: str) -> str:
@@ -94,14 +92,9 @@ def read_task_id(text: str) -> tuple[str, str]:
     return run_id, thread_id
 
 
-def is_later(error: HostingError) -> bool:
-    """Return whether the same request may be served later."""
-    return error.status in (429, 503) or isinstance(error, _LATER)
-
-
 def error_object(error: HostingError) -> dict[str, Any]:
     """Return a refusal as JSON-RPC has it, with its reason and our own code."""
-    is_ours = error.status >= 500 or isinstance(error, _LATER)
+    is_ours = error.status >= 500 or is_later(error)
     number, reason = _NUMBER_OF.get(type(error), (-32603 if is_ours else -32602, ""))
     later = {"retryAfterSeconds": retry_after(error)} if is_later(error) else {}
     info = {
@@ -115,6 +108,6 @@ def error_object(error: HostingError) -> dict[str, Any]:
 
 def a2a_refusal(error: HostingError, request_id: RequestId = None) -> Reply:
     """Return a refusal as the answer to a request."""
-    status = error.status if isinstance(error, _HTTP_STATUSES) else 200
+    status = error.status if isinstance(error, _OF_HTTP) else 200
     body = envelope(request_id, error=error_object(error))
     return refusal_reply(error, body, is_later=is_later(error), status=status)

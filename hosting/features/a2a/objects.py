@@ -20,6 +20,7 @@ from hosting.core.thread.run_request import UserMessage
 from hosting.errors import HostingError
 from hosting.features.a2a.names import PATH, VERSION
 from hosting.http.replies import Reply
+from hosting.http.verbs import Receiver
 from hosting.plan import AgentPlan, Plan
 from hosting.visible import visible_json, visible_line
 
@@ -54,8 +55,12 @@ def parts_beside_text(accepted: Accepted, end: Completed) -> list[dict[str, Any]
     parts = [_value(_part(content)) for content in contents if content.get("$type") in ("data", "uri")]
     value = None if end.approvals else completed_value(end)
     if value is not None or (accepted.request.response_format is not None and not end.approvals):
-        parts.append({"data": value, "mediaType": JSON})
+        parts.append(_data(value))
     return parts
+
+
+def _data(value: object) -> dict[str, Any]:
+    return {"data": value, "mediaType": JSON}
 
 
 def _value(part: dict[str, Any]) -> dict[str, Any]:
@@ -63,7 +68,7 @@ def _value(part: dict[str, Any]) -> dict[str, Any]:
     if "raw" not in part or part["mediaType"] != JSON or "filename" in part:
         return part
     try:
-        return {"data": parse_json(base64.b64decode(part["raw"])), "mediaType": JSON}
+        return _data(parse_json(base64.b64decode(part["raw"])))
     except HostingError:
         return part
 
@@ -72,35 +77,29 @@ def status_message(
     run: Run, position: int, task_id: str, parts: list[dict[str, Any]], metadata: Mapping[str, Any]
 ) -> dict[str, Any]:
     """Return the agent's message about a task's status, under an id made of run and position."""
-    return {
-        "messageId": f"{run.run_id}.{position}",
-        "contextId": run.accepted.thread_id,
-        "taskId": task_id,
-        "role": "ROLE_AGENT",
-        "parts": parts,
-        "metadata": dict(metadata),
-    }
+    message = _message(run.accepted, f"{run.run_id}.{position}", task_id, "ROLE_AGENT", parts)
+    return {**message, "metadata": dict(metadata)}
+
+
+def _message(
+    accepted: Accepted, message_id: str, task_id: str, role: str, parts: list[dict[str, Any]]
+) -> dict[str, Any]:
+    ids = {"messageId": message_id, "contextId": accepted.thread_id, "taskId": task_id}
+    return {**ids, "role": role, "parts": parts}
 
 
 def approvals_message(run: Run, position: int, task_id: str) -> dict[str, Any]:
     """Return the agent's open questions to a person, as a text and as data."""
     approvals = approval_fields(run, run.undecided)
-    tools, questions = (
-        [
-            f"{visible_line(one['tool'])}({visible_json(one['arguments'])})"
-            for one in approvals
-            if ("answer_schema" in one) == asks
-        ]
-        for asks in (False, True)
-    )
-    texts = [f"Waits for a person's approval of: {', '.join(tools)}. {HOW_TO_ANSWER}"] if tools else []
-    texts += [f"Waits for a person's answer to: {', '.join(questions)}. {HOW_TO_GIVE}"] if questions else []
+    calls = [f"{visible_line(approval['tool'])}({visible_json(approval['arguments'])})" for approval in approvals]
+    asked = list(zip(calls, approvals, strict=True))
+    tools = ", ".join(call for call, approval in asked if "answer_schema" not in approval)
+    questions = ", ".join(call for call, approval in asked if "answer_schema" in approval)
+    texts = [f"Waits for a person's approval of: {tools}. {HOW_TO_ANSWER}"] if tools else []
+    texts += [f"Waits for a person's answer to: {questions}. {HOW_TO_GIVE}"] if questions else []
     shown = ("id", "tool", "arguments", "expires_at", "answer_schema")
-    asked = [{name: value for name, value in one.items() if name in shown} for one in approvals]
-    parts: list[dict[str, Any]] = [
-        {"text": " ".join(texts)},
-        {"data": {"approvals": asked}, "mediaType": JSON},
-    ]
+    fields = [{name: value for name, value in approval.items() if name in shown} for approval in approvals]
+    parts = [{"text": " ".join(texts)}, _data({"approvals": fields})]
     return status_message(run, position, task_id, parts, {"code": "approvals_pending"})
 
 
@@ -109,20 +108,13 @@ def user_messages(accepted: Accepted, task_id: str) -> list[dict[str, Any]]:
     request, wire = accepted.request, (accepted.wire or {}).get(PATH, {})
     if request.decisions:
         made = [decision.model_dump(exclude_none=True) for decision in request.decisions]
-        all_parts = [wire.get("parts") or [{"data": {"approvals": made}, "mediaType": JSON}]]
-        roles = ["user"]
+        sent = [("user", wire.get("parts") or [_data({"approvals": made})])]
     else:
-        messages = (*request.earlier, request)
-        all_parts, roles = [_parts(message) for message in messages], [message.role for message in messages]
-    shown: list[dict[str, Any]] = [
-        {
-            "messageId": f"{accepted.run_id}.in{number}",
-            "contextId": accepted.thread_id,
-            "taskId": task_id,
-            "role": "ROLE_AGENT" if role == "assistant" else "ROLE_USER",
-            "parts": parts,
-        }
-        for number, (parts, role) in enumerate(zip(all_parts, roles, strict=True))
+        sent = [(message.role, _parts(message)) for message in (*request.earlier, request)]
+    authors = {"assistant": "ROLE_AGENT"}
+    shown = [
+        _message(accepted, f"{accepted.run_id}.in{number}", task_id, authors.get(role, "ROLE_USER"), parts)
+        for number, (role, parts) in enumerate(sent)
     ]
     shown[-1]["messageId"] = wire.get("message_id") or accepted.key or shown[-1]["messageId"]
     if "metadata" in wire:
@@ -153,6 +145,13 @@ def _filename(content: Mapping[str, Any]) -> dict[str, str]:
     return {"filename": content["name"]} if content.get("name") else {}
 
 
+def receiver_object(task_id: str, receiver: Receiver) -> dict[str, Any]:
+    """Return a receiver of a task, without its credentials."""
+    token = {"token": receiver.token} if receiver.token else {}
+    authentication = {"authentication": {"scheme": receiver.scheme}} if receiver.scheme else {}
+    return {"taskId": task_id, "id": receiver.id, "url": receiver.url, **token, **authentication}
+
+
 def agent_card(agent: AgentPlan, plan: Plan, inputs: ModelInputs, base_url: str, *, pushes: bool) -> dict[str, Any]:
     """Return an agent's card; `base_url` is the origin and route prefix by which the caller reached the app.
 
@@ -160,10 +159,8 @@ def agent_card(agent: AgentPlan, plan: Plan, inputs: ModelInputs, base_url: str,
     """
     url = f"{base_url}/{PATH}/{quote(agent.name)}"
     schemes = _security_schemes(plan)
-    required = {
-        "securitySchemes": schemes,
-        "securityRequirements": [{"schemes": {name: {"list": []} for name in schemes}}],
-    }
+    requirement: dict[str, Any] = {"schemes": {name: {"list": []} for name in schemes}}
+    required = {"securitySchemes": schemes, "securityRequirements": [requirement]}
     return {
         "name": agent.name,
         "description": agent.description,

@@ -7,38 +7,31 @@ ignored.
 from __future__ import annotations
 
 import json
+import math
 import mimetypes
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from hosting.core.request.contents import Limits, checked_media_type
 from hosting.core.request.fields import LONGEST_REASON, message_of_contents, read_decision, read_flag, read_text
 from hosting.core.request.strict_json import json_type
+from hosting.core.runs import PROTOCOL_WAIT_SECONDS
 from hosting.core.thread.run_request import Decision, UserMessage
 from hosting.errors import HostingError, InvalidFieldError
 from hosting.features.a2a import names
-from hosting.features.webhooks.push_configs import PushConfig
+from hosting.features.a2a.names import STATES
 from hosting.http.json_rpc import RequestId, read_rpc
 from hosting.http.run_call import IDEMPOTENCY_KEY, RawRequest, read_idempotency_key
+from hosting.http.verbs import NotifiesReceivers, Receiver
 from hosting.http.wire import Schema, WireDocument, WireOperation, object_schema
-from hosting.names import is_id
-from hosting.ports import read_utc
+from hosting.ports import Wait, read_utc
 
 MOST_TASKS = 100
 _DEFAULT_TASKS = 50
-_MOST_NUMBER = 2**31 - 1
 _APPROVES = ("approve", "approved", "yes")
-_LONGEST_HEADER = 1024
-"""How many characters a receiver's token has, and its credentials."""
-
+_RECEIVER = "taskPushNotificationConfig"
 _PART_KINDS = ("text", "raw", "url", "data")
-
-STATES = (
-    *("TASK_STATE_SUBMITTED", "TASK_STATE_WORKING", "TASK_STATE_COMPLETED", "TASK_STATE_FAILED"),
-    *("TASK_STATE_CANCELED", "TASK_STATE_INPUT_REQUIRED", "TASK_STATE_REJECTED", "TASK_STATE_AUTH_REQUIRED"),
-)
-"""By their numbers, from 1."""
 
 
 @dataclass(frozen=True)
@@ -58,19 +51,28 @@ class Answer:
 
 @dataclass(frozen=True)
 class Send:
-    """A message: a new task of its context, or an `answer` to the task `task_id`; `kept` is for the task's history."""
+    """A message: a new task of its context, or an `answer` to the task `task_id` if that is not empty.
+
+    `kept` is for the task's history, and `receiver` is to be notified of the task.
+    """
 
     message_id: str
     context_id: str | None
-    task_id: str | None
+    task_id: str
     message: UserMessage | None
     answer: Answer | None
-    waits: bool
+    wait: Wait
+    streams: bool
     wants_json: bool
     history_length: int | None
     kept: Mapping[str, Any]
     traceparent: str | None
-    push: PushConfig | None = None
+    receiver: Receiver | None
+
+    @property
+    def is_followed(self) -> bool:
+        """Whether readers may follow its run before the message is answered."""
+        return self.streams or not self.wait.answer
 
     @property
     def text_of_both(self) -> str:
@@ -81,10 +83,12 @@ class Send:
 
 @dataclass(frozen=True)
 class OfTask:
-    """A request about one task."""
+    """A request about one task, or about its receivers: a new `receiver`, one by its id, or all."""
 
     task_id: str
     history_length: int | None = None
+    receiver: Receiver | None = None
+    receiver_id: str = ""
 
 
 @dataclass(frozen=True)
@@ -100,13 +104,7 @@ class Listing:
     with_artifacts: bool
 
 
-@dataclass(frozen=True)
-class OfReceivers:
-    """A request about the receivers of one task: a new receiver, a receiver by its id, or all."""
-
-    task_id: str
-    config: PushConfig | None = None
-    config_id: str = ""
+Wanted = Send | OfTask | Listing
 
 
 @dataclass(frozen=True)
@@ -115,15 +113,20 @@ class Call:
 
     id: RequestId
     method: str
-    wanted: Send | OfTask | Listing | OfReceivers | HostingError
+    wanted: Wanted | HostingError
 
 
-def parse_a2a_call(raw: RawRequest, limits: Limits) -> Call:
-    """Return the request in a body; raises `HostingError`s for a body that is not a JSON-RPC request."""
+def parse_a2a_call(raw: RawRequest, limits: Limits, receivers: NotifiesReceivers | None) -> Call:
+    """Return the request in a body; raises `HostingError`s for a body that is not a JSON-RPC request.
+
+    Without `receivers` the app notifies nobody of a task.
+    """
     request = read_rpc(raw, limits.body_bytes)
     try:
         _check_version(raw)
-        return Call(request.id, request.method, _params(request.method, request.params, raw, limits))
+        read = request.reader(METHODS)
+        params = _members("params", {} if request.params is None else request.params)
+        return Call(request.id, request.method, read(_Reader(raw, limits, receivers), params))
     except HostingError as error:
         return Call(request.id, request.method, error)
 
@@ -135,44 +138,118 @@ def _check_version(raw: RawRequest) -> None:
         raise names.VersionNotSupportedError(f"The header A2A-Version {sent}. Send A2A-Version: {names.VERSION}.")
 
 
-def _params(method: str, params: object, raw: RawRequest, limits: Limits) -> Send | OfTask | Listing | OfReceivers:
-    read = METHODS.get(method)
-    if read is None:
-        raise names.MethodNotFoundError(f"There is no method {method[:80]!r}. Methods: {', '.join(METHODS)}.")
-    return read(_members("params", {} if params is None else params), raw, limits)
+@dataclass(frozen=True)
+class _Reader:
+    """Reads the parameters of a request's method; each of its methods raises `HostingError`s that name the member."""
+
+    raw: RawRequest
+    limits: Limits
+    receivers: NotifiesReceivers | None
+
+    def message(self, params: Mapping[str, Any], *, streams: bool = False) -> Send:
+        message = _members("message", params.get("message"))
+        configuration = _members("configuration", params.get("configuration", {}))
+        if message.get("role") not in ("ROLE_USER", 1):
+            raise InvalidFieldError(f"message.role is {str(message.get('role'))[:80]!r}. Send 'ROLE_USER'.")
+        message_id = _message_id(message.get("messageId"))
+        parts = message.get("parts")
+        if not isinstance(parts, list) or not parts:
+            raise InvalidFieldError("message.parts must be a list of at least one part.")
+        places = [f"message.parts[{number}]" for number in range(len(parts))]
+        members = {place: _members(place, part) for place, part in zip(places, parts, strict=True)}
+        task_id = _text(message, "message", "taskId") or ""
+        kept: dict[str, Any] = {"message_id": message_id}
+        if not isinstance(message.get("metadata", {}), dict):
+            raise InvalidFieldError("message.metadata must be an object.")
+        if "metadata" in message:
+            kept["metadata"] = message["metadata"]
+        if task_id:
+            kept["parts"] = [
+                {name: part[name] for name in ("text", "data") if name in part} for part in members.values()
+            ]
+        returns_at_once = _flag(configuration, "returnImmediately")
+        return Send(
+            message_id,
+            _text(message, "message", "contextId"),
+            task_id,
+            message=None if task_id else _message(members, self.limits),
+            answer=_answer(members) if task_id else None,
+            wait=Wait(math.inf if streams else PROTOCOL_WAIT_SECONDS, answer=streams or not returns_at_once),
+            streams=streams,
+            wants_json=_wants_json(configuration.get("acceptedOutputModes", [])),
+            history_length=_number(configuration, "historyLength"),
+            kept=kept,
+            traceparent=self.raw.headers.get("traceparent"),
+            receiver=self._receiver(f"{_RECEIVER}.", configuration[_RECEIVER]) if _RECEIVER in configuration else None,
+        )
+
+    def streamed_message(self, params: Mapping[str, Any]) -> Send:
+        return self.message(params, streams=True)
+
+    def task(self, params: Mapping[str, Any]) -> OfTask:
+        return OfTask(read_text("id", params.get("id")), _number(params, "historyLength"))
+
+    def listing(self, params: Mapping[str, Any]) -> Listing:
+        state, since = params.get("status"), _text(params, "params", "statusTimestampAfter")
+        if isinstance(state, int) and not isinstance(state, bool) and 0 <= state <= len(STATES):
+            state = STATES[state - 1] if state else None
+        if state is not None and state != "TASK_STATE_UNSPECIFIED" and state not in STATES:
+            raise InvalidFieldError(f"status is {str(state)[:80]!r}. Send one of {', '.join(STATES)}.")
+        at = None if since is None else read_utc(since)
+        if since is not None and at is None:
+            example = "2026-01-31T12:00:00Z"
+            raise InvalidFieldError(f"statusTimestampAfter is {since[:80]!r}. Send a time such as {example}.")
+        size = _number(params, "pageSize", 1, MOST_TASKS)
+        return Listing(
+            _text(params, "params", "contextId"),
+            state if state in STATES else None,
+            _DEFAULT_TASKS if size is None else size,
+            _text(params, "params", "pageToken") or "",
+            _number(params, "historyLength"),
+            at,
+            _flag(params, "includeArtifacts"),
+        )
+
+    def new_receiver(self, params: Mapping[str, Any]) -> OfTask:
+        receiver = self._receiver("", params)
+        return OfTask(read_text("taskId", params.get("taskId")), receiver=receiver)
+
+    def of_receivers(self, params: Mapping[str, Any]) -> OfTask:
+        self._served_receivers()
+        return OfTask(read_text("taskId", params.get("taskId")), receiver_id=read_text("id", params.get("id", "")))
+
+    def extended_card(self, params: Mapping[str, Any]) -> OfTask:
+        raise names.UnsupportedOperationError("This agent has no extended card. Read its public card.")
+
+    def _receiver(self, where: str, value: object) -> Receiver:
+        fields = _members(where.removesuffix("."), value)
+        authentication = _members(f"{where}authentication", fields.get("authentication", {}))
+        named = {name: fields.get(name, "") for name in ("id", "url", "token")}
+        secrets = {f"authentication.{name}": authentication.get(name, "") for name in ("scheme", "credentials")}
+        return self._served_receivers().read(where, {**named, **secrets})
+
+    def _served_receivers(self) -> NotifiesReceivers:
+        """Return the receivers; raises `PushNotificationNotSupportedError` in an app that notifies nobody."""
+        if self.receivers is None:
+            raise names.PushNotificationNotSupportedError(
+                "Push notifications are not served. Follow the task with SubscribeToTask."
+            )
+        return self.receivers
 
 
-def _read_send(params: Mapping[str, Any], raw: RawRequest, limits: Limits) -> Send:
-    message = _members("message", params.get("message"))
-    configuration = _members("configuration", params.get("configuration", {}))
-    if message.get("role") not in ("ROLE_USER", 1):
-        raise InvalidFieldError(f"message.role is {str(message.get('role'))[:80]!r}. Send 'ROLE_USER'.")
-    message_id = _message_id(message.get("messageId"))
-    parts = message.get("parts")
-    if not isinstance(parts, list) or not parts:
-        raise InvalidFieldError("message.parts must be a list of at least one part.")
-    members = [_members(f"message.parts[{number}]", part) for number, part in enumerate(parts)]
-    task_id = _text(message, "message", "taskId")
-    kept: dict[str, Any] = {"message_id": message_id}
-    if not isinstance(message.get("metadata", {}), dict):
-        raise InvalidFieldError("message.metadata must be an object.")
-    if "metadata" in message:
-        kept["metadata"] = message["metadata"]
-    if task_id is not None:
-        kept["parts"] = [{name: part[name] for name in ("text", "data") if name in part} for part in members]
-    return Send(
-        message_id,
-        _text(message, "message", "contextId"),
-        task_id,
-        message=_message(members, limits) if task_id is None else None,
-        answer=None if task_id is None else _answer(members),
-        waits=not _flag(configuration, "returnImmediately"),
-        wants_json=_wants_json(configuration.get("acceptedOutputModes", [])),
-        history_length=_number(configuration, "historyLength", 0, _MOST_NUMBER),
-        kept=kept,
-        traceparent=raw.headers.get("traceparent"),
-        push=_read_push(configuration, limits),
-    )
+METHODS: Mapping[str, Callable[[_Reader, Mapping[str, Any]], Wanted]] = {
+    "SendMessage": _Reader.message,
+    "SendStreamingMessage": _Reader.streamed_message,
+    "GetTask": _Reader.task,
+    "ListTasks": _Reader.listing,
+    "CancelTask": _Reader.task,
+    "SubscribeToTask": _Reader.task,
+    "CreateTaskPushNotificationConfig": _Reader.new_receiver,
+    "GetTaskPushNotificationConfig": _Reader.of_receivers,
+    "ListTaskPushNotificationConfigs": _Reader.of_receivers,
+    "DeleteTaskPushNotificationConfig": _Reader.of_receivers,
+    "GetExtendedAgentCard": _Reader.extended_card,
+}
 
 
 def _wants_json(modes: object) -> bool:
@@ -192,11 +269,6 @@ def _message_id(value: object) -> str:
     return message_id
 
 
-def _message(parts: Sequence[Mapping[str, Any]], limits: Limits) -> UserMessage:
-    contents = [_content(f"message.parts[{number}]", part) for number, part in enumerate(parts)]
-    return message_of_contents("message", contents, None, limits)
-
-
 def _content(where: str, part: Mapping[str, Any]) -> dict[str, Any]:
     """Return a part in stored form; the reader of the stored form checks it."""
     kind = _kind(where, part)
@@ -208,9 +280,8 @@ def _content(where: str, part: Mapping[str, Any]) -> dict[str, Any]:
     name = _text(part, where, "filename")
     guessed, _ = mimetypes.guess_type(text.partition("?")[0] if kind == "url" else name or "")
     media_type = _text(part, where, "mediaType") or guessed or "application/octet-stream"
-    file = {"mediaType": checked_media_type(f"{where}.mediaType", media_type)}
-    if name:
-        file["name"] = name
+    named = {"name": name} if name else {}
+    file = {"mediaType": checked_media_type(f"{where}.mediaType", media_type), **named}
     if kind == "url":
         return {"$type": "uri", "uri": text, **file}
     encoded = text.replace("-", "+").replace("_", "/")
@@ -218,16 +289,20 @@ def _content(where: str, part: Mapping[str, Any]) -> dict[str, Any]:
     return {"$type": "data", "uri": f"data:{file['mediaType']};base64,{encoded}{padding}", **file}
 
 
-def _answer(parts: Sequence[Mapping[str, Any]]) -> Answer:
+def _message(members: Mapping[str, Mapping[str, Any]], limits: Limits) -> UserMessage:
+    contents = [_content(place, part) for place, part in members.items()]
+    return message_of_contents("message", contents, None, limits)
+
+
+def _answer(members: Mapping[str, Mapping[str, Any]]) -> Answer:
     """Return the decision in the parts. A text without a clear yes is a refusal, and the model gets the text."""
-    kinds = [_kind(f"message.parts[{number}]", part) for number, part in enumerate(parts)]
-    listed = [part["data"] for part, kind in zip(parts, kinds, strict=True) if kind == "data"]
-    if len(parts) == 1 and listed and isinstance(listed[0], dict) and isinstance(listed[0].get("approvals"), list):
-        given = listed[0]["approvals"]
-        if not given or not all(isinstance(one, dict) for one in given):
-            raise InvalidFieldError('data.approvals must be a list of {"id": "...", "approved": true}.')
-        return Answer({decision.id: decision for decision in map(read_decision, given)})
-    if set(kinds) != {"text"}:
+    kinds, parts = {_kind(place, part) for place, part in members.items()}, [*members.values()]
+    match parts:
+        case [{"data": {"approvals": [*decisions]}}]:
+            if not decisions or not all(isinstance(decision, dict) for decision in decisions):
+                raise InvalidFieldError('data.approvals must be a list of {"id": "...", "approved": true}.')
+            return Answer({decision.id: decision for decision in map(read_decision, decisions)})
+    if kinds != {"text"}:
         raise InvalidFieldError(
             'The task waits for an approval. Answer with a text, or with one data part {"approvals": [{"id": "...", '
             '"approved": true}]}.'
@@ -244,103 +319,6 @@ def _kind(where: str, part: Mapping[str, Any]) -> str:
     if len(kinds) != 1:
         raise InvalidFieldError(f"{where} must have one of {', '.join(_PART_KINDS)}.")
     return kinds[0]
-
-
-def _read_task(params: Mapping[str, Any], raw: RawRequest, limits: Limits) -> OfTask:
-    return OfTask(read_text("id", params.get("id")), _number(params, "historyLength", 0, _MOST_NUMBER))
-
-
-def _read_listing(params: Mapping[str, Any], raw: RawRequest, limits: Limits) -> Listing:
-    state, since = params.get("status"), _text(params, "params", "statusTimestampAfter")
-    if isinstance(state, int) and not isinstance(state, bool) and 0 <= state <= len(STATES):
-        state = STATES[state - 1] if state else None
-    if state is not None and state != "TASK_STATE_UNSPECIFIED" and state not in STATES:
-        raise InvalidFieldError(f"status is {str(state)[:80]!r}. Send one of {', '.join(STATES)}.")
-    at = None if since is None else read_utc(since)
-    if since is not None and at is None:
-        raise InvalidFieldError(f"statusTimestampAfter is {since[:80]!r}. Send a time such as 2026-01-31T12:00:00Z.")
-    size = _number(params, "pageSize", 1, MOST_TASKS)
-    return Listing(
-        _text(params, "params", "contextId"),
-        state if state in STATES else None,
-        _DEFAULT_TASKS if size is None else size,
-        _text(params, "params", "pageToken") or "",
-        _number(params, "historyLength", 0, _MOST_NUMBER),
-        at,
-        _flag(params, "includeArtifacts"),
-    )
-
-
-def _read_push(configuration: Mapping[str, Any], limits: Limits) -> PushConfig | None:
-    if "taskPushNotificationConfig" not in configuration:
-        return None
-    where = "taskPushNotificationConfig"
-    return _config(f"{where}.", _members(where, configuration[where]), limits)
-
-
-def _config(where: str, fields: Mapping[str, Any], limits: Limits) -> PushConfig:
-    """Return a receiver; raises `InvalidFieldError`, and `PushNotificationNotSupportedError` where none is served."""
-    authentication = _members(f"{where}authentication", fields.get("authentication", {}))
-    if limits.webhooks is None:
-        raise _no_push()
-    url = read_text(f"{where}url", fields.get("url", ""))
-    if (refusal := limits.webhooks.refusal(url)) is not None:
-        raise InvalidFieldError(f"{where}url: {refusal}")
-    config_id = read_text(f"{where}id", fields.get("id", ""))
-    if config_id and not is_id(config_id):
-        raise InvalidFieldError(f"{where}id is {config_id[:80]!r}. Send 1 to 64 of the characters A-Z a-z 0-9 . _ ~ -.")
-    return PushConfig(
-        id=config_id,
-        url=url,
-        token=_sent(f"{where}token", fields.get("token", "")),
-        scheme=_sent(f"{where}authentication.scheme", authentication.get("scheme", "")),
-        credentials=_sent(f"{where}authentication.credentials", authentication.get("credentials", "")),
-    )
-
-
-def _sent(where: str, value: object) -> str:
-    """Return the value of a header; raises `InvalidFieldError`."""
-    text = read_text(where, value)
-    if len(text) > _LONGEST_HEADER or not text.isascii() or not text.isprintable() or text != text.strip():
-        raise InvalidFieldError(f"{where} goes into a header. Send at most {_LONGEST_HEADER} visible ASCII characters.")
-    return text
-
-
-def _no_push() -> HostingError:
-    """Return the refusal of an app that sends no webhooks."""
-    return names.PushNotificationNotSupportedError(
-        "Push notifications are not served. Follow the task with SubscribeToTask."
-    )
-
-
-def _read_receiver(params: Mapping[str, Any], raw: RawRequest, limits: Limits) -> OfReceivers:
-    config = _config("", params, limits)
-    return OfReceivers(read_text("taskId", params.get("taskId")), config)
-
-
-def _read_receivers(params: Mapping[str, Any], raw: RawRequest, limits: Limits) -> OfReceivers:
-    if limits.webhooks is None:
-        raise _no_push()
-    return OfReceivers(read_text("taskId", params.get("taskId")), config_id=read_text("id", params.get("id", "")))
-
-
-def _refuse_extended_card(params: Mapping[str, Any], raw: RawRequest, limits: Limits) -> OfTask:
-    raise names.UnsupportedOperationError("This agent has no extended card. Read its public card.")
-
-
-METHODS: Mapping[str, Callable[[Mapping[str, Any], RawRequest, Limits], Send | OfTask | Listing | OfReceivers]] = {
-    "SendMessage": _read_send,
-    "SendStreamingMessage": _read_send,
-    "GetTask": _read_task,
-    "ListTasks": _read_listing,
-    "CancelTask": _read_task,
-    "SubscribeToTask": _read_task,
-    "CreateTaskPushNotificationConfig": _read_receiver,
-    "GetTaskPushNotificationConfig": _read_receivers,
-    "ListTaskPushNotificationConfigs": _read_receivers,
-    "DeleteTaskPushNotificationConfig": _read_receivers,
-    "GetExtendedAgentCard": _refuse_extended_card,
-}
 
 
 def _members(where: str, value: object) -> dict[str, Any]:
@@ -365,7 +343,7 @@ def _flag(fields: Mapping[str, Any], name: str) -> bool:
     return read_flag(name, fields.get(name, False))
 
 
-def _number(fields: Mapping[str, Any], name: str, least: int, most: int) -> int | None:
+def _number(fields: Mapping[str, Any], name: str, least: int = 0, most: int = 2**31 - 1) -> int | None:
     value = fields.get(name)
     if value is None:
         return None

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
+from dataclasses import dataclass
 from typing import Any
 
 from hosting.core.broadcast import LoggedEvent
@@ -25,7 +26,7 @@ from hosting.http.replies import Streamed, first_page
 from hosting.http.request import HttpRequest
 from hosting.http.verbs import NewestThreads, ThreadQuery
 from hosting.http.wire import WireVerbs
-from hosting.http.wire_replies import framed, streamed
+from hosting.http.wire_replies import data_frames, framed, streamed
 from hosting.http.wire_runs import run_events
 from hosting.names import Address
 from hosting.plan import AgentPlan
@@ -34,42 +35,40 @@ MOST_CONTEXTS = 50
 """Of so many of the newest threads the tasks are listed where no context is named."""
 
 
+@dataclass(frozen=True, eq=False)
 class Tasks:
-    """The tasks of an app; each read folds them anew."""
+    """The tasks of an app; each read folds them anew. `draining` is set once this process is about to end."""
 
-    def __init__(
-        self,
-        verbs: WireVerbs,
-        care: Care,
-        draining: asyncio.Event,
-        newest_threads: NewestThreads,
-        large_reads: LargeReads,
-    ) -> None:
-        """`draining` is set once this process is about to end."""
-        self._runs, self._following, self._log = verbs.runs, verbs.following, verbs.log
-        self._care, self._draining = care, draining
-        self._newest_threads, self._large_reads = newest_threads, large_reads
+    verbs: WireVerbs
+    care: Care
+    draining: asyncio.Event
+    newest_threads: NewestThreads
+    large_reads: LargeReads
 
-    async def find(self, request: HttpRequest, agent: AgentPlan, task_id: str) -> TaskFold:
+    async def find(self, request: HttpRequest, agent: str, task_id: str) -> TaskFold:
         """Return a task as it stands; raises `UnknownRunError` and `ThreadDeletedError`."""
         run_id, thread_id = names.read_task_id(task_id)
-        address = Address.of(agent.name, thread_id, request.caller.owner)
+        address = Address.of(agent, thread_id, request.caller.owner)
         try:
-            return await self.of_run(await self._runs.find(address, run_id, request.caller.client))
+            return await self.of_run(await self.verbs.runs.find(address, run_id, request.caller.client))
         except UnknownRunError as error:
             raise UnknownRunError(f"There is no task {task_id[:80]!r}, or it is older than the log.") from error
+
+    async def again(self, request: HttpRequest, fold: TaskFold) -> TaskFold:
+        """Return a task as it stands now; raises as `find` does."""
+        return await self.find(request, fold.address.agent, fold.id)
 
     async def of_run(self, run: Run) -> TaskFold:
         """Return the task that the run began, as the log has it."""
         fold = TaskFold(run)
-        for logged in await run_events(self._log, run, "task", MOST_POSITION if run.requested_approvals else None):
+        for logged in await run_events(self.verbs.log, run, "task", MOST_POSITION if run.requested_approvals else None):
             fold.next(logged)
-        fold.expire(self._log.clocks.wall())
+        fold.expire(self.verbs.log.clocks.wall())
         return fold
 
     async def current_run(self, request: HttpRequest, fold: TaskFold) -> Run:
         """Return the run that the task is at, and promise its outcome."""
-        return await self._runs.find(fold.address, fold.run_id, request.caller.client)
+        return await self.verbs.runs.find(fold.address, fold.run_id, request.caller.client)
 
     async def listed(self, request: HttpRequest, agent: AgentPlan, wanted: Listing) -> dict[str, Any]:
         """Return a page of tasks, the newest change first; raises `InvalidFieldError` for a token that is none."""
@@ -77,10 +76,9 @@ class Tasks:
         if wanted.context_id is not None:
             addresses = [Address.of(agent.name, wanted.context_id, owner)]
         else:
-            newest = ThreadQuery(MOST_CONTEXTS)
-            page = await self._newest_threads(agent.name, newest, request.caller)
+            page = await self.newest_threads(agent.name, ThreadQuery(MOST_CONTEXTS), request.caller)
             addresses = [address for address, _ in page.threads]
-        async with self._large_reads.turn(owner):
+        async with self.large_reads.turn(owner):
             folds = [fold for address in addresses for fold in await self._of_thread(address)]
         found = [
             fold
@@ -95,12 +93,12 @@ class Tasks:
 
     async def _of_thread(self, address: Address) -> list[TaskFold]:
         """Return the tasks of a thread that the log has; a thread that is not there, or is to go, has none."""
-        head = await self._log.head(address)
+        head = await self.verbs.log.head(address)
         if head.state != "open":
             return []
-        folds = fold_tasks(address, await self._log.events(address, head.trimmed, head))
+        folds = fold_tasks(address, await self.verbs.log.events(address, head.trimmed, head))
         for fold in folds:
-            fold.expire(self._log.clocks.wall())
+            fold.expire(self.verbs.log.clocks.wall())
         return folds
 
     def streamed(
@@ -111,51 +109,51 @@ class Tasks:
         A reader that `stays` gets what follows a person's answer too.
         """
 
-        async def messages() -> AsyncGenerator[list[Payload], None]:
-            yield [envelope(call.id, result=payload) for payload in first]
-            async with aclosing(self._payloads(request, fold, run, stays=stays)) as lists:
-                async for payloads in lists:
-                    yield [envelope(call.id, result=payload) for payload in payloads]
-
         def broken(error: HostingError) -> list[Payload]:
-            return [envelope(call.id, error=names.error_object(error))]
+            return [{"error": names.error_object(error)}]
 
-        return streamed(framed(f"task {fold.id}", messages(), broken, "Subscribe again."))
+        def encoded(members: list[Payload]) -> bytes:
+            return data_frames(envelope(call.id, **member) for member in members)
 
-    async def _payloads(
-        self, request: HttpRequest, fold: TaskFold, run: Run, *, stays: bool
+        results = self._results(request, fold, run, *first, stays=stays)
+        return streamed(framed(f"task {fold.id}", results, broken, "Subscribe again.", encoded))
+
+    async def _results(
+        self, request: HttpRequest, fold: TaskFold, run: Run, *first: Payload, stays: bool
     ) -> AsyncGenerator[list[Payload], None]:
+        """Yield the payloads, each as the result of a response."""
+        yield [{"result": payload} for payload in first]
         while True:
-            async with aclosing(self._following.follow(run, request.caller.client)) as lists:
+            async with aclosing(self.verbs.following.follow(run, request.caller.client)) as lists:
                 async for updates in lists:
-                    yield [payload for update in updates for payload in fold.next(update)]
+                    yield [{"result": payload} for update in updates for payload in fold.next(update)]
                     if fold.is_over:
                         return
             if not (stays and fold.waits):
                 return
             async with aclosing(self._waited(fold, run.address)) as waited:
                 async for payloads in waited:
-                    yield payloads
+                    yield [{"result": payload} for payload in payloads]
             if fold.is_over:
                 return
             run = await self.current_run(request, fold)
 
     async def _waited(self, fold: TaskFold, address: Address) -> AsyncGenerator[list[Payload], None]:
         """Yield the updates until a person has answered or the time for that is over."""
-        heads = self._care.heads(address, await self._log.head(address), (Accepted, ApprovalAnswered, Deleting))
+        heads = self.care.heads(address, await self.verbs.log.head(address), (Accepted, ApprovalAnswered, Deleting))
         async with aclosing(heads):
             async for head in heads:
-                events = await self._log.events(address, fold.position) if head.position > fold.position else []
+                events = await self.verbs.log.events(address, fold.position) if head.position > fold.position else []
                 payloads = [
                     payload for position, event in events for payload in fold.next(LoggedEvent(position, event))
                 ]
-                payloads += fold.expire(self._log.clocks.wall())
+                payloads += fold.expire(self.verbs.log.clocks.wall())
                 if head.state != "open":
                     raise UnknownRunError("The task was deleted with its context.")
                 yield payloads
                 if not fold.waits:
                     return
-                if self._draining.is_set():
+                if self.draining.is_set():
                     raise ShuttingDownError("The process that sends this stream is about to end. Subscribe again.")
 
 

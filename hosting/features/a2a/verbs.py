@@ -1,120 +1,132 @@
 """The protocol's methods, by the verbs of the service.
 
-A context is a thread, a task a run of it with the runs that go on with it after approvals.
+A context is a thread, a task a run of it with the runs that go on with it after approvals. A task's receivers, for
+which the protocol has push notifications, are notified as webhooks are.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 from hosting.core.request.contents import limits_of
-from hosting.core.runs import PROTOCOL_WAIT_SECONDS, SHORT_WAIT_SECONDS
-from hosting.core.thread.run import Run
-from hosting.core.thread.run_request import OF_TASK, Answering, Decision, ResponseFormat, RunRequest, StartRun
-from hosting.errors import HostingError, IdempotencyKeyReusedError, InvalidFieldError
+from hosting.core.thread.run import Ended, Run
+from hosting.core.thread.run_request import OF_TASK, Decision, ResponseFormat, RunRequest, StartRun
+from hosting.errors import HostingError, IdempotencyKeyReusedError, InvalidFieldError, UnknownRunError
 from hosting.features.a2a import names
-from hosting.features.a2a.fold import CANCELS, TaskFold
+from hosting.features.a2a.fold import CANCELS, TaskFold, task_update
 from hosting.features.a2a.names import TaskNotCancelableError, UnsupportedOperationError
-from hosting.features.a2a.objects import agent_card, card_reply
-from hosting.features.a2a.receivers import Receivers
+from hosting.features.a2a.objects import agent_card, card_reply, receiver_object
 from hosting.features.a2a.requests import Call, Listing, OfTask, Send, parse_a2a_call
 from hosting.features.a2a.tasks import Tasks
 from hosting.http.json_rpc import result_reply
 from hosting.http.replies import Reply, Streamed
 from hosting.http.request import HttpRequest
+from hosting.http.verbs import NotifiesReceivers, Receiver
 from hosting.http.wire import WireVerbs
-from hosting.http.wire_runs import CANCEL_SECONDS, answer_all
-from hosting.names import Address, check_thread_id, keyed_thread_id
+from hosting.http.wire_runs import Answers, cancel, record_answers
+from hosting.names import check_thread_id, keyed_thread_id
 from hosting.plan import AgentPlan
 from hosting.ports import Wait
 
-_Answer = Reply | Streamed
-_Method = Callable[[HttpRequest, AgentPlan, Call, Any], Awaitable[_Answer]]
+_Result = dict[str, Any] | Streamed
 
 
 class A2AVerbs:
     """The methods of an app's A2A wire."""
 
-    def __init__(self, verbs: WireVerbs, tasks: Tasks, receivers: Receivers | None) -> None:
+    def __init__(self, verbs: WireVerbs, tasks: Tasks, receivers: NotifiesReceivers | None) -> None:
         """Without `receivers` the app notifies nobody of a task."""
-        self._plan, self._settings = verbs.plan, verbs.settings
-        self._runs, self._approvals = verbs.runs, verbs.approvals
-        self._tasks, self._receivers = tasks, receivers
-        self._methods: dict[str, _Method] = {
-            "SendMessage": self._send,
-            "SendStreamingMessage": self._send,
+        self._wire, self._runs, self._tasks = verbs, verbs.runs, tasks
+        self._receivers = receivers
+        if receivers is not None:
+            receivers.update_of = task_update
+        self._methods: dict[str, Callable[[HttpRequest, Call, TaskFold, Any], Awaitable[_Result]]] = {
+            "SendMessage": self._answer,
+            "SendStreamingMessage": self._answer,
             "GetTask": self._read,
-            "ListTasks": self._list,
             "CancelTask": self._cancel,
             "SubscribeToTask": self._subscribe,
+            "CreateTaskPushNotificationConfig": self._create_receiver,
+            "GetTaskPushNotificationConfig": self._read_receiver,
+            "ListTaskPushNotificationConfigs": self._list_receivers,
+            "DeleteTaskPushNotificationConfig": self._delete_receiver,
         }
-        if receivers is not None:
-            self._methods |= receivers.methods
 
-    async def reply(self, request: HttpRequest, path: str) -> _Answer:
+    async def reply(self, request: HttpRequest, path: str) -> Reply | Streamed:
         """Return the response of a request; a refusal of a readable request is a response too."""
-        agent = self._plan.served(path.partition("/")[0])
-        limits = limits_of(agent, self._settings)
+        plan = self._wire.plan
+        agent = plan.served(path.partition("/")[0])
+        limits = limits_of(agent, self._wire.settings)
         if request.route is names.CARD:
             pushes = self._receivers is not None
-            return card_reply(agent_card(agent, self._plan, limits.inputs, request.base_url, pushes=pushes))
-        call = await request.parsed(lambda raw: parse_a2a_call(raw, limits))
+            return card_reply(agent_card(agent, plan, limits.inputs, request.base_url, pushes=pushes))
+        call = await request.parsed(lambda raw: parse_a2a_call(raw, limits, self._receivers))
         try:
-            if isinstance(call.wanted, HostingError):
-                raise call.wanted
-            return await self._methods[call.method](request, agent, call, call.wanted)
+            result = await self._result(request, agent, call)
         except HostingError as error:
             return names.a2a_refusal(error, call.id)
+        return result if isinstance(result, Streamed) else result_reply(call.id, result)
 
-    async def _send(self, request: HttpRequest, agent: AgentPlan, call: Call, wanted: Send) -> _Answer:
-        streams = call.method == "SendStreamingMessage"
-        wait = Wait(math.inf if streams else PROTOCOL_WAIT_SECONDS, answer=streams or wanted.waits)
-        if wanted.task_id is None:
-            run = await self._start(request, agent, wanted, wait, streams=streams)
-            if wanted.push is not None and self._receivers is not None:
-                await self._receivers.keep(request, agent, await self._tasks.of_run(run), wanted.push)
-            if streams:
-                fold = TaskFold(run, wanted.history_length)
-                return self._tasks.streamed(request, fold, run, call)
-            fold = await self._tasks.of_run(await self._runs.wait_as(wait, run, request.caller.client))
-            return result_reply(call.id, {"task": fold.task(wanted.history_length)})
-        fold = await self._tasks.find(request, agent, wanted.task_id)
-        if wanted.push is not None and self._receivers is not None:
-            await self._receivers.keep(request, agent, fold, wanted.push)
-        await self._decide(request, fold, wanted, wait, streams=streams)
-        fold = await self._tasks.find(request, agent, wanted.task_id)
+    async def _result(self, request: HttpRequest, agent: AgentPlan, call: Call) -> _Result:
+        match call.wanted:
+            case HostingError() as refusal:
+                raise refusal
+            case Listing() as listing:
+                return await self._tasks.listed(request, agent, listing)
+            case Send(task_id="") as sent:
+                return await self._begin(request, agent, call, sent)
+            case wanted:
+                fold = await self._tasks.find(request, agent.name, wanted.task_id)
+                return await self._methods[call.method](request, call, fold, wanted)
+
+    async def _begin(self, request: HttpRequest, agent: AgentPlan, call: Call, sent: Send) -> _Result:
+        """Begin a task by a message, or find the task that the message began."""
+        run = await self._start(request, agent, sent)
+        if sent.receiver is not None:
+            await self._keep(request, await self._tasks.of_run(run), sent.receiver)
+        if sent.streams:
+            return self._tasks.streamed(request, TaskFold(run, sent.history_length), run, call)
+        fold = await self._tasks.of_run(await self._runs.wait_as(sent.wait, run, request.caller.client))
+        return {"task": fold.task(sent.history_length)}
+
+    async def _answer(self, request: HttpRequest, call: Call, fold: TaskFold, sent: Send) -> _Result:
+        """Answer the calls that a task waits for by a message to it."""
+        if sent.receiver is not None:
+            await self._keep(request, fold, sent.receiver)
+        await self._decide(request, fold, sent)
+        fold = await self._tasks.again(request, fold)
         run = await self._tasks.current_run(request, fold)
-        if streams:
-            fold.history_length = wanted.history_length
+        if sent.streams:
+            fold.history_length = sent.history_length
             return self._tasks.streamed(request, fold, run, call, fold.snapshot())
-        await self._runs.wait_as(wait, run, request.caller.client)
-        fold = await self._tasks.find(request, agent, wanted.task_id)
-        return result_reply(call.id, {"task": fold.task(wanted.history_length)})
+        await self._runs.wait_as(sent.wait, run, request.caller.client)
+        fold = await self._tasks.again(request, fold)
+        return {"task": fold.task(sent.history_length)}
 
-    async def _start(self, request: HttpRequest, agent: AgentPlan, wanted: Send, wait: Wait, *, streams: bool) -> Run:
+    async def _start(self, request: HttpRequest, agent: AgentPlan, sent: Send) -> Run:
         """Start the run of a message, or return the run that the message started before.
 
         A message without a context begins the one that it and its id name, in every process: some clients use an id for
         several messages. The id alone is the key there, so it is the same task for who has learnt the context since.
         """
-        assert wanted.message is not None
+        assert sent.message is not None
         owner = request.caller.owner
-        if wanted.context_id is not None:
-            check_thread_id(wanted.context_id, agent.name, owner)
+        if sent.context_id is not None:
+            check_thread_id(sent.context_id, agent.name, owner)
         start = StartRun(
             RunRequest(
-                **wanted.message.model_dump(),
-                response_format=ResponseFormat() if wanted.wants_json else None,
+                **sent.message.model_dump(),
+                response_format=ResponseFormat() if sent.wants_json else None,
                 webhook=None if self._receivers is None else OF_TASK,
             ),
-            wanted.context_id or keyed_thread_id(agent.name, owner, wanted.text_of_both),
-            wait,
-            wanted.message_id,
-            wanted.traceparent,
-            streams=streams or not wanted.waits,
-            wire={names.PATH: wanted.kept},
+            sent.context_id or keyed_thread_id(agent.name, owner, sent.text_of_both),
+            sent.wait,
+            sent.message_id,
+            sent.traceparent,
+            streams=sent.is_followed,
+            wire={names.PATH: sent.kept},
             busy=agent.options.busy,
         )
         try:
@@ -124,69 +136,87 @@ class A2AVerbs:
                 "message.messageId was used for another message of this context. Send a new id."
             ) from None
 
-    async def _decide(self, request: HttpRequest, fold: TaskFold, wanted: Send, wait: Wait, *, streams: bool) -> None:
+    async def _decide(self, request: HttpRequest, fold: TaskFold, sent: Send) -> None:
         """Record a message's decisions on all waiting calls of the task, so that its run continues.
 
         A message that the task has already changes nothing.
         """
-        assert wanted.answer is not None
-        if wanted.context_id not in (None, fold.context_id):
+        assert sent.answer is not None
+        if sent.context_id not in (None, fold.context_id):
             raise InvalidFieldError(f"message.contextId is not the task's. Send {fold.context_id!r}, or leave it out.")
-        if fold.knows(wanted.message_id, wanted.kept["parts"]):
+        if fold.knows(sent.message_id, sent.kept["parts"]):
             return
         if not fold.waits:
             raise UnsupportedOperationError(
                 f"The task {'is over' if fold.is_over else 'is at work'} and takes no message. Send it with contextId "
                 "and without taskId: it is a new task."
             )
-        decisions = [wanted.answer.on(approval.id) for approval in fold.undecided]
-        missing = [one.tool for one, decision in zip(fold.undecided, decisions, strict=True) if decision is None]
-        if missing:
+        answers = [(approval.tool, sent.answer.on(approval.id)) for approval in fold.run.undecided]
+        if missing := [tool for tool, decision in answers if decision is None]:
             raise InvalidFieldError(f"The answer on {', '.join(missing)} is missing. Send all answers together.")
-        waits = self._runs.wait_seconds(wait) > SHORT_WAIT_SECONDS
-        wire, streamed = {names.PATH: wanted.kept}, streams or not wanted.waits
-        answers = [
-            Answering(decision, request.caller, waits=waits, streamed=streamed, wire=wire)
-            for decision in decisions
-            if decision is not None
-        ]
-        await self._answer(request, fold.address, answers)
+        decisions = [decision for _, decision in answers if decision is not None]
+        await self._go_on(request, fold, Answers(decisions, sent.wait, sent.is_followed, {names.PATH: sent.kept}))
 
-    async def _answer(self, request: HttpRequest, address: Address, answers: list[Answering]) -> Run:
-        """Record the answers, and return the run that goes on."""
-        last = await answer_all(self._approvals, address, answers)
-        if last is None or last.resumed is None:
-            raise UnsupportedOperationError("The task has changed. Read it with GetTask.")
-        return last.resumed
+    async def _go_on(self, request: HttpRequest, fold: TaskFold, answers: Answers) -> Run:
+        """Record the decisions, and return the run that goes on."""
+        unfinished = UnsupportedOperationError("The task has changed. Read it with GetTask.")
+        _, resumed = await record_answers(self._wire, request, fold.address, answers, unfinished)
+        return resumed
 
-    async def _read(self, request: HttpRequest, agent: AgentPlan, call: Call, wanted: OfTask) -> Reply:
-        fold = await self._tasks.find(request, agent, wanted.task_id)
-        return result_reply(call.id, fold.task(wanted.history_length))
+    async def _read(self, request: HttpRequest, call: Call, fold: TaskFold, wanted: OfTask) -> _Result:
+        return fold.task(wanted.history_length)
 
-    async def _cancel(self, request: HttpRequest, agent: AgentPlan, call: Call, wanted: OfTask) -> Reply:
-        fold = await self._tasks.find(request, agent, wanted.task_id)
+    async def _cancel(self, request: HttpRequest, call: Call, fold: TaskFold, wanted: OfTask) -> _Result:
         if fold.is_over:
             raise TaskNotCancelableError("The task is over. Read it with GetTask.")
         run_id = fold.run_id
         if fold.waits:
-            refused = [Decision(id=one.id, approved=False, reason="The task was canceled.") for one in fold.undecided]
+            reason = "The task was canceled."
+            refused = [Decision(id=approval.id, approved=False, reason=reason) for approval in fold.run.undecided]
             wire = {names.PATH: {CANCELS: True}}
-            answers = [
-                Answering(decision, request.caller, waits=False, wire=wire, gives_up=True) for decision in refused
-            ]
-            run_id = (await self._answer(request, fold.address, answers)).run_id
-        run = await self._runs.cancel(fold.address, run_id, request.caller.client)
-        seconds = min(CANCEL_SECONDS, self._settings.wait_seconds)
-        await self._runs.wait(run, request.caller.client, seconds, takes=False)
-        fold = await self._tasks.find(request, agent, wanted.task_id)
-        return result_reply(call.id, fold.task())
+            answers = Answers(refused, Wait(answer=False), wire=wire, gives_up=True)
+            run_id = (await self._go_on(request, fold, answers)).run_id
+        await cancel(self._wire, fold.address, run_id, request.caller.client)
+        return (await self._tasks.again(request, fold)).task()
 
-    async def _subscribe(self, request: HttpRequest, agent: AgentPlan, call: Call, wanted: OfTask) -> Streamed:
-        fold = await self._tasks.find(request, agent, wanted.task_id)
+    async def _subscribe(self, request: HttpRequest, call: Call, fold: TaskFold, wanted: OfTask) -> _Result:
         if fold.is_over:
             raise UnsupportedOperationError("The task is over and sends nothing more. Read it with GetTask.")
         run = await self._tasks.current_run(request, fold)
         return self._tasks.streamed(request, fold, run, call, fold.snapshot(), stays=True)
 
-    async def _list(self, request: HttpRequest, agent: AgentPlan, call: Call, wanted: Listing) -> Reply:
-        return result_reply(call.id, await self._tasks.listed(request, agent, wanted))
+    @property
+    def _notifying(self) -> NotifiesReceivers:
+        assert self._receivers is not None, "without receivers a request that needs them was refused"
+        return self._receivers
+
+    async def _keep(self, request: HttpRequest, fold: TaskFold, receiver: Receiver) -> Receiver:
+        """Have a receiver notified of the task, and return it with its id.
+
+        The task is read again once the receiver is kept. If it is over, or waits for a person, the receiver is notified
+        at once: the end may have come before the receiver.
+        """
+        receiver = replace(receiver, id=fold.receiver_id(receiver.id))
+        await self._notifying.add(fold.address, fold.begun_by, receiver)
+        fold = await self._tasks.again(request, fold)
+        if isinstance(fold.run.state, Ended):
+            await self._notifying.notify(fold.run, request.caller.client)
+        return receiver
+
+    async def _create_receiver(self, request: HttpRequest, call: Call, fold: TaskFold, wanted: OfTask) -> _Result:
+        assert wanted.receiver is not None
+        return receiver_object(fold.id, await self._keep(request, fold, wanted.receiver))
+
+    async def _read_receiver(self, request: HttpRequest, call: Call, fold: TaskFold, wanted: OfTask) -> _Result:
+        receivers, name = await self._notifying.of_task(fold.address, fold.begun_by), wanted.receiver_id
+        if (receiver := receivers.get(fold.receiver_id(name))) is None:
+            raise UnknownRunError(f"The task has no receiver {name[:80]!r}. List them, or create it.")
+        return receiver_object(fold.id, receiver)
+
+    async def _list_receivers(self, request: HttpRequest, call: Call, fold: TaskFold, wanted: OfTask) -> _Result:
+        receivers = await self._notifying.of_task(fold.address, fold.begun_by)
+        return {"configs": [receiver_object(fold.id, one) for one in receivers.values()], "nextPageToken": ""}
+
+    async def _delete_receiver(self, request: HttpRequest, call: Call, fold: TaskFold, wanted: OfTask) -> _Result:
+        await self._notifying.remove(fold.address, fold.begun_by, fold.receiver_id(wanted.receiver_id))
+        return {}

@@ -21,7 +21,7 @@ from hosting.core.thread.run import Ended, Over, Run, keeps_words
 from hosting.features.ag_ui.fold import RunFold
 from hosting.features.ag_ui.messages import Message, asked_message, conversation_mark, mark
 from hosting.features.ag_ui.requests import RunInput, own_prefix
-from hosting.http.wire_runs import end_contents, fold_runs
+from hosting.http.wire_runs import fold_runs, made_calls
 from hosting.names import Address
 
 MOST_TURNS = 200
@@ -182,7 +182,7 @@ class LoggedThread:
 def waited_calls(run: Run) -> dict[str, str]:
     """Return the approvals' ids of the tool calls for which a run waits, by the model's ids of the calls."""
     waiting, found = list(run.requested_approvals), dict[str, str]()
-    for call in (content for content in end_contents(run.end) if content.get("$type") == "functionCall"):
+    for call in made_calls(run.end):
         for approval in waiting:
             if (approval.tool, approval.arguments) == (call.get("name"), call.get("arguments")):
                 found[call["callId"]] = approval.id

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 
@@ -9,7 +10,6 @@ from hosting.core.archiving import Archiver
 from hosting.core.broadcast import LoggedEvent
 from hosting.core.request.contents import limits_of
 from hosting.core.thread.events import Claimed
-from hosting.core.thread.run_request import Answering
 from hosting.core.threads import Threads
 from hosting.features.ag_ui.agreement import waited_calls
 from hosting.features.ag_ui.beginning import Beginning, Begun
@@ -20,9 +20,10 @@ from hosting.http.replies import Streamed, run_headers
 from hosting.http.request import HttpRequest
 from hosting.http.wire import WireVerbs
 from hosting.http.wire_replies import framed, streamed
-from hosting.http.wire_runs import answer_all
+from hosting.http.wire_runs import Answers, record_answers
 from hosting.names import Address
 from hosting.plan import AgentPlan
+from hosting.ports import Wait
 
 
 class AgUiVerbs:
@@ -54,21 +55,16 @@ class AgUiVerbs:
 
         Return the run that goes on, and the ids of the calls for which the one before waited.
         """
-        approvals, decisions = self._wire.approvals, wanted.decisions
-        address = Address.of(agent.name, wanted.thread_id, request.caller.owner)
-        waiting = await approvals.waiting(address)
+        decisions, address = wanted.decisions, Address.of(agent.name, wanted.thread_id, request.caller.owner)
+        waiting = await self._wire.approvals.waiting(address)
         undecided = {} if waiting is None else {one.id: one.tool for one in waiting.undecided}
         if missing := undecided.keys() - {decision.id for decision in decisions}:
             tools = ", ".join(sorted(undecided[name] for name in missing))
             raise UnservedInputError(f"The answer on {tools} is missing in 'resume'. Send all answers together.")
-        answers = [
-            Answering(decision, request.caller, streamed=True)
-            for decision in sorted(decisions, key=lambda one: one.id in undecided)
-        ]
-        last = await answer_all(approvals, address, answers)
-        if last is None or last.resumed is None:
-            raise UnservedInputError("These answers are recorded; the thread waits for others. Send those.")
-        return Begun(last.resumed, wanted, agrees=True), waited_calls(last.requested)
+        answers = Answers(sorted(decisions, key=lambda one: one.id in undecided), Wait(math.inf), streamed=True)
+        unfinished = UnservedInputError("These answers are recorded; the thread waits for others. Send those.")
+        requested, resumed = await record_answers(self._wire, request, address, answers, unfinished)
+        return Begun(resumed, wanted, agrees=True), waited_calls(requested)
 
     async def _events(self, request: HttpRequest, fold: RunFold, begun: Begun) -> AsyncGenerator[list[WireEvent], None]:
         """Yield the run's events to its end, deltas as they come.

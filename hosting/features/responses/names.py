@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from hosting.core.request.fields import TRUTH_WORD
 from hosting.core.request.strict_json import Schema
 from hosting.core.thread.run import Run
-from hosting.errors import HostingError, ThreadDeletingError, UnknownRunError, UnknownThreadError
+from hosting.errors import HostingError, UnknownRunError, UnknownThreadError
 from hosting.http.parameters import Parameter, in_path
-from hosting.http.refusals import TRY_AGAIN
+from hosting.http.refusals import TRY_AGAIN, is_later
 from hosting.http.replies import Reply
 from hosting.http.route import Place, Route
 from hosting.http.wire import AGENT_ID
@@ -131,7 +131,6 @@ def responses_refusal(error: HostingError) -> Reply:
     """Return an error as the protocol has it. Clients retry by themselves only the errors that are worth it."""
     kind = _STATUS_TYPES.get(error.status, "server_error" if error.status >= 500 else "invalid_request_error")
     body = {"message": error.detail, "type": kind, "param": getattr(error, "param", None), "code": error.code}
-    is_later = error.status in (429, 503) or isinstance(error, ThreadDeletingError)
-    is_vain = not is_later and error.status in (*TRY_AGAIN, 500)
+    is_vain = not is_later(error) and error.status in (*TRY_AGAIN, 500)
     more = {"x-should-retry": "false"} if is_vain else None
-    return refusal_reply(error, {"error": body}, is_later=is_later, more=more)
+    return refusal_reply(error, {"error": body}, is_later=is_later(error), more=more)

@@ -11,10 +11,9 @@ from dataclasses import replace
 
 from hosting.core.request.contents import Limits, limits_of
 from hosting.core.request.fields import read_truth
-from hosting.core.runs import SHORT_WAIT_SECONDS
 from hosting.core.thread.events import RunEvent
 from hosting.core.thread.run import Run
-from hosting.core.thread.run_request import Answering, StartRun
+from hosting.core.thread.run_request import StartRun
 from hosting.core.thread.sources import ForkCall, ForkPoint, keyed_fork
 from hosting.core.threads import Threads
 from hosting.errors import (
@@ -39,7 +38,7 @@ from hosting.http.verbs import ForksThreads
 from hosting.http.wire import WireVerbs
 from hosting.http.wire_replies import framed, streamed
 from hosting.http.wire_requests import path_parts
-from hosting.http.wire_runs import CANCEL_SECONDS, answer_all, end_contents, run_events
+from hosting.http.wire_runs import Answers, cancel, made_calls, record_answers, run_events
 from hosting.names import Address, check_thread_id
 
 _Answer = Reply | Streamed
@@ -147,20 +146,13 @@ class ResponsesVerbs:
             raise NotServedError(f"The answer on {', '.join(missing)} is missing. Send all answers together.", "input")
         requested = {} if waiting is None else {one.id: one for one in waiting.requested_approvals}
         approved = [requested[name].model_dump() for name, one in decided.items() if one.approved and name in requested]
-        made = (
-            one for one in end_contents(None if waiting is None else waiting.end) if one.get("$type") == "functionCall"
-        )
+        made = made_calls(None if waiting is None else waiting.end)
         calls = {call["callId"]: call.get("arguments") for call in made}
         wire = {**(wanted.start.wire or {}), "approved": approved, "calls": calls}
-        waits = self._runs.wait_seconds(wanted.start.wait) > SHORT_WAIT_SECONDS
-        answers = [
-            Answering(decision, request.caller, waits=waits, streamed=wanted.start.streams, wire=wire)
-            for decision in decided.values()
-        ]
-        last = await answer_all(self._wire.approvals, address, answers)
-        if last is None or last.resumed is None:
-            raise NotServedError("These answers are recorded; the thread waits for others. Send those.", "input")
-        return last.resumed
+        answers = Answers(decided.values(), wanted.start.wait, wanted.start.streams, wire)
+        unfinished = NotServedError("These answers are recorded; the thread waits for others. Send those.", "input")
+        _, resumed = await record_answers(self._wire, request, address, answers, unfinished)
+        return resumed
 
     async def _read(self, request: HttpRequest, parts: Mapping[str, str]) -> _Answer:
         query = request.query
@@ -175,9 +167,8 @@ class ResponsesVerbs:
 
     async def _cancel(self, request: HttpRequest, parts: Mapping[str, str]) -> Reply:
         named = names.read_response_id(parts["id"])
-        run = await self._runs.cancel(named.address(request.caller.owner), named.run_id, request.caller.client)
-        seconds = min(CANCEL_SECONDS, self._settings.wait_seconds)
-        return await self._shown(request, await self._runs.wait(run, request.caller.client, seconds, takes=False))
+        run = await cancel(self._wire, named.address(request.caller.owner), named.run_id, request.caller.client)
+        return await self._shown(request, run)
 
     async def _delete(self, request: HttpRequest, parts: Mapping[str, str]) -> Reply:
         named = names.read_response_id(parts["id"])

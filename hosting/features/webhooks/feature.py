@@ -33,7 +33,7 @@ from hosting.features.webhooks.http import (
     UnknownDeliveryError,
     delivery_fields,
 )
-from hosting.features.webhooks.push_configs import PushConfigs
+from hosting.features.webhooks.receivers import ReceiverStore
 from hosting.features.webhooks.rules import WebhookSettings, check_webhook, webhook_rules
 from hosting.features.webhooks.webhooks import Webhooks
 from hosting.http.request import Bound
@@ -65,6 +65,7 @@ class WebhooksFeature(Feature):
         """Raise `ConfigurationError` for a secret that is none."""
         self.rules = rules = webhook_rules(settings)
         self.webhooks = None if rules is None else Webhooks(log, stores, rules, route_prefix=route_prefix)
+        self.receivers = None if self.webhooks is None else self.webhooks.receivers
         self._data = thread_data(stores)
         self._log = log
         self._runs = runs
@@ -131,12 +132,12 @@ def _order(operation: str, fields: Any) -> WebhookOrder:
 
 def thread_data(stores: Stores) -> ThreadData:
     """Return what is kept of a thread for webhooks in these stores."""
-    deliveries, pushes = Deliveries(stores.attachments, stores.hub), PushConfigs(stores.attachments, stores.hub)
+    deliveries, receivers = Deliveries(stores.attachments, stores.hub), ReceiverStore(stores.attachments, stores.hub)
 
     async def export(address: Address, epoch: int) -> dict[str, Any]:
         return {
             "webhooks": [delivery_fields(address, delivery) for delivery in await deliveries.all_of(address, epoch)],
-            "receivers": [{"id": config.id, "url": config.url} for config in await pushes.of_thread(address, epoch)],
+            "receivers": [{"id": each.id, "url": each.url} for each in await receivers.of_thread(address, epoch)],
         }
 
     return ThreadData(

@@ -30,7 +30,6 @@ from hosting.core.agent.held_run import read_run
 from hosting.core.clocks import start_clock
 from hosting.core.outcome import status_of
 from hosting.core.stores.choice import Stores
-from hosting.core.thread.commands import Refused, SetReceiver
 from hosting.core.thread.events import Accepted, Completed, Terminal
 from hosting.core.thread.finish import finish_reason, is_incomplete
 from hosting.core.thread.head import Head
@@ -49,9 +48,10 @@ from hosting.features.webhooks.delivery import (
     Sleep,
     WebhookOrder,
 )
-from hosting.features.webhooks.push_configs import PushConfig, PushConfigs
+from hosting.features.webhooks.receivers import ReceiverStore, TaskReceivers
 from hosting.features.webhooks.rules import WebhookRules
 from hosting.features.webhooks.send_slots import PROMPT_SECONDS, SendSlots, Slot
+from hosting.http.verbs import Receiver
 from hosting.invocation import current_invocation, mark_task
 from hosting.names import APP, Address
 from hosting.plan import AgentPlan
@@ -77,16 +77,12 @@ class _Message:
     run: Run
     terminal: Terminal
     owner: dict[str, str] | None
-    to: PushConfig | None
+    to: Receiver | None
     record: Delivery
 
 
 class Webhooks:
-    """The webhooks of one app, for one event loop.
-
-    `task_update` is what a task's receivers are sent, in the protocol's form; None in an app that serves no protocol
-    with such receivers.
-    """
+    """The webhooks of one app, for one event loop."""
 
     def __init__(
         self,
@@ -100,8 +96,7 @@ class Webhooks:
     ) -> None:
         self.rules = rules
         self.deliveries = Deliveries(stores.attachments, stores.hub)
-        self.pushes = PushConfigs(stores.attachments, stores.hub)
-        self.task_update: Callable[[Run, Terminal], dict[str, Any]] | None = None
+        self.receivers = TaskReceivers(log, ReceiverStore(stores.attachments, stores.hub), rules)
         self._log = log
         self._route_prefix = route_prefix
         self._post = poster
@@ -123,15 +118,6 @@ class Webhooks:
             if terminal.notifies:
                 orders.append(WebhookOrder(address, terminal.run_id, "request"))
         return orders
-
-    async def set_receiver(self, address: Address, epoch: int) -> None:
-        """Have every later end of a task's run in that thread delivered to the task's receivers of that time.
-
-        Raises `LogUnavailableError`, and `ThreadDeletingError` and `ThreadDeletedError` for a thread that is going.
-        """
-        decided = await self._log.execute(address, SetReceiver(self._log.clocks.wall(), epoch))
-        if isinstance(decided.outcome, Refused):
-            raise decided.outcome.error
 
     async def deliver(self, order: WebhookOrder, client: ClockClient) -> Sleep | None:
         """Carry out an order, once however often it comes; return what the delivery's clock does next, None at its end.
@@ -163,19 +149,19 @@ class Webhooks:
                 messages.append(_Message(own, head.epoch, run, run.state.end, owner, to, record))
         return messages
 
-    async def _receivers(self, order: WebhookOrder, run: Run, epoch: int) -> dict[str, PushConfig | None]:
+    async def _receivers(self, order: WebhookOrder, run: Run, epoch: int) -> dict[str, Receiver | None]:
         """Return where to, for each target to which the order leads."""
         webhook, planned = run.accepted.request.webhook, self._agents.get(order.address.agent)
         url = None if planned is None else planned.options.webhook
         begun = run.accepted.request.task_run(run.run_id)
         if order.target != "agent" and begun is not None:
-            configs = await self.pushes.of_task(order.address, epoch, begun)
-            targets = [PUSH + id_ for id_ in configs] if order.target == "request" else [order.target]
-            known = {} if self.task_update is None else configs
-            return {target: known.get(target.removeprefix(PUSH)) for target in targets}
+            receivers = await self.receivers.store.of_task(order.address, epoch, begun)
+            targets = [PUSH + id_ for id_ in receivers] if order.target == "request" else [order.target]
+            served = {} if self.receivers.update_of is None else receivers
+            return {target: served.get(target.removeprefix(PUSH)) for target in targets}
         if order.target != "agent":
             url = None if webhook == url else webhook  # the agent's own is sent as such
-        return {order.target: None if url is None else PushConfig(id=order.target, url=url)}
+        return {order.target: None if url is None else Receiver(id=order.target, url=url)}
 
     async def _deliver(self, message: _Message, client: ClockClient) -> Sleep | None:
         mark_task(current_invocation())
@@ -206,7 +192,7 @@ class Webhooks:
                 if (record.next_at or self._now()) < self._now() - OVERDUE_SECONDS:
                     await self._start_clock(WebhookOrder(address, record.run_id, record.target), record, client)
 
-    async def _begin(self, message: _Message, to: PushConfig) -> Delivery:
+    async def _begin(self, message: _Message, to: Receiver) -> Delivery:
         """Try it, and return the delivery after that, or after a moment as it is held here."""
         slot = self._slots.take(message.order.sender, to.url)
         trying = None if slot is None else asyncio.ensure_future(self._try(message, slot))
@@ -240,7 +226,7 @@ class Webhooks:
             timer.cancel()
             self._slots.release(slot)
 
-    async def _finish(self, held: _Message, to: PushConfig, trying: asyncio.Task[Delivery | None] | None) -> None:
+    async def _finish(self, held: _Message, to: Receiver, trying: asyncio.Task[Delivery | None] | None) -> None:
         """Store the result of a try behind its operation; what waits for a slot is tried first."""
         if trying is not None:
             record = await trying
@@ -298,11 +284,12 @@ class Webhooks:
         record = await self.deliveries.read(order, head.epoch)
         return None if record is None else (replace(order, tries=len(record.tries), again=True), record)
 
-    async def _sent(self, message: _Message, to: PushConfig, now: float) -> Posted:
+    async def _sent(self, message: _Message, to: Receiver, now: float) -> Posted:
         if self.rules.refusal(to.url) is not None:
             return Posted(problem=NOT_ALLOWED)
-        record, of_task = message.record, self.task_update if message.order.target.startswith(PUSH) else None
-        text = self._text(message) if of_task is None else of_task(message.run, message.terminal)
+        record, is_of_task = message.record, message.order.target.startswith(PUSH)
+        update_of = self.receivers.update_of if is_of_task else None
+        text = self._text(message) if update_of is None else update_of(message.run, message.terminal)
         body = json.dumps(text, ensure_ascii=False, separators=(",", ":")).encode()
         message_id = f"{record.run_id}-{record.event.replace('.', '-')}"
         headers = {

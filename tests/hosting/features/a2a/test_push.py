@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from hosting.core.deletion import UNUSED_SECONDS
-from hosting.features.webhooks.push_configs import MOST_CONFIGS
+from hosting.features.webhooks.receivers import MOST_RECEIVERS
 from hosting.names import Address
 from tests.hosting.features.a2a.wired import Wired
 from tests.support.a2a import message
@@ -157,13 +157,13 @@ async def test_a_receiver_that_may_not_be_is_refused(pushing: Wired, config: dic
 async def test_a_task_has_so_many_receivers_and_one_of_ours_none(pushing: Wired) -> None:
     """Of a run that was begun over our own routes nobody is notified so: its request may name a webhook."""
     task = (await pushing.send("call refund 5", "Clerk"))["id"]
-    for number in range(MOST_CONFIGS):
+    for number in range(MOST_RECEIVERS):
         await pushing.result(CREATE, "Clerk", taskId=task, id=f"n{number}", url="http://127.0.0.1:9/")
     full = await pushing.refused(CREATE, "Clerk", taskId=task, id="more", url="http://127.0.0.1:9/")
     ours = (await pushing.http.post("http://app.example/api/agents/Joker/run", json={"message": "hi"})).json()
     refused = await pushing.refused(CREATE, taskId=f"{ours['run_id']}~{ours['thread_id']}", url="http://127.0.0.1:9/")
 
-    assert full == (-32602, f"The task has {MOST_CONFIGS} receivers. Delete one first.")
+    assert full == (-32602, f"The task has {MOST_RECEIVERS} receivers. Delete one first.")
     assert refused[0] == -32004
     assert refused[1].startswith("This task sends no notifications: it did not start over A2A")
 

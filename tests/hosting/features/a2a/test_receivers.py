@@ -70,7 +70,7 @@ async def test_tasks_without_a_receiver_cost_what_they_do_in_an_app_without_a_se
 
 
 POINTS = {
-    "before the log says so": ("set_receiver", False),
+    "before the log says so": ("announce", False),
     "before it is kept": ("put", False),
     "before the task is read again": ("put", True),
 }
@@ -83,9 +83,9 @@ async def test_a_task_that_goes_on_and_ends_while_its_receiver_is_set_notifies_i
     """Wherever that is: it learns the last state, and as one message."""
     task = await pushing.send("call refund 5", "Clerk", contextId="t")
     await pushing.host.entities.idle()
-    webhooks = webhooks_of(pushing.app)
+    receivers = webhooks_of(pushing.app).receivers
     name, is_behind = POINTS[point]
-    owner: Any = webhooks if name == "set_receiver" else webhooks.pushes
+    owner: Any = receivers if name == "announce" else receivers.store
     method = getattr(owner, name)
 
     async def ended_meanwhile(*given: Any) -> Any:
@@ -103,13 +103,13 @@ async def test_a_task_that_goes_on_and_ends_while_its_receiver_is_set_notifies_i
     assert receiver.arrived.empty()
 
 
-@pytest.mark.parametrize("name", ["set_receiver", "put"])
+@pytest.mark.parametrize("name", ["announce", "put"])
 async def test_a_receiver_whose_setting_broke_off_is_notified_once_when_it_is_sent_again(
     pushing: Wired, receiver: Receiver, name: str
 ) -> None:
     """With the message that begins the task: the run goes on, ends, and the message comes again under its id."""
-    webhooks = webhooks_of(pushing.app)
-    owner: Any = webhooks if name == "set_receiver" else webhooks.pushes
+    receivers = webhooks_of(pushing.app).receivers
+    owner: Any = receivers if name == "announce" else receivers.store
     method = getattr(owner, name)
 
     async def breaks_off(*given: Any) -> None:

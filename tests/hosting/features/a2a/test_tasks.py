@@ -13,7 +13,7 @@ import pytest
 
 from hosting.bearer import bearer_token
 from hosting.core.archiving import PAGE_BYTES
-from hosting.features.a2a import verbs
+from hosting.features.a2a import requests
 from hosting.features.a2a.requests import METHODS
 from tests.hosting.features.a2a.wired import URL, Wired
 from tests.support.a2a import answer_of, message, taken
@@ -189,7 +189,7 @@ async def test_a_task_that_takes_longer_than_clients_wait_is_answered_as_it_stan
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Also where the app's own requests wait for longer; one that subscribes has its end."""
-    monkeypatch.setattr(verbs, "PROTOCOL_WAIT_SECONDS", 0.05)
+    monkeypatch.setattr(requests, "PROTOCOL_WAIT_SECONDS", 0.05)
     wired = Wired({"AGENT_WAIT_SECONDS": "220"})
     async with wired.http:
         task = await wired.send("sleep 0.3")

@@ -19,9 +19,9 @@ from hosting.errors import AttachmentsUnavailableError, EngineUnavailableError
 from hosting.features.webhooks import send_slots as bounds
 from hosting.features.webhooks.client import Posted, post
 from hosting.features.webhooks.delivery import HELD_SECONDS, WAITING_SECONDS
-from hosting.features.webhooks.push_configs import PushConfig
 from hosting.features.webhooks.send_slots import SendSlots, Slot
 from hosting.features.webhooks.webhooks import logger as webhook_logger
+from hosting.http.verbs import Receiver
 from hosting.invocation import TASK_MARK, begin_invocation
 from tests.hosting.features.webhooks.yard import HANGS, Yard
 from tests.support.app.scripted import scripted_agent
@@ -249,8 +249,8 @@ async def test_what_is_logged_of_a_try_reaches_azure(
     caplog.handler.addFilter(note)
     yard.answer = Posted(503)
     webhooks = yard.webhooks(prompt_seconds)
-    webhooks.task_update = lambda run, terminal: {}
-    await webhooks.pushes.put(ADDRESS, 0, order.run_id, PushConfig(id="p", url="https://busy.example/"))
+    webhooks.receivers.update_of = lambda run, terminal: {}
+    await webhooks.receivers.store.put(ADDRESS, 0, order.run_id, Receiver(id="p", url="https://busy.example/"))
 
     async def operation() -> None:
         setattr(asyncio.current_task(), TASK_MARK, "invocation 1")
