@@ -23,7 +23,7 @@ MOST_NAMING = 2
 """The files outside of a feature's folder that may import from it."""
 
 MOST_WIRE_LINES = 1000
-LARGER_WIRES = {"responses": 1_068}
+LARGER_WIRES = {"responses": 1_038}
 """The protocols with more lines of code than that: each only becomes smaller."""
 
 NOT_YET_FOLDERS = {

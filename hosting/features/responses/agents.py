@@ -6,17 +6,17 @@ app's own.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from hosting.errors import UnknownAgentError
+from hosting.features.responses import names
+from hosting.http.openapi import API_VERSION
+from hosting.http.route import Route
+from hosting.names import Address
 from hosting.plan import AgentPlan, Plan
 
 _FRAMEWORK = "agent_framework"
-
-
-def served_agents(plan: Plan) -> list[AgentPlan]:
-    """Return the agents that have an HTTP endpoint."""
-    return [agent for agent in plan.agents.values() if agent.options.http]
 
 
 def find_agent(plan: Plan, name: str | None, place: str = "'model'") -> AgentPlan:
@@ -26,24 +26,34 @@ def find_agent(plan: Plan, name: str | None, place: str = "'model'") -> AgentPla
     """
     if name is not None:
         return plan.served(name)
-    agents = served_agents(plan)
+    agents = _served(plan)
     if len(agents) != 1:
         known = ", ".join(agent.name for agent in agents) or "none"
         raise UnknownAgentError(f"Name the agent as {place}. Agents: {known}.")
     return agents[0]
 
 
-def model_object(agent: AgentPlan) -> dict[str, Any]:
+def thread_of(plan: Plan, named: names.Named, owner: str) -> Address:
+    """Return the owner's thread of that name; raises `UnknownAgentError` if its agent is not served."""
+    find_agent(plan, named.agent)
+    return named.address(owner)
+
+
+def _served(plan: Plan) -> list[AgentPlan]:
+    return [agent for agent in plan.agents.values() if agent.options.http]
+
+
+def _model(agent: AgentPlan) -> dict[str, Any]:
     """Return an agent as the protocol's model; its creation time is unknown."""
     return {"id": agent.name, "object": "model", "created": 0, "owned_by": "app"}
 
 
-def meta_object(plan: Plan, version: str) -> dict[str, Any]:
+def _meta(plan: Plan) -> dict[str, Any]:
     """Return the settings of the page: it chats, and does not trace, deploy or call OpenAI."""
     offers = dict.fromkeys(("instrumentation", "trace_retrieval", "openai_proxy", "deployment"), False)
     return {
         "ui_mode": "user",
-        "version": version,
+        "version": API_VERSION,
         "framework": _FRAMEWORK,
         "runtime": "python",
         "capabilities": offers,
@@ -51,7 +61,7 @@ def meta_object(plan: Plan, version: str) -> dict[str, Any]:
     }
 
 
-def entity_object(agent: AgentPlan) -> dict[str, Any]:
+def _entity(agent: AgentPlan) -> dict[str, Any]:
     """Return an agent as the page's entity."""
     return {
         "id": agent.name,
@@ -64,3 +74,13 @@ def entity_object(agent: AgentPlan) -> dict[str, Any]:
         "metadata": {},
         "deployment_supported": False,
     }
+
+
+READS: Mapping[Route, Callable[[Plan, str], dict[str, Any]]] = {
+    names.META: lambda plan, _: _meta(plan),
+    names.ENTITIES: lambda plan, _: {"entities": [_entity(agent) for agent in _served(plan)]},
+    names.ENTITY: lambda plan, name: _entity(find_agent(plan, name)),
+    names.MODELS: lambda plan, _: {"object": "list", "data": [_model(agent) for agent in _served(plan)]},
+    names.MODEL: lambda plan, name: _model(find_agent(plan, name)),
+}
+"""What each operation on agents answers, of the app's plan and the name in the path."""

@@ -11,7 +11,7 @@ from hosting.core.threads import Threads
 from hosting.core.turns import LargeReads
 from hosting.errors import InvalidFieldError, ThreadDeletingError, UnknownThreadError
 from hosting.features.responses import names
-from hosting.features.responses.agents import find_agent
+from hosting.features.responses.agents import find_agent, thread_of
 from hosting.features.responses.fold import ResponseFold
 from hosting.features.responses.names import Named, NotServedError
 from hosting.features.responses.objects import conversation_object, input_items, page
@@ -116,7 +116,8 @@ class ConversationVerbs:
         return json_reply(200, conversation_object(agent, address.thread_id, created_at, metadata))
 
     async def _delete(self, request: HttpRequest, parts: Mapping[str, str]) -> Reply:
-        await self.delete(request, self._address(request, names.read_conversation_id(parts["id"])))
+        named = names.read_conversation_id(parts["id"])
+        await self.delete(request, thread_of(self._plan, named, request.caller.owner))
         return json_reply(200, {"id": parts["id"], "object": "conversation.deleted", "deleted": True})
 
     async def _list_items(self, request: HttpRequest, parts: Mapping[str, str]) -> Reply:
@@ -147,7 +148,7 @@ class ConversationVerbs:
 
         Raises `UnknownThreadError`.
         """
-        address = self._address(request, named)
+        address = thread_of(self._plan, named, request.caller.owner)
         head = await self._log.head(address)
         if head.position == 0 and _begins_here(named.thread_id):
             return address, head, []
@@ -156,10 +157,6 @@ class ConversationVerbs:
 
     async def _events(self, address: Address, head: Head, through: int) -> list[tuple[int, Event]]:
         return await self._log.events(address, head.trimmed, through=through)
-
-    def _address(self, request: HttpRequest, named: Named) -> Address:
-        find_agent(self._plan, named.agent)
-        return named.address(request.caller.owner)
 
 
 def _begins_here(thread_id: str) -> bool:

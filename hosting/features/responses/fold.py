@@ -12,7 +12,6 @@ whose text the log does not have there may be a reader who got some, so it has s
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -22,6 +21,7 @@ from hosting.core.thread.events import Accepted, Cancelled, Claimed, Completed, 
 from hosting.core.thread.finish import is_incomplete
 from hosting.core.thread.run import Run
 from hosting.features.responses.objects import approval_item, response_object
+from hosting.http.streams import Frame
 from hosting.http.wire_runs import ItemFold
 
 _ATTEMPT = 2**32
@@ -49,10 +49,10 @@ class WireEvent:
             return self
         return replace(self, fields={**self.fields, "delta": delta[-rest:]})
 
-    def encode(self) -> bytes:
-        """Return the event in the event stream format."""
-        fields = {"type": self.type, "sequence_number": self.number, **self.fields}
-        return f"event: {self.type}\ndata: {json.dumps(fields, ensure_ascii=False)}\n\n".encode()
+    @property
+    def frame(self) -> Frame:
+        """The event in a stream."""
+        return Frame(None, self.type, {"type": self.type, "sequence_number": self.number, **self.fields})
 
 
 @dataclass
@@ -66,7 +66,7 @@ class _Item:
 
 def encoded(events: Iterable[WireEvent]) -> bytes:
     """Return events in the event stream format."""
-    return b"".join(event.encode() for event in events)
+    return b"".join(event.frame.encode() for event in events)
 
 
 class ResponseFold(ItemFold[WireEvent]):

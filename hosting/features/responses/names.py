@@ -6,10 +6,10 @@ thread. The owner is never in it: whoever sends an id reaches threads of their o
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from hosting.core.request.fields import TRUTH_WORD
-from hosting.core.request.strict_json import Schema
 from hosting.core.thread.run import Run
 from hosting.errors import HostingError, UnknownRunError, UnknownThreadError
 from hosting.http.parameters import Parameter, in_path
@@ -81,11 +81,16 @@ _ID = id_pattern(200)
 _RESPONSE = in_path("id", "The id.", pattern=f"resp_{_ID}")
 _CONVERSATION = in_path("id", "The id.", pattern=f"conv_{_ID}")
 _ITEM = in_path("item", "The id.", pattern=_ID)
-_NUMBER: Schema = {"type": "string", "pattern": "^(-[0-9]{1,16}|[0-9]{1,17})$"}
-_FOLLOWED = (
-    Parameter("stream", "query", "true: the response's events.", TRUTH_WORD),
-    Parameter("starting_after", "query", "Only events after this number.", _NUMBER),
+_NUMBER = re.compile("-[0-9]{1,16}|[0-9]{1,17}")
+STARTING_AFTER = Parameter(
+    "starting_after",
+    "query",
+    "Only events after this number.",
+    {"type": "string", "pattern": f"^({_NUMBER.pattern})$"},
+    _NUMBER,
+    "a sequence_number.",
 )
+_FOLLOWED = (Parameter("stream", "query", "true: the response's events.", TRUTH_WORD), STARTING_AFTER)
 _PAGE = (
     Parameter("limit", "query", "The most items to return.", {"type": "integer", "minimum": 1, "maximum": 100}),
     Parameter("order", "query", "asc (oldest first) or desc.", {"type": "string", "enum": ["asc", "desc"]}),

@@ -7,30 +7,51 @@ from __future__ import annotations
 
 import math
 import mimetypes
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
-from hosting.core.request.contents import NOT_BLANK, Limits
+from hosting.core.request.contents import NOT_BLANK, Limits, limits_of
 from hosting.core.request.fields import check_message, read_decision, read_flag, read_text
 from hosting.core.request.response_format import read_response_format
 from hosting.core.request.strict_json import json_type
 from hosting.core.thread.run_request import Decision, ResponseFormat, RunRequest, StartRun, UserMessage
 from hosting.errors import InvalidFieldError
 from hosting.features.responses import names
+from hosting.features.responses.agents import find_agent
 from hosting.features.responses.names import Named, NotServedError
 from hosting.http.routes import COUNTED
 from hosting.http.run_call import RawRequest, read_idempotency_key
 from hosting.http.wire import Schema, WireDocument, WireOperation, object_schema
 from hosting.http.wire_requests import object_fields, read_message
+from hosting.plan import AgentPlan, Plan
 from hosting.ports import Wait
+from hosting.settings import Settings
 
-SERVED = frozenset(
-    {
-        *("input", "model", "stream", "background", "store", "previous_response_id", "conversation"),
-        *("metadata", "text", "tool_choice"),
-    }
-)
+MOST_METADATA = 16
+_TEXT: Schema = {"type": "string"}
+_FLAG: Schema = {"type": ["boolean", "null"]}
+_METADATA: Schema = {
+    "type": ["object", "null"],
+    "maxProperties": MOST_METADATA,
+    "propertyNames": {"maxLength": 64},
+    "additionalProperties": {"type": "string", "maxLength": 512},
+}
+FIELDS: Mapping[str, Schema] = {
+    "input": {"anyOf": [dict(NOT_BLANK), {"type": "array", "minItems": 1, "items": {"type": "object"}}]},
+    "model": {"type": ["string", "null"]},
+    "stream": _FLAG,
+    "background": _FLAG,
+    "store": _FLAG,
+    "previous_response_id": {"type": ["string", "null"]},
+    "conversation": {"anyOf": [{"type": ["string", "null"]}, object_schema({"id": _TEXT}, "id")]},
+    "metadata": _METADATA,
+    "text": {"type": ["object", "null"]},
+    "tool_choice": {"enum": ["auto", "none", None]},
+}
+"""The fields that are served, with the JSON Schemas of their values. A `model` is an agent."""
+
+SERVED = FIELDS.keys()
 WITHOUT_EFFECT = frozenset(
     {
         *("include", "parallel_tool_calls", "prompt_cache_key", "prompt_cache_options", "prompt_cache_retention"),
@@ -39,6 +60,7 @@ WITHOUT_EFFECT = frozenset(
 )
 """Fields about billing, caches and OpenAI's own tools: the answer is the same with and without them."""
 
+_OF_THE_MODEL = ("image", "max_output_tokens", "max_tool_calls", "reasoning", "temperature", "top_logprobs", "top_p")
 _OWN_MODEL = "The agent sets its model's options. Leave {!r} out."
 REFUSED: Mapping[str, str] = {
     "instructions": "The agent has its own instructions. Leave 'instructions' out.",
@@ -48,24 +70,17 @@ REFUSED: Mapping[str, str] = {
     "context_management": "The agent compacts its conversation itself. Leave 'context_management' out.",
     "access_programs": "Access programs are not supported. Leave 'access_programs' out.",
     "background_options": "Background runs have no options. Leave 'background_options' out.",
-    **{
-        name: _OWN_MODEL.format(name)
-        for name in (
-            *("image", "max_output_tokens", "max_tool_calls", "reasoning", "temperature", "top_logprobs", "top_p"),
-        )
-    },
+    **{name: _OWN_MODEL.format(name) for name in _OF_THE_MODEL},
 }
 _NOTHING: tuple[Any, ...] = (None, [], {}, 0)
 """Values that ask for nothing; OpenAI's defaults among them."""
-
-MOST_METADATA = 16
 
 
 @dataclass(frozen=True)
 class Create:
     """A response that a caller wants: a run of `agent`, or `decisions` on the tool calls that its thread waits for."""
 
-    agent: str
+    agent: AgentPlan
     start: StartRun
     decisions: tuple[Decision, ...]
     previous: Named | None
@@ -73,13 +88,9 @@ class Create:
     streams: bool
 
 
-FindAgent = Callable[[str | None], "tuple[str, Limits]"]
-"""Returns an agent's name and its limits; None is for the only agent. Raises `UnknownAgentError`."""
-
-
-def parse_create(call: RawRequest, find_agent: FindAgent, most_bytes: int) -> Create:
+def parse_create(call: RawRequest, plan: Plan, settings: Settings) -> Create:
     """Return the response that a body asks for; raises `HostingError`s that name the field."""
-    fields = body_fields(call, SERVED | WITHOUT_EFFECT | REFUSED.keys(), most_bytes)
+    fields = body_fields(call, SERVED | WITHOUT_EFFECT | REFUSED.keys(), settings.max_body_bytes)
     for name, sentence in REFUSED.items():
         if fields.get(name) not in _NOTHING:
             raise NotServedError(sentence, name)
@@ -88,7 +99,7 @@ def parse_create(call: RawRequest, find_agent: FindAgent, most_bytes: int) -> Cr
     if previous is not None and conversation is not None:
         raise NotServedError("Send 'conversation' or 'previous_response_id', not both.", "previous_response_id")
     place = previous or conversation
-    agent, limits = _agent(fields.get("model"), metadata, place, find_agent)
+    agent = _agent(plan, fields.get("model"), metadata, place)
     streams, background, stores = (
         default if fields.get(name) is None else read_flag(name, fields[name])
         for name, default in (("stream", False), ("background", False), ("store", True))
@@ -99,7 +110,7 @@ def parse_create(call: RawRequest, find_agent: FindAgent, most_bytes: int) -> Cr
             "or 'background', 'conversation' and 'previous_response_id'.",
             "store",
         )
-    request, decisions = _request(fields, limits, continues=place is not None)
+    request, decisions = _request(fields, limits_of(agent, settings), continues=place is not None)
     wire = {
         "metadata": metadata,
         "background": background,
@@ -114,6 +125,7 @@ def parse_create(call: RawRequest, find_agent: FindAgent, most_bytes: int) -> Cr
         call.headers.get("traceparent"),
         streams=streams or background,
         wire=wire,
+        busy=agent.options.busy,
         temporary=not stores,
     )
     return Create(agent, start, decisions, previous, conversation, streams)
@@ -142,7 +154,7 @@ def _request(fields: dict[str, Any], limits: Limits, *, continues: bool) -> tupl
     return request, ()
 
 
-def body_fields(call: RawRequest, known: frozenset[str], most_bytes: int) -> dict[str, Any]:
+def body_fields(call: RawRequest, known: Set[str], most_bytes: int) -> dict[str, Any]:
     """Return the members of a JSON body, empty for no body; raises `HostingError`s."""
     return object_fields(call, known, most_bytes) if call.body else {}
 
@@ -150,25 +162,23 @@ def body_fields(call: RawRequest, known: frozenset[str], most_bytes: int) -> dic
 def read_metadata(value: object) -> dict[str, str]:
     """Return up to 16 pairs of texts; raises `InvalidFieldError`."""
     pairs = {} if value is None else value
-    is_right = isinstance(pairs, dict) and len(pairs) <= MOST_METADATA
-    if not is_right or not all(
-        isinstance(text, str) and len(text) <= 512 and len(name) <= 64
-        for name, text in cast(dict[str, Any], pairs).items()
+    if not (isinstance(pairs, dict) and len(pairs) <= MOST_METADATA) or not all(
+        isinstance(text, str) and len(text) <= 512 and len(name) <= 64 for name, text in pairs.items()
     ):
         raise InvalidFieldError(
             f"The field 'metadata' must have at most {MOST_METADATA} texts: names of at most 64 characters, values of "
             "at most 512."
         )
-    return cast(dict[str, str], pairs)
+    return pairs
 
 
-def _agent(model: object, metadata: Mapping[str, str], place: Named | None, find: FindAgent) -> tuple[str, Limits]:
+def _agent(plan: Plan, model: object, metadata: Mapping[str, str], place: Named | None) -> AgentPlan:
     """Return the agent by `metadata.entity_id`, `model`, or the conversation that is continued; all must agree."""
     named = metadata.get("entity_id") or (None if model is None else read_text("model", model))
-    agent, limits = find(named or (place.agent if place is not None else None))
-    if place is not None and place.agent.lower() != agent.lower():
-        raise NotServedError(f"The conversation belongs to agent {place.agent!r}, not to {agent!r}.", "model")
-    return agent, limits
+    agent = find_agent(plan, named or (place.agent if place is not None else None))
+    if place is not None and place.agent.lower() != agent.name.lower():
+        raise NotServedError(f"The conversation belongs to agent {place.agent!r}, not to {agent.name!r}.", "model")
+    return agent
 
 
 def _previous(value: object) -> Named | None:
@@ -182,13 +192,12 @@ def _conversation(value: object) -> Named | None:
 
 def _format(text: object) -> ResponseFormat | None:
     """Return the format in `text.format`: one object there, two in our own field."""
-    if text is None:
-        return None
-    if not isinstance(text, dict) or not set(text) <= {"format", "verbosity"}:
+    members = {} if text is None else text
+    if not isinstance(members, dict) or not set(members) <= {"format", "verbosity"}:
         raise InvalidFieldError("The field 'text' must be an object with 'format'.")
-    if text.get("verbosity") not in (None, "medium"):
+    if members.get("verbosity") not in (None, "medium"):
         raise NotServedError(_OWN_MODEL.format("text.verbosity"), "text.verbosity")
-    wanted = text.get("format")
+    wanted = members.get("format")
     if wanted is None:
         return None
     if not isinstance(wanted, dict) or wanted.get("type") not in ("text", "json_object", "json_schema"):
@@ -237,18 +246,16 @@ def _content(where: str, part: Mapping[str, Any]) -> dict[str, Any]:
     kind = part.get("type")
     if kind in ("input_text", "output_text"):
         return {"$type": "text", "text": part.get("text")}
-    if kind not in ("input_image", "input_file"):
-        raise NotServedError(
-            f"{where} is of type {str(kind)[:60]!r}. Send input_text, input_image or input_file.", "input"
-        )
+    member = {"input_image": "image_url", "input_file": "file_data"}.get(str(kind))
+    if member is None:
+        detail = f"{where} is of type {str(kind)[:60]!r}. Send input_text, input_image or input_file."
+        raise NotServedError(detail, "input")
     if part.get("file_id") is not None:
         return {"$type": "hostedFile", "fileId": part["file_id"]}
     named = {} if part.get("filename") is None else {"name": part["filename"]}
-    uri = part.get("image_url") if kind == "input_image" else part.get("file_data")
+    uri = part.get(member)
     if not isinstance(uri, str):
-        raise InvalidFieldError(
-            f"{where} has neither file_id nor {'image_url' if kind == 'input_image' else 'file_data'}."
-        )
+        raise InvalidFieldError(f"{where} has neither file_id nor {member}.")
     if uri.startswith("data:"):
         return {"$type": "data", "uri": uri, **named}
     guessed, _ = mimetypes.guess_type(uri.partition("?")[0] if kind == "input_image" else str(part.get("filename")))
@@ -258,37 +265,11 @@ def _content(where: str, part: Mapping[str, Any]) -> dict[str, Any]:
     return {"$type": "data", "uri": f"data:{media_type};base64,{uri}", "mediaType": media_type, **named}
 
 
-_TEXT: Schema = {"type": "string"}
-_OBJECT: Schema = {"type": "object"}
-_FLAG: Schema = {"type": ["boolean", "null"]}
-_ERROR = object_schema(dict.fromkeys(("message", "type", "code"), _TEXT), "message", "type", "code")
-_METADATA: Schema = {
-    "type": ["object", "null"],
-    "maxProperties": MOST_METADATA,
-    "propertyNames": {"maxLength": 64},
-    "additionalProperties": {"type": "string", "maxLength": 512},
-}
-_CREATED: Mapping[str, Schema] = {
-    "input": {"anyOf": [dict(NOT_BLANK), {"type": "array", "minItems": 1, "items": _OBJECT}]},
-    "stream": _FLAG,
-    "background": _FLAG,
-    "store": _FLAG,
-    "previous_response_id": {"type": ["string", "null"]},
-    "conversation": {"anyOf": [{"type": ["string", "null"]}, object_schema({"id": _TEXT}, "id")]},
-    "metadata": _METADATA,
-    "text": {"type": ["object", "null"]},
-    "tool_choice": {"enum": ["auto", "none", None]},
-    **{name: {} for name in sorted(WITHOUT_EFFECT)},
-}
-assert _CREATED.keys() | {"model"} == SERVED | WITHOUT_EFFECT
-
-
 def _operations(agents: Sequence[str]) -> Iterator[WireOperation]:
     """Yield the operations that are served of these agents."""
+    created = {**FIELDS, "model": {"enum": [*agents, None]}, **{name: {} for name in sorted(WITHOUT_EFFECT)}}
     bodies = {
-        names.CREATE: object_schema(
-            {"model": {"enum": [*agents, None]}, **_CREATED}, "input", additionalProperties=False
-        ),
+        names.CREATE: object_schema(created, "input", additionalProperties=False),
         names.BEGIN: object_schema({"metadata": _METADATA}, additionalProperties=False),
         names.UPDATE: object_schema({"metadata": _METADATA}, "metadata", additionalProperties=False),
     }
@@ -304,5 +285,6 @@ def _operations(agents: Sequence[str]) -> Iterator[WireOperation]:
             )
 
 
+_ERROR = object_schema(dict.fromkeys(("message", "type", "code"), _TEXT), "message", "type", "code")
 RESPONSES_DOCUMENT = WireDocument(object_schema({"error": _ERROR}, "error"), _operations)
 """The wire in the OpenAPI document: what it takes and answers, in outline."""

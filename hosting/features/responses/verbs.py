@@ -9,28 +9,20 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing, suppress
 from dataclasses import replace
 
-from hosting.core.request.contents import Limits, limits_of
 from hosting.core.request.fields import read_truth
 from hosting.core.thread.events import RunEvent
 from hosting.core.thread.run import Run
 from hosting.core.thread.run_request import StartRun
 from hosting.core.thread.sources import ForkCall, ForkPoint, keyed_fork
 from hosting.core.threads import Threads
-from hosting.errors import (
-    HostingError,
-    InvalidFieldError,
-    LimitExceededError,
-    RunNotNewestError,
-    UnknownRunError,
-)
+from hosting.errors import HostingError, LimitExceededError, RunNotNewestError, UnknownRunError
 from hosting.features.responses import names
-from hosting.features.responses.agents import entity_object, find_agent, meta_object, model_object, served_agents
+from hosting.features.responses.agents import READS, find_agent, thread_of
 from hosting.features.responses.conversations import ConversationVerbs
 from hosting.features.responses.fold import ResponseFold, WireEvent, encoded
 from hosting.features.responses.names import Named, NotServedError
 from hosting.features.responses.objects import input_items, page
 from hosting.features.responses.requests import Create, parse_create
-from hosting.http.openapi import API_VERSION
 from hosting.http.replies import Reply, Streamed, json_reply
 from hosting.http.request import HttpRequest
 from hosting.http.route import Route
@@ -39,7 +31,7 @@ from hosting.http.wire import WireVerbs
 from hosting.http.wire_replies import framed, streamed
 from hosting.http.wire_requests import path_parts
 from hosting.http.wire_runs import Answers, cancel, made_calls, record_answers, run_events
-from hosting.names import Address, check_thread_id
+from hosting.names import check_thread_id
 
 _Answer = Reply | Streamed
 _Verb = Callable[[HttpRequest, Mapping[str, str]], Awaitable[_Answer]]
@@ -55,11 +47,6 @@ class ResponsesVerbs:
         self._wire, self._runs, self._log = verbs, verbs.runs, verbs.log
         self._threads, self._forking, self._conversations = threads, forking, conversations
         self._verbs: Mapping[Route, _Verb] = {
-            names.META: self._read_meta,
-            names.ENTITIES: self._list_entities,
-            names.ENTITY: self._read_entity,
-            names.MODELS: self._list_models,
-            names.MODEL: self._read_model,
             names.CREATE: self._create,
             names.RESPONSE: self._read,
             names.DELETE: self._delete,
@@ -70,51 +57,38 @@ class ResponsesVerbs:
 
     async def reply(self, request: HttpRequest, path: str) -> _Answer:
         """Return the response of an operation; raises the errors of the service and `NotServedError`."""
-        verb = self._verbs.get(request.route)
-        if verb is None:
-            raise NotServedError(names.NOT_SERVED[request.route])
-        return await verb(request, path_parts(request.route, path) or {})
-
-    async def _read_meta(self, request: HttpRequest, parts: Mapping[str, str]) -> Reply:
-        return json_reply(200, meta_object(self._plan, API_VERSION))
-
-    async def _list_entities(self, request: HttpRequest, parts: Mapping[str, str]) -> Reply:
-        return json_reply(200, {"entities": [entity_object(agent) for agent in served_agents(self._plan)]})
-
-    async def _read_entity(self, request: HttpRequest, parts: Mapping[str, str]) -> Reply:
-        return json_reply(200, entity_object(find_agent(self._plan, parts["id"])))
-
-    async def _list_models(self, request: HttpRequest, parts: Mapping[str, str]) -> Reply:
-        return json_reply(200, {"object": "list", "data": [model_object(agent) for agent in served_agents(self._plan)]})
-
-    async def _read_model(self, request: HttpRequest, parts: Mapping[str, str]) -> Reply:
-        return json_reply(200, model_object(find_agent(self._plan, parts["id"])))
+        route, parts = request.route, path_parts(request.route, path) or {}
+        if route in names.NOT_SERVED:
+            raise NotServedError(names.NOT_SERVED[route])
+        if route in READS:
+            return json_reply(200, READS[route](self._plan, parts.get("id", "")))
+        return await self._verbs[route](request, parts)
 
     async def _create(self, request: HttpRequest, parts: Mapping[str, str]) -> _Answer:
-        wanted = await request.parsed(lambda raw: parse_create(raw, self._known, self._settings.max_body_bytes))
+        wanted = await request.parsed(lambda raw: parse_create(raw, self._plan, self._settings))
         run = await (self._decide(request, wanted) if wanted.decisions else self._start(request, wanted))
         if wanted.streams:
             return self._streamed(request, run, -1)
         return await self._shown(request, await self._runs.wait_as(wanted.start.wait, run, request.caller.client))
 
     async def _start(self, request: HttpRequest, wanted: Create) -> Run:
-        start = replace(wanted.start, busy=find_agent(self._plan, wanted.agent).options.busy)
+        agent, start = wanted.agent, wanted.start
         if wanted.conversation is not None:
-            check_thread_id(wanted.conversation.thread_id, wanted.agent, request.caller.owner)
-        if wanted.previous is None:
-            return (await self._runs.start(wanted.agent, start, request.caller)).run
-        before = await self._find(request, wanted.previous)
-        start = replace(start, follows=before.first)
+            check_thread_id(wanted.conversation.thread_id, agent.name, request.caller.owner)
+        before = None if wanted.previous is None else await self._find(request, wanted.previous)
         try:
-            return (await self._runs.start(wanted.agent, start, request.caller)).run
+            start = start if before is None else replace(start, follows=before.first)
+            return (await self._runs.start(agent.name, start, request.caller)).run
         except RunNotNewestError:
-            if find_agent(self._plan, wanted.agent).workflow is not None:
+            if before is None or agent.workflow is not None:
                 raise
         except LimitExceededError:
             key = start.idempotency_key  # what it has begun is never refused, and may be on the fork
-            if key is None or not await self._runs.is_begun(keyed_fork(before.address, _fork_key(key)), key):
+            if before is None or key is None:
                 raise
-        return await self._start_on_fork(request, wanted.agent, start, before)
+            if not await self._runs.is_begun(keyed_fork(before.address, _fork_key(key)), key):
+                raise
+        return await self._start_on_fork(request, agent.name, start, before)
 
     async def _start_on_fork(self, request: HttpRequest, agent: str, start: StartRun, before: Run) -> Run:
         """Start the run on a fork of the thread that ends with the run `before`: the thread has gone on from there.
@@ -155,14 +129,11 @@ class ResponsesVerbs:
         return resumed
 
     async def _read(self, request: HttpRequest, parts: Mapping[str, str]) -> _Answer:
-        query = request.query
-        after = query.get("starting_after", "-1")
-        if not after.removeprefix("-").isdigit() or not after.isascii() or len(after) > 17:
-            raise InvalidFieldError(f"The query 'starting_after' is {after[:80]!r}. Send a sequence_number.")
-        streams = read_truth("stream", query.get("stream", "false"))
+        after = int(names.STARTING_AFTER.read(request.query) or "-1")
+        streams = read_truth("stream", request.query.get("stream", "false"))
         run = await self._find(request, names.read_response_id(parts["id"]))
         if streams:
-            return self._streamed(request, run, int(after))
+            return self._streamed(request, run, after)
         return await self._shown(request, run)
 
     async def _cancel(self, request: HttpRequest, parts: Mapping[str, str]) -> Reply:
@@ -185,7 +156,9 @@ class ResponsesVerbs:
 
     async def _find(self, request: HttpRequest, named: Named) -> Run:
         try:
-            return await self._runs.find(self._address(request, named), named.run_id, request.caller.client)
+            return await self._runs.find(
+                thread_of(self._plan, named, request.caller.owner), named.run_id, request.caller.client
+            )
         except UnknownRunError as error:
             raise UnknownRunError("The response does not exist, or is older than the log.") from error
 
@@ -203,10 +176,7 @@ class ResponsesVerbs:
         return json_reply(200, fold.response())
 
     def _streamed(self, request: HttpRequest, run: Run, after: int) -> Streamed:
-        return streamed(self._frames(request, run, after))
-
-    async def _frames(self, request: HttpRequest, run: Run, after: int) -> AsyncGenerator[bytes, None]:
-        """Yield the events after that number up to the run's end, deltas as they come."""
+        """Return the events after that number up to the run's end, deltas as they come."""
         fold, number = self._fold(run), after
 
         async def events() -> AsyncGenerator[list[WireEvent], None]:
@@ -217,15 +187,13 @@ class ResponsesVerbs:
                     sent = [event for event in made if event is not None]
                     number = sent[-1].number if sent else number
                     yield sent
+            await self._forget(request, fold.run)
 
         def broken(error: HostingError) -> list[WireEvent]:
             fields = {"code": error.code, "message": error.detail, "param": None}
             return [WireEvent(number + 1, "error", fields)]
 
-        async with aclosing(framed(f"run {run.run_id}", events(), broken, "Resume it.", encoded)) as frames:
-            async for frame in frames:
-                yield frame
-        await self._forget(request, fold.run)
+        return streamed(framed(f"run {run.run_id}", events(), broken, "Resume it.", encoded))
 
     async def _forget(self, request: HttpRequest, run: Run) -> None:
         """Have the thread deleted of a response that has ended and is not to be stored.
@@ -235,14 +203,6 @@ class ResponsesVerbs:
         if run.accepted.temporary and run.end is not None:
             with suppress(HostingError):
                 await self._threads.delete(run.address, request.caller.client, 0.0)
-
-    def _address(self, request: HttpRequest, named: Named) -> Address:
-        find_agent(self._plan, named.agent)
-        return named.address(request.caller.owner)
-
-    def _known(self, name: str | None) -> tuple[str, Limits]:
-        planned = find_agent(self._plan, name)
-        return planned.name, limits_of(planned, self._settings)
 
 
 def _fork_key(key: str) -> str:
