@@ -17,13 +17,10 @@ from hosting.azure_log import keep_lines_of_entities, quiet_libraries
 from hosting.core.agent.agent_loop import AgentLoop
 from hosting.core.agent.hitl_context import WorkflowHitlContext
 from hosting.core.agent.hosted_agent import TimeLimit, function_timeout_seconds
-from hosting.core.entity.feature_entity import FeatureEntity
 from hosting.core.entity.proxy import DurableAgent
 from hosting.core.entity.thread_entity import ThreadEntity
-from hosting.core.hooks import ENTITY
 from hosting.core.retention import DAY_SECONDS
 from hosting.core.services import Services
-from hosting.core.shared_store import ENTITY as STORE_ENTITY
 from hosting.core.stores.choice import choose_stores
 from hosting.core.sweeps import Sweep
 from hosting.errors import ConfigurationError
@@ -34,7 +31,7 @@ from hosting.features.metering.budgets import Budget, Price
 from hosting.features.metering.limits import Limit
 from hosting.functions.agent_calls import WAIT_FUNCTION, AgentTask, register_wait
 from hosting.functions.answering import Served
-from hosting.functions.app_triggers import register_health, register_openapi, register_page, register_unknown
+from hosting.functions.app_triggers import register_openapi, register_page, register_unknown
 from hosting.functions.durable import (
     PROMISE_FUNCTION,
     PROMISE_SCHEDULE,
@@ -46,6 +43,7 @@ from hosting.functions.durable import (
     register_sweep,
 )
 from hosting.functions.execution import name_executions
+from hosting.functions.feature_entities import FeatureEntities
 from hosting.functions.features import doors_of, register_features
 from hosting.functions.http_triggers import register, register_agent
 from hosting.functions.orchestrations import OrchestrationRoutes, warn_of_management_urls
@@ -145,10 +143,11 @@ class AgentFunctionApp(df.DFApp):
         self._safeguards.check_http(is_anonymous=not self._plan.requires_key)
         self._services = self._make_services(folder, environ)
         hosted = hosted_workflows(workflow, workflows)
-        self._served = self._make_served(principal, [flow.name for flow in hosted], wires, all_settings)
+        names = [flow.name for flow in hosted]
+        self._served = self._make_served(principal, names, wires, all_settings, lists_agents=health_lists_agents)
         self._orchestrations = OrchestrationRoutes(self._served, self._services.route_prefix, self._shutdown)
         self._has_page = not is_production(environ) if enable_page is None else enable_page
-        self._register_shared(lists_agents=health_lists_agents)
+        self._register_shared()
         for agent in agents or ():
             self._add(agent, AS_THE_APP)
         for flow in hosted:
@@ -187,12 +186,23 @@ class AgentFunctionApp(df.DFApp):
         workflows: Sequence[str],
         wires: Sequence[str],
         all_settings: AllSettings,
+        *,
+        lists_agents: bool,
     ) -> Served:
-        features = make_features(self._services, self._plan, all_settings, principal, wires, workflows=workflows)
-        entity = FeatureEntity(self._shutdown.turn, self._services.clocks.wall)
-        return Served(self, self._plan, access_of(features), entity, workflows, self._shutdown.watch, features)
+        features = make_features(
+            self._services,
+            self._plan,
+            all_settings,
+            principal,
+            wires,
+            workflows=workflows,
+            has_health=self.enable_health_check,
+            health_lists_agents=lists_agents,
+        )
+        entities = FeatureEntities(self._shutdown.turn, self._services.clocks.wall)
+        return Served(self, self._plan, access_of(features), entities, workflows, self._shutdown.watch, features)
 
-    def _register_shared(self, *, lists_agents: bool) -> None:
+    def _register_shared(self) -> None:
         """Register the functions that all agents share: one for each route."""
         served, plan, settings, services = self._served, self._plan, self._settings, self._services
         exports = exports_of(services, plan)
@@ -211,9 +221,6 @@ class AgentFunctionApp(df.DFApp):
         register_wait(self)
         if self._has_page:
             register_page(served)
-        if self.enable_health_check:
-            admits = (self._shutdown.admit, self._loop.admit)
-            register_health(served, services, admits, lists_agents=lists_agents)
 
     @property
     def agents(self) -> dict[str, SupportsAgentRun]:
@@ -243,7 +250,7 @@ class AgentFunctionApp(df.DFApp):
         """The app's description for a local host at its start: models, routes, its page, a first request."""
         timers = (RETENTION_FUNCTION, PROMISE_FUNCTION, SWEEP_FUNCTION)
         of_agents = {http_function(agent.name) for agent in self._plan.agents.values()}
-        shared = (*(self._own_functions - of_agents), *timers, ENTITY, STORE_ENTITY, WAIT_FUNCTION)
+        shared = (*(self._own_functions - of_agents), *timers, *self._served.entities.names, WAIT_FUNCTION)
         page = PAGE_FUNCTION if self._has_page else None
         doors = doors_of(self._served)
         return {**introduction_of(self._plan, shared), "openapi": OPENAPI.function, "page": page, "doors": doors}

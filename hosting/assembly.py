@@ -15,6 +15,7 @@ from hosting.features.approvals.feature import ApprovalsFeature
 from hosting.features.callbacks.feature import CallbacksFeature
 from hosting.features.forks.feature import ForksFeature
 from hosting.features.forks.forking import Forking
+from hosting.features.health.feature import HealthFeature
 from hosting.features.instances.feature import InstancesFeature
 from hosting.features.mcp.feature import McpFeature
 from hosting.features.memory.feature import MemoryFeature
@@ -48,6 +49,7 @@ FEATURES: Sequence[type[Feature]] = (
     ResponsesFeature,
     A2AFeature,
     AgUiFeature,
+    HealthFeature,
     OwnersFeature,
 )
 SETTINGS: Sequence[type[SettingsPart]] = (
@@ -67,6 +69,8 @@ def make_features(
     wires: Sequence[str],
     *,
     workflows: Sequence[str],
+    has_health: bool,
+    health_lists_agents: bool,
 ) -> Sequence[Feature]:
     """Return the features of one app, also those that are off. Each is given what it needs, and no more.
 
@@ -101,6 +105,7 @@ def make_features(
         ResponsesFeature(wires, verbs, threads, forking, newest, large_reads),
         A2AFeature(wires, verbs, services.care, holders.draining, newest, large_reads, webhooks.receivers),
         AgUiFeature(wires, verbs, threads, services.archiver),
+        HealthFeature(cells, log, services.admits, plan, is_on=has_health, lists_agents=health_lists_agents),
     )
     services.thread_data += thread_data_of(features)
     return (*features, _owners(services, plan, all_settings.of(OwnersFeature.settings), resolver, features))

@@ -223,10 +223,6 @@ class EngineUnavailableError(RequestError, code="engine_unavailable", status=503
     """The durable engine could not be reached; the request may or may not be carried out."""
 
 
-class StoresDifferError(RequestError, code="stores_differ", status=503):
-    """Instances of the app keep their threads in different stores; only `health/ready` reports it."""
-
-
 class InternalError(RequestError, code="internal_error", status=500):
     """A defect of the app; only its log has the cause."""
 

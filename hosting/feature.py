@@ -117,6 +117,20 @@ class EntityOperation:
 
 
 @dataclass(frozen=True)
+class Entity:
+    """An entity of the feature's own, by whose state the instances of an app know of one another.
+
+    `change` takes the state as text, None where there is none, and the input of the `operation`, a JSON value. It
+    returns the next state. Raises `InvalidFieldError` for an input that it refuses. Whatever else it raises has the
+    operation delivered again.
+    """
+
+    name: str
+    operation: str
+    change: Callable[[str | None, Any], Awaitable[str]]
+
+
+@dataclass(frozen=True)
 class OwnerData:
     """The data of an owner that a feature keeps beside their threads.
 
@@ -222,7 +236,7 @@ class Feature:
         """Return the rules of access, which one feature of an app may have."""
         return None
 
-    def durable(self) -> Sequence[Orchestration | Activity | EntityOperation]:
+    def durable(self) -> Sequence[Orchestration | Activity | EntityOperation | Entity]:
         """Return its functions of the durable engine. Their names are stored, and never change."""
         return ()
 

@@ -30,7 +30,6 @@ from hosting.core.purging import QUIET_SECONDS, EntityState, Purging
 from hosting.core.retention import Retention
 from hosting.core.rotation import Rotation
 from hosting.core.runs import Runs
-from hosting.core.shared_store import SharedStore
 from hosting.core.stores.choice import Stores
 from hosting.core.stores.contract import ThreadStore
 from hosting.core.sweeps import InstanceSweep, TombstoneSweep, UploadSweep
@@ -160,7 +159,6 @@ class Services:
         self._pace = _batch_pace(self.settings, stores.threads)
         self.large_reads = LargeReads()
         self.cells = Cells(stores.threads, self.log)
-        self.shared_store = SharedStore(self.log, stores.threads)
         self.retention = Retention(self.log, self.settings.log_days)
 
     def hold(self, planned: AgentPlan, run_timeout_seconds: float, hooks: AgentHooks = NO_HOOKS) -> None:

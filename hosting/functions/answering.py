@@ -15,7 +15,6 @@ import azure.functions as func
 from azurefunctions.extensions.http.fastapi import Request, Response, StreamingResponse
 from starlette.requests import ClientDisconnect
 
-from hosting.core.entity.feature_entity import FeatureEntity
 from hosting.core.hooks import ANSWER_HEADERS
 from hosting.core.outcome import RunIds
 from hosting.errors import (
@@ -26,6 +25,7 @@ from hosting.errors import (
 )
 from hosting.feature import Feature, Wire
 from hosting.functions.durable import DurableClient, enter_invocation
+from hosting.functions.feature_entities import FeatureEntities
 from hosting.http.access import Access, refuse_forms_of_other_sites
 from hosting.http.pings import PING_SECONDS, with_pings
 from hosting.http.places import OF_WORKFLOWS, Mount
@@ -56,7 +56,7 @@ T = TypeVar("T")
 @dataclass(frozen=True)
 class Served:
     """The context of every route's registration: the app, its agents, the rules of access, the names of its
-    `workflows`, its `features`, `routes` and `wires`, and the `entity` and `functions` of the durable engine that
+    `workflows`, its `features`, `routes` and `wires`, and the `entities` and `functions` of the durable engine that
     features have.
 
     A request that begins no run calls `watch`, so that a process which only follows runs knows when it is to end.
@@ -65,7 +65,7 @@ class Served:
     app: df.DFApp
     plan: Plan
     access: Access
-    entity: FeatureEntity
+    entities: FeatureEntities
     workflows: Sequence[str] = ()
     watch: Callable[[], None] = lambda: None
     features: Sequence[Feature] = ()

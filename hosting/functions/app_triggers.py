@@ -1,23 +1,17 @@
-"""The HTTP triggers about the app itself: health, OpenAPI document, page, and refusals of unknown routes."""
+"""The HTTP triggers about the app itself: OpenAPI document, page, and refusals of unknown routes."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
 
 import azure.functions as func
 from azurefunctions.extensions.http.fastapi import Request, Response
 
-from hosting.core.entity.store_entity import StoreEntity
 from hosting.core.request.contents import limits_of
-from hosting.core.services import Services
-from hosting.core.shared_store import ENTITY
 from hosting.errors import HostingError, MethodNotAllowedError, UnknownRouteError
 from hosting.functions.answering import Served, respond
-from hosting.functions.durable import register_entity
 from hosting.functions.http_triggers import register
 from hosting.http import routes
-from hosting.http.health import HealthHandlers
 from hosting.http.openapi import OpenapiDocument, ServedApp
 from hosting.http.page import FOLDER as PAGE_FOLDER
 from hosting.http.page import FUNCTION as PAGE_FUNCTION
@@ -71,19 +65,6 @@ def _unserved(served: Served, kind: Kind, method: str, name: str, rest: str) -> 
         if not feature.is_on and not set(words).isdisjoint(feature.paths):
             return UnknownRouteError(feature.absent)
     return UnknownRouteError(f"{method} {path[:120]!r} is not a route of this app. GET openapi.json lists all routes.")
-
-
-def register_health(
-    served: Served, services: Services, admits: Sequence[Callable[[], None]], *, lists_agents: bool
-) -> None:
-    """Register `GET health`, that the app runs, and `GET health/ready`, that it admits runs and can use its log.
-
-    The second also finds instances with other stores, and has an entity for it. `lists_agents`: the first names the
-    agents, to whoever asks.
-    """
-    register(served, HealthHandlers(services, admits, lists_agents=lists_agents).bound())
-    entity = StoreEntity(services.shared_store, services.log.clocks.wall, services.turn)
-    register_entity(served.app, ENTITY, lambda batch, _: entity.handle(batch))
 
 
 def register_openapi(served: Served, settings: Settings) -> None:

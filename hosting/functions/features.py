@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Generator, Mapping
 from datetime import datetime
+from functools import partial
 from typing import Any
 from urllib.parse import quote
 
@@ -13,7 +14,7 @@ import azure.functions as func
 from azurefunctions.extensions.http.fastapi import Request, Response
 
 from hosting.core.hooks import ENTITY
-from hosting.feature import Activity, EntityOperation, McpTool, Orchestration, Wire, WireFeature
+from hosting.feature import Activity, Entity, EntityOperation, McpTool, Orchestration, Wire, WireFeature
 from hosting.functions.answering import Served, admitted, respond
 from hosting.functions.durable import DurableClient, enter_invocation, register_entity
 from hosting.functions.http_triggers import register
@@ -31,7 +32,7 @@ def register_features(served: Served) -> None:
             continue
         register(served, (bound for bound in feature.routes() if bound.route not in served.routes))
         for function in (*feature.durable(), *feature.tools()):
-            if isinstance(function, EntityOperation):
+            if isinstance(function, EntityOperation | Entity):
                 _add_operation(served, function)
             elif function.name not in served.functions:
                 served.functions.append(function.name)
@@ -52,11 +53,10 @@ def doors_of(served: Served) -> Mapping[str, tuple[str, str]]:
     return {wire.title: (served.wires[wire.wire].function, end) for wire, end in ends.items() if end is not None}
 
 
-def _add_operation(served: Served, operation: EntityOperation) -> None:
-    """Add an operation to the entity of all features, which the app has with the first of them."""
-    if not served.entity.operations:
-        register_entity(served.app, ENTITY, served.entity.handle)
-    served.entity.operations.setdefault(operation.name, operation.run)
+def _add_operation(served: Served, declared: EntityOperation | Entity) -> None:
+    """Add an operation to its entity, which the app has with the first operation."""
+    if (entity := served.entities.add(declared)) is not None:
+        register_entity(served.app, entity, partial(served.entities.handle, entity))
 
 
 def _register(app: df.DFApp, function: Orchestration | Activity | McpTool) -> None:

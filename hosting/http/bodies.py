@@ -214,29 +214,6 @@ class StreamMessage(TypedDict):
     data: dict[str, Any]
 
 
-class HealthyAgent(TypedDict):
-    """An agent, as `agent-framework-azurefunctions` lists it."""
-
-    name: str
-    type: str
-    http_endpoint_enabled: bool
-    mcp_tool_enabled: bool
-
-
-class Health(TypedDict):
-    """The app is running; its agents are listed if `health_lists_agents` is set."""
-
-    status: Literal["healthy"]
-    agents: NotRequired[list[HealthyAgent]]
-    agent_count: NotRequired[int]
-
-
-class Readiness(TypedDict):
-    """The app takes runs and can use its log."""
-
-    status: Literal["ready"]
-
-
 def with_members(body: Any, members: Mapping[str, Any]) -> Any:
     """Return the type of a body with more members, under the same name and with the same description."""
     make: Any = TypedDict

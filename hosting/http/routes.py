@@ -33,7 +33,6 @@ from hosting.http.route import (
     RUN_HEADERS,
     STORES,
     Header,
-    Place,
     Refusals,
     ResponseSpec,
     Route,
@@ -72,26 +71,6 @@ def run_route(agent: str, kind: Kind = "agent") -> Route:
     return replace(RUN.at(place), own_function=http_function(agent))
 
 
-_HEALTH = Place("health").below("health")
-HEALTH = Route(
-    "check", "GET", _HEALTH, "Check that the app runs", ok(bodies.Health), is_anonymous=True, is_for_all=True
-)
-READY = Route(
-    "ready",
-    "GET",
-    _HEALTH.below("ready"),
-    "Check that the app takes runs and can use its log",
-    ok(bodies.Readiness),
-    (
-        errors.LogUnavailableError,
-        errors.ShuttingDownError,
-        errors.AgentsBlockedError,
-        errors.EngineUnavailableError,
-        errors.StoresDifferError,
-    ),
-    is_anonymous=True,
-    is_for_all=True,
-)
 _DOCUMENT = (ResponseSpec(200, "This document: OpenAPI 3.1.", dict[str, Any]),)
 OPENAPI = Route("openapi", "GET", places.APP.below("openapi.json"), "Read this document", _DOCUMENT, is_for_all=True)
 

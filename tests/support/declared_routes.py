@@ -8,6 +8,7 @@ from hosting.assembly import FEATURES
 from hosting.errors import REQUEST_ERRORS, RUN_ERRORS
 from hosting.features.approvals import http as approvals
 from hosting.features.forks import http as forks
+from hosting.features.health import http as health
 from hosting.features.metering.http import BUDGET
 from hosting.features.overview import http as overview_http
 from hosting.features.owners import http as owners_http
@@ -31,6 +32,7 @@ ROUTES = [
     *routes_in(overview_http),
     *routes_in(approvals),
     *routes_in(forks),
+    *routes_in(health),
     routes.export_route(Export),
     routes.erasure_route(Erasure),
 ]

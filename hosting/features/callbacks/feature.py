@@ -1,7 +1,7 @@
 """The callbacks of an app: which agents have one, and their calls for the ends of runs.
 
 Theory. A call for a run's end is signalled with the commit that applies it, and made at least once
-(`core.entity.feature_entity`). The signal names the run and nothing else: the callback gets what the thread's log has,
+(`functions.feature_entities`). The signal names the run and nothing else: the callback gets what the thread's log has,
 and is not called for a run that was deleted. A callback that failed was called; one that could not be is delivered
 again.
 """

@@ -9,11 +9,11 @@ import pytest
 
 from hosting.amounts import Used
 from hosting.core.cells import Cells
-from hosting.core.shared_store import SharedStore
 from hosting.core.stores.contract import Append, AppendOutcome, StoredHead
 from hosting.core.stores.memory import MemoryObjects, MemoryThreadStore, SharedMemory
 from hosting.core.thread.run_request import RunRequest
 from hosting.core.thread_log import ThreadLog
+from hosting.features.health.shared_store import SharedStore
 from hosting.features.memory.facts import Memories
 from hosting.features.memory.provider import Fact
 from hosting.features.metering.days import OwnerDays
@@ -90,7 +90,7 @@ async def test_cells_stand_where_and_as_they_always_did() -> None:
     await OwnerDays(AGENT, log, store).add(OWNER, Used(40, 5))
     await minutes.count(OWNER)
     await minutes.add(APP, 7)
-    await SharedStore(log, store).id()
+    await SharedStore(cells, clocks).id()
     await Memories(cells, clocks).remember(AGENT, OWNER, fact)
     await Memories(cells, clocks).remember(AGENT, APP, fact)
     await Overview(Cells(store, log), log, lambda: NOW).refresh(AGENT, engine)

@@ -4,7 +4,8 @@ Theory. Instances find one another by the task hub, and threads by their log. Wh
 instances of one hub have two logs: one accepts a run, and the other, to which the hub brings it, cannot see it. So
 each store gets a random id with the first look, by an append that one process wins; and an entity of the hub keeps
 which stores its instances had, and when. An instance that is asked `health/ready` sends it the id of its store, twice a
-minute at most, and the instance that carries this out adds the id of its own. No turn does anything for this.
+minute at most, and the instance that carries this out adds the id of its own: so two instances are compared wherever
+the hub has it run. It may be delivered again: a store that was seen twice was seen. No turn does anything for this.
 
 Two stores are in use at once where the hub saw the first again after the second came, and both of late. So a store that
 was erased or replaced while nothing ran is new and no fault, and an abandoned store is forgotten by itself. An id is
@@ -14,17 +15,19 @@ read from the store each time, and none is compared with an older one.
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 from collections.abc import Mapping
+from typing import Any
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from hosting.core.cells import Cell, CellKind, Cells, Counted
-from hosting.core.stores.contract import ThreadStore
-from hosting.core.thread_log import ThreadLog
-from hosting.errors import StoresDifferError
-from hosting.names import APP, new_id
-from hosting.ports import AHEAD_SECONDS, EntityClient
+from hosting.errors import InvalidFieldError, RequestError, StoreUnavailableError
+from hosting.names import APP, is_id, new_id
+from hosting.ports import AHEAD_SECONDS, Clocks, EntityClient
+
+logger = logging.getLogger(__name__)
 
 ENTITY, KEY, MARK = "agent-stores", "app", "mark"
 MARK_SECONDS = 30.0
@@ -35,6 +38,10 @@ LOOK_SECONDS = 1.0
 _MOST_STORES = 16
 _WAITS = (0.1, 0.2, 0.4)
 """In seconds, between two looks for the outcome of a signal."""
+
+
+class StoresDifferError(RequestError, code="stores_differ", status=503):
+    """Instances of the app keep their threads in different stores; only `health/ready` reports it."""
 
 
 class _Mark(Counted):
@@ -96,9 +103,9 @@ class Uses(BaseModel):
 class SharedStore:
     """The mark of this process's store, and the hub's record of others; for one event loop."""
 
-    def __init__(self, log: ThreadLog, store: ThreadStore) -> None:
-        self._cells = Cells(store, log)
-        self._clocks = log.clocks
+    def __init__(self, cells: Cells, clocks: Clocks) -> None:
+        self._cells = cells
+        self._clocks = clocks
         self._looking = asyncio.Lock()
         self._looked_at = self._signalled_at = -math.inf
         self._has_another = False
@@ -122,6 +129,26 @@ class SharedStore:
                 "Instances of this app keep their threads in different stores, so one instance cannot see the runs of "
                 "another. Give all of them the same AGENT_LOG, and the same storage account where it is 'tables'."
             )
+
+    async def record(self, state: str | None, value: Any) -> str:
+        """Return the next state of the hub's entity, which saw the sender's store, and that of this instance.
+
+        Raises `InvalidFieldError` for a value that names no store.
+        """
+        store = value.get("store") if isinstance(value, dict) else None
+        if not isinstance(store, str) or not is_id(store):
+            raise InvalidFieldError(f"The operation {MARK!r} takes 'store'.")
+        try:
+            own = await self.id()
+        except StoreUnavailableError:  # an outage, of which the log has a line
+            own = store
+        now = self._clocks.wall()
+        uses = Uses.of(state).seen(store, now).seen(own, now)
+        if uses.has_another(own, now):
+            logger.error(
+                "Instances of this app keep their threads in different stores. Give all of them the same AGENT_LOG."
+            )
+        return uses.model_dump_json()
 
     async def _look(self, client: EntityClient) -> bool:
         store, uses = await self.id(), await self._uses(client)

@@ -9,13 +9,23 @@ from pathlib import Path
 
 import pytest
 
-from hosting.core.entity.store_entity import StoreEntity
-from hosting.core.shared_store import ENTITY, FRESH_SECONDS, KEY, LOOK_SECONDS, MARK_SECONDS, SharedStore
+from hosting.core.cells import Cells
 from hosting.core.stores.contract import ThreadStore
 from hosting.core.stores.memory import MemoryObjects, MemoryThreadStore
 from hosting.core.stores.sqlite import SqliteThreadStore
 from hosting.core.thread_log import ThreadLog
-from hosting.errors import StoresDifferError
+from hosting.feature import Entity
+from hosting.features.health.shared_store import (
+    ENTITY,
+    FRESH_SECONDS,
+    KEY,
+    LOOK_SECONDS,
+    MARK,
+    MARK_SECONDS,
+    SharedStore,
+    StoresDifferError,
+)
+from hosting.functions.feature_entities import FeatureEntities
 from hosting.ports import Clocks
 
 pytestmark = pytest.mark.behaviour("hosting.one-store")
@@ -50,7 +60,7 @@ class Hub:
             }
             assert (entity, key) == (ENTITY, KEY)
             if self.runs is not None:
-                answer = json.loads(await self.runs.entity.handle(json.dumps(envelope)))
+                answer = json.loads(await self.runs.handle(json.dumps(envelope)))
                 assert [one["isError"] for one in answer["results"]] == [False]
                 self.state = answer["entityState"]
 
@@ -64,8 +74,15 @@ class Instance:
 
     def __init__(self, hub: Hub, store: ThreadStore) -> None:
         self._hub = hub
-        self.store = SharedStore(ThreadLog(store, MemoryObjects(), "hub", clocks=hub.clocks), store)
-        self.entity = StoreEntity(self.store, hub.clocks.wall, nullcontext)
+        self._hub = hub
+        log = ThreadLog(store, MemoryObjects(), "hub", clocks=hub.clocks)
+        self.store = SharedStore(Cells(store, log), hub.clocks)
+        self._entities = FeatureEntities(nullcontext, hub.clocks.wall)
+        self._entities.add(Entity(ENTITY, MARK, self.store.record))
+
+    async def handle(self, payload: str) -> str:
+        """Carry out a batch of the entity's operations."""
+        return await self._entities.handle(ENTITY, payload, self._hub)  # type: ignore[arg-type]
 
     async def is_ready(self) -> bool:
         """Return what `health/ready` says of it, a moment later than it was asked before."""
@@ -185,11 +202,11 @@ async def test_a_state_that_cannot_be_read_is_replaced(hub: Hub, state: str) -> 
 )
 async def test_what_nobody_of_us_sends_is_refused_and_changes_nothing(hub: Hub, operation: str, value: object) -> None:
     """The engine keeps the state as it was."""
-    entity = Instance(hub, MemoryThreadStore("hub")).entity
+    instance = Instance(hub, MemoryThreadStore("hub"))
     batch = [{"name": operation, "input": json.dumps(json.dumps(value)), "isSignal": True}]
     envelope = {"self": {"name": ENTITY, "key": KEY}, "exists": False, "state": None, "batch": batch}
 
-    answer = json.loads(await entity.handle(json.dumps(envelope)))
+    answer = json.loads(await instance.handle(json.dumps(envelope)))
 
     assert [one["isError"] for one in answer["results"]] == [True]
-    assert json.loads(answer["entityState"]) == {"stores": {}}
+    assert (answer["entityExists"], answer["entityState"]) == (False, "null")
