@@ -20,11 +20,11 @@ from hosting.core.archiving import Archiver, ConversationReader, document_of
 from hosting.core.entity.thread_entity import ThreadEntity
 from hosting.core.services import Services
 from hosting.core.stores.archive import Archive, SumsOf, Volume
-from hosting.core.stores.choice import Stores
 from hosting.core.stores.memory import MemoryObjects
 from hosting.core.stores.sqlite import SqliteThreadStore
 from hosting.core.stores.sqlite_objects import ARCHIVE, SqliteObjects
 from hosting.core.stores.sqlite_writer import StoreFile
+from hosting.core.stores.stores import Stores
 from hosting.core.thread.run_request import RunRequest, StartRun
 from hosting.core.thread.sources import ForkCall, ForkPoint
 from hosting.core.thread_log import epoch_store_key

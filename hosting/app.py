@@ -21,7 +21,6 @@ from hosting.core.entity.proxy import DurableAgent
 from hosting.core.entity.thread_entity import ThreadEntity
 from hosting.core.retention import DAY_SECONDS
 from hosting.core.services import Services
-from hosting.core.stores.choice import choose_stores
 from hosting.core.sweeps import Sweep
 from hosting.errors import ConfigurationError
 from hosting.feature import drain, hooks_of
@@ -61,6 +60,7 @@ from hosting.plan import Plan, introduction_of
 from hosting.principal import Principal, PrincipalRequest, PrincipalResolver, checked_resolver
 from hosting.settings import AllSettings, Settings, is_developers, is_production, report_unknown, with_longest_wait
 from hosting.start_up import report_import, reported, warn
+from hosting.store_choice import choose_stores
 from hosting.workflows import HostedWorkflow, WorkflowSource, hosted_workflows
 
 __all__ = [

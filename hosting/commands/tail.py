@@ -20,7 +20,6 @@ from pathlib import Path
 from hosting.commands.running_app import exit_code
 from hosting.core.agent.held_run import read_run
 from hosting.core.broadcast import LoggedEvent
-from hosting.core.stores.choice import choose_attachments, choose_thread_store, log_path
 from hosting.core.stores.contract import MOST_POSITION
 from hosting.core.stores.memory import MemoryThreadStore
 from hosting.core.stores.sqlite import SqliteThreadStore
@@ -32,6 +31,7 @@ from hosting.host_settings import task_hub
 from hosting.http.streams import Frame, Frames
 from hosting.names import APP, Address
 from hosting.settings import read_settings
+from hosting.store_choice import choose_attachments, choose_thread_store, log_path
 
 _COMMENT = re.compile(r"^[ \t]*//.*$", re.MULTILINE)  # in the settings, as the host takes them
 FIRST_PAUSE_SECONDS = 0.025

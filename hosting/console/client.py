@@ -23,7 +23,6 @@ from hosting.core.entity.proxy import DurableAgent
 from hosting.core.request.contents import limits_of
 from hosting.core.request.fields import carried_request
 from hosting.core.services import Services
-from hosting.core.stores.choice import choose_stores
 from hosting.core.thread.run_request import StartRun
 from hosting.errors import ConfigurationError
 from hosting.http.run_call import read_busy
@@ -31,6 +30,7 @@ from hosting.names import BUSY, check_agent_name, new_id
 from hosting.ports import Wait
 from hosting.principal import Caller, Principal
 from hosting.settings import read_settings
+from hosting.store_choice import choose_stores
 
 CONSOLE_HUB = "console"
 """The default prefix of console hosts' stores."""

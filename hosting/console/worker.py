@@ -21,13 +21,13 @@ from hosting.core.entity.proxy import DurableAgent
 from hosting.core.entity.thread_entity import ThreadEntity
 from hosting.core.retention import DAY_SECONDS
 from hosting.core.services import Services
-from hosting.core.stores.choice import choose_stores
 from hosting.core.sweeps import Sweep, Swept
 from hosting.names import entity_name
 from hosting.options import AgentOptions, Retry
 from hosting.plan import Plan
 from hosting.principal import Principal
 from hosting.settings import read_settings
+from hosting.store_choice import choose_stores
 
 
 class AgentWorker:

@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iter
 from contextlib import suppress
 
 from hosting.core.stores.archive import Lent, Loan, Volume
-from hosting.core.stores.choice import Stores
+from hosting.core.stores.stores import Stores
 from hosting.errors import StoreUnavailableError
 from hosting.names import Address, StoreKey
 from state.attachments import references

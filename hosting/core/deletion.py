@@ -33,7 +33,7 @@ from hosting.core.archiving import ConversationReader, size_bytes
 from hosting.core.copies import drop_unused, is_mark
 from hosting.core.hooks import ThreadData
 from hosting.core.lending import Lending
-from hosting.core.stores.choice import Stores
+from hosting.core.stores.stores import Stores
 from hosting.core.thread.commands import DeleteThread, FinishDelete, RecordInstances
 from hosting.core.thread.conversation import DocumentAhead, DocumentBehind, Snapshot, resume
 from hosting.core.thread.events import (

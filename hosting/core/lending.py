@@ -20,7 +20,7 @@ from typing import Literal
 from hosting.core.archiving import lent_to
 from hosting.core.copies import Copy, blocks, end_loans
 from hosting.core.stores.archive import Loan, Volume
-from hosting.core.stores.choice import Stores
+from hosting.core.stores.stores import Stores
 from hosting.core.thread.head import Head
 from hosting.core.thread.sources import fork_source
 from hosting.core.thread_log import ThreadLog, epoch_store_key

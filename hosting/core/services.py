@@ -30,8 +30,8 @@ from hosting.core.purging import QUIET_SECONDS, EntityState, Purging
 from hosting.core.retention import Retention
 from hosting.core.rotation import Rotation
 from hosting.core.runs import Runs
-from hosting.core.stores.choice import Stores
 from hosting.core.stores.contract import ThreadStore
+from hosting.core.stores.stores import Stores
 from hosting.core.sweeps import InstanceSweep, TombstoneSweep, UploadSweep
 from hosting.core.thread_log import PATIENCE_SECONDS, ThreadLog, epoch_store_key
 from hosting.core.thread_operations import ThreadOperations

@@ -24,7 +24,7 @@ from hosting.core.held_runs import HeldRuns
 from hosting.core.hooks import ThreadData
 from hosting.core.purging import Purging
 from hosting.core.signals import Signals
-from hosting.core.stores.choice import Stores
+from hosting.core.stores.stores import Stores
 from hosting.core.thread.commands import DeleteThread, DescribeThread, Refused, ResetThread
 from hosting.core.thread.conversation import Snapshot
 from hosting.core.thread.events import TERMINALS, Accepted, Event, RunEvent

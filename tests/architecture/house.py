@@ -84,7 +84,7 @@ HOSTING = House(
             *("workflow_copies", "workflows", "offline"),
         ),
         ("core",),
-        ("http",),
+        ("http", "store_choice"),
         ("feature",),
         ("features",),
         ("functions", "console"),

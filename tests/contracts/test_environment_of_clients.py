@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from hosting.core.stores.choice import choose_attachments, choose_thread_store
 from hosting.errors import AttachmentsUnavailableError, LogUnavailableError
 from hosting.names import StoreKey
 from hosting.settings import read_settings
+from hosting.store_choice import choose_attachments, choose_thread_store
 from tests.contracts.thread_appends import ADDRESS
 from tests.support.azurite import Azurite
 

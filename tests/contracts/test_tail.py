@@ -16,7 +16,6 @@ import pytest
 
 from hosting.core.broadcast import LoggedEvent
 from hosting.core.references import MOST_INLINE_BYTES
-from hosting.core.stores.choice import choose_attachments, choose_thread_store
 from hosting.core.thread.commands import Change, DeleteThread, FinishDelete, RecordSteps
 from hosting.core.thread.events import Delta
 from hosting.core.thread.run import Run
@@ -25,6 +24,7 @@ from hosting.host_settings import task_hub
 from hosting.http.streams import Frames
 from hosting.names import Address
 from hosting.settings import read_settings
+from hosting.store_choice import choose_attachments, choose_thread_store
 from tests.support.threads import NOW, accept, accepted, end
 from tests.support.warm_python import ROOT, Begins, start_python
 

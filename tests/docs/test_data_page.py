@@ -9,12 +9,12 @@ import pytest
 
 from hosting.core.hooks import ENTITY, KEYS
 from hosting.core.stores import cosmos
-from hosting.core.stores.choice import ARCHIVE_SETTING, ATTACHMENTS_SETTING, DEFAULT_PATH
 from hosting.core.stores.redis import KEYS as LOG_KEYS
 from hosting.core.stores.sqlite import THREADS
 from hosting.core.stores.tables import table_name
 from hosting.core.thread_log import store_key
 from hosting.names import Address, entity_name
+from hosting.store_choice import ARCHIVE_SETTING, ATTACHMENTS_SETTING, DEFAULT_PATH
 
 THREAD = Address("AGENT", "THREAD")
 ADDRESS = THREAD.key.replace("AGENT", "<agent>").replace("THREAD", "<thread>")

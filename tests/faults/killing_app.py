@@ -59,8 +59,8 @@ def note(what):
         notes.write(what + "\\n")
 
 
-choose = hosting.core.stores.choice.choose_thread_store
-hosting.core.stores.choice.choose_thread_store = lambda *arguments: KillingStore(choose(*arguments))
+choose = hosting.store_choice.choose_thread_store
+hosting.store_choice.choose_thread_store = lambda *arguments: KillingStore(choose(*arguments))
 hosting.app.Services = partial(hosting.app.Services, lease_seconds=1.0, margin_seconds=0.5)
 app = hosting.app.AgentFunctionApp(agents=[clerk(note)])
 '''

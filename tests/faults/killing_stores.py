@@ -59,9 +59,9 @@ def killing(name, choose):
     return lambda *arguments: KillingStore(name, choose(*arguments))
 
 
-hosting.core.stores.choice.choose_thread_store = killing("log", hosting.core.stores.choice.choose_thread_store)
-hosting.core.stores.choice.choose_archive = killing("archive", hosting.core.stores.choice.choose_archive)
-hosting.core.stores.choice.choose_attachments = killing("attachments", hosting.core.stores.choice.choose_attachments)
+hosting.store_choice.choose_thread_store = killing("log", hosting.store_choice.choose_thread_store)
+hosting.store_choice.choose_archive = killing("archive", hosting.store_choice.choose_archive)
+hosting.store_choice.choose_attachments = killing("attachments", hosting.store_choice.choose_attachments)
 hosting.app.Services = partial(hosting.app.Services, lease_seconds=1.0, margin_seconds=0.5)
 app = hosting.app.AgentFunctionApp(agents=[scripted_agent("Joker")], wires=["responses", "ag-ui"])
 '''

@@ -15,11 +15,11 @@ from typing import Any
 import httpx
 
 from hosting.core.agent.held_run import read_run
-from hosting.core.stores.choice import choose_stores
 from hosting.core.thread.run import Run
 from hosting.core.thread_log import ThreadLog
 from hosting.names import Address, new_id
 from hosting.settings import read_settings
+from hosting.store_choice import choose_stores
 from tests.support import planned
 from tests.support.carriers import Api, socket_api
 from tests.support.grouped_app import GroupedApp, grouped_app

@@ -15,10 +15,10 @@ from typing import Any
 
 import httpx
 
-from hosting.core.stores.choice import choose_thread_store
 from hosting.core.thread import head, rows
 from hosting.host_settings import task_hub
 from hosting.settings import read_settings
+from hosting.store_choice import choose_thread_store
 from tests.faults.storm_clients import Client, Thread, Turn
 from tests.support.grouped_app import GroupedApp
 from tests.support.seeds import repeated

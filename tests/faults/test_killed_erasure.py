@@ -14,10 +14,10 @@ from pathlib import Path
 import httpx
 import pytest
 
-from hosting.core.stores.choice import choose_attachments
 from hosting.host_settings import task_hub
 from hosting.names import StoreKey
 from hosting.settings import read_settings
+from hosting.store_choice import choose_attachments
 from tests.faults.app_process import until_dead
 from tests.faults.killing_stores import killed_by, killing_stores_app, running
 from tests.faults.storm_kept import kept

@@ -14,12 +14,12 @@ import httpx
 import pytest
 
 from hosting.core.stores.archive import Loan
-from hosting.core.stores.choice import choose_attachments
 from hosting.core.thread_log import epoch_store_key
 from hosting.features.responses.names import FUNCTION
 from hosting.host_settings import task_hub
 from hosting.names import APP, Address, StoreKey, keyed_thread_id
 from hosting.settings import read_settings
+from hosting.store_choice import choose_attachments
 from tests.faults.app_process import until_dead
 from tests.faults.killing_stores import killed_by, killing_stores_app, running
 from tests.support.archives import archive_of_app, archived_epochs

@@ -11,11 +11,11 @@ from pathlib import Path
 import httpx
 import pytest
 
-from hosting.core.stores.choice import choose_stores
 from hosting.core.thread_log import ThreadLog
 from hosting.host_settings import task_hub
 from hosting.names import Address
 from hosting.settings import read_settings
+from hosting.store_choice import choose_stores
 from tests.support.carriers import APP
 from tests.support.kept_in import KINDS, kept_in
 from tests.support.running_host import RunningHost

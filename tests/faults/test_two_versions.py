@@ -22,7 +22,6 @@ from typing import Any
 import httpx
 import pytest
 
-from hosting.core.stores.choice import choose_attachments, choose_thread_store
 from hosting.core.stores.contract import StoredHead
 from hosting.core.thread import versions
 from hosting.core.thread_log import epoch_store_key
@@ -30,6 +29,7 @@ from hosting.features.webhooks.deliveries import RECORD
 from hosting.host_settings import task_hub
 from hosting.names import Address
 from hosting.settings import read_settings
+from hosting.store_choice import choose_attachments, choose_thread_store
 from tests.support.archives import archived_epochs
 from tests.support.grouped_app import GroupedApp, GroupHost, grouped_app
 from tests.support.kept_in import KINDS, kept_in

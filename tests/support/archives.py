@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 from hosting.core.stores.archive import Archive
-from hosting.core.stores.choice import choose_archive
 from hosting.core.stores.memory import MemoryObjects
 from hosting.core.stores.sqlite_objects import ARCHIVE, SqliteObjects
 from hosting.core.stores.sqlite_writer import StoreFile
@@ -17,6 +16,7 @@ from hosting.errors import ArchiveUnavailableError
 from hosting.host_settings import task_hub
 from hosting.names import Address
 from hosting.settings import read_settings
+from hosting.store_choice import choose_archive
 
 
 def memory_archive() -> Archive:

@@ -16,8 +16,8 @@ from hosting.core.agent.held_run import read_run
 from hosting.core.entity.thread_entity import ThreadEntity
 from hosting.core.services import Services
 from hosting.core.stores.archive import Archive, EndLoans, Lent, SumsOf, Volume, no_loans
-from hosting.core.stores.choice import Stores
 from hosting.core.stores.memory import MemoryObjects, MemoryThreadStore
+from hosting.core.stores.stores import Stores
 from hosting.core.thread.commands import AcceptRun, Change, ResetThread
 from hosting.core.thread.events import Accepted, Event, RunEvent, Terminal
 from hosting.core.thread.run import Ended, Run

@@ -5,13 +5,13 @@ from __future__ import annotations
 import shutil
 from pathlib import Path
 
-from hosting.core.stores.choice import choose_thread_store
 from hosting.core.stores.memory import MemoryObjects
 from hosting.core.thread.commands import Command
 from hosting.core.thread_log import ThreadLog
 from hosting.host_settings import task_hub
 from hosting.names import Address
 from hosting.settings import read_settings
+from hosting.store_choice import choose_thread_store
 from tests.support.carriers import APP
 
 ISSUER = "https://login.example"

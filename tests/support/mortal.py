@@ -14,9 +14,9 @@ from hosting.core.agent.agent_loop import AgentLoop
 from hosting.core.entity.thread_entity import ThreadEntity
 from hosting.core.services import Services
 from hosting.core.stores.archive import Archive
-from hosting.core.stores.choice import Stores
 from hosting.core.stores.contract import ThreadStore
 from hosting.core.stores.memory import MemoryObjects, MemoryThreadStore, SharedMemory
+from hosting.core.stores.stores import Stores
 from hosting.core.sweeps import UploadSweep
 from hosting.core.thread.commands import AcceptRun, Change
 from hosting.core.thread.events import Accepted

@@ -29,8 +29,8 @@ from hosting.core.hooks import AgentHooks, Listen, ThreadData
 from hosting.core.promised_runs import PromisedRuns
 from hosting.core.purging import Purging
 from hosting.core.runs import Runs
-from hosting.core.stores.choice import Stores
 from hosting.core.stores.memory import MemoryObjects, MemoryThreadStore, SharedMemory
+from hosting.core.stores.stores import Stores
 from hosting.core.thread.events import Terminal
 from hosting.core.thread.run import Ended, Run
 from hosting.core.thread.run_request import RunRequest, StartRun

@@ -11,12 +11,12 @@ from agents.models import PROVIDERS, create_chat_client
 from agents.models import SETTINGS as MODEL_SETTINGS
 from hosting.app import AgentFunctionApp
 from hosting.core.stores.blobs import BlobObjects
-from hosting.core.stores.choice import choose_archive, choose_thread_store
 from hosting.core.stores.cosmos import CONTAINER, PARTITION_KEY, CosmosObjects
 from hosting.core.stores.tables import TablesThreadStore
 from hosting.errors import ConfigurationError
 from hosting.host_settings import task_hub
 from hosting.settings import Settings, read_settings
+from hosting.store_choice import choose_archive, choose_thread_store
 from tests.support.settings_template import set_values
 from tests.template.bicep import INFRA, MAIN, ROOT, config_of, keys_in, parsed, setting_names
 

@@ -25,7 +25,7 @@ from hosting.core.document_writer import Attachments
 from hosting.core.lending import Lending
 from hosting.core.signals import Signals
 from hosting.core.stores.archive import Volume
-from hosting.core.stores.choice import Stores
+from hosting.core.stores.stores import Stores
 from hosting.core.thread.commands import ForkThread, Refused
 from hosting.core.thread.conversation import as_left
 from hosting.core.thread.events import Completed

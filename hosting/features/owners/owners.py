@@ -25,7 +25,7 @@ from dataclasses import dataclass
 from hosting.core.deletion import Receipt
 from hosting.core.purging import Purging
 from hosting.core.signals import Signals
-from hosting.core.stores.choice import Stores
+from hosting.core.stores.stores import Stores
 from hosting.core.thread.commands import DeleteThread, ImportThread, Refused
 from hosting.core.thread.head import Head
 from hosting.core.thread.sources import AssignedSource, assigned_source

@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 from hosting.core.clocks import purge_clock
 from hosting.core.hooks import ENTITY, NO_HOOKS, AgentHooks, Signal, ThreadData
 from hosting.core.runs import Runs
-from hosting.core.stores.choice import Stores
+from hosting.core.stores.stores import Stores
 from hosting.core.thread.events import Terminal
 from hosting.core.thread_log import ThreadLog
 from hosting.errors import EngineUnavailableError, InvalidFieldError

@@ -29,7 +29,7 @@ from urllib.parse import quote
 from hosting.core.agent.held_run import read_run
 from hosting.core.clocks import start_clock
 from hosting.core.outcome import status_of
-from hosting.core.stores.choice import Stores
+from hosting.core.stores.stores import Stores
 from hosting.core.thread.events import Accepted, Completed, Terminal
 from hosting.core.thread.finish import finish_reason, is_incomplete
 from hosting.core.thread.head import Head

@@ -11,7 +11,7 @@ from typing import Any
 from scripted import scripted_agent
 
 import hosting.app
-from hosting.core.stores import choice
+from hosting import choice
 from hosting.core.stores.archive import SumsOf, Volume
 
 POINT, _, COUNT = os.environ.get("KILL_AT", "").partition(":")

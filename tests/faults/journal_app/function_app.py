@@ -89,8 +89,8 @@ def asking_agent() -> Agent[Any]:
     return Agent(planned_client(note, (("helper",), "all done")), name="Asking", tools=tools)
 
 
-choose = hosting.core.stores.choice.choose_thread_store
-hosting.core.stores.choice.choose_thread_store = lambda *arguments: StandingStore(choose(*arguments))
+choose = hosting.store_choice.choose_thread_store
+hosting.store_choice.choose_thread_store = lambda *arguments: StandingStore(choose(*arguments))
 if lease := os.environ.get("LEASE_SECONDS"):
     hosting.app.Services = partial(hosting.app.Services, lease_seconds=float(lease), margin_seconds=float(lease) / 2)
 app = hosting.app.AgentFunctionApp(

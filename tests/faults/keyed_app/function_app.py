@@ -56,8 +56,8 @@ class SteppedClient(DurableClient):
         await stepped("signal", super().signal(*arguments))
 
 
-choose = hosting.core.stores.choice.choose_thread_store
-hosting.core.stores.choice.choose_thread_store = lambda *arguments: SteppedStore(choose(*arguments))
+choose = hosting.store_choice.choose_thread_store
+hosting.store_choice.choose_thread_store = lambda *arguments: SteppedStore(choose(*arguments))
 hosting.functions.durable.DurableClient = SteppedClient
 hosting.app.Services = partial(hosting.app.Services, lease_seconds=1.0, margin_seconds=0.5)
 app = hosting.app.AgentFunctionApp(agents=[scripted_agent("Joker")])

@@ -11,11 +11,11 @@ from durabletask.client import TaskHubGrpcClient
 from durabletask.entities import EntityInstanceId
 
 from hosting.console.client import AgentClient
-from hosting.core.stores.choice import choose_stores
 from hosting.core.thread.events import Event
 from hosting.core.thread_log import ThreadLog
 from hosting.names import Address
 from hosting.settings import read_settings
+from hosting.store_choice import choose_stores
 
 GUARD_SECONDS = 5
 

@@ -11,12 +11,12 @@ from pathlib import Path
 
 import pytest
 
-from hosting.core.stores.choice import choose_stores
 from hosting.core.stores.redis import RedisThreadStore
 from hosting.core.stores.sqlite import SqliteThreadStore
 from hosting.errors import ConfigurationError, HostingError
 from hosting.names import Address
 from hosting.settings import read_settings
+from hosting.store_choice import choose_stores
 
 ADDRESS = Address.of("Joker", "t")
 ALONE = {"AzureWebJobsScriptRoot": "app", "AZURE_FUNCTIONS_ENVIRONMENT": "Development"}

@@ -9,13 +9,13 @@ import pytest
 
 from hosting.core.stores.archive import Archive, Volume
 from hosting.core.stores.blobs import BlobObjects
-from hosting.core.stores.choice import choose_archive
 from hosting.core.stores.cosmos import CosmosObjects
 from hosting.core.stores.memory import MemoryObjects
 from hosting.core.stores.sqlite_objects import ARCHIVE, SqliteObjects
 from hosting.errors import ConfigurationError
 from hosting.names import StoreKey
 from hosting.settings import read_settings
+from hosting.store_choice import choose_archive
 
 AZURE = {"WEBSITE_INSTANCE_ID": "0123"}
 ACCOUNT = {"AzureWebJobsStorage__accountName": "account"}

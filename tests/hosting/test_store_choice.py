@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from hosting.core.stores.choice import DEFAULT_PATH, choose_thread_store
 from hosting.core.stores.contract import Append, StoredHead, ThreadStore
 from hosting.core.stores.memory import MemoryThreadStore
 from hosting.core.stores.redis import RedisThreadStore
@@ -18,6 +17,7 @@ from hosting.core.stores.tables import TablesThreadStore
 from hosting.errors import ConfigurationError
 from hosting.names import Address
 from hosting.settings import read_settings
+from hosting.store_choice import DEFAULT_PATH, choose_thread_store
 from tests.support.redis_server import free_port
 
 AZURE = {"WEBSITE_SITE_NAME": "agents"}

@@ -7,13 +7,13 @@ from pathlib import Path
 import pytest
 
 from hosting.core.stores.blobs import BlobObjects
-from hosting.core.stores.choice import choose_attachments
 from hosting.core.stores.memory import MemoryObjects
 from hosting.core.stores.sqlite_objects import ATTACHMENTS, SqliteObjects
 from hosting.errors import ConfigurationError
 from hosting.names import StoreKey
 from hosting.ports import ObjectStore
 from hosting.settings import read_settings
+from hosting.store_choice import choose_attachments
 
 AZURE = {"WEBSITE_INSTANCE_ID": "0123"}
 ACCOUNT = {"AzureWebJobsStorage__accountName": "account"}

@@ -17,6 +17,7 @@ from hosting.core.stores.sqlite import THREADS, SqliteThreadStore
 from hosting.core.stores.sqlite_file import FileKind
 from hosting.core.stores.sqlite_objects import ARCHIVE, ATTACHMENTS, SqliteObjects
 from hosting.core.stores.sqlite_writer import StoreFile
+from hosting.core.stores.stores import Stores
 from hosting.errors import (
     ArchiveUnavailableError,
     AttachmentsUnavailableError,
@@ -174,16 +175,6 @@ def choose_attachments(settings: Settings, folder: Path, environ: Mapping[str, s
     Paths and refusals are those of `choose_thread_store`.
     """
     return ATTACHMENTS_SETTING.store(ATTACHMENTS_SETTING.chosen(settings, environ), settings, folder, environ)
-
-
-@dataclass(frozen=True)
-class Stores:
-    """The stores of events, of older entries, and of large contents, all under the task hub's name."""
-
-    hub: str
-    threads: ThreadStore
-    archive: Archive
-    attachments: ObjectStore
 
 
 def choose_stores(settings: Settings, folder: Path, environ: Mapping[str, str], hub: str) -> Stores:
