@@ -134,8 +134,7 @@ class AgentFunctionApp(df.DFApp):
         self.enable_mcp_tool_trigger, self.default_callback = enable_mcp_tool_trigger, default_callback
         folder, self._ttls = app_folder(environ), dict[str, float]()
         keep_lines_of_entities(folder, environ)
-        ttl_seconds = self._settings.thread_ttl_seconds
-        self._options = AgentOptions(ttl_seconds=ttl_seconds, budget=budget, limit=limit, webhook=webhook)
+        self._options = AgentOptions(budget=budget, limit=limit, webhook=webhook)
         self._plan = self._make_plan(principal)
         report_missing(environ)
         report_unknown(environ, SETTINGS)
@@ -143,8 +142,7 @@ class AgentFunctionApp(df.DFApp):
         self._safeguards.check_http(is_anonymous=not self._plan.requires_key)
         self._services = self._make_services(folder, environ)
         hosted = hosted_workflows(workflow, workflows)
-        names = [flow.name for flow in hosted]
-        self._served = self._make_served(principal, names, wires, all_settings, lists_agents=health_lists_agents)
+        self._served = self._make_served(principal, hosted, wires, all_settings, lists_agents=health_lists_agents)
         self._orchestrations = OrchestrationRoutes(self._served, self._services.route_prefix, self._shutdown)
         self._has_page = not is_production(environ) if enable_page is None else enable_page
         self._register_shared()
@@ -183,12 +181,13 @@ class AgentFunctionApp(df.DFApp):
     def _make_served(
         self,
         principal: PrincipalResolver | None,
-        workflows: Sequence[str],
+        hosted: Sequence[HostedWorkflow],
         wires: Sequence[str],
         all_settings: AllSettings,
         *,
         lists_agents: bool,
     ) -> Served:
+        workflows = [flow.name for flow in hosted]
         features = make_features(
             self._services,
             self._plan,
@@ -355,6 +354,7 @@ class AgentFunctionApp(df.DFApp):
             http=self.enable_http_endpoints,
             mcp=self.enable_mcp_tool_trigger,
             callback=self.default_callback or None,
+            ttl_seconds=self._settings.thread_ttl_seconds,
         )
         planned = self._plan.add(agent, own.over(app))
         options = planned.options

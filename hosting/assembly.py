@@ -79,36 +79,58 @@ def make_features(
     _check_wires(wires)
     cells, log, runs, holders = services.cells, services.log, services.runs, services.holders
     threads, stores, settings = services.threads, services.stores, services.settings
-    most_bytes = settings.max_body_bytes
-    webhooks = WebhooksFeature(log, stores, runs, services.route_prefix, all_settings.of(WebhooksFeature.settings))
+    own, most_bytes = all_settings.of, settings.max_body_bytes
+    webhooks = WebhooksFeature(log, stores, runs, services.route_prefix, own(WebhooksFeature.settings))
     plan.addresses = webhooks.rules
     overview = OverviewFeature(
         cells, log, holders, services.promised, plan, threads=threads, rotation=services.rotation("overview")
     )
-    newest, large_reads = overview.overview.newest, services.large_reads
     approvals = Approvals(log, runs, holders, services.agents)
     forking = Forking(log, threads, services.archiver, services.attachments, stores, publish=holders.publish)
-    verbs = WireVerbs(plan, settings, runs, services.following, approvals, log, names_causes=services.loop.names_causes)
     features = (
-        SchedulesFeature(
-            cells, runs, plan, log.clocks, settings, own_settings=all_settings.of(SchedulesFeature.settings)
-        ),
+        SchedulesFeature(cells, runs, plan, log.clocks, settings, own_settings=own(SchedulesFeature.settings)),
         MemoryFeature(cells, log, holders.held, plan, most_bytes),
         MeteringFeature(stores.threads, log, holders.held),
-        CallbacksFeature(log, all_settings.of(CallbacksFeature.settings)),
+        CallbacksFeature(log, own(CallbacksFeature.settings)),
         webhooks,
         overview,
         ApprovalsFeature(approvals, runs, Starting(services), most_bytes),
-        McpFeature(runs, all_settings.of(McpFeature.settings), most_bytes, resolver),
+        McpFeature(runs, own(McpFeature.settings), most_bytes, resolver),
         ForksFeature(forking, most_bytes),
         InstancesFeature(runs, threads, approvals, settings, workflows),
-        ResponsesFeature(wires, verbs, threads, forking, newest, large_reads),
-        A2AFeature(wires, verbs, services.care, holders.draining, newest, large_reads, webhooks.receivers),
-        AgUiFeature(wires, verbs, threads, services.archiver),
+        *_wires(services, plan, wires, approvals=approvals, forking=forking, overview=overview, webhooks=webhooks),
         HealthFeature(cells, log, services.admits, plan, is_on=has_health, lists_agents=health_lists_agents),
     )
     services.thread_data += thread_data_of(features)
-    return (*features, _owners(services, plan, all_settings.of(OwnersFeature.settings), resolver, features))
+    return (*features, _owners(services, plan, own(OwnersFeature.settings), resolver, features))
+
+
+def _wires(
+    services: Services,
+    plan: Plan,
+    names: Sequence[str],
+    *,
+    approvals: Approvals,
+    forking: Forking,
+    overview: OverviewFeature,
+    webhooks: WebhooksFeature,
+) -> Sequence[WireFeature]:
+    """Return the other protocols, also those that the app does not name."""
+    verbs = WireVerbs(
+        plan,
+        services.settings,
+        services.runs,
+        services.following,
+        approvals,
+        services.log,
+        names_causes=services.loop.names_causes,
+    )
+    newest, large_reads, draining = overview.overview.newest, services.large_reads, services.holders.draining
+    return (
+        ResponsesFeature(names, verbs, services.threads, forking, newest, large_reads),
+        A2AFeature(names, verbs, services.care, draining, newest, large_reads, webhooks.receivers),
+        AgUiFeature(names, verbs, services.threads, services.archiver),
+    )
 
 
 def _owners(

@@ -10,6 +10,7 @@ from agents.assistant import create_assistant
 from agents.models import PROVIDERS, create_chat_client
 from agents.models import SETTINGS as MODEL_SETTINGS
 from hosting.app import AgentFunctionApp
+from hosting.assembly import SETTINGS
 from hosting.core.stores.blobs import BlobObjects
 from hosting.core.stores.cosmos import CONTAINER, PARTITION_KEY, CosmosObjects
 from hosting.core.stores.tables import TablesThreadStore
@@ -23,7 +24,7 @@ from tests.template.bicep import INFRA, MAIN, ROOT, config_of, keys_in, parsed, 
 API_SETTINGS = ("hostSettings", "appSettings", "schedulerSettings")
 API = parsed(INFRA / "app" / "api.bicep")
 ROLES = (INFRA / "app" / "rbac.bicep").read_text(encoding="utf-8")
-LIBRARY_SETTINGS = {str(field.alias) for field in Settings.model_fields.values()}
+LIBRARY_SETTINGS = {str(field.alias) for part in SETTINGS for field in part.model_fields.values()}
 TEMPLATE = set_values()
 PARAMETERS = json.loads((INFRA / "main.parameters.json").read_text(encoding="utf-8"))["parameters"]
 IS_KEY = re.compile("KEY|SECRET|PASSWORD|TOKEN$")

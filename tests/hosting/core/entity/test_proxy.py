@@ -118,7 +118,7 @@ def test_ids_come_from_the_orchestration_in_the_order_of_the_calls() -> None:
         ({"response_format": {"minimum": float("nan")}}, "response_format cannot be sent as JSON"),
         ({"response_format": {"type": "nothing"}}, "The schema in 'response_format'"),
         ({"response_format": City, "options": {"response_format": int}}, "response_format stands in options too"),
-        ({"retry": 3}, "retry is a int. Give a hosting.core.thread.run_request.Retry."),
+        ({"retry": 3}, "retry is a int. Give a hosting.options.Retry."),
         ({"busy": "interrupt"}, "busy is 'interrupt'. In an orchestration calls always wait"),
         ({"options": {"temperature": 0}}, "The option 'temperature' is not served."),
         ({"options": {"wait_for_response": False}}, "wait_for_response must be true"),

@@ -53,7 +53,10 @@ KINDS = dict(cell_kinds())
 OWNED = KINDS.keys() - OF_NO_OWNER
 
 
-KEEPS_NO_INPUT = {"callbacks": "Its operation takes ids, and its entity has no state."}
+KEEPS_NO_INPUT = {
+    "callbacks": "Its operation takes ids, and its entity has no state.",
+    "health": "Its entity keeps which stores the app has.",
+}
 """Features with functions of the durable engine that keep nothing."""
 
 
