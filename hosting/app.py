@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import azure.durable_functions as df
 import azure.functions as func
 from agent_framework import SupportsAgentRun
+from msgspec.structs import replace
 
 from hosting.assembly import SETTINGS, access_of, make_features
 from hosting.azure_log import keep_lines_of_entities, quiet_libraries

@@ -17,9 +17,10 @@ import re
 import socket
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
+
+from msgspec import Struct
 
 from hosting.errors import ConfigurationError, IdentityUnavailableError
 from hosting.exchange import UnreadableAnswerError, exchange
@@ -116,8 +117,7 @@ def _refuse_wrong(texts: Mapping[str, object], algorithm: str, leeway_seconds: f
         )
 
 
-@dataclass(frozen=True)
-class BearerTokens:
+class BearerTokens(Struct, frozen=True):
     """The resolver: reads and checks the token of a request."""
 
     sign_in_scheme: ClassVar[str] = "Bearer"

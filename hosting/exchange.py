@@ -14,9 +14,10 @@ import re
 import ssl
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from urllib.parse import SplitResult, urlsplit
+
+from msgspec import Struct
 
 MOST_HEAD_BYTES = 65_536
 """Of all that comes before a body, informational responses included."""
@@ -34,8 +35,7 @@ class UnreadableAnswerError(Exception):
     """The answer is not HTTP, has too many bytes, or ends before it is complete."""
 
 
-@dataclass(frozen=True)
-class FinalAnswer:
+class FinalAnswer(Struct, frozen=True):
     """The final response: its status, and its body where one was wanted."""
 
     status: int

@@ -13,10 +13,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass, fields
+from dataclasses import KW_ONLY, dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any, ClassVar, Protocol, get_origin
+
+from msgspec import Struct
 
 from hosting.core.hooks import NO_HOOKS, AgentHooks, ThreadData
 from hosting.errors import HostingError
@@ -71,16 +73,14 @@ class OrchestrationContext(Protocol):
         """Begin anew with another input, and without a history."""
 
 
-@dataclass(frozen=True)
-class Orchestration:
+class Orchestration(Struct, frozen=True):
     """An orchestration of the durable engine. Another version of the app may replay it, so it is to decide little."""
 
     name: str
     run: Callable[[OrchestrationContext], Generator[Any, Any, None]]
 
 
-@dataclass(frozen=True)
-class Activity:
+class Activity(Struct, frozen=True):
     """An activity: it takes a text and the durable client of the invocation, and returns a text."""
 
     name: str
@@ -104,8 +104,7 @@ class McpTool:
     failure: str
 
 
-@dataclass(frozen=True)
-class EntityOperation:
+class EntityOperation(Struct, frozen=True):
     """An operation of the entity that all features have together (`core.hooks.ENTITY`), by a name of its own.
 
     It takes the input and the durable client of the invocation, and returns a result: both are JSON values. Raises
@@ -116,8 +115,7 @@ class EntityOperation:
     run: Callable[[Any, ClockClient], Awaitable[Any]]
 
 
-@dataclass(frozen=True)
-class Entity:
+class Entity(Struct, frozen=True):
     """An entity of the feature's own, by whose state the instances of an app know of one another.
 
     `change` takes the state as text, None where there is none, and the input of the `operation`, a JSON value. It
@@ -130,8 +128,7 @@ class Entity:
     change: Callable[[str | None, Any], Awaitable[str]]
 
 
-@dataclass(frozen=True)
-class OwnerData:
+class OwnerData(Struct, frozen=True):
     """The data of an owner that a feature keeps beside their threads.
 
     `member` is its name in the owner's export, and `type` the type of that member in the OpenAPI document: a list or a
@@ -168,8 +165,7 @@ async def _nothing(caller: Caller) -> None:
     return None
 
 
-@dataclass(frozen=True)
-class Wire:
+class Wire(Struct, frozen=True):
     """Another protocol over the same threads, so that its official clients can call the agents.
 
     One `function` serves all of it, below a `path` that no other route has. `route_of` returns the operation for a
@@ -290,7 +286,7 @@ class WireFeature(Feature):
 def hooks_of(features: Sequence[Feature], agent: AgentPlan) -> AgentHooks:
     """Return what features add to the runs of an agent: each kind of hook but `on_end` is of one feature at most."""
     added = [feature.hooks(agent) for feature in features]
-    kinds = {kind.name: [hook for hooks in added if (hook := getattr(hooks, kind.name))] for kind in fields(AgentHooks)}
+    kinds = {kind: [hook for hooks in added if (hook := getattr(hooks, kind))] for kind in AgentHooks.__struct_fields__}
     on_end = [signals for hooks in kinds.pop("on_end") for signals in hooks]
     assert all(len(hooks) < 2 for hooks in kinds.values()), kinds
     return AgentHooks(**{name: hooks[0] for name, hooks in kinds.items() if hooks}, on_end=on_end)

@@ -12,8 +12,9 @@ import json
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from hosting.errors import ConfigurationError
 from hosting.settings import Settings, is_hosted, is_production, site_name
@@ -131,8 +132,7 @@ class Safeguards:
             )
 
 
-@dataclass(frozen=True)
-class WorkerSetting:
+class WorkerSetting(Struct, frozen=True):
     """A setting of the Python worker, its value, and the consequence of its absence.
 
     It is a switch that workers below Python 3.13 need, or one `for_load`: any value will do, and only in production.

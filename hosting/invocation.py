@@ -17,8 +17,9 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar
+
+from msgspec import Struct
 
 TASK_MARK = "__azure_function_invocation_id__"
 """The attribute of a task that both workers read."""
@@ -35,8 +36,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Invocation:
+class Invocation(Struct, frozen=True):
     """One call of a function by the worker, and the thread-local storage in which the worker looks for ids."""
 
     id: str

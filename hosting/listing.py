@@ -7,8 +7,9 @@ means by that, such a list cannot be read, and is an error.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Sequence
-from dataclasses import dataclass
 from typing import TypeVar
+
+from msgspec import Struct
 
 from hosting.errors import EngineUnavailableError
 from hosting.ports import EntityClient, EntityPage
@@ -16,8 +17,7 @@ from hosting.ports import EntityClient, EntityPage
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Window:
+class Window(Struct, frozen=True):
     """Entries by their position, counted from 1: those between `after` and `before`, `limit` of them from one end."""
 
     limit: int

@@ -7,9 +7,10 @@ import json
 import re
 import secrets
 from collections.abc import Iterable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Literal, get_args
+
+from msgspec import Struct
 
 from hosting.errors import ConfigurationError, InvalidThreadIdError
 
@@ -153,8 +154,7 @@ _KEY = re.compile(r"([a-z][a-z0-9_!-]*)\.([a-z0-9]{1,64})~([A-Za-z0-9._~-]{1,64}
 _DIGEST_LENGTH = 32
 
 
-@dataclass(frozen=True)
-class Address:
+class Address(Struct, frozen=True, dict=True):
     """The address of a thread in an app: log and entity are found by it. `agent` is in lower case.
 
     The owner stands in every name, so two owners' threads of one id are two threads, and no name is of both.
@@ -237,8 +237,7 @@ def store_space(hub: str, holds: Literal["log", "not-taken", "deleted", "promise
     return f"{hub}.{holds}"
 
 
-@dataclass(frozen=True)
-class StoreKey:
+class StoreKey(Struct, frozen=True):
     """The key of archived entries, attachments and records: a name in one space of a store."""
 
     space: str

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, dataclass
+
+from msgspec import Struct, structs
 
 from hosting.errors import ConfigurationError, InvalidFieldError
 from hosting.names import BUSY_POLICIES, Busy
@@ -56,8 +58,7 @@ class Retry:
         return asdict(self)
 
 
-@dataclass(frozen=True)
-class AgentOptions:
+class AgentOptions(Struct, frozen=True):
     """The options of one agent, or those of an app for agents that have none of their own.
 
     `http` and `mcp` say whether it has an HTTP endpoint and is an MCP tool. A run may take `run_timeout_seconds`, as
@@ -83,8 +84,8 @@ class AgentOptions:
 
     def over(self, app: AgentOptions) -> AgentOptions:
         """Return these options, and those of the app where the agent has none."""
-        values = {field.name: (getattr(self, field.name), field.default) for field in fields(self)}
-        return replace(app, **{name: own for name, (own, default) in values.items() if own is not default})
+        values = {field.name: (getattr(self, field.name), field.default) for field in structs.fields(self)}
+        return structs.replace(app, **{name: own for name, (own, default) in values.items() if own is not default})
 
     def check(self, agent: str) -> None:
         """Raise `ConfigurationError` for options that no agent of that name can have."""

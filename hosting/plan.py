@@ -9,11 +9,12 @@ import inspect
 import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
 from typing import Any, Literal, Protocol, cast
 from urllib.parse import urlsplit
 
 from agent_framework import SupportsAgentRun, WorkflowAgent
+from msgspec import Struct, field
+from msgspec.structs import replace
 
 from hosting.errors import ConfigurationError, UnknownAgentError
 from hosting.host_settings import ATTRIBUTE
@@ -28,8 +29,7 @@ _TYPED_AS_IT_IS = re.compile(r"(?!@)[^\"$`\\!%\r\n]+\Z")
 """Characters that every shell takes between double quotes, and curl as text."""
 
 
-@dataclass(frozen=True)
-class ToolPlan:
+class ToolPlan(Struct, frozen=True):
     """An agent's MCP tool."""
 
     name: str
@@ -50,8 +50,7 @@ class AddressRules(Protocol):
         """Return why an address is refused, as a sentence; None if it is accepted."""
 
 
-@dataclass(frozen=True)
-class AgentPlan:
+class AgentPlan(Struct, frozen=True):
     """One agent with its options; `tool` is None when it is no MCP tool.
 
     With a `workflow`, that stands for the agent: it has threads, runs and a name beside the agents'. `addresses` are
@@ -83,8 +82,7 @@ class AgentPlan:
         return example if isinstance(example, str) and example.strip() else QUESTION
 
 
-@dataclass
-class Plan:
+class Plan(Struct):
     """The app's agents by name; names are compared without case, as entity names are.
 
     Where threads have owners (`has_owners`), their names leave room for one. `requires_key` says whether requests need

@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any, Literal, Protocol
 
+from msgspec import Struct
+
 from hosting.names import StoreKey
 
 Clock = Callable[[], float]
@@ -74,8 +76,7 @@ class ObjectStore(Protocol):
         """Let go of files, connections and threads."""
 
 
-@dataclass(frozen=True)
-class EntityPage:
+class EntityPage(Struct, frozen=True):
     """Keys of entities with the time of their last change (RFC 3339), and where the next page begins, if there is one.
 
     A page may be shorter than the limit, or empty, although there is a next one.
@@ -88,8 +89,7 @@ class EntityPage:
 _END = "durableAgentEnd"
 
 
-@dataclass(frozen=True)
-class EntityEnd:
+class EntityEnd(Struct, frozen=True):
     """The state that an entity leaves in the engine when its thread is deleted.
 
     `position` is that of the last event that it appended, in that epoch of the log. The engine stores both with the
@@ -115,8 +115,7 @@ Purge = Literal["deleted", "running", "missing"]
 """The outcome of purging an instance: one in progress is left alone."""
 
 
-@dataclass(frozen=True)
-class OrchestrationStatus:
+class OrchestrationStatus(Struct, frozen=True):
     """The state of an instance: the engine's word for it, its output, and the status that its own code set."""
 
     instance_id: str
@@ -195,8 +194,7 @@ def awake_seconds() -> float:
     return time.monotonic() if _BOOT_TIME is None else time.clock_gettime(_BOOT_TIME)
 
 
-@dataclass(frozen=True)
-class Clocks:
+class Clocks(Struct, frozen=True):
     """The two times of a process, which tests move by hand.
 
     What is written down is dated by `wall`, seconds since 1970 (UTC). How long something has taken is measured by

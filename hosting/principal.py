@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import msgspec
+from msgspec import Struct
 
 from hosting.errors import ConfigurationError, UnauthorizedError
 from hosting.names import APP
@@ -62,8 +63,7 @@ class Principal:
         return base64.b32encode(digest[:_DIGEST_BYTES]).decode().lower()
 
 
-@dataclass(frozen=True)
-class Caller:
+class Caller(Struct, frozen=True):
     """The sender of a request, and the owner of its threads: the sender, or another one by a `grant`.
 
     Without a `principal` it is the app, for its own threads. `client` is the durable client of the request's

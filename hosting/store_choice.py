@@ -7,8 +7,9 @@ and their packages need not be there.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from hosting.core.stores.archive import Archive
 from hosting.core.stores.contract import ThreadStore
@@ -30,8 +31,7 @@ from hosting.settings import Settings, is_hosted, needs_shared_stores
 DEFAULT_PATH = Path(".agents") / "log.sqlite"
 
 
-@dataclass(frozen=True)
-class StoreSetting:
+class StoreSetting(Struct, frozen=True):
     """The setting of one store: its field in `Settings` and its name, its default in production, and why
     and how not to use a file or the memory of one instance there."""
 
@@ -54,8 +54,7 @@ class StoreSetting:
         return chosen
 
 
-@dataclass(frozen=True)
-class ObjectsSetting(StoreSetting):
+class ObjectsSetting(StoreSetting, frozen=True):
     """The setting of a store of objects: the file that 'sqlite' means, next to that of the log, and its kind; its
     container of blobs, and its error when away."""
 

@@ -20,8 +20,9 @@ import hashlib
 import json
 from collections.abc import Callable, Coroutine
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any, TypeVar, cast
+
+from msgspec import Struct
 
 from hosting.errors import EngineUnavailableError
 from hosting.names import APP, is_id
@@ -37,8 +38,7 @@ R = TypeVar("R")
 T = TypeVar("T", bound=Callable[..., Any] | Any)
 
 
-@dataclass(frozen=True)
-class ToolCall:
+class ToolCall(Struct, frozen=True):
     """The call that runs now. `call_key` is the same on every attempt of the run, and no other call has it.
 
     `principal` is the caller of the agent, None where nobody is signed in. `owner` is whose thread it is, "app" in an
@@ -88,8 +88,7 @@ def idempotent(tool: T) -> T:
     return tool
 
 
-@dataclass(frozen=True)
-class Engine:
+class Engine(Struct, frozen=True):
     """The durable client of the function that runs now, and the loop that it belongs to."""
 
     client: OrchestrationClient
@@ -112,8 +111,7 @@ def _on_the_clients_loop(method: M) -> M:
     return cast(M, crossing)
 
 
-@dataclass(frozen=True)
-class Orchestrations:
+class Orchestrations(Struct, frozen=True):
     """The app's orchestrations for asynchronous tools; `blocking` is for synchronous ones.
 
     Every method raises `LookupError` for an instance that is not there, `ValueError` for what cannot be sent, and
@@ -178,8 +176,7 @@ async def begin_orchestration(client: OrchestrationClient, name: str, instance_i
             raise
 
 
-@dataclass(frozen=True)
-class BlockingOrchestrations:
+class BlockingOrchestrations(Struct, frozen=True):
     """The methods of `Orchestrations` for synchronous tools: each returns once it is done."""
 
     awaited: Orchestrations

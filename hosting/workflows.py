@@ -12,7 +12,6 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, Union
 
@@ -28,6 +27,7 @@ from agent_framework import (
     WorkflowExecutor,
     WorkflowMessage,
 )
+from msgspec import Struct
 from pydantic import PydanticSchemaGenerationError, PydanticUserError, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
@@ -47,8 +47,7 @@ _LONGEST_FAULT = 200
 _TEXT = "text"
 
 
-@dataclass(frozen=True)
-class WorkflowInput:
+class WorkflowInput(Struct, frozen=True, dict=True):
     """The inputs of a workflow's start executor: `messages` of a conversation, a `text`, and values of `types`."""
 
     takes_messages: bool
@@ -169,8 +168,7 @@ def _kind_of(executor: Executor) -> Literal["agent", "workflow", "code"]:
     return "agent" if isinstance(executor, AgentExecutor) else "code"
 
 
-@dataclass(frozen=True)
-class HostedWorkflow:
+class HostedWorkflow(Struct, frozen=True):
     """A workflow by its name. `build` makes a new graph each time.
 
     `graph` is the digest of how they are connected, and `shape` what a drawing of it shows.

@@ -14,8 +14,9 @@ import binascii
 import hashlib
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any, Final, NamedTuple, cast
+
+from msgspec import Struct
 
 from state.codec import read_entry
 from state.contents import ATTACHMENT, DataContent, StoredContent, TextContent
@@ -37,16 +38,14 @@ _STORED: Final = _Names("$type", "mediaType")
 _OWN: Final = _Names("type", "media_type")
 
 
-@dataclass(frozen=True)
-class Attachment:
+class Attachment(Struct, frozen=True):
     """Bytes, and the SHA-256 of them in hexadecimal."""
 
     sha256: str
     body: bytes
 
 
-@dataclass(frozen=True)
-class Externalized:
+class Externalized(Struct, frozen=True):
     """An entry that refers to its large contents, and those."""
 
     entry: Exchange

@@ -6,9 +6,9 @@ A caller may give contents of a few kinds for a new message; each property is ch
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Final, Literal
 
+from msgspec import Struct
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 from pydantic.alias_generators import to_camel
 
@@ -192,8 +192,7 @@ AnyContent = Annotated[
 ]
 
 
-@dataclass(frozen=True)
-class GivenKind:
+class GivenKind(Struct, frozen=True):
     """The properties of one kind of content, and the rule of its main property beyond being a string."""
 
     required: tuple[str, ...]

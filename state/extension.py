@@ -6,8 +6,9 @@ Whatever another writer put into the host's object in another form counts as abs
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any, Final
+
+from msgspec import Struct, field
 
 from state.codec import RAISED_MINORS
 from state.contents import TOKEN_COUNTS
@@ -20,8 +21,7 @@ Position = tuple[int, int]
 """A message: the position of its entry in the whole conversation, from 1, and its number in the replay."""
 
 
-@dataclass(frozen=True)
-class Archived:
+class Archived(Struct, frozen=True):
     """Sums over the archived entries, which are kept elsewhere, whole and in order, before those of the document.
 
     `since` is the time of the first of them, as it was written.
@@ -38,8 +38,7 @@ class Archived:
 NOTHING: Final = Archived()
 
 
-@dataclass(frozen=True)
-class Pause:
+class Pause(Struct, frozen=True):
     """The newest turn ended with tool calls that wait for approval; its run, and when the wait ends.
 
     `expires_at` is in seconds since 1970, None for never. Once the pause `is_over` nothing waits any more, and yet the
@@ -51,8 +50,7 @@ class Pause:
     is_over: bool = False
 
 
-@dataclass(frozen=True)
-class Lender:
+class Lender(Struct, frozen=True):
     """Another thread: its archive has the entries of a fork up to position `through`, under its `generation`.
 
     `key` is of that life of it in the stores. `reset_at` is the position of its last reset then: after one it has them
@@ -66,8 +64,7 @@ class Lender:
     through: int
 
 
-@dataclass(frozen=True)
-class LogMark:
+class LogMark(Struct, frozen=True):
     """How far the thread's log has been applied to a document: its `epoch`, and the `position` of the last event.
 
     Runs that were open there began after position `since`.
@@ -78,8 +75,7 @@ class LogMark:
     since: int
 
 
-@dataclass(frozen=True)
-class Host:
+class Host(Struct, frozen=True):
     """The host's own object of a document.
 
     `members` is all of it in stored form. `generation` counts how often the conversation was forgotten, `applied` are

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Coroutine, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from agent_framework import AgentResponse
 from durabletask.client import AsyncTaskHubGrpcClient, TaskHubGrpcClient
+from msgspec.structs import replace
 from typing_extensions import Self
 
 from hosting.console.durable import TaskHubClient

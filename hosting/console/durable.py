@@ -14,7 +14,6 @@ import json
 import logging
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from itertools import chain, repeat
 from typing import Any, Literal
@@ -30,6 +29,7 @@ from durabletask.client import (
 )
 from durabletask.entities import EntityContext, EntityInstanceId, EntityMetadata
 from durabletask.task import CompletableTask, CompositeTask, OrchestrationContext, Task
+from msgspec import Struct
 
 from hosting.core.agent.agent_loop import AgentLoop
 from hosting.core.entity.batch import Batch, Done, Operation, RefusedOperation, decoded
@@ -53,8 +53,7 @@ _AGAIN = (StoreUnavailableError, NewerVersionError, OutdatedDocumentError, Unfin
 _ENDED = (OrchestrationStatus.COMPLETED, OrchestrationStatus.FAILED, OrchestrationStatus.TERMINATED)
 
 
-@dataclass(frozen=True)
-class PlainJson:
+class PlainJson(Struct, frozen=True):
     """A JSON value as it was parsed. The two methods are the SDK's hooks.
 
     Without a type the SDK makes objects of JSON objects that carry a mark of its own, and a message may hold anything.
@@ -72,8 +71,7 @@ class PlainJson:
         return self.value
 
 
-@dataclass(frozen=True)
-class TaskHubClient:
+class TaskHubClient(Struct, frozen=True):
     """An `EntityClient` and `OrchestrationClient` over either client of the SDK; a synchronous one runs in threads."""
 
     sdk: TaskHubGrpcClient | AsyncTaskHubGrpcClient
@@ -162,8 +160,7 @@ class RefusedOperationError(Exception):
     """The entity did not take the operation, for the reason that is the message."""
 
 
-@dataclass(frozen=True)
-class ServedEntity:
+class ServedEntity(Struct, frozen=True):
     """One agent's entity, which serves the worker's threads on the agents' loop.
 
     `engine` is how tools reach orchestrations, None where they reach none.

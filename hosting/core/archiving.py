@@ -18,9 +18,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 from functools import partial
 from itertools import accumulate
+
+from msgspec import Struct
 
 from hosting.core.stores.archive import Archive, EndLoans, Lent, Volume, no_loans
 from hosting.core.thread.conversation import request_of
@@ -85,8 +86,7 @@ _FIRST_READ = 50
 """So many entries are read of a page before it is known how large they are."""
 
 
-@dataclass(frozen=True)
-class ConversationReader:
+class ConversationReader(Struct, frozen=True):
     """The archived and the recent entries of one conversation.
 
     What reads the archive raises `ArchiveUnavailableError`, and `ArchiveIncompleteError` where the conversation was
@@ -171,8 +171,7 @@ def lent_to(store_key: StoreKey, conversation: Conversation) -> list[Lent]:
 KEPT_SHARE = 0.75
 
 
-@dataclass(frozen=True)
-class Document:
+class Document(Struct, frozen=True):
     """A conversation and the text that is stored of it."""
 
     text: str

@@ -11,8 +11,9 @@ import asyncio
 from collections import deque
 from collections.abc import Coroutine, Iterator, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from hosting.core.thread.events import Delta, Event
 from hosting.core.thread.run import Run
@@ -23,16 +24,14 @@ from hosting.names import Address
 MOST_WAITING_CHARACTERS = 1_000_000
 
 
-@dataclass(frozen=True)
-class LoggedEvent:
+class LoggedEvent(Struct, frozen=True):
     """An event at its position."""
 
     position: int
     event: Event
 
 
-@dataclass(frozen=True)
-class DeltaText:
+class DeltaText(Struct, frozen=True):
     """Text of a run at its offset, not logged yet, that the run's `attempt` of that number streams.
 
     `after`: the position of the log after which a follower got it.
@@ -45,8 +44,7 @@ class DeltaText:
     after: int = 0
 
 
-@dataclass(frozen=True)
-class UnderWay:
+class UnderWay(Struct, frozen=True):
     """The work of a workflow's executors in a superstep of a run, which is logged when it ends."""
 
     run_id: str

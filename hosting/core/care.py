@@ -14,7 +14,8 @@ import logging
 import math
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from hosting.core.agent.held_run import LEASE_MARGIN_SECONDS, LEASE_SECONDS
 from hosting.core.broadcast import Broadcast, DeltaText, Follower, LoggedEvent, News, UnderWay
@@ -32,8 +33,7 @@ from hosting.ports import Clock, EntityClient
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class Pace:
+class Pace(Struct, frozen=True):
     """The pauses (s) between two reads of a store that cannot push: the first one, their growth, and the longest."""
 
     first: float = 0.025
@@ -48,13 +48,13 @@ class Pace:
 PACE = Pace()
 
 
-@dataclass
 class RunView:
     """One run as its watcher knows it, with the log through `position`; `has_gap`: what comes next is to be read."""
 
-    run: Run
-    position: int
-    has_gap: bool = False
+    def __init__(self, run: Run, position: int) -> None:
+        self.run = run
+        self.position = position
+        self.has_gap = False
 
     @property
     def is_over(self) -> bool:
@@ -74,7 +74,6 @@ class RunView:
         return news if self.run is not run else ()
 
 
-@dataclass
 class Patience:
     """How long a run was seen to wait for its first claim, and the holder of its thread to append nothing.
 
@@ -83,12 +82,11 @@ class Patience:
     it may wait in all.
     """
 
-    clock: Clock
-    run_id: str
-    queue_seconds: float
-    queued_seconds: float = 0.0
-
-    def __post_init__(self) -> None:
+    def __init__(self, clock: Clock, run_id: str, queue_seconds: float, queued_seconds: float = 0.0) -> None:
+        self.clock = clock
+        self.run_id = run_id
+        self.queue_seconds = queue_seconds
+        self.queued_seconds = queued_seconds
         self._began_at = self.clock() - self.queued_seconds
         self._due_at = self.clock() + LEASE_SECONDS
         self._holder: tuple[str, int] | None = None

@@ -16,10 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import nullcontext
-from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Generic, TypeVar
 
+from msgspec import Struct
 from pydantic import BaseModel, ConfigDict
 
 from hosting.core.recent import Recent
@@ -48,8 +48,7 @@ ModelT = TypeVar("ModelT", bound=BaseModel)
 CountedT = TypeVar("CountedT", bound=Counted)
 
 
-@dataclass(frozen=True)
-class CellKind(Generic[T]):
+class CellKind(Struct, Generic[T], frozen=True):
     """Cells of one kind: the names in their addresses, and their values as they are stored.
 
     With a `key` there is one cell for each agent and owner. `decode` gets None for a cell that is not there, and a cell
@@ -75,8 +74,7 @@ class CellKind(Generic[T]):
         )
 
 
-@dataclass(frozen=True)
-class Cell(Generic[T]):
+class Cell(Struct, Generic[T], frozen=True, dict=True):
     """A cell of an agent and an owner, by its name."""
 
     kind: CellKind[T]

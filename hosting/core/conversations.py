@@ -10,7 +10,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from hosting.core.archiving import entry_bytes
 from hosting.core.recent import Recent
@@ -39,8 +41,7 @@ _MODEL_FACTOR = 8
 """The space of a conversation next to its entries, of an entry next to its text, and per byte of text, about."""
 
 
-@dataclass(frozen=True)
-class _Cached:
+class _Cached(Struct, frozen=True):
     """A conversation that is remembered, the bytes of its entries' text, and of each request that waits in it."""
 
     snapshot: Snapshot

@@ -23,9 +23,9 @@ import hashlib
 import json
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import astuple
 from typing import Any, Literal
 
+from msgspec.structs import astuple
 from pydantic import BaseModel, ConfigDict
 
 from hosting.core.agent.hosted_agent import HostedAgent

@@ -12,9 +12,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
 from operator import is_
 from typing import cast
+
+from msgspec import Struct
 
 from hosting.core.archiving import Archiver, Capacity, document_of, size_bytes
 from hosting.core.conversations import ParsedDocuments
@@ -37,8 +38,7 @@ logger = logging.getLogger(__name__)
 _EXCHANGES = frozenset((RequestEntry, ResponseEntry))
 
 
-@dataclass(frozen=True)
-class Apart:
+class Apart(Struct, frozen=True):
     """A conversation that refers to its large contents, and those that were taken out of it now, by their hashes."""
 
     conversation: Conversation

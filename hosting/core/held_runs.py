@@ -15,9 +15,10 @@ import math
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import Context, copy_context
-from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
+
+from msgspec import Struct, field, structs
 
 from hosting.core.agent.held_run import LEASE_SECONDS, DrainingError, HeldRun, StaleTokenError
 from hosting.core.agent.hosted_agent import HostedAgent
@@ -55,8 +56,7 @@ Inline = Callable[[Address, int, Conversation], Awaitable[Conversation]]
 Admits = Callable[[Conversation, Accepted], HostingError | None]
 
 
-@dataclass(frozen=True, eq=False)
-class RunWatcher:
+class RunWatcher(Struct, frozen=True, eq=False):
     """A caller that watches a run here, and its invocation's context, in which the run begins in its turn."""
 
     run_id: str
@@ -184,7 +184,7 @@ class HeldRuns:
             if terms is None:
                 return None
             command = ClaimRun(
-                self._log.clocks.wall(), replace(terms, holder="entity"), idle_append=idle_append, since=since
+                self._log.clocks.wall(), structs.replace(terms, holder="entity"), idle_append=idle_append, since=since
             )
             return await self.shield(self._claim(address, command, None, before))
 
@@ -320,7 +320,7 @@ class HeldRuns:
         decided = await self._log.execute(held.address, end)
         if isinstance(decided.outcome, Refused):
             refused = held.unanswered(terminal, decided.outcome.error)
-            decided = await self._log.execute(held.address, replace(end, terminal=refused, deltas=()))
+            decided = await self._log.execute(held.address, structs.replace(end, terminal=refused, deltas=()))
         self.publish(held.address, decided)
         following = decided.head.next_run
         if following is not None and following.id in callers:  # also if its caller has left meanwhile

@@ -10,11 +10,11 @@ import zlib
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Protocol, get_origin
 
 from agent_framework import ChatContext, ChatResponse
+from msgspec import Struct
 
 from hosting.amounts import BudgetState, Used
 from hosting.core.thread.events import Terminal
@@ -93,8 +93,7 @@ def key_of(run_id: str) -> str:
     return str(zlib.crc32(run_id.encode()) % KEYS)
 
 
-@dataclass(frozen=True)
-class Signal:
+class Signal(Struct, frozen=True):
     """A one-way operation of another entity, sent with the commit of the state; `value` is any JSON value."""
 
     entity: str
@@ -121,8 +120,7 @@ Listen = Callable[[Run], UpdateListener | None]
 """Returns the listener of a new attempt of a run. One with a listener streams, whatever its caller asked for."""
 
 
-@dataclass(frozen=True)
-class AgentHooks:
+class AgentHooks(Struct, frozen=True):
     """What the core asks of features about the runs of one agent: nothing by default."""
 
     gate: Gate | None = None
@@ -135,8 +133,7 @@ class AgentHooks:
 NO_HOOKS = AgentHooks()
 
 
-@dataclass(frozen=True)
-class ThreadData:
+class ThreadData(Struct, frozen=True):
     """The records that a feature keeps of a thread, among the attachments of one of the thread's lives.
 
     Their names begin with one of `prefixes`. They go with the thread, and one by one after `keeps_seconds`. `members`

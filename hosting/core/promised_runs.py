@@ -17,7 +17,9 @@ import asyncio
 import json
 import logging
 from collections.abc import Callable, Iterable
-from dataclasses import astuple, dataclass
+
+from msgspec import Struct
+from msgspec.structs import astuple
 
 from hosting.core.agent.held_run import LEASE_MARGIN_SECONDS
 from hosting.core.thread.head import Head
@@ -42,8 +44,7 @@ _KEPT_SECONDS = 30 * 86_400.0
 _MARK = "run"
 
 
-@dataclass
-class _Watched:
+class _Watched(Struct):
     """A run that this process looks after; it looks at `next_at` by `Clocks.awake`, and then after a longer pause."""
 
     address: Address
@@ -53,8 +54,7 @@ class _Watched:
     is_marked: bool
 
 
-@dataclass(frozen=True)
-class PromisedRun:
+class PromisedRun(Struct, frozen=True):
     """A run that has a mark, of that key, since `marked_at`."""
 
     address: Address

@@ -16,8 +16,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Literal
+
+from msgspec import Struct
 
 from hosting.core.care import PACE
 from hosting.core.clocks import end_clock
@@ -38,8 +39,7 @@ QUIET_SECONDS: Mapping[EntityState, float] = {"ended": 0.2, "missing": 2.0, "at 
 """The waits before an entity is purged, counted as unknown to the engine, or signalled."""
 
 
-@dataclass(frozen=True)
-class _Look:
+class _Look(Struct, frozen=True):
     """A deleted thread at a position of its log: its receipt, its own entity in that, and how that ends."""
 
     receipt: Receipt

@@ -15,9 +15,11 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing, nullcontext
 from copy import copy
-from dataclasses import dataclass, replace
 from functools import partial
 from types import MappingProxyType
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from hosting.core.agent.held_run import read_run
 from hosting.core.broadcast import LoggedEvent, with_updates
@@ -61,8 +63,7 @@ PROTOCOL_WAIT_SECONDS = 50.0
 the ids of a run that goes on before that (docs/reference/waits.md)."""
 
 
-@dataclass(frozen=True)
-class Started:
+class Started(Struct, frozen=True):
     """A run that a request began, or found by its key: then it is `replayed`."""
 
     run: Run

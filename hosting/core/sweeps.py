@@ -27,9 +27,10 @@ import asyncio
 import json
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import Literal, TypeVar
+
+from msgspec import Struct
 
 from hosting.core.absent_agents import AbsentAgents
 from hosting.core.deletion import TOMBSTONE, UNUSED_SECONDS
@@ -74,8 +75,7 @@ Signalled = Literal["expire", "trim"]
 """The signal to threads: to delete themselves if they have expired, or to remove old events."""
 
 
-@dataclass(frozen=True)
-class Swept:
+class Swept(Struct, frozen=True):
     """How many threads a sweep signalled, and whether it came to the end of its lists."""
 
     signalled: int

@@ -17,10 +17,11 @@ import hashlib
 import logging
 import math
 from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TypeVar
 from weakref import WeakValueDictionary
+
+from msgspec import Struct
 
 from hosting.core.recent import Recent
 from hosting.core.references import MOST_INLINE_BYTES, Reference, names_by_epoch, reference_in
@@ -67,8 +68,7 @@ RowT = TypeVar("RowT", rows.KeyRow, rows.RunRow, rows.ApprovalRow)
 Refresh = Callable[[Head], Awaitable[Command]]
 
 
-@dataclass(frozen=True)
-class Decided:
+class Decided(Struct, frozen=True):
     """The outcome of a command, and the head after it, which the store had at that moment.
 
     `began_at` is when it was given, by `Clocks.awake`: what was appended may count since then, however late the store
@@ -86,8 +86,7 @@ class Decided:
         return list(enumerate(events, start=self.head.position - len(events) + 1))
 
 
-@dataclass(frozen=True)
-class _CachedHead:
+class _CachedHead(Struct, frozen=True):
     """A head as the store has it, and as it reads; without `stored` the thread has none.
 
     `tail` are the newest events before it with their positions and sizes, as far as this process appended them one

@@ -13,7 +13,8 @@ import logging
 import math
 from collections.abc import Callable
 from contextlib import aclosing, suppress
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from hosting.core.agent.held_run import LEASE_MARGIN_SECONDS, read_run
 from hosting.core.care import Care, Pace, Patience
@@ -52,8 +53,7 @@ class OutdatedDocumentError(Exception):
     """The entity was given an older document than the log continues from: its operation is to be delivered again."""
 
 
-@dataclass(frozen=True)
-class Store:
+class Store(Struct, frozen=True):
     """The conversation at that head is to be stored: with the runs that have `ended`, or that have no place there."""
 
     snapshot: Snapshot
@@ -61,15 +61,13 @@ class Store:
     ended: tuple[Terminal, ...] = ()
 
 
-@dataclass(frozen=True)
-class Keep:
+class Keep(Struct, frozen=True):
     """The document stays, as it cannot be read, or is ahead of the log. The run of the operation may have `ended`."""
 
     ended: tuple[Terminal, ...] = ()
 
 
-@dataclass(frozen=True)
-class GoOn:
+class GoOn(Struct, frozen=True):
     """The run has not ended: the operation is to be sent again at once, when `so_far` is stored.
 
     It says for how many `queued_seconds` the run was seen to wait. `is_spent`: this operation can do no more for the
@@ -81,16 +79,14 @@ class GoOn:
     is_spent: bool
 
 
-@dataclass(frozen=True)
-class Forget:
+class Forget(Struct, frozen=True):
     """The thread was not to be stored, and is to be deleted now."""
 
 
 OperationOutcome = Store | Keep | GoOn | Forget
 
 
-@dataclass
-class _Work:
+class _Work(Struct):
     """One operation under way: its document so far, and the ends that it brings.
 
     Claims after position `since` are newer than it. It watches `until` then, and begins no run that may take longer
@@ -105,8 +101,7 @@ class _Work:
     ended: tuple[Terminal, ...] = ()
 
 
-@dataclass(frozen=True)
-class _Seen:
+class _Seen(Struct, frozen=True):
     """The possible next step of an operation on one head.
 
     `is_free`: a claim would change something, the holder being lost if there is an `idle_append`. `has_time`: a run may

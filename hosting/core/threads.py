@@ -11,8 +11,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any, TypeVar
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from hosting.core.absent_agents import AbsentAgents
 from hosting.core.archiving import ConversationReader, lent_to, size_bytes
@@ -56,8 +58,7 @@ _PATIENCE_SECONDS = 1.0
 """After this time the entity is signalled for a deletion that another process began."""
 
 
-@dataclass(frozen=True)
-class ThreadView:
+class ThreadView(Struct, frozen=True):
     """One thread at a moment: its head, its document as it is stored, and its runs that the log still has, the newest
     first.
 
@@ -74,16 +75,14 @@ class ThreadView:
     runs: tuple[Run, ...]
 
 
-@dataclass(frozen=True)
-class MessagesPage:
+class MessagesPage(Struct, frozen=True):
     """Entries of a conversation with their positions, and whether there are more in the direction asked for."""
 
     entries: list[tuple[int, Exchange]]
     has_more: bool
 
 
-@dataclass(frozen=True)
-class NamedAttachments:
+class NamedAttachments(Struct, frozen=True):
     """Large contents by the `names` that are their hashes, read one by one: together they may be any size.
 
     Of a fork some lie with the threads that lend it their entries, as these do. `unstored` are those that no store has
@@ -105,8 +104,7 @@ class NamedAttachments:
         return None
 
 
-@dataclass(frozen=True)
-class ThreadExport:
+class ThreadExport(Struct, frozen=True):
     """Everything that is kept about a thread: its view, its document with the archived entries in their place, or None
     where it has none, the large contents that it refers to, its metadata, and what features keep, by members.
     `hidden` are these members for a reader to whom they are not shown."""

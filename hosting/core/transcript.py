@@ -11,8 +11,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+
+from msgspec import Struct, field
 
 from hosting.core.agent.causes import cause_sentence
 from hosting.core.broadcast import DeltaText, Update
@@ -23,8 +24,7 @@ from hosting.visible import visible
 from state.json_values import portable_value
 
 
-@dataclass(eq=False)
-class AgentMessage:
+class AgentMessage(Struct, eq=False):
     """Text of the agent, from `start` of the run's text on. That of a void message counts no more.
 
     As an item: it has ended, and no text of it comes any more.
@@ -49,8 +49,7 @@ class TextVoided(NamedTuple):
     is_rewritten: bool
 
 
-@dataclass(eq=False)
-class CalledTool:
+class CalledTool(Struct, eq=False):
     """A tool call of a run. It has started, again by each attempt that makes it, until it has an `outcome`.
 
     That is a `result` or an `error`. `sent` are the arguments as the model sent them, if the answer in which it asked

@@ -6,13 +6,13 @@ import asyncio
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, TypeVar
 
 import azure.durable_functions as df
 import azure.functions as func
 from azurefunctions.extensions.http.fastapi import Request, Response, StreamingResponse
+from msgspec import Struct, field
 from starlette.requests import ClientDisconnect
 
 from hosting.core.hooks import ANSWER_HEADERS
@@ -53,8 +53,7 @@ NO_STORE = {"cache-control": "no-store"}
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class Served:
+class Served(Struct, frozen=True):
     """The context of every route's registration: the app, its agents, the rules of access, the names of its
     `workflows`, its `features`, `routes` and `wires`, and the `entities` and `functions` of the durable engine that
     features have.

@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 from urllib.parse import quote, urlencode
 
@@ -19,6 +18,7 @@ import aiohttp
 import azure.durable_functions as df
 import azure.functions as func
 from azure.durable_functions import DurableOrchestrationClient, EntityId, OrchestrationRuntimeStatus
+from msgspec import Struct
 
 from hosting.core.entity.called_run import AgentCall
 from hosting.errors import EngineUnavailableError
@@ -51,8 +51,7 @@ def enter_invocation(sdk: DurableOrchestrationClient, context: object = None) ->
     return client
 
 
-@dataclass(frozen=True)
-class DurableClient:
+class DurableClient(Struct, frozen=True):
     """An `EntityClient` and `OrchestrationClient` over the durable client of one invocation.
 
     What the engine does not answer in `call_seconds` fails, and may be done all the same. It is asked once more where

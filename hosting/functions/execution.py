@@ -18,7 +18,6 @@ from __future__ import annotations
 import functools
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 from uuid import UUID, uuid5
 
@@ -26,6 +25,7 @@ import azure.durable_functions as df
 import azure.functions as func
 from azure.durable_functions.models.history import HistoryEventType
 from azure.durable_functions.models.Task import TaskBase
+from msgspec import Struct
 
 from hosting.functions.user_routes import exchange_handler
 
@@ -36,8 +36,7 @@ _OF_PARENT = "durable-agents/parent"
 _INPUT = "input"
 
 
-@dataclass(frozen=True)
-class _Given:
+class _Given(Struct, frozen=True):
     """The input of an execution, and the `name` that is handed on to it, or that of its `parent`."""
 
     input: object

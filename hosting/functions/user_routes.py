@@ -15,12 +15,12 @@ import functools
 import inspect
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, get_type_hints
 
 import azure.functions as func
 from azurefunctions.extensions.http.fastapi import Request, Response
+from msgspec import Struct
 
 from hosting.errors import ConfigurationError
 from hosting.functions.answering import Served
@@ -115,8 +115,7 @@ def fastapi_response(answer: object) -> Response:
     return response
 
 
-@dataclass(frozen=True)
-class _IndexedRoute:
+class _IndexedRoute(Struct, frozen=True):
     """A function's verbs and the parts of its route; a parameter is None, and one for all that follows is `...`."""
 
     name: str

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from hosting.core.request.contents import NOT_BLANK, Limits
 from hosting.core.request.fields import REQUEST_FIELDS
@@ -36,8 +37,7 @@ def thread_id_schema(agent: str, owner: str, blank: str = "\\s*") -> Schema:
     return {"type": "string", "pattern": f"^(?:{id_pattern(max_thread_id_length(agent, owner))}|{blank})$"}
 
 
-@dataclass(frozen=True)
-class AgentBody:
+class AgentBody(Struct, frozen=True):
     """A body that goes by the limits of the agents or workflows that a route is for."""
 
     describe: Callable[[Mapping[str, Limits], str], Schema]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, TypeVar
+
+from msgspec import Struct
 
 from hosting.core.request.strict_json import json_type, parse_json
 from hosting.errors import HostingError, UnsupportedMediaTypeError
@@ -23,8 +24,7 @@ class MethodNotFoundError(HostingError, code="method_not_found", status=404):
     """A method that the protocol does not have."""
 
 
-@dataclass(frozen=True)
-class RpcRequest:
+class RpcRequest(Struct, frozen=True):
     """A request for a method; its parameters are for the method to read."""
 
     id: RequestId

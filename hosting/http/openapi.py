@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 from urllib.parse import quote
 
+from msgspec import Struct, field
+from msgspec.structs import replace
 from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
@@ -62,8 +63,7 @@ _NAMES = {"name", "grant"}
 _THREADS = {"thread_id", "grant"}
 
 
-@dataclass(frozen=True)
-class ServedApp:
+class ServedApp(Struct, frozen=True, dict=True):
     """The `routes` that an app serves, the agents and workflows with their inputs, and whether it asks for keys.
 
     `has_owners`: threads are their callers' own. `wires` are the other protocols that it serves, and `gates` have

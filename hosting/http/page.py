@@ -11,10 +11,11 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
+
+from msgspec import Struct
 
 from hosting.http.replies import Reply
 
@@ -43,8 +44,7 @@ _SAFE = {
 """No word of a model, a tool or a caller runs as a script, frames the page, or sends anything elsewhere."""
 
 
-@dataclass(frozen=True)
-class _File:
+class _File(Struct, frozen=True, dict=True):
     content: bytes
     media_type: str
     etag: str

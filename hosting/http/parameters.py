@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeVar, cast, get_args
 
+from msgspec import Struct
+
 from hosting.core.request.strict_json import Schema
 from hosting.errors import HostingError, InvalidFieldError
 from hosting.listing import Window
@@ -191,8 +193,7 @@ def read_resume_position(query: Mapping[str, str], headers: Mapping[str, str]) -
     return 0 if event_id is None else int(event_id.partition(".")[0])
 
 
-@dataclass(frozen=True)
-class StreamQuery:
+class StreamQuery(Struct, frozen=True):
     """Events after position `after`, None for those to come; `cursor` is 0 when the reader has none."""
 
     after: int | None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from hosting import errors
 from hosting.http.parameters import in_path
@@ -29,8 +30,7 @@ WORKFLOW = WORKFLOWS.below("{name}")
 OF_KIND: Mapping[Kind, Place] = {"agent": AGENTS, "workflow": WORKFLOWS}
 
 
-@dataclass(frozen=True)
-class Mount:
+class Mount(Struct, frozen=True):
     """Another place, where those routes below `home` are served too that pass `has`."""
 
     home: Place

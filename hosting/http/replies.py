@@ -8,9 +8,10 @@ from __future__ import annotations
 import json
 import string
 from collections.abc import AsyncGenerator, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import TypeVar
 from urllib.parse import quote
+
+from msgspec import Struct, field
 
 from hosting.amounts import BudgetState, cost_text
 from hosting.core.archiving import PAGE_BYTES
@@ -48,8 +49,7 @@ _LONGEST_WORD = 64
 """The longest reason of a provider in a header."""
 
 
-@dataclass(frozen=True)
-class Reply:
+class Reply(Struct, frozen=True):
     """One HTTP answer."""
 
     status: int
@@ -58,8 +58,7 @@ class Reply:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class Streamed:
+class Streamed(Struct, frozen=True):
     """An answer of 200 that is sent as it is made: frames of an event stream, or pieces of another text."""
 
     frames: AsyncGenerator[bytes, None]

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple, TypeVar
 from urllib.parse import quote
+
+from msgspec import Struct
 
 from hosting.core.request.slow_reads import read_aside
 from hosting.errors import HostingError, UnknownApprovalError, UnknownRunError, UnknownThreadError
@@ -22,8 +23,7 @@ T = TypeVar("T")
 _HOST = re.compile(r"[A-Za-z0-9.:\[\]-]+\Z")
 
 
-@dataclass(frozen=True)
-class Received:
+class Received(Struct, frozen=True):
     """The parts of a request as the web framework has them.
 
     Header names are lower case; `headers` and `query` have repeated values joined by a comma, so that none is dropped.
@@ -38,8 +38,7 @@ class Received:
     body: Callable[[], Awaitable[bytes]]
 
 
-@dataclass(frozen=True)
-class HttpRequest:
+class HttpRequest(Struct, frozen=True, dict=True):
     """A request to a route, with the app's agents, and its sender.
 
     `shared` is the thread that a grant in the path opens.

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, Protocol
+
+from msgspec import Struct, structs
 
 from hosting import errors
 from hosting.core.request.contents import Limits
@@ -24,8 +27,7 @@ class RequestBody(Protocol):
         """
 
 
-@dataclass(frozen=True)
-class Header:
+class Header(Struct, frozen=True):
     """A header of a response. Where it is not `always` sent, `description` has when."""
 
     name: str
@@ -38,8 +40,7 @@ class Header:
         return {"description": self.description, "required": always and self.always, "schema": {"type": self.type}}
 
 
-@dataclass(frozen=True)
-class ResponseSpec:
+class ResponseSpec(Struct, frozen=True):
     """One status of a route, and the type of its JSON `body`, None for no body.
 
     With `or_text` a caller may prefer text, with `or_events` an event stream.
@@ -83,8 +84,7 @@ class Step(NamedTuple):
     parameters: tuple[Parameter, ...] = ()
 
 
-@dataclass(frozen=True)
-class Place:
+class Place(Struct, frozen=True, dict=True):
     """Where a route is: the steps of its path, and what all routes there have in common.
 
     The names of their functions begin with the `word`, and any of them may answer with the `refusals`. They are of
@@ -99,14 +99,14 @@ class Place:
 
     def below(self, part: str, *parameters: Parameter) -> Place:
         """Return the place of that part below this one. A `{part}` that callers choose has its parameter."""
-        return replace(self, steps=(*self.steps, Step(part, parameters)))
+        return structs.replace(self, steps=(*self.steps, Step(part, parameters)))
 
     def moved(self, home: Place, other: Place) -> Place | None:
         """Return the place that is below `other` as this one is below `home`; None if it is not below that."""
         depth = len(home.steps)
         if self.steps[:depth] != home.steps:
             return None
-        return replace(other, steps=(*other.steps, *self.steps[depth:]))
+        return structs.replace(other, steps=(*other.steps, *self.steps[depth:]))
 
     @cached_property
     def path(self) -> str:
@@ -157,7 +157,7 @@ class Route:
 
     def at(self, place: Place) -> Route:
         """Return the same route at another place, as workflows have it if that place is theirs."""
-        same = replace(self, place=place)
+        same = dataclasses.replace(self, place=place)
         return same if self.of_workflows is None or place.kind == "agent" else self.of_workflows(same)
 
     @property

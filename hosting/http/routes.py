@@ -11,6 +11,8 @@ from dataclasses import replace
 from types import GenericAlias
 from typing import Any
 
+from msgspec import structs
+
 from hosting import errors
 from hosting.core.outcome import CompletedRun, EndedRun
 from hosting.http import bodies, places
@@ -67,7 +69,7 @@ WHOLE: Refusals = (*_CONVERSATION, errors.ArchiveUnavailableError, errors.Archiv
 
 def run_route(agent: str, kind: Kind = "agent") -> Route:
     """Return the route that runs this agent or workflow alone: its own function on its own path."""
-    place = replace(places.OF_KIND[kind].below(f"{agent}/run"), agent=agent)
+    place = structs.replace(places.OF_KIND[kind].below(f"{agent}/run"), agent=agent)
     return replace(RUN.at(place), own_function=http_function(agent))
 
 

@@ -10,9 +10,10 @@ import difflib
 import math
 import re
 from collections.abc import Iterable, Mapping, Set
-from dataclasses import dataclass, field
 from typing import Any, Literal, cast
 from urllib.parse import unquote
+
+from msgspec import Struct, field
 
 from hosting.core.request.contents import Limits
 from hosting.core.request.fields import (
@@ -92,8 +93,7 @@ _OPAQUE = ("multipart/", "image/", "audio/", "video/")
 _UTF8 = ("utf-8", "utf8", "us-ascii", "ascii", "")
 
 
-@dataclass(frozen=True)
-class RawRequest:
+class RawRequest(Struct, frozen=True):
     """One HTTP request, free of any web framework. Header names are lower case."""
 
     headers: Mapping[str, str]
@@ -101,8 +101,7 @@ class RawRequest:
     body: bytes
 
 
-@dataclass(frozen=True)
-class Wanted:
+class Wanted(Struct, frozen=True):
     """The answer that a caller wants: its form, the wait for it, and the headers that name the applied preferences.
 
     The form is `events` only for a caller that waits: the others are answered at once.
@@ -113,8 +112,7 @@ class Wanted:
     headers: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class RunCall:
+class RunCall(Struct, frozen=True):
     """A caller's request to run an agent, and the answer that the caller wants."""
 
     start: StartRun
@@ -179,8 +177,7 @@ def workflow_request(fields: Mapping[str, Any], limits: Limits, takes: WorkflowI
     return request
 
 
-@dataclass(frozen=True)
-class JsonBody:
+class JsonBody(Struct, frozen=True):
     """A JSON object that a route takes: its members with their JSON Schemas, those that it must have, one to copy.
 
     And it has exactly one of `either`; `together` is what else goes together in it, as JSON Schema.

@@ -20,8 +20,9 @@ import logging
 import time
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from hosting.core.broadcast import DeltaText, News, UnderWay
 from hosting.core.following import Following
@@ -53,8 +54,7 @@ _READ_HEADERS = {
 """The last is for browsers of another origin, which the host's CORS lets in: without it they see none of these."""
 
 
-@dataclass(frozen=True)
-class Frame:
+class Frame(Struct, frozen=True):
     """One event of a stream. `id` is None for events that are not stored: a resumed stream sends them with the next."""
 
     id: str | None
@@ -174,8 +174,7 @@ def broken(error: HostingError, run: Run, at: float) -> Frame:
     return Frame(None, "unavailable" if error.status == 503 else "failed", fields)
 
 
-@dataclass(frozen=True)
-class FrameBatch:
+class FrameBatch(Struct, frozen=True):
     """Frames that came together, up to `position`; none of them where the events have none, or nothing came."""
 
     frames: tuple[Frame, ...]

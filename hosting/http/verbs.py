@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from msgspec import Struct
+
 from hosting import errors
 from hosting.core.thread.events import Terminal
 from hosting.core.thread.head import Head
@@ -19,8 +21,7 @@ from hosting.ports import EntityClient
 from hosting.principal import Caller
 
 
-@dataclass(frozen=True)
-class ThreadQuery:
+class ThreadQuery(Struct, frozen=True):
     """Which threads: so many at most, after those of the page before, with ids that contain `search` in any case."""
 
     limit: int
@@ -28,8 +29,7 @@ class ThreadQuery:
     search: str = ""
 
 
-@dataclass(frozen=True)
-class FoundThreads:
+class FoundThreads(Struct, frozen=True):
     """Threads with their heads, and where the next page begins, if there is one."""
 
     threads: tuple[tuple[Address, Head], ...]
@@ -46,8 +46,7 @@ class NewestThreads(Protocol):
         """
 
 
-@dataclass(frozen=True)
-class Answered:
+class Answered(Struct, frozen=True):
     """An answer was recorded for the run `requested`; `resumed` continues from there if it was the last one."""
 
     requested: Run
@@ -68,8 +67,7 @@ class AnswersApprovals(Protocol):
         """
 
 
-@dataclass(frozen=True)
-class Forked:
+class Forked(Struct, frozen=True):
     """A fork of thread `origin`, with its first `entries`; `replayed`, if the request had made it before."""
 
     thread_id: str

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
+
+from msgspec import Struct
 
 from hosting.core.following import Following
 from hosting.core.runs import Runs
@@ -32,8 +34,7 @@ _STATUSES = sorted({error.status for error in _ERRORS})
 _BETWEEN_WORDS = re.compile("[^a-z]+")
 
 
-@dataclass(frozen=True)
-class WireVerbs:
+class WireVerbs(Struct, frozen=True):
     """What every wire is given: the app's agents and settings, and the verbs by which it starts and follows their runs.
 
     `names_causes`: the app's developer reads the answers, and learns what a tool raised.
@@ -48,8 +49,7 @@ class WireVerbs:
     names_causes: bool
 
 
-@dataclass(frozen=True)
-class WireOperation:
+class WireOperation(Struct, frozen=True):
     """An operation of a wire for the OpenAPI document, with the JSON Schemas of its body and of its answer in outline.
 
     Without an `answer` it only streams. `limited` are the statuses of answers that have the headers of a limit.
@@ -62,8 +62,7 @@ class WireOperation:
     limited: Sequence[int] = ()
 
 
-@dataclass(frozen=True)
-class WireDocument:
+class WireDocument(Struct, frozen=True):
     """A wire's part of the OpenAPI document: the schema of its refusals, and its operations by the served agents."""
 
     refused: Schema

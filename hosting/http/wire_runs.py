@@ -7,8 +7,9 @@ of the core, and keeps nothing of its own.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
+
+from msgspec import Struct
 
 from hosting.core.broadcast import DeltaText, LoggedEvent, Update
 from hosting.core.runs import SHORT_WAIT_SECONDS
@@ -60,8 +61,7 @@ class ItemFold(Generic[Sent]):
 SomeFold = TypeVar("SomeFold", bound=ItemFold[Any])
 
 
-@dataclass(frozen=True)
-class Answers:
+class Answers(Struct, frozen=True):
     """The decisions of one request, and how its caller waits for the run that goes on; see `Answering`."""
 
     decisions: Iterable[Decision]

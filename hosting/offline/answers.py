@@ -8,31 +8,28 @@ Earlier messages are read only when the newest one asks about them.
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from agent_framework import Content, Message
+from msgspec import Struct
 
 from hosting.offline.tools import WEATHER_TOOL, guess_call
 
 
-@dataclass(frozen=True)
-class Say:
+class Say(Struct, frozen=True):
     """The answer, in words."""
 
     text: str
 
 
-@dataclass(frozen=True)
-class CallTool:
+class CallTool(Struct, frozen=True):
     """A tool is to be called once with each of these arguments, in this order."""
 
     tool: str
     arguments: tuple[Mapping[str, Any], ...]
 
 
-@dataclass(frozen=True)
-class OfflineTurn:
+class OfflineTurn(Struct, frozen=True):
     """The input of an answer: the conversation with its newest message last, and the offered tools by name."""
 
     messages: Sequence[Message]

@@ -5,8 +5,9 @@ A tool is one of agent-framework: it has a name, a description, and the JSON sch
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from hosting.offline.values import Filling, value_of
 
@@ -22,8 +23,7 @@ _NUMBERS = ("integer", "number")
 NAME = re.compile(r'"([^"]+)"|(?<=[^.?!] )(?!I\b)([A-Z][\w-]*)|(?<![\w-])((?:[^\W\d]|-)*\d[\w-]*)')
 
 
-@dataclass(frozen=True)
-class Guess:
+class Guess(Struct, frozen=True):
     """A call that a message may mean; `is_sure` where its words fit this tool best and have each value it needs."""
 
     tool: str
@@ -59,8 +59,7 @@ def _shared_words(words: set[str], vocabulary: set[str]) -> int:
     return sum(any(word.startswith(term) or term.startswith(word) for term in vocabulary) for word in words)
 
 
-@dataclass(frozen=True)
-class _Example:
+class _Example(Struct, frozen=True):
     """A value for an argument. `is_from_text` where the message has it; a tool gets no other without being asked to."""
 
     value: Any

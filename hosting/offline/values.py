@@ -6,9 +6,9 @@ It reads what people mostly write: types, properties, items, enum, const, anyOf 
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
+from msgspec import Struct, field
 from pydantic import BaseModel
 
 DEEPEST = 12
@@ -20,8 +20,7 @@ class TooLargeError(ValueError):
     """The format asks for more than there is room for."""
 
 
-@dataclass
-class _Room:
+class _Room(Struct):
     """The rest of the allowance: a recursive schema can ask for more values than anybody sends."""
 
     values: int = MOST_VALUES
@@ -37,8 +36,7 @@ class _Room:
             )
 
 
-@dataclass(frozen=True)
-class Filling:
+class Filling(Struct, frozen=True):
     """The input of a value: the words to use, the schema's root, and the remaining depth and size."""
 
     words: str

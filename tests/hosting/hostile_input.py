@@ -11,12 +11,13 @@ import base64
 import json
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, cast
 
 import re2
 from agent_framework import Message, tool
+from msgspec.structs import replace
 from starlette.requests import Request
 
 from hosting.bearer import bearer_token

@@ -1,9 +1,9 @@
 """The options of an agent, and those of its app."""
 
-from dataclasses import fields, replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from hosting.errors import ConfigurationError
 from hosting.options import AS_THE_APP, AgentOptions, Retry
@@ -37,7 +37,7 @@ APP = AgentOptions(
 )
 
 
-@pytest.mark.parametrize("name", [field.name for field in fields(AgentOptions)])
+@pytest.mark.parametrize("name", AgentOptions.__struct_fields__)
 def test_an_agents_own_option_stands_before_the_apps(name: str) -> None:
     """Also one that is as good as nothing; all others are the app's."""
     own = AgentOptions(**{name: OWN[name]})

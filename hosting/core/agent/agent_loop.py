@@ -22,9 +22,10 @@ import weakref
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar
-from dataclasses import dataclass
 from types import FrameType
 from typing import Any, TypeVar
+
+from msgspec import Struct
 
 from hosting.core.agent.lifespans import CLOSE_SECONDS, Lifespans
 from hosting.errors import AgentsBlockedError
@@ -229,8 +230,7 @@ def _frame_of(thread: threading.Thread) -> FrameType | None:
             gc.enable()
 
 
-@dataclass(eq=False)
-class Stop:
+class Stop(Struct, eq=False):
     """The wish that a run ends, from any thread: cancels the task that is bound now, or the next one."""
 
     is_requested: bool = False

@@ -6,7 +6,6 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncIterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any, cast
 
 from agent_framework import (
@@ -20,6 +19,7 @@ from agent_framework import (
     SupportsAgentRun,
     ToolApprovalMiddleware,
 )
+from msgspec import Struct, field
 
 from hosting.core.agent.agent_loop import RUN, AgentLoop, Stop
 from hosting.core.agent.calls_not_made import RefusedCalls, ToolsOff
@@ -67,8 +67,7 @@ STOPPING_SECONDS = 5.0
 CONTEXT_TOKENS = 100_000
 
 
-@dataclass(frozen=True)
-class AgentAnswer:
+class AgentAnswer(Struct, frozen=True):
     """The agent answered. `session` is the state of its context providers, as plain JSON values.
 
     `added` are the messages that the run added to its own history; none where nothing was kept there. `requests` are
@@ -81,8 +80,7 @@ class AgentAnswer:
     requests: tuple[PendingApproval, ...] | None = None
 
 
-@dataclass(frozen=True)
-class AgentFailure:
+class AgentFailure(Struct, frozen=True):
     """The attempt ended without an answer, for the reason of `error`, which callers may read."""
 
     error: HostingError
@@ -91,8 +89,7 @@ class AgentFailure:
 AttemptOutcome = AgentAnswer | AgentFailure
 
 
-@dataclass(frozen=True)
-class Attempt:
+class Attempt(Struct, frozen=True):
     """The input of one attempt: the request, its messages, and the thread before them.
 
     `session_id` is the framework's id of the thread. `refusals` is what the model gets about tool calls that a person

@@ -14,9 +14,9 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from agent_framework import AgentResponseUpdate
+from msgspec import Struct
 
 from hosting.core.agent.held_run import HeldRun, StaleTokenError
 from hosting.core.thread.events import Delta
@@ -33,8 +33,7 @@ MOST_BATCHES_A_SECOND = 250
 """Of all answers together that a process streams at a time: more would cost it a core that the words need."""
 
 
-@dataclass
-class BatchPace:
+class BatchPace(Struct):
     """How long a delta waits to be logged with more of them, in seconds, and how many characters do not wait.
 
     The writers of a process share one, and `writing` is how many there are: beyond `MOST_BATCHES_A_SECOND` each of them

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from agent_framework import (
@@ -27,6 +26,7 @@ from agent_framework import (
     Message,
     SupportsAgentRun,
 )
+from msgspec import Struct
 
 from hosting.core.thread.messages import APPROVALS
 from hosting.errors import ConfigurationError
@@ -101,8 +101,7 @@ def history_source(agent: SupportsAgentRun, name: str) -> str | None:
     return loading[0].source_id if loading else InMemoryHistoryProvider.DEFAULT_SOURCE_ID
 
 
-@dataclass(frozen=True)
-class SessionHistory:
+class SessionHistory(Struct, frozen=True):
     """The thread's messages in the session of one run, where the agent keeps them under the name `source`."""
 
     session: AgentSession

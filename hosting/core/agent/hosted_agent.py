@@ -16,8 +16,9 @@ import logging
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from hosting.core.agent.agent_runner import STOPPING_SECONDS, AgentFailure, AgentRunner, Attempt, AttemptOutcome
 from hosting.core.agent.deltas import BatchPace, DeltaWriter, OnDelta
@@ -222,8 +223,7 @@ DEFAULT_FUNCTION_TIMEOUT_SECONDS = 1800.0
 _DURATION = re.compile(r"(?:(\d+)\.)?(\d{1,2}):(\d{2}):(\d{2})\Z")
 
 
-@dataclass(frozen=True)
-class TimeLimit:
+class TimeLimit(Struct, frozen=True):
     """The limit of runs unless an agent has its own, and the platform's, which is None when it has none."""
 
     default_seconds: float

@@ -22,7 +22,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from agent_framework import (
@@ -39,6 +39,7 @@ from agent_framework import (
     MiddlewareTermination,
     UserInputRequiredException,
 )
+from msgspec import Struct, field
 
 from hosting.core.agent.calls_not_made import diverged, interrupted
 from hosting.core.agent.connections import connected
@@ -86,8 +87,7 @@ class AttemptEndedError(MiddlewareFailure):
     """Takes an attempt out of the framework's loop; `StepRecorder.cause` has the reason."""
 
 
-@dataclass(eq=False)
-class StepRecorder:
+class StepRecorder(Struct, eq=False):
     """Appends the steps of one attempt, of any agent. `cause` is why the attempt was ended, once it was.
 
     `reports_unknown_outcomes`: the model reads that a tool call was cut short; otherwise the run fails by it. `pending`
@@ -169,8 +169,7 @@ class StepRecorder:
         return AttemptEndedError("The attempt is over.")
 
 
-@dataclass(eq=False)
-class AgentSteps:
+class AgentSteps(Struct, eq=False):
     """The model and tool calls of one agent in one attempt.
 
     `within` is the key of the call that runs the agent as a tool, empty for the agent that runs. `is_replaying`: the
@@ -217,8 +216,7 @@ class AgentSteps:
         return self if self.agent is agent else None
 
 
-@dataclass(eq=False)
-class ExecutorSteps:
+class ExecutorSteps(Struct, eq=False):
     """The steps of the agents of one executor of a workflow, while it works on one message."""
 
     recorder: StepRecorder

@@ -8,10 +8,11 @@ A message, a text or an agent's answer is what it is; every other value is JSON 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 from agent_framework import AgentResponse, AgentResponseUpdate, Content, Message, WorkflowEvent
+from msgspec import Struct, field
 from pydantic import TypeAdapter
 
 from hosting.core.agent.agent_runner import with_value
@@ -23,8 +24,7 @@ from state.json_values import to_json_value
 OnUpdate = Callable[[AgentResponseUpdate], None]
 
 
-@dataclass
-class WorkflowAnswer:
+class WorkflowAnswer(Struct):
     """Folds a run's events to its answer; `on_update` is called with each part of it, in order."""
 
     on_update: OnUpdate

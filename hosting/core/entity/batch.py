@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import Any, Final
 
 import msgspec
+from msgspec import Struct, field
 
 from hosting.core.hooks import Signal
 from hosting.names import new_id
@@ -25,8 +25,7 @@ UNREADABLE: Final = object()
 _MOST_ENCODINGS = 3
 
 
-@dataclass(frozen=True)
-class Operation:
+class Operation(Struct, frozen=True):
     """One message to the entity. Its `id` is the same at each delivery, where the engine has one."""
 
     name: str
@@ -35,8 +34,7 @@ class Operation:
     id: str = field(default_factory=new_id)
 
 
-@dataclass(frozen=True)
-class Batch:
+class Batch(Struct, frozen=True):
     """The operations that the host hands to the entity at once. `state` is the stored text, None if there is none."""
 
     key: str
@@ -44,16 +42,14 @@ class Batch:
     operations: tuple[Operation, ...]
 
 
-@dataclass(frozen=True)
-class Done:
+class Done(Struct, frozen=True):
     """The operation's result, any JSON value, and the signals that it sends."""
 
     value: Any = None
     signals: tuple[Signal, ...] = ()
 
 
-@dataclass(frozen=True)
-class RefusedOperation:
+class RefusedOperation(Struct, frozen=True):
     """The operation's error, a sentence for the caller."""
 
     reason: str

@@ -12,11 +12,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
 from agent_framework import AgentResponse, Content, Message
+from msgspec import Struct
 from pydantic import BaseModel, ValidationError
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticUserError
 
@@ -37,8 +37,7 @@ from state.errors import BadContentError, MalformedError
 from state.models import ResponseEntry
 
 
-@dataclass(frozen=True)
-class ResultFormat:
+class ResultFormat(Struct, frozen=True):
     """The format sent with the request, and the model of its value (None: the JSON value itself)."""
 
     sent: dict[str, Any] | None = None
@@ -89,8 +88,7 @@ def _checked_schema(value: dict[str, Any]) -> dict[str, Any]:
     return plain
 
 
-@dataclass(frozen=True)
-class AgentCall:
+class AgentCall(Struct, frozen=True):
     """One run that Python code asks for, on a thread of that owner."""
 
     agent: str

@@ -11,8 +11,10 @@ A conversation as an orchestration holds it: an agent's name and a thread id, an
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, Generic, Protocol, TypeVar
+
+from msgspec import Struct
 
 from hosting.core.entity.called_run import AgentCall, MessageInput, message_fields, result_format
 from hosting.errors import InvalidFieldError
@@ -21,8 +23,7 @@ from hosting.options import Retry
 from hosting.principal import Principal, owner_of
 
 
-@dataclass(frozen=True)
-class DurableAgentSession:
+class DurableAgentSession(Struct, frozen=True):
     """One thread of one agent and owner; runs with the same session are one conversation.
 
     Not a subclass of the framework's `AgentSession`: values written into its `state` would be lost, for
@@ -79,8 +80,7 @@ class AgentCaller(Protocol[_TaskT_co]):
         """
 
 
-@dataclass(frozen=True)
-class DurableAgent(Generic[TaskT]):
+class DurableAgent(Struct, Generic[TaskT], frozen=True):
     """A hosted agent as its caller has it.
 
     In an orchestration `run` returns a task to `yield`, alone or in task_all and task_any; a client's `run` returns the

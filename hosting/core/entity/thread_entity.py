@@ -13,8 +13,9 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
 from typing import Any, TypeVar
+
+from msgspec import Struct
 
 from hosting.core.entity.batch import Batch, Done, Operation, RefusedOperation, parse_batch, write_answer
 from hosting.core.entity.called_run import answer_text, refusal_text
@@ -51,8 +52,7 @@ class UnfinishedError(Exception):
     """The operation is called for an outcome that it cannot wait for any longer: it is to be delivered again."""
 
 
-@dataclass(frozen=True)
-class OperationInput:
+class OperationInput(Struct, frozen=True):
     """An operation and the document before it: the engine's, or that of the operation before.
 
     `until` is when the platform's time for the whole batch comes to its end, by `Clocks.awake`.
@@ -64,8 +64,7 @@ class OperationInput:
     until: float
 
 
-@dataclass(frozen=True)
-class BatchAnswer:
+class BatchAnswer(Struct, frozen=True):
     """The state to store, a result per operation in order, and the rest of an ended thread."""
 
     state: str | None

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from hosting.core.request.strict_json import json_type, refuse_lone_surrogates
 from hosting.errors import ConfigurationError, ContentTooLargeError, InvalidFieldError, UnsupportedContentError
@@ -38,8 +39,7 @@ NOT_BLANK: Mapping[str, Any] = {"type": "string", "pattern": f"[^{_BLANK}]"}
 """A text with a character that `str.strip` leaves. Written out, for `\\s` means something else in each language."""
 
 
-@dataclass(frozen=True)
-class ModelInputs:
+class ModelInputs(Struct, frozen=True):
     """Media types, ranges of them like `image/*`, and `hostedFile` for files kept by the model's provider."""
 
     names: tuple[str, ...]
@@ -73,8 +73,7 @@ def model_inputs(agent: object, default: str) -> ModelInputs:
     return ModelInputs(tuple(name.strip() for name in default.split(",")))
 
 
-@dataclass(frozen=True)
-class Limits:
+class Limits(Struct, frozen=True):
     """The limits of a request: bytes of a body and of a data URI, the caller's roles, the model's inputs.
 
     With `takes_values` a message may be any JSON value. Of a workflow, what its start executor takes is the `workflow`.

@@ -7,8 +7,9 @@ that is null counts as absent. A refusal raises a `HostingError` that names the 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from hosting.core.request.contents import NOT_BLANK, Limits, contents_schema, read_contents
 from hosting.core.request.response_format import FORMAT_SCHEMA, read_response_format
@@ -151,8 +152,7 @@ def _read_role(value: object, limits: Limits) -> str:
     return value
 
 
-@dataclass(frozen=True)
-class Field:
+class Field(Struct, frozen=True):
     """One field of a request: the member that it fills, its parser, and the JSON Schema of its values."""
 
     member: str

@@ -17,7 +17,9 @@ import asyncio
 import hashlib
 import json
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
-from dataclasses import astuple, dataclass
+
+from msgspec import Struct
+from msgspec.structs import astuple
 
 from hosting.errors import ArchiveIncompleteError
 from hosting.names import Address, StoreKey
@@ -29,24 +31,21 @@ MOST_BYTES = 1_000_000
 """A segment of several entries stays below it; one entry may be larger alone."""
 
 
-@dataclass(frozen=True)
-class Volume:
+class Volume(Struct, frozen=True):
     """One conversation of a thread, from one reset to the next; each reset raises the `generation`."""
 
     thread: StoreKey
     generation: int
 
 
-@dataclass(frozen=True)
-class Lent:
+class Lent(Struct, frozen=True):
     """Entries of another thread's volume, up to position `through`, that are read as own entries."""
 
     volume: Volume
     through: int
 
 
-@dataclass(frozen=True)
-class Loan:
+class Loan(Struct, frozen=True):
     """A record that the volume `borrower`, of the thread of that address, reads `lent` entries instead of copies."""
 
     lent: Lent
@@ -205,8 +204,7 @@ class Archive:
         await self._objects.close()
 
 
-@dataclass(frozen=True)
-class _Segment:
+class _Segment(Struct, frozen=True):
     """Consecutive entries in one object, by the positions of the first and the last. The object's name holds all that.
 
     The object holds them as JSON lines, and one more where there is one about the entries before them.

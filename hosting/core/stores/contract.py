@@ -20,6 +20,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
+from msgspec import Struct
+
 from hosting.names import Address
 from hosting.ports import MOST_ROWS
 
@@ -34,8 +36,7 @@ MOST_POSITION = 10**15
 _ROW_NAME = re.compile(r"[A-Za-z0-9-]{1,64}")
 
 
-@dataclass(frozen=True)
-class StoredHead:
+class StoredHead(Struct, frozen=True):
     """The head of a thread. `position` is that of its newest event, counted from 1; 0 before there is one.
 
     `append_id` is of the append that wrote it. `tag` is what this store compares by: it is set by the store and comes
@@ -48,8 +49,7 @@ class StoredHead:
     tag: str = ""
 
 
-@dataclass(frozen=True)
-class StoredEvent:
+class StoredEvent(Struct, frozen=True):
     """One event at its position."""
 
     position: int
@@ -78,8 +78,7 @@ class Row:
             )
 
 
-@dataclass(frozen=True)
-class Append:
+class Append(Struct, frozen=True):
     """One step of a thread: the head as it is from now on, the events that led there, and rows next to them.
 
     The events stand at the positions after the known head's, in their order, so `head.position` is that of the last.
@@ -120,8 +119,7 @@ class Append:
         return before + 1
 
 
-@dataclass(frozen=True)
-class Appended:
+class Appended(Struct, frozen=True):
     """All of it is stored, by this call or by an earlier call with a lost answer. `head` has its tag.
 
     Where another append came after the earlier call, the thread's head is another one: the next append with this head
@@ -131,8 +129,7 @@ class Appended:
     head: StoredHead
 
 
-@dataclass(frozen=True)
-class Conflict:
+class Conflict(Struct, frozen=True):
     """Nothing of it was written, nor will be: the head is another one, or a row that is to be new is there.
 
     `head` is the head as it stands, None where the thread has none. Of an append that was repeated it can mean more:
@@ -143,8 +140,7 @@ class Conflict:
     head: StoredHead | None
 
 
-@dataclass(frozen=True)
-class Unknown:
+class Unknown(Struct, frozen=True):
     """The outcome is unknown. Only the same append may be tried again until one of the other answers comes.
 
     `retry_after_seconds` is for how long the store wants no call, 0 when it named no time.
@@ -267,8 +263,7 @@ ThreadKey = tuple[str, str]
 """A thread's name in backends of one machine: its hub and its address' key."""
 
 
-@dataclass(eq=False)
-class Watcher:
+class Watcher(Struct, eq=False):
     """A waiter for events after position `after`, on an event loop of its own."""
 
     after: int

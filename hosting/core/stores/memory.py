@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import time
 from collections import defaultdict
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
 from operator import itemgetter
+
+from msgspec import Struct, field, structs
 
 from hosting.core.stores.contract import (
     MOST_POSITION,
@@ -26,8 +28,7 @@ from hosting.names import Address, StoreKey, agent_of_key, key_prefix
 from hosting.ports import Clock
 
 
-@dataclass
-class _Thread:
+class _Thread(Struct):
     """The data of one thread: each event by its position, with the id of its append, and each row by its name."""
 
     head: StoredHead | None = None
@@ -57,7 +58,7 @@ class MemoryThreadStore:
         """The tag of a head is the id of its append."""
         first = append.first_position(base)
         thread = self._thread(address)
-        new = replace(append.head, tag=append.head.append_id)
+        new = structs.replace(append.head, tag=append.head.append_id)
         if thread.head is not None and thread.head.append_id == new.append_id:
             return Appended(thread.head)
         if base != thread.head:
@@ -103,8 +104,8 @@ class MemoryThreadStore:
     async def erase(self, address: Address, through: int) -> None:
         thread = self._thread(address)
         thread.events = {position: event for position, event in thread.events.items() if position > through}
-        erased = {name: replace(row, payload=b"") for name, row in thread.rows.items() if row.position <= through}
-        thread.rows.update(erased)
+        erased = [name for name, row in thread.rows.items() if row.position <= through]
+        thread.rows.update({name: dataclasses.replace(thread.rows[name], payload=b"") for name in erased})
 
     async def forget(self, address: Address, base: StoredHead) -> bool:
         is_known = self._thread(address).head == base

@@ -25,10 +25,11 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Awaitable
-from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
 
+from msgspec import Struct
+from msgspec.structs import replace
 from redis import Redis as SyncRedis
 from redis.asyncio import BlockingConnectionPool, Redis
 from redis.asyncio.retry import Retry
@@ -178,8 +179,7 @@ _MOST_BLOCKED_SECONDS = 10.0
 """After this a wait is begun anew, so that a server that vanished without a word is noticed."""
 
 
-@dataclass(frozen=True)
-class _Wait:
+class _Wait(Struct, frozen=True):
     """One blocked connection, which the server lets go at `ends` by the loop's clock if not before.
 
     The task returns whether there is more, and None when the server is away.

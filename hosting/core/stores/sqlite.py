@@ -12,8 +12,9 @@ from __future__ import annotations
 import contextlib
 import sqlite3
 import threading
-from dataclasses import replace
 from pathlib import Path
+
+from msgspec.structs import replace
 
 from hosting.core.stores.contract import (
     MOST_POSITION,

@@ -15,8 +15,9 @@ import re
 import sqlite3
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
+
+from msgspec import Struct
 
 from hosting.core.stores.connection import cause_of
 from hosting.errors import ConfigurationError
@@ -35,8 +36,7 @@ _WHOSE = """SELECT user_version, (SELECT group_concat(name, ' ') FROM sqlite_mas
 """One statement, so that a file which another process makes in this moment is seen before or after that."""
 
 
-@dataclass(frozen=True)
-class FileKind:
+class FileKind(Struct, frozen=True):
     """A kind of file: its name in sentences, the setting that names the file, the statements of its first version
     and those that make each later one of the one before."""
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from hosting.core.stores.archive import Archive
 from hosting.core.stores.contract import ThreadStore
 from hosting.ports import ObjectStore
 
 
-@dataclass(frozen=True)
-class Stores:
+class Stores(Struct, frozen=True):
     """The stores of events, of older entries, and of large contents, all under the task hub's name."""
 
     hub: str

@@ -16,7 +16,6 @@ import re
 import uuid
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any, TypeAlias
 from urllib.parse import quote
@@ -25,6 +24,7 @@ from azure.core.exceptions import HttpResponseError
 from azure.core.rest import HttpRequest
 from azure.data.tables import EdmType
 from azure.data.tables.aio import TableClient
+from msgspec import Struct
 
 from hosting.core.stores.contract import Append, Row, StoredEvent, StoredHead
 
@@ -147,8 +147,7 @@ _ETAG = re.compile(rb"^etag:\s*(.*?)\s*$", re.IGNORECASE | re.MULTILINE)
 _ERROR = re.compile(rb"\{.*\}", re.DOTALL)
 
 
-@dataclass(frozen=True)
-class EntityChange:
+class EntityChange(Struct, frozen=True):
     """One entity of a batch: inserted (POST), inserted or replaced (PUT), or removed (DELETE).
 
     With an `etag` it is refused unless the entity is there and has it.

@@ -15,15 +15,16 @@ and read it again when it was changed meanwhile: nothing that was removed comes 
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from dataclasses import replace
 from typing import Any, TypeVar
 
 from azure.core.exceptions import AzureError, HttpResponseError, ResourceNotFoundError
 from azure.data.tables import TableErrorCode
 from azure.data.tables.aio import TableClient
+from msgspec import structs
 
 from hosting.core.stores import table_entities as entities
 from hosting.core.stores.connection import ENDLESS, Connection, Outage
@@ -122,7 +123,7 @@ class TablesThreadStore:
                 tags = await self._submit(changes)
                 if tags is None:
                     return await self._own_or_conflict(partition, append, first)
-                return Appended(replace(append.head, tag=tags[0]))
+                return Appended(structs.replace(append.head, tag=tags[0]))
         except LogUnavailableError as error:
             return Unknown(error.retry_after_seconds)
 
@@ -178,7 +179,7 @@ class TablesThreadStore:
             return EntityChange("PUT", entities.without_events(entity, through), entities.etag_of(entity))
 
         def emptied(entity: Any) -> EntityChange:
-            row = replace(entities.read_row(entity), payload=b"")
+            row = dataclasses.replace(entities.read_row(entity), payload=b"")
             return EntityChange("PUT", entities.row_entity(address.key, row), entities.etag_of(entity))
 
         async with self._reaching():
@@ -226,7 +227,7 @@ class TablesThreadStore:
         if head and head.append_id == append.head.append_id:
             return Appended(head)
         if there and there[0]["append_id"] == append.head.append_id:
-            return Appended(replace(append.head, tag=entities.etag_of(there[0])))
+            return Appended(structs.replace(append.head, tag=entities.etag_of(there[0])))
         return Conflict(head)
 
     async def _forget(self, partition: str, head: StoredHead, removals: list[EntityChange]) -> bool:
@@ -236,7 +237,7 @@ class TablesThreadStore:
             tags = await self._submit([EntityChange("PUT", entity, head.tag), *part])
             if tags is None:
                 return False
-            head = replace(head, tag=tags[0])
+            head = structs.replace(head, tag=tags[0])
         return await self._submit([EntityChange("DELETE", entity, head.tag), *removals]) is not None
 
     async def _rewrite(

@@ -7,8 +7,9 @@ caller knows by its own clock. To decide again on a newer head, the caller reads
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from hosting.core.thread.events import (
     Accepted,
@@ -31,8 +32,7 @@ from hosting.names import Busy
 from hosting.principal import Principal
 
 
-@dataclass(frozen=True)
-class ClaimTerms:
+class ClaimTerms(Struct, frozen=True):
     """A claim's record of its holder; `deadline` is in seconds since 1970, `process` as in `events.Claimed`."""
 
     token: str
@@ -42,12 +42,11 @@ class ClaimTerms:
     process: str = ""
 
 
-class Command:
+class Command(Struct, frozen=True):
     """A command for a thread; `hosting.core.thread.decide` has a rule for each kind."""
 
 
-@dataclass(frozen=True)
-class Continuation:
+class Continuation(Struct, frozen=True):
     """The state of the thread that the caller has seen; if it has changed, the run is refused.
 
     `rewound`: the run goes on from there, and what came after is taken back.
@@ -72,8 +71,7 @@ class Continuation:
         return Continuation.of(head, self.rewound) == self
 
 
-@dataclass(frozen=True)
-class AcceptRun(Command):
+class AcceptRun(Command, frozen=True):
     """Accept a run, and claim it with `terms` if it is the next.
 
     `key` is the row of its idempotency key, `known` that of a run id which another process made. `epoch` is the
@@ -93,16 +91,14 @@ class AcceptRun(Command):
     busy: Busy = "queue"
 
 
-@dataclass(frozen=True)
-class AttachToRun(Command):
+class AttachToRun(Command, frozen=True):
     """Answer about a run that exists, and be sure that it will end."""
 
     at: float
     run_id: str
 
 
-@dataclass(frozen=True)
-class ClaimRun(Command):
+class ClaimRun(Command, frozen=True):
     """Claim the next run; if a `run_id` is given, only that one.
 
     `idle_append`: the newest append, if the claimer saw none by the claim's holder (`open_runs.Claim.renewals`) for the
@@ -117,8 +113,7 @@ class ClaimRun(Command):
     since: int = 0
 
 
-@dataclass(frozen=True)
-class RetryRun(Command):
+class RetryRun(Command, frozen=True):
     """Claim one's own run again as the next attempt, because this one `failed` with that code.
 
     `unrecorded` is what its model calls used that no event has.
@@ -131,16 +126,14 @@ class RetryRun(Command):
     unrecorded: dict[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class RecordSteps(Command):
+class RecordSteps(Command, frozen=True):
     """Append steps of the run; without any, renew the lease alone."""
 
     token: str
     steps: tuple[Step, ...] = ()
 
 
-@dataclass(frozen=True)
-class ReleaseRun(Command):
+class ReleaseRun(Command, frozen=True):
     """Give up one's claim, so that the entity continues. `signalled`: its signal was taken.
 
     `unrecorded` is what model calls of this attempt used that no event has.
@@ -152,8 +145,7 @@ class ReleaseRun(Command):
     unrecorded: dict[str, int] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class EndRun(Command):
+class EndRun(Command, frozen=True):
     """End one's run after its last `deltas`. `callers`: runs with a caller in this process, and their claim terms."""
 
     token: str
@@ -162,8 +154,7 @@ class EndRun(Command):
     callers: Mapping[str, ClaimTerms] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class CancelRun(Command):
+class CancelRun(Command, frozen=True):
     """End a run without an answer: a caller cancelled it, or it was queued for too long."""
 
     at: float
@@ -171,8 +162,7 @@ class CancelRun(Command):
     reason: CancelReason = "asked"
 
 
-@dataclass(frozen=True)
-class ExpireRun(Command):
+class ExpireRun(Command, frozen=True):
     """End a run with a lost holder; `idle_append` as in `ClaimRun`, for as long as the claim could last.
 
     Clocks of two machines are never compared: the length of that time is a difference on one of them.
@@ -183,8 +173,7 @@ class ExpireRun(Command):
     idle_append: str
 
 
-@dataclass(frozen=True)
-class SignalFailed(Command):
+class SignalFailed(Command, frozen=True):
     """Withdraw a run after its signal failed. `token` is of the claim made with the run, if any.
 
     `key` is the idempotency key that this frees, with the `fingerprint` of its request.
@@ -197,8 +186,7 @@ class SignalFailed(Command):
     fingerprint: str = ""
 
 
-@dataclass(frozen=True)
-class AnswerApproval(Command):
+class AnswerApproval(Command, frozen=True):
     """Decide on an approval; `row` is the approval's row as the caller has read it.
 
     `resumed` is the run that continues after the last decision; it brings all decisions.
@@ -211,15 +199,13 @@ class AnswerApproval(Command):
     terms: ClaimTerms | None = None
 
 
-@dataclass(frozen=True)
-class ResetThread(Command):
+class ResetThread(Command, frozen=True):
     """Forget the conversation and keep the thread."""
 
     at: float
 
 
-@dataclass(frozen=True)
-class ImportThread(Command):
+class ImportThread(Command, frozen=True):
     """Begin a thread with a conversation from elsewhere, in that epoch; repeatable while nothing came after it."""
 
     at: float
@@ -229,8 +215,7 @@ class ImportThread(Command):
     metadata: Mapping[str, str] = field(default_factory=dict)
 
 
-@dataclass(frozen=True)
-class ForkThread(Command):
+class ForkThread(Command, frozen=True):
     """Begin a thread, in that epoch, with a conversation of another one and its title; again it is found."""
 
     at: float
@@ -240,8 +225,7 @@ class ForkThread(Command):
     epoch: int
 
 
-@dataclass(frozen=True)
-class ShareThread(Command):
+class ShareThread(Command, frozen=True):
     """Share the thread of that epoch with a principal, by a grant of that id."""
 
     at: float
@@ -251,16 +235,14 @@ class ShareThread(Command):
     access: GrantedAccess
 
 
-@dataclass(frozen=True)
-class WithdrawGrant(Command):
+class WithdrawGrant(Command, frozen=True):
     """End a grant."""
 
     at: float
     id: str
 
 
-@dataclass(frozen=True)
-class DescribeThread(Command):
+class DescribeThread(Command, frozen=True):
     """Replace the metadata of the thread of that epoch."""
 
     at: float
@@ -268,16 +250,14 @@ class DescribeThread(Command):
     metadata: Mapping[str, str]
 
 
-@dataclass(frozen=True)
-class SetReceiver(Command):
+class SetReceiver(Command, frozen=True):
     """Notify receivers of the ends of tasks of that epoch's thread from now on: one task has a receiver."""
 
     at: float
     epoch: int
 
 
-@dataclass(frozen=True)
-class DeleteThread(Command):
+class DeleteThread(Command, frozen=True):
     """Delete the thread: a caller requested it, it expired, or it was assigned to an owner.
 
     With a `position` only while it is there still, and the last two only while it has no open runs.
@@ -288,16 +268,14 @@ class DeleteThread(Command):
     position: int | None = None
 
 
-@dataclass(frozen=True)
-class FinishDelete(Command):
+class FinishDelete(Command, frozen=True):
     """Append the tombstone of a thread that is being deleted, with its receipt."""
 
     at: float
     receipt: Mapping[str, Any]
 
 
-@dataclass(frozen=True)
-class RecordInstances(Command):
+class RecordInstances(Command, frozen=True):
     """Record after the tombstone of that epoch the outcome of these instances, which its receipt names.
 
     With a `position` only while the log ends there: later events may be about them.
@@ -309,8 +287,7 @@ class RecordInstances(Command):
     position: int | None = None
 
 
-@dataclass(frozen=True)
-class TrimThread(Command):
+class TrimThread(Command, frozen=True):
     """Let the store remove events that a committed document contains, through that position.
 
     `metadata` is the thread's, which no document holds: it is appended anew.
@@ -321,8 +298,7 @@ class TrimThread(Command):
     metadata: Mapping[str, str] | None = None
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(Struct, frozen=True):
     """Append these events and rows; `head` is the new head.
 
     `signal`: the engine must take a signal of the caller's before it answers. `run_id`: the run that the command is
@@ -336,24 +312,21 @@ class Change:
     signal: bool = False
 
 
-@dataclass(frozen=True)
-class Unchanged:
+class Unchanged(Struct, frozen=True):
     """Nothing needs to be appended; `signal` and `run_id` as in `Change`."""
 
     run_id: str = ""
     signal: bool = False
 
 
-@dataclass(frozen=True)
-class Refused:
+class Refused(Struct, frozen=True):
     """Refused with this error; `signal` as in `Change`, before the refusal is answered."""
 
     error: HostingError
     signal: bool = False
 
 
-@dataclass(frozen=True)
-class Stale:
+class Stale(Struct, frozen=True):
     """The token no longer holds the run, or the caller's state is outdated: its work is dropped."""
 
 

@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
 from typing import Any
 
 from agent_framework import Message
+from msgspec import Struct
+from msgspec.structs import replace
 
 from hosting.core.thread import events
 from hosting.core.thread.head import Head
@@ -42,8 +43,7 @@ from state.models import Conversation, RequestEntry, ResponseEntry
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class Snapshot:
+class Snapshot(Struct, frozen=True):
     """A conversation up to `position`, and the runs that were open there, by id and in order.
 
     Events are needed from after `since` on, where the first of those runs began. `merges`: the document did not name
@@ -104,13 +104,11 @@ class Snapshot:
         return with_log_mark(self.conversation, LogMark(epoch, self.position, self.since))
 
 
-@dataclass(frozen=True)
-class DocumentBehind:
+class DocumentBehind(Struct, frozen=True):
     """The document is older than the rest of the log: a newer one has been stored and must be read."""
 
 
-@dataclass(frozen=True)
-class DocumentAhead:
+class DocumentAhead(Struct, frozen=True):
     """The document names a position that the log does not have: only one of the two was restored."""
 
     mark: LogMark

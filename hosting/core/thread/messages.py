@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from dataclasses import replace
 from typing import Any
 
 from agent_framework import (
@@ -19,6 +18,7 @@ from agent_framework import (
     create_always_approve_tool_response,
     create_always_approve_tool_with_arguments_response,
 )
+from msgspec.structs import replace
 
 from hosting.core.thread.run_request import Decision, PendingApproval, RunRequest
 from state.conversation import response_of

@@ -8,9 +8,9 @@ reveal nothing once the thread is gone.
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
 from typing import ClassVar, TypeVar
 
+from msgspec import Struct
 from pydantic import BaseModel, ConfigDict
 
 from hosting.core.thread.head import Head
@@ -63,8 +63,7 @@ class DeletedRow(_Row):
     """The rest of a row of a deleted thread."""
 
 
-@dataclass(frozen=True)
-class RowChange:
+class RowChange(Struct, frozen=True):
     """A row to be written with an append, about the event at `position`; an `is_new` one must not be there yet."""
 
     name: str

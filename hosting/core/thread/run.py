@@ -6,8 +6,10 @@ Beside it: how a run ends without an answer, and what the conversation keeps of 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any, cast
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from hosting import errors
 from hosting.amounts import BudgetState, Used
@@ -25,29 +27,25 @@ LONGEST_KEPT = 32_768
 """Characters of an interrupted run's text that a conversation keeps: its beginning."""
 
 
-@dataclass(frozen=True)
-class Open:
+class Open(Struct, frozen=True):
     """The run waits for its turn, or is at work."""
 
 
-@dataclass(frozen=True)
-class Cancelling:
+class Cancelling(Struct, frozen=True):
     """The run is to end for that reason. A run that was never claimed gets a certain `end` in its turn."""
 
     reason: events.CancelReason
     end: events.NoAnswer | None
 
 
-@dataclass(frozen=True)
-class Ended:
+class Ended(Struct, frozen=True):
     """The run's `end` is recorded at that position: only answers to its approvals may follow."""
 
     position: int
     end: events.Terminal
 
 
-@dataclass(frozen=True)
-class Gone:
+class Gone(Struct, frozen=True):
     """The run's thread was deleted, at that position, before the run had an end."""
 
     position: int
@@ -57,8 +55,7 @@ Over = Ended | Gone
 RunState = Open | Cancelling | Over
 
 
-@dataclass(frozen=True)
-class Run:
+class Run(Struct, frozen=True):
     """One run of the thread at `address`, in that `epoch` of it, at a moment.
 
     `first` and `last` are the positions of its first event and of its newest.

@@ -9,9 +9,10 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from typing import Any, Literal, get_args
 
+from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, Field
 
 from hosting.errors import InvalidFieldError, InvalidOutputError, RunFailedError
@@ -95,8 +96,7 @@ class Decision(_Value):
         return self.model_copy(update={"value": digest})
 
 
-@dataclass(frozen=True)
-class Answering:
+class Answering(Struct, frozen=True):
     """A caller's decision on an approval, and how the caller waits for the run that continues if it is the last one.
 
     A caller that `gives_up` refuses the approval or the question; a workflow that asked ends by that.
@@ -162,8 +162,7 @@ class RunRequest(UserMessage):
         return self.webhook if task_id is None else OF_TASK + task_id
 
 
-@dataclass(frozen=True)
-class StartRun:
+class StartRun(Struct, frozen=True):
     """A caller's request to run an agent on a thread, and how long the caller waits for the answer.
 
     `streams`: the run's deltas go to the log as they come, for any reader. `wire` is what a caller on a wire

@@ -6,7 +6,7 @@ finds there that it was carried out, in every process, and nothing has to be kep
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from msgspec import Struct
 
 from hosting.core.thread.head import Head
 from hosting.names import Address, keyed_thread_id
@@ -14,8 +14,7 @@ from hosting.names import Address, keyed_thread_id
 _FORK_MARK = "fork"
 
 
-@dataclass(frozen=True)
-class ForkPoint:
+class ForkPoint(Struct, frozen=True):
     """Where a fork ends: with entry `at`, or the run of that id, or right `before` it; without one at the end."""
 
     at: int | str | None = None
@@ -28,8 +27,7 @@ class ForkPoint:
         return kind if self.at is None else f"{'before' if self.before else 'at'}-{kind}-{self.at}"
 
 
-@dataclass(frozen=True)
-class ForkCall:
+class ForkCall(Struct, frozen=True):
     """A request for a fork: its end, its id or None for a new one, and its key, if any."""
 
     point: ForkPoint
@@ -37,8 +35,7 @@ class ForkCall:
     idempotency_key: str | None = None
 
 
-@dataclass(frozen=True)
-class ForkSource:
+class ForkSource(Struct, frozen=True):
     """A thread of the same agent and owner; the fork has its first `entries`, because of the request for `point`.
 
     `generation` is of the fork's archive: each attempt to make it has one of its own.
@@ -59,8 +56,7 @@ class ForkSource:
         return (self.thread_id, self.point) == (source.thread_id, source.point)
 
 
-@dataclass(frozen=True)
-class AssignedSource:
+class AssignedSource(Struct, frozen=True):
     """A thread of the app, or of another owner, with the epoch and the position at which it was copied."""
 
     key: str

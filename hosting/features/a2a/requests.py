@@ -10,8 +10,9 @@ import json
 import math
 import mimetypes
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any
+
+from msgspec import Struct, field
 
 from hosting.core.request.contents import Limits, checked_media_type
 from hosting.core.request.fields import LONGEST_REASON, message_of_contents, read_decision, read_flag, read_text
@@ -34,8 +35,7 @@ _RECEIVER = "taskPushNotificationConfig"
 _PART_KINDS = ("text", "raw", "url", "data")
 
 
-@dataclass(frozen=True)
-class Answer:
+class Answer(Struct, frozen=True):
     """A message's decisions on the tool calls that a task waits for: by their ids, or one for all."""
 
     decisions: Mapping[str, Decision] = field(default_factory=dict)
@@ -49,8 +49,7 @@ class Answer:
         return Decision(id=approval_id, approved=self.approves_all, reason=self.reason)
 
 
-@dataclass(frozen=True)
-class Send:
+class Send(Struct, frozen=True):
     """A message: a new task of its context, or an `answer` to the task `task_id` if that is not empty.
 
     `kept` is for the task's history, and `receiver` is to be notified of the task.
@@ -81,8 +80,7 @@ class Send:
         return json.dumps([self.message_id, sent], sort_keys=True)
 
 
-@dataclass(frozen=True)
-class OfTask:
+class OfTask(Struct, frozen=True):
     """A request about one task, or about its receivers: a new `receiver`, one by its id, or all."""
 
     task_id: str
@@ -91,8 +89,7 @@ class OfTask:
     receiver_id: str = ""
 
 
-@dataclass(frozen=True)
-class Listing:
+class Listing(Struct, frozen=True):
     """Which tasks are listed: times are seconds since 1970."""
 
     context_id: str | None
@@ -107,8 +104,7 @@ class Listing:
 Wanted = Send | OfTask | Listing
 
 
-@dataclass(frozen=True)
-class Call:
+class Call(Struct, frozen=True):
     """A JSON-RPC request: its call, or the reason of its refusal."""
 
     id: RequestId
@@ -138,8 +134,7 @@ def _check_version(raw: RawRequest) -> None:
         raise names.VersionNotSupportedError(f"The header A2A-Version {sent}. Send A2A-Version: {names.VERSION}.")
 
 
-@dataclass(frozen=True)
-class _Reader:
+class _Reader(Struct, frozen=True):
     """Reads the parameters of a request's method; each of its methods raises `HostingError`s that name the member."""
 
     raw: RawRequest

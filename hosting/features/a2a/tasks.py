@@ -8,8 +8,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from hosting.core.broadcast import LoggedEvent
 from hosting.core.care import Care
@@ -35,8 +36,7 @@ MOST_CONTEXTS = 50
 """Of so many of the newest threads the tasks are listed where no context is named."""
 
 
-@dataclass(frozen=True, eq=False)
-class Tasks:
+class Tasks(Struct, frozen=True, eq=False):
     """The tasks of an app; each read folds them anew. `draining` is set once this process is about to end."""
 
     verbs: WireVerbs

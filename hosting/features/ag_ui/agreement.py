@@ -13,8 +13,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from hosting.core.thread.events import Completed, Event
 from hosting.core.thread.run import Ended, Over, Run, keeps_words
@@ -37,8 +38,7 @@ def wire_fields(wanted: RunInput, *, agreed: bool) -> dict[str, Any]:
     return {"run_id": wanted.run_id, "asked": asked, **page}
 
 
-@dataclass(frozen=True)
-class Turn:
+class Turn(Struct, frozen=True):
     """The messages that a run was `asked`, by ids and marks, and those that it has `shown`.
 
     `is_kept`: the model sees it from then on. `page` stands for all that its client had sent, if the thread agreed.
@@ -91,8 +91,7 @@ def _turn(fold: RunFold) -> Turn:
     return Turn(run, prefix, asked, marks, fold.shown, wire.get("page"))
 
 
-@dataclass(frozen=True)
-class LoggedThread:
+class LoggedThread(Struct, frozen=True):
     """A thread as its log has it: the `older` messages, and its turns. Not `is_whole`: more was before."""
 
     older: Sequence[Message]

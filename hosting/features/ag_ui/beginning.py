@@ -13,8 +13,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from hosting.core.archiving import Archiver
 from hosting.core.thread.commands import Continuation
@@ -38,8 +40,7 @@ from state.extension import host_of
 _TRIES = 3
 
 
-@dataclass(frozen=True)
-class Begun:
+class Begun(Struct, frozen=True):
     """A run and its client's request. `is_restated`: the client gets all messages as the thread has them."""
 
     run: Run
@@ -48,8 +49,7 @@ class Begun:
     is_restated: bool = False
 
 
-@dataclass(frozen=True)
-class _Plan:
+class _Plan(Struct, frozen=True):
     """How a request continues its thread: with these messages, if the thread is as it was seen."""
 
     wanted: RunInput

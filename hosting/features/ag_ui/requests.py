@@ -11,8 +11,10 @@ from __future__ import annotations
 
 import mimetypes
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from hosting.core.request.contents import NOT_BLANK, Limits, checked_media_type
 from hosting.core.request.fields import read_decision, read_text
@@ -46,8 +48,7 @@ _OF_THE_AGENT = frozenset(("assistant", "tool", "reasoning", "activity"))
 _MEDIA = ("image", "audio", "video", "document")
 
 
-@dataclass(frozen=True)
-class RunInput:
+class RunInput(Struct, frozen=True):
     """A run that a client wants: new `messages`, or `decisions` on the tool calls that its thread waits for.
 
     `sent` are all messages as the client has them. Of those that are not of this run, `past` are those up to the

@@ -10,8 +10,9 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import partial
+
+from msgspec import Struct
 
 from hosting.core.agent.held_run import read_run
 from hosting.core.agent.hosted_agent import HostedAgent
@@ -30,8 +31,7 @@ from hosting.http.verbs import Answered
 from hosting.names import Address, new_id
 
 
-@dataclass
-class _Recording:
+class _Recording(Struct):
     """An answer under way. The run `requested` it, as of the newest head on which the answer was decided."""
 
     answering: Answering

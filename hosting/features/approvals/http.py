@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Literal
+
+from msgspec import Struct
 
 from hosting.core.outcome import Approval, CompletedRun, ThreadIds, approval_fields
 from hosting.core.request.fields import ANSWER_FIELDS, DECISION_FIELDS, STANDING, VALUE, read_decision
@@ -79,8 +81,7 @@ ANSWER_APPROVAL = Route(
 )
 
 
-@dataclass(frozen=True)
-class AnswerCall:
+class AnswerCall(Struct, frozen=True):
     """A caller's decision, and the wanted answer of the run that may continue."""
 
     decision: Decision

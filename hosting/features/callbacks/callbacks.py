@@ -19,11 +19,12 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Protocol
 
 from agent_framework import AgentResponse, AgentResponseUpdate
+from msgspec import Struct, field
 
 from hosting.core.agent.agent_loop import AgentLoop
 from hosting.core.thread.run import Run
@@ -87,8 +88,7 @@ class AgentResponseCallbackProtocol(Protocol):
         """Take that a run ended without an answer, at least once. `error` has `code`, `status` and `detail`."""
 
 
-@dataclass(frozen=True)
-class CallbackMethods:
+class CallbackMethods(Struct, frozen=True):
     """The methods that a callback has."""
 
     update: Callback | None
@@ -163,8 +163,7 @@ async def _invoke(
     return CallOutcome.ENDED
 
 
-@dataclass(eq=False)
-class Listener:
+class Listener(Struct, eq=False):
     """Passes the updates of one attempt to a callback, until the attempt ends or another one begins.
 
     It stands among the listeners of runs until then. When it `is_over` nothing more is passed on.

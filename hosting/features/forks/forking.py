@@ -17,7 +17,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from hosting.core.archiving import Archiver, ConversationReader, lent_to
 from hosting.core.copies import Copy, blocks, drawn_generation

@@ -7,9 +7,9 @@ So the same run has the routes of this library too, and each of those may be use
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any, Literal
 
+from msgspec.structs import replace
 from typing_extensions import NotRequired, TypedDict
 
 from hosting import errors

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import quote
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from hosting.core.outcome import (
     approval_fields,
@@ -86,8 +88,7 @@ class McpSettings(SettingsPart):
     """Whether the text of an MCP tool's result ends with the thread's id, for clients that read nothing else."""
 
 
-@dataclass(frozen=True)
-class AgentTool:
+class AgentTool(Struct, frozen=True):
     """An agent as an MCP tool, which takes calls of `most_bytes`.
 
     With a `resolver`, which identifies the caller, threads are the caller's.

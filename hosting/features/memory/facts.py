@@ -9,9 +9,9 @@ words, is there already: whatever is sent twice counts once.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 
+from msgspec import Struct
 from pydantic import BaseModel, ConfigDict
 
 from hosting.core.agent.agent_loop import RUN
@@ -166,8 +166,7 @@ class Memories:
         return (await self._cells.change(Cell(_MEMORY, agent, owner), changed)).facts
 
 
-@dataclass(frozen=True)
-class _HeldMemory:
+class _HeldMemory(Struct, frozen=True):
     """The memory of a run that this process holds, whose agent runs on another loop than the store."""
 
     memories: Memories

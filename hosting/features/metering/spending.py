@@ -11,10 +11,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Coroutine, Mapping
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from agent_framework import ChatContext, ChatResponse, ChatResponseUpdate, Content
+from msgspec import Struct, field
 
 from hosting.amounts import UNUSED, Used, counted_tokens
 from hosting.core.thread.events import Completed, ModelResult, Terminal
@@ -173,8 +173,7 @@ class Spending:
         return asyncio.wrap_future(asyncio.run_coroutine_threadsafe(call, self._loop))
 
 
-@dataclass(eq=False)
-class CallUnderWay:
+class CallUnderWay(Struct, eq=False):
     """A call with a streamed answer: the received parts, and the model's own name."""
 
     context: ChatContext

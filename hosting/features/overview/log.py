@@ -9,8 +9,8 @@ before is trimmed. `horizon` has what was left out then.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 
+from msgspec import Struct, field
 from pydantic import BaseModel, ConfigDict
 
 from hosting.core.cells import Cell, CellKind, Cells
@@ -68,8 +68,7 @@ class OverviewHead(_Value):
 _OVERVIEW = CellKind.of_model("overview", "threads", OverviewHead)
 
 
-@dataclass
-class OverviewState:
+class OverviewState(Struct):
     """An overview as a process has it, which has seen all changes until `seen_until`, whatever is written of that."""
 
     stored: StoredHead | None = None

@@ -13,9 +13,10 @@ thread, of which the engine knows nothing: the process that accepted it died bef
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Literal
+
+from msgspec import Struct
 
 from hosting.core.held_runs import HeldRuns
 from hosting.core.promised_runs import PromisedRuns
@@ -43,8 +44,7 @@ _PAGE = 200
 StuckCode = Literal["not_taken_up", "out_of_time", "silent", "deleting"]
 
 
-@dataclass(frozen=True)
-class Stuck:
+class Stuck(Struct, frozen=True):
     """A thread without progress, the reason, and since when by the clock of its last append.
 
     It is about the run, or without one about the thread's deletion. `seen` is another one after each append.
@@ -57,8 +57,7 @@ class Stuck:
     seen: str
 
 
-@dataclass(frozen=True)
-class Survey:
+class Survey(Struct, frozen=True):
     """One agent now: its threads with their heads, the newest change first.
 
     `is_complete`: it has all threads that changed, and all owners' figures are in `today`. `held_here` is how many of

@@ -20,10 +20,12 @@ import asyncio
 import math
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from typing import TypeVar
 from urllib.parse import quote, unquote
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from hosting.core.cells import Cells
 from hosting.core.rotation import Rotation
@@ -58,8 +60,7 @@ _UNWRITTEN_SECONDS = 600.0
 T = TypeVar("T")
 
 
-@dataclass(frozen=True)
-class AgentFigures:
+class AgentFigures(Struct, frozen=True):
     """Figures by day (`2026-01-31`, UTC), the oldest first; `seen_until` is up to when all ends are counted."""
 
     days: tuple[tuple[str, Day], ...]

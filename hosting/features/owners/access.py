@@ -9,7 +9,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from hosting.errors import ForbiddenError, InvalidFieldError
 from hosting.features.owners.sharing import Sharing
@@ -22,8 +23,7 @@ from hosting.principal import Principal, PrincipalRequest, PrincipalResolver, re
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class OwnerAccess:
+class OwnerAccess(Struct, frozen=True):
     """The rules of access of an app whose threads are their callers', who sign in by the `resolver`."""
 
     resolver: PrincipalResolver

@@ -7,10 +7,11 @@ only an owner may do is there too, and refused, so that a route of a thread is n
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from types import GenericAlias
 from typing import Any, Literal, cast
 
+from msgspec.structs import replace
 from typing_extensions import NotRequired, TypedDict
 
 from hosting import errors

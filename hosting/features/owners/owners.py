@@ -20,7 +20,8 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from hosting.core.deletion import Receipt
 from hosting.core.purging import Purging
@@ -43,8 +44,7 @@ _AT_ONCE = 8
 _PAGE = 100
 
 
-@dataclass(frozen=True)
-class ErasedOwner:
+class ErasedOwner(Struct, frozen=True):
     """The owner's threads that are gone, with their receipts; `is_complete` where none is left.
 
     `unreached` are the agents of these that the app does not have, by their names in lower case: what their own context

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import re
 import secrets
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from hosting.core.thread.commands import Refused, ShareThread, WithdrawGrant
 from hosting.core.thread.open_runs import Grant
@@ -27,8 +28,7 @@ class UnknownGrantError(RequestError, code="unknown_grant", status=404):
     """The grant does not exist, was withdrawn, or is for another person."""
 
 
-@dataclass(frozen=True)
-class SharedThread:
+class SharedThread(Struct, frozen=True):
     """A thread that a person may use by a grant, which was given for that `epoch` of it."""
 
     address: Address

@@ -13,8 +13,10 @@ whose text the log does not have there may be a reader who got some, so it has s
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
 from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
 
 from hosting.core import transcript
 from hosting.core.thread.events import Accepted, Cancelled, Claimed, Completed, Failed, ModelResult, TimedOut
@@ -31,8 +33,7 @@ _END = 2**20 * _ATTEMPT
 _ENDS = {status: f"response.{status}" for status in ("completed", "incomplete")} | {"cancelled": "response.incomplete"}
 
 
-@dataclass(frozen=True)
-class WireEvent:
+class WireEvent(Struct, frozen=True):
     """One event of a stream under its number."""
 
     number: int
@@ -55,8 +56,7 @@ class WireEvent:
         return Frame(None, self.type, {"type": self.type, "sequence_number": self.number, **self.fields})
 
 
-@dataclass
-class _Item:
+class _Item(Struct):
     """An item that was added: a message, a tool call or a request for an approval."""
 
     value: dict[str, Any]

@@ -7,7 +7,8 @@ thread. The owner is never in it: whoever sends an id reaches threads of their o
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from hosting.core.request.fields import TRUTH_WORD
 from hosting.core.thread.run import Run
@@ -33,8 +34,7 @@ class NotServedError(HostingError, code="unsupported_parameter", status=400):
         self.param = param
 
 
-@dataclass(frozen=True)
-class Named:
+class Named(Struct, frozen=True):
     """The content of an id: a thread of an agent, and for a response the run."""
 
     agent: str

@@ -8,8 +8,9 @@ from __future__ import annotations
 import math
 import mimetypes
 from collections.abc import Iterator, Mapping, Sequence, Set
-from dataclasses import dataclass
 from typing import Any
+
+from msgspec import Struct
 
 from hosting.core.request.contents import NOT_BLANK, Limits, limits_of
 from hosting.core.request.fields import check_message, read_decision, read_flag, read_text
@@ -76,8 +77,7 @@ _NOTHING: tuple[Any, ...] = (None, [], {}, 0)
 """Values that ask for nothing; OpenAI's defaults among them."""
 
 
-@dataclass(frozen=True)
-class Create:
+class Create(Struct, frozen=True):
     """A response that a caller wants: a run of `agent`, or `decisions` on the tool calls that its thread waits for."""
 
     agent: AgentPlan

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing, suppress
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from hosting.core.request.fields import read_truth
 from hosting.core.thread.events import RunEvent

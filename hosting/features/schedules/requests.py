@@ -6,7 +6,8 @@ The run has the fields of a request for one, but for those that say how its call
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from hosting.core.request.contents import Limits
 from hosting.core.request.fields import read_members, read_text
@@ -59,8 +60,7 @@ SCHEDULE_MEMBERS: dict[str, Schema] = {**TIME_MEMBERS, BUSY: BUSY_MEMBER}
 _NOT_OF_RUNS = {STREAM, *WAIT_FIELDS}
 
 
-@dataclass(frozen=True)
-class NewSchedule:
+class NewSchedule(Struct, frozen=True):
     """A schedule as its maker wants it. Without a `thread_id` each run has a new thread, without `busy` the agent's."""
 
     times: Times

@@ -13,9 +13,10 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict
 from typing import Any
 
+from msgspec import Struct
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from hosting.core.cells import Cell, CellKind
@@ -37,8 +38,7 @@ _NOBODY = "nobody"
 """The app itself, among owners: a store lists an owner's data, and does not list the app's own."""
 
 
-@dataclass(frozen=True)
-class ScheduleClock:
+class ScheduleClock(Struct, frozen=True):
     """Which schedule a clock is for, as its orchestration carries it. `since` is when it was started."""
 
     agent: str
@@ -50,7 +50,7 @@ class ScheduleClock:
     @classmethod
     def read(cls, given: Mapping[str, Any]) -> ScheduleClock:
         """Return the clock that an orchestration carries."""
-        return cls(*(given[one.name] for one in fields(cls)))
+        return cls(*(given[name] for name in cls.__struct_fields__))
 
     @property
     def instance(self) -> str:
@@ -59,8 +59,7 @@ class ScheduleClock:
         return f"schedule!{hashlib.sha256(named).hexdigest()[:32]}!{self.generation}"
 
 
-@dataclass(frozen=True)
-class ScheduleName:
+class ScheduleName(Struct, frozen=True):
     """A schedule of an agent and an owner. `agent` is in lower case."""
 
     agent: str

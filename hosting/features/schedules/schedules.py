@@ -15,7 +15,8 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
+
+from msgspec.structs import asdict
 
 from hosting.core.cells import Cells
 from hosting.core.clocks import end_clock, start_clock

@@ -16,12 +16,12 @@ from __future__ import annotations
 import math
 import re
 import zoneinfo
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from functools import lru_cache
 from typing import Literal, get_args
 
 from cronsim import CronSim, CronSimError
+from msgspec import Struct
 
 from hosting.errors import InvalidFieldError
 
@@ -42,8 +42,7 @@ _TIME = re.compile(r"\d{4}-\d\d-\d\d[Tt ]\d\d:\d\d(:\d\d)?(\.\d{1,9})?([Zz]|[+-]
 _FRACTION = re.compile(r"\.\d+")
 
 
-@dataclass(frozen=True)
-class Times:
+class Times(Struct, frozen=True):
     """The ticks of a schedule: those of a `cron` expression in a time zone, or the one `at` a time."""
 
     cron: str | None = None
@@ -99,8 +98,7 @@ class Times:
         return datetime.fromtimestamp(math.floor(moment), tz=zoneinfo.ZoneInfo(self.time_zone))
 
 
-@dataclass(frozen=True)
-class Due:
+class Due(Struct, frozen=True):
     """The work of a schedule at a moment: the tick with a run, the newest missed tick, and the next tick."""
 
     tick: float | None

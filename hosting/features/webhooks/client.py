@@ -14,9 +14,10 @@ import socket
 import ssl
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
 from functools import partial
 from typing import Any
+
+from msgspec import Struct
 
 from hosting.exchange import UnreadableAnswerError, exchange
 
@@ -37,8 +38,7 @@ _PLATFORM_V4 = ipaddress.IPv4Address("168.63.129.16")
 """Azure's own services for a virtual machine, at an address outside of every private range."""
 
 
-@dataclass(frozen=True)
-class Posted:
+class Posted(Struct, frozen=True):
     """The result of a try: the receiver's status, or a `problem` in one word without one."""
 
     status: int | None = None

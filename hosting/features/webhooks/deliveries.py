@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+
+from msgspec import Struct
 
 from hosting.core.thread_log import epoch_store_key
 from hosting.features.webhooks.delivery import Delivery, WebhookOrder, is_target
@@ -23,8 +24,7 @@ RECORD = "webhook-"
 _AT_ONCE = 200
 
 
-@dataclass(frozen=True)
-class DeliveryPage:
+class DeliveryPage(Struct, frozen=True):
     """Deliveries, each with its thread, and where the next page begins, if there is one."""
 
     deliveries: tuple[tuple[Address, Delivery], ...]

@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import hashlib
 import zlib
-from dataclasses import dataclass
 from typing import Any, Literal
 
+from msgspec import Struct
 from pydantic import BaseModel, ConfigDict
 
 from hosting.core.hooks import ENTITY, key_of
@@ -53,16 +53,14 @@ FORGET = "forget"
 is started anew meanwhile gives orders: so it is removed under another key."""
 
 
-@dataclass(frozen=True)
-class Sleep:
+class Sleep(Struct, frozen=True):
     """What the clock of a delivery does next: it sleeps for so long, and orders the try that comes after so many."""
 
     tries: int
     seconds: float
 
 
-@dataclass(frozen=True)
-class WebhookOrder:
+class WebhookOrder(Struct, frozen=True):
     """Which message is to be sent: of a run's end, to one receiver, after so many tries.
 
     `target` is "agent" or "request", whose webhook it is, or `PUSH` with the id of one of the task's receivers. One

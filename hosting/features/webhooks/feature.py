@@ -11,10 +11,11 @@ instance removed. The engine sends that with the clock's end, so no instance is 
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable, Mapping, Sequence
-from dataclasses import asdict
 from datetime import timedelta
 from pathlib import Path
 from typing import Any, ClassVar
+
+from msgspec.structs import asdict
 
 from hosting.core.clocks import purge_clock
 from hosting.core.hooks import ENTITY, NO_HOOKS, AgentHooks, Signal, ThreadData

@@ -15,8 +15,9 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections import Counter, OrderedDict, deque
-from dataclasses import dataclass, field
 from urllib.parse import urlsplit
+
+from msgspec import Struct, field
 
 from hosting.features.webhooks.delivery import WAITING_SECONDS
 from hosting.ports import Clock
@@ -39,8 +40,7 @@ MOST_REMEMBERED = 4096
 """How many prompt receivers one process remembers, and how many slow hosts: the latest ones."""
 
 
-@dataclass(eq=False)
-class Slot:
+class Slot(Struct, eq=False):
     """Permission for one try. It `is_new` while nothing is known of its host."""
 
     url: str
@@ -54,8 +54,7 @@ class Slot:
         return _host(self.url)
 
 
-@dataclass(frozen=True, eq=False)
-class _Waiting:
+class _Waiting(Struct, frozen=True, eq=False):
     url: str
     since: float
     slot: asyncio.Future[Slot | None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())

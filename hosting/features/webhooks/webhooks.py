@@ -22,9 +22,11 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, replace
 from typing import Any
 from urllib.parse import quote
+
+from msgspec import Struct
+from msgspec.structs import asdict, replace
 
 from hosting.core.agent.held_run import read_run
 from hosting.core.clocks import start_clock
@@ -65,8 +67,7 @@ OVERDUE_SECONDS = 180.0
 Poster = Callable[[str, dict[str, str], bytes, Sequence[str]], Awaitable[Posted]]
 
 
-@dataclass(frozen=True)
-class _Message:
+class _Message(Struct, frozen=True):
     """One message about a run's end, its delivery, and where to; None where nobody is to be notified any more.
 
     `owner` is the owner of its thread: for an agent's own receiver alone.

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from hosting.core.broadcast import DeltaText, Follower, LoggedEvent, Update
 from hosting.core.care import Care

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import gc
 import logging
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from hosting.core.agent.held_run import HeldRun
 from hosting.core.broadcast import Follower

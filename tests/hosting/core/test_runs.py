@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from hosting.core.care import Care
 from hosting.core.runs import Runs

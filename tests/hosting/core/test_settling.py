@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import hashlib
 import time
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 from hosting.core.deletion import Instance, Receipt
 from hosting.core.stores.archive import Volume

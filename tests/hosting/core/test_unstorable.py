@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from agent_framework import Agent, Content
+from msgspec.structs import replace
 
 from hosting.core.stores.memory import MemoryObjects, SharedMemory
 from hosting.core.thread.events import Completed, Failed, ToolResult

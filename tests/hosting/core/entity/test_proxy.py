@@ -1,10 +1,10 @@
 """The proxy itself: what a call sends, what it refuses, how an answer is read. No host."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from agent_framework import AgentSession, Content, Message
+from msgspec.structs import replace
 from pydantic import BaseModel, field_validator
 
 from hosting.core.entity.called_run import AgentRunError

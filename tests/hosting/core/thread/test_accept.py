@@ -1,8 +1,7 @@
 """A run begins: what is decided of it at the door."""
 
-from dataclasses import replace
-
 import pytest
+from msgspec.structs import replace
 
 from hosting.core.thread.commands import Change, DeleteThread, FinishDelete, Refused, Unchanged
 from hosting.core.thread.rows import DeletedRow, KeyRow, RowChange, RunRow

@@ -1,9 +1,9 @@
 """A request whose thread has a run that has not ended: what becomes of it, and of that run."""
 
-from dataclasses import replace
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from hosting.core.thread import events, head, versions
 from hosting.core.thread.commands import (

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import pytest
 from agent_framework import AgentResponse, Content, Message
+from msgspec.structs import replace
 
 from hosting.core.thread.commands import (
     AcceptRun,

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from hosting.core.deletion import ThreadDeletion, read_receipt
 from hosting.core.stores.memory import SharedMemory

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from typing import Any
+
+from msgspec.structs import replace
 
 from hosting.core.stores.memory import MemoryObjects, SharedMemory
 from hosting.core.thread.run_request import RunRequest
