@@ -36,6 +36,7 @@ GUARD_SECONDS = 60.0
 HOST = json.loads((APP / "host.json").read_text(encoding="utf-8"))
 SOURCE = '''
 import asyncio, os, signal
+from contextvars import ContextVar
 from functools import partial
 from pathlib import Path
 
@@ -45,22 +46,21 @@ from tests.support.clerk import clerk
 
 STOPS = Path(os.environ["STOPS"])
 NOTES = Path(os.environ["NOTES"])
+IS_SIGNAL = ContextVar("is_signal", default=False)
 
 
 class StoppedClient(durable.DurableClient):
     """Stops its process once behind a signal that was taken, where a file says so, and reads no answer any more."""
 
-    is_signal = False
-
     async def signal(self, *order):
-        self.is_signal = True
+        IS_SIGNAL.set(True)
         await super().signal(*order)
-        self.is_signal = False
+        IS_SIGNAL.set(False)
 
     async def _reached(self, call, **options):
         async def stopping():
             answer = await call()
-            if self.is_signal and STOPS.exists():
+            if IS_SIGNAL.get() and STOPS.exists():
                 STOPS.unlink(missing_ok=True)
                 os.kill(os.getpid(), signal.SIGSTOP)
                 raise OSError("nobody read the answer")

@@ -11,7 +11,7 @@ from typing import Any
 from scripted import scripted_agent
 
 import hosting.app
-from hosting import choice
+from hosting import store_choice
 from hosting.core.stores.archive import SumsOf, Volume
 
 POINT, _, COUNT = os.environ.get("KILL_AT", "").partition(":")
@@ -42,7 +42,7 @@ def die_at(point: str) -> None:
         os.kill(os.getpid(), signal.SIGKILL)
 
 
-choose = choice.choose_archive
-choice.choose_archive = lambda *arguments: KilledArchive(choose(*arguments))  # type: ignore[assignment]
+choose = store_choice.choose_archive
+store_choice.choose_archive = lambda *arguments: KilledArchive(choose(*arguments))  # type: ignore[assignment]
 hosting.app.Services = partial(hosting.app.Services, lease_seconds=1.0, margin_seconds=0.5)
 app = hosting.app.AgentFunctionApp(agents=[scripted_agent("Joker")])
