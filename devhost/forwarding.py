@@ -9,7 +9,8 @@ read there is printed. It shows all of it with `--verbose`. What is left out is 
 its logger is named.
 
 What a function logs is of the category `Function.<name>.User`, and what host.json turns down is left out too, as .NET's
-logging does. A rule names the beginning of a category, and after a `*` its end; of those that fit the longest decides.
+logging does. A rule names the beginning of a category, and after a `*` its end; of those that fit the longest decides,
+of two as long the later by the alphabet.
 
 A key in a URL opens a function, a webhook or an account for whoever reads the log. So no line of this host's own has
 one: all pass `KeylessFormatter`, as the last thing before they are written. The app's records are shown as they are,
@@ -72,7 +73,7 @@ class LogLevels:
         parts = ((rule, *rule.partition("*")[::2]) for rule in self.by_rule)
         name = category.lower()
         fitting = (rule for rule, begin, end in parts if name.startswith(begin) and name.endswith(end))
-        return self.by_rule[max(fitting, key=len, default="default")]
+        return self.by_rule[max(fitting, key=lambda rule: (len(rule), rule), default="default")]
 
 
 @contextmanager

@@ -16,7 +16,8 @@ instead: the host keeps what is printed, under a category of its own.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from functools import partial
 from pathlib import Path
 
 from hosting.host_settings import host_value
@@ -55,12 +56,23 @@ def quiet_libraries() -> None:
             library.setLevel(logging.WARNING)
 
 
-_ENTITY_LINES = PrintedRecords(entity_function(""))
-"""One for all apps of a process, so that no line is printed twice."""
-
-
 def keep_lines_of_entities(folder: Path, environ: Mapping[str, str]) -> None:
     """Print what agents log at INFO in their entities, if a host runs the app and keeps only warnings of them."""
-    level = host_value(folder, environ, "logging", "logLevel", ENTITIES)
-    if is_hosted(environ) and str(level).lower() == "warning":
-        logging.getLogger().addHandler(_ENTITY_LINES)
+    root = logging.getLogger()
+    for printing in [handler for handler in root.handlers if isinstance(handler, PrintedRecords)]:
+        root.removeHandler(printing)  # of another app of this process: no line is printed twice
+    named, own = (host_value(folder, environ, "logging", "logLevel", *rule) for rule in ((), (ENTITIES,)))
+    levels = named if isinstance(named, dict) else {}
+    if own is not None:
+        levels = {**levels, ENTITIES: own}
+    rules = {rule.lower(): str(level).lower() for rule, level in levels.items()}
+    if is_hosted(environ) and rules.get(ENTITIES.lower()) == "warning":
+        root.addHandler(PrintedRecords(partial(_is_turned_down, rules.keys())))
+
+
+def _is_turned_down(rules: Collection[str], function: str) -> bool:
+    """Return whether it is that of all entities by which the host decides: the longest rule that fits, in any case."""
+    category = f"Function.{function}.User".lower()
+    parts = ((rule, *rule.partition("*")[::2]) for rule in rules)
+    fitting = (rule for rule, begin, end in parts if category.startswith(begin) and category.endswith(end))
+    return max(fitting, key=lambda rule: (len(rule), rule), default="") == ENTITIES.lower()

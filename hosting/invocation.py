@@ -103,9 +103,11 @@ def thread_marked(invocation: Invocation | None) -> Iterator[None]:
     before = getattr(storage, "invocation_id", None)
     if storage is not None:
         storage.invocation_id = invocation.id
+    current = _CURRENT.set(invocation)  # an executor's call has no context but the thread's own
     try:
         yield
     finally:
+        _CURRENT.reset(current)
         if storage is not None:
             storage.invocation_id = before
         if variable is not None:
@@ -126,16 +128,16 @@ def carried(call: Callable[P, T]) -> Callable[P, T]:
 
 
 class PrintedRecords(logging.Handler):
-    """Prints what is logged at INFO in invocations of functions whose names begin so: one line for each record."""
+    """Prints what is logged at INFO in invocations of the functions that it `takes`: one line for each record."""
 
-    def __init__(self, functions: str) -> None:
+    def __init__(self, takes: Callable[[str], bool]) -> None:
         super().__init__(logging.INFO)
-        self._functions = functions
+        self._takes = takes
 
     def emit(self, record: logging.LogRecord) -> None:
         """See `logging.Handler.emit`."""
         invocation = _CURRENT.get()
-        if invocation is None or not invocation.function.startswith(self._functions):
+        if invocation is None or not self._takes(invocation.function):
             return
         if record.levelno >= logging.WARNING or record.name.startswith(_WORKERS):
             return

@@ -16,6 +16,7 @@ RULES = {
     "default": "Warning",
     "Function": "Information",
     "Function.dafx-*.User": "Warning",
+    "function.dafx-A.user": "Information",
     "function.dafx-Special.user": "Information",
     "Host": "None",
 }
@@ -30,11 +31,12 @@ RULES = {
         ("Function.dafx-Joker", logging.INFO),
         ("Function.dafx-Joker.User", logging.WARNING),
         ("Function.DAFX-Special.User", logging.INFO),
+        ("Function.dafx-A.User", logging.INFO),
         ("Host.Triggers.DurableTask", logging.CRITICAL + 1),
     ],
 )
 def test_the_longest_rule_that_fits_decides(category: str, level: int) -> None:
-    """In any case; without one the default does."""
+    """In any case; without one the default does. A name with one letter is as long as the `*`."""
     assert LogLevels.of(RULES).of_category(category) == level
 
 

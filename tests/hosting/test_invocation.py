@@ -15,7 +15,7 @@ import pytest
 
 from hosting.azure_log import keep_lines_of_entities
 from hosting.core.agent.agent_loop import AgentLoop
-from hosting.invocation import TASK_MARK, begin_invocation
+from hosting.invocation import TASK_MARK, PrintedRecords, begin_invocation
 from tests.support.running_host import RunningHost
 
 GUARD_SECONDS = 5.0
@@ -192,6 +192,7 @@ async def test_code_that_blocks_the_loop_is_told_of_for_the_invocation_that_bloc
 
 SAID_BY_ENTITY = ["calls tool works.", "completed", "middleware of tool works"]
 TURNED_DOWN = {"default": "Information", "Function.dafx-*.User": "Warning"}
+IN_ANY_CASE = {name.lower(): level.lower() for name, level in TURNED_DOWN.items()}
 
 
 @pytest.mark.slow
@@ -208,7 +209,7 @@ def test_what_an_agent_says_in_its_entity_is_printed_where_the_host_drops_it(
     folder: Path, rules: dict[str, str], printed: list[str]
 ) -> None:
     """At INFO, of a run that nobody waits for. Its warnings stay under its function."""
-    (folder / "host.json").write_text(json.dumps({"version": "2.0", "logging": {"logLevel": rules}}), encoding="utf-8")
+    write_rules(folder, rules)
     body = {"message": "tool works", "thread_id": "t", "wait_for_response": False}
     with RunningHost(folder) as host:
         accepted = httpx.post(f"{host.origin}/api/agents/Joker/run", json=body, timeout=4 * GUARD_SECONDS)
@@ -222,6 +223,11 @@ def test_what_an_agent_says_in_its_entity_is_printed_where_the_host_drops_it(
     assert sorted(line for line in lines if line in SAID_BY_ENTITY) == printed
     assert ("sync tool in agent-tool_0" in shop) == (rules.get("Function.dafx-*.User") != "Error")
     assert "middleware of hello" in shop
+
+
+def write_rules(folder: Path, rules: dict[str, str]) -> None:
+    """Make them those of the app's host.json."""
+    (folder / "host.json").write_text(json.dumps({"version": "2.0", "logging": {"logLevel": rules}}), encoding="utf-8")
 
 
 @pytest.fixture
@@ -245,6 +251,8 @@ def root() -> Iterator[None]:
         ("dafx-Joker", "azure_functions_worker", logging.INFO, ""),
         ("http-Joker", "shop", logging.INFO, ""),
         ("", "shop", logging.INFO, ""),
+        ("dafx-Own", "shop", logging.INFO, ""),
+        ("dafx-A", "shop", logging.INFO, ""),
     ],
 )
 async def test_one_line_is_printed_for_each_record_of_an_entity_that_the_host_drops(
@@ -256,9 +264,12 @@ async def test_one_line_is_printed_for_each_record_of_an_entity_that_the_host_dr
     level: int,
     printed: str,
 ) -> None:
-    """None that the host keeps: of another function, a warning, or the worker's own. Two apps print no line twice."""
-    rules = {"version": "2.0", "logging": {"logLevel": TURNED_DOWN}}
-    (folder / "host.json").write_text(json.dumps(rules), encoding="utf-8")
+    """None that the host keeps: of another function, of one with a rule of its own, a warning, or the worker's own.
+
+    Two apps print no line twice.
+    """
+    own = dict.fromkeys(("Function.dafx-Own.User", "function.dafx-A.User"), "Information")
+    write_rules(folder, {**own, **TURNED_DOWN})
     for _ in range(2):
         keep_lines_of_entities(folder, {"AzureWebJobsScriptRoot": str(folder)})
 
@@ -269,3 +280,35 @@ async def test_one_line_is_printed_for_each_record_of_an_entity_that_the_host_dr
     await asyncio.create_task(deliver())
 
     assert capsys.readouterr().out == printed
+
+
+@pytest.mark.usefixtures("root")
+@pytest.mark.behaviour("hosting.entity-lines")
+@pytest.mark.parametrize("rules", [TURNED_DOWN, IN_ANY_CASE])
+async def test_a_line_is_printed_from_a_thread_that_a_tool_takes_by_itself(
+    folder: Path, capsys: pytest.CaptureFixture[str], loop: AgentLoop, rules: dict[str, str]
+) -> None:
+    """An executor hands no context to its threads, and the worker files their records under the entity all the same."""
+    write_rules(folder, rules)
+    keep_lines_of_entities(folder, {"AzureWebJobsScriptRoot": str(folder)})
+
+    async def call_a_tool() -> None:
+        await asyncio.get_running_loop().run_in_executor(None, logging.getLogger("shop").info, "sold")
+
+    async def deliver() -> None:
+        begin_invocation(SimpleNamespace(invocation_id="i-1", function_name="dafx-Joker"))
+        await loop.run(call_a_tool())
+
+    await asyncio.create_task(deliver())
+
+    assert capsys.readouterr().out == "sold\n"
+
+
+@pytest.mark.usefixtures("root")
+def test_the_app_that_comes_last_says_whether_lines_are_printed(folder: Path) -> None:
+    """Its host.json is that of the process."""
+    for rules in (TURNED_DOWN, {}):
+        write_rules(folder, rules)
+        keep_lines_of_entities(folder, {"AzureWebJobsScriptRoot": str(folder)})
+
+    assert not [handler for handler in logging.getLogger().handlers if isinstance(handler, PrintedRecords)]
