@@ -115,7 +115,8 @@ Purge = Literal["deleted", "running", "missing"]
 """The outcome of purging an instance: one in progress is left alone."""
 
 
-class OrchestrationStatus(Struct, frozen=True):
+@dataclass(frozen=True)
+class OrchestrationStatus:
     """The state of an instance: the engine's word for it, its output, and the status that its own code set."""
 
     instance_id: str

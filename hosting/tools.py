@@ -20,6 +20,7 @@ import hashlib
 import json
 from collections.abc import Callable, Coroutine
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 from msgspec import Struct
@@ -38,7 +39,8 @@ R = TypeVar("R")
 T = TypeVar("T", bound=Callable[..., Any] | Any)
 
 
-class ToolCall(Struct, frozen=True):
+@dataclass(frozen=True)
+class ToolCall:
     """The call that runs now. `call_key` is the same on every attempt of the run, and no other call has it.
 
     `principal` is the caller of the agent, None where nobody is signed in. `owner` is whose thread it is, "app" in an
