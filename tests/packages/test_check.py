@@ -245,6 +245,12 @@ CASES: list[tuple[str, list[Change], str]] = [
         "requirements.txt:3: bearer_token in agents/who.py",
     ),
     ("setting-wrong", [local(AGENT_QUEUE_LIMIT="-1")], "local.settings.json: Setting AGENT_QUEUE_LIMIT is '-1': "),
+    ("setting-wrong", [local(AGENT_SCHEDULES="-1")], "local.settings.json: Setting AGENT_SCHEDULES is '-1': "),
+    (
+        "setting-wrong",
+        [local(AGENT_WEBHOOK_SECRET="x")],
+        "local.settings.json: Setting AGENT_WEBHOOK_SECRET is a secret: ",
+    ),
     (
         "setting-wrong",
         [put(API, "var hostSettings = {", "var hostSettings = {\n  AGENT_LOG_DAYS: 'x'")],
@@ -254,6 +260,11 @@ CASES: list[tuple[str, list[Change], str]] = [
         "setting-unknown",
         [local(AGENT_QUEUE_LIMITS="3")],
         "local.settings.json: there is no setting AGENT_QUEUE_LIMITS, so it does nothing. Write AGENT_QUEUE_LIMIT,",
+    ),
+    (
+        "setting-unknown",
+        [local(AGENT_SCHEDULE="3")],
+        "local.settings.json: there is no setting AGENT_SCHEDULE, so it does nothing. Write AGENT_SCHEDULES,",
     ),
     (
         "setting-missing",

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from hosting.errors import ConfigurationError
 from hosting.host_settings import WORKER_SETTINGS
-from hosting.settings import Settings, read_settings
+from hosting.settings import AllSettings, Settings, SettingsPart, names_of
 from packages.durable_agent_host.checks.app import PYTHONS, SETTINGS, AppFolder, Found
 
 _OF_CORE_TOOLS = {"FUNCTIONS_WORKER_RUNTIME": "python", "AzureWebJobsStorage": "UseDevelopmentStorage=true"}
@@ -24,8 +24,8 @@ def setting_wrong(app: AppFolder) -> Iterator[Found]:
 
 def setting_unknown(app: AppFolder) -> Iterator[Found]:
     """`setting-unknown`."""
-    known = [str(field.alias) for field in Settings.model_fields.values()]
     for place, values in _given(app):
+        known = names_of(_parts(values))
         for name in sorted(values):
             if name.upper().startswith("AGENT_") and name not in known:
                 nearest = difflib.get_close_matches(name.upper(), known, n=1, cutoff=0.0)[0]
@@ -71,10 +71,19 @@ def infra_missing(app: AppFolder) -> Iterator[Found]:
 
 def _refused(values: Mapping[str, str]) -> str | None:
     try:
-        read_settings(values)
+        AllSettings(values, _parts(values))
     except ConfigurationError as error:
         return str(error)
     return None
+
+
+def _parts(values: Mapping[str, str]) -> Sequence[type[SettingsPart]]:
+    """Return the parts of an app's settings. Those of its features take a second to import, so only if one is given."""
+    if values.keys() <= set(names_of([Settings])):
+        return [Settings]
+    from hosting.assembly import SETTINGS as PARTS
+
+    return PARTS
 
 
 def _given(app: AppFolder) -> Iterator[tuple[str, dict[str, str]]]:
