@@ -87,6 +87,7 @@ def make_features(
     )
     approvals = Approvals(log, runs, holders, services.agents)
     forking = Forking(log, threads, services.archiver, services.attachments, stores, publish=holders.publish)
+    forks = ForksFeature(forking, runs, most_bytes)
     features = (
         SchedulesFeature(cells, runs, plan, log.clocks, settings, own_settings=own(SchedulesFeature.settings)),
         MemoryFeature(cells, log, holders.held, plan, most_bytes),
@@ -96,9 +97,9 @@ def make_features(
         overview,
         ApprovalsFeature(approvals, runs, Starting(services), most_bytes),
         McpFeature(runs, own(McpFeature.settings), most_bytes, resolver),
-        ForksFeature(forking, most_bytes),
+        forks,
         InstancesFeature(runs, threads, approvals, settings, workflows),
-        *_wires(services, plan, wires, approvals=approvals, forking=forking, overview=overview, webhooks=webhooks),
+        *_wires(services, plan, wires, approvals=approvals, forks=forks, overview=overview, webhooks=webhooks),
         HealthFeature(cells, log, services.admits, plan, is_on=has_health, lists_agents=health_lists_agents),
     )
     services.thread_data += thread_data_of(features)
@@ -111,7 +112,7 @@ def _wires(
     names: Sequence[str],
     *,
     approvals: Approvals,
-    forking: Forking,
+    forks: ForksFeature,
     overview: OverviewFeature,
     webhooks: WebhooksFeature,
 ) -> Sequence[WireFeature]:
@@ -127,7 +128,7 @@ def _wires(
     )
     newest, large_reads, draining = overview.overview.newest, services.large_reads, services.holders.draining
     return (
-        ResponsesFeature(names, verbs, services.threads, forking, newest, large_reads),
+        ResponsesFeature(names, verbs, services.threads, forks.older_runs, newest, large_reads),
         A2AFeature(names, verbs, services.care, draining, newest, large_reads, webhooks.receivers),
         AgUiFeature(names, verbs, services.threads, services.archiver),
     )

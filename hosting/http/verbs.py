@@ -12,11 +12,11 @@ from hosting import errors
 from hosting.core.thread.events import Terminal
 from hosting.core.thread.head import Head
 from hosting.core.thread.run import Run
-from hosting.core.thread.run_request import Answering
-from hosting.core.thread.sources import ForkCall
+from hosting.core.thread.run_request import Answering, StartRun
 from hosting.http.parameters import in_path
 from hosting.http.route import STORES, Refusals
 from hosting.names import Address
+from hosting.plan import AgentPlan
 from hosting.ports import EntityClient
 from hosting.principal import Caller
 
@@ -67,20 +67,15 @@ class AnswersApprovals(Protocol):
         """
 
 
-class Forked(Struct, frozen=True):
-    """A fork of thread `origin`, with its first `entries`; `replayed`, if the request had made it before."""
+class ContinuesRuns(Protocol):
+    """The runs that others may continue: a protocol's client names the answer that its next request goes on from."""
 
-    thread_id: str
-    origin: str
-    entries: int
-    replayed: bool = False
+    async def continued(self, older: Run, agent: AgentPlan, start: StartRun, caller: Caller, *, scope: str) -> Run:
+        """Start a run after `older`: on its thread, or on a fork of it where the thread has gone on from there.
 
-
-class ForksThreads(Protocol):
-    """The forks of threads: a protocol makes one where its client continues an older answer."""
-
-    async def fork(self, origin: Address, wanted: ForkCall, client: EntityClient) -> Forked:
-        """Return the fork once its thread stands and its signal is sent; the same request finds the same one."""
+        Under an idempotency key it is the same fork each time, which no request of another `scope` makes. Raises
+        `RunNotNewestError` where there can be no fork, and as `Runs.start` does.
+        """
 
 
 APPROVAL_ID = in_path(

@@ -27,14 +27,6 @@ class ForkPoint(Struct, frozen=True):
         return kind if self.at is None else f"{'before' if self.before else 'at'}-{kind}-{self.at}"
 
 
-class ForkCall(Struct, frozen=True):
-    """A request for a fork: its end, its id or None for a new one, and its key, if any."""
-
-    point: ForkPoint
-    thread_id: str | None = None
-    idempotency_key: str | None = None
-
-
 class ForkSource(Struct, frozen=True):
     """A thread of the same agent and owner; the fork has its first `entries`, because of the request for `point`.
 

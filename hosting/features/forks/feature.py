@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from hosting.core.runs import Runs
 from hosting.feature import Feature
 from hosting.features.forks.forking import Forking
 from hosting.features.forks.http import ForkHandlers, ForkRefusedError
+from hosting.features.forks.older_runs import OlderRuns
 from hosting.http.request import Bound
 
 
@@ -20,8 +22,9 @@ class ForksFeature(Feature):
     name = "forks"
     errors = (ForkRefusedError,)
 
-    def __init__(self, forking: Forking, most_bytes: int) -> None:
+    def __init__(self, forking: Forking, runs: Runs, most_bytes: int) -> None:
         """The body of a request has `most_bytes` at most."""
+        self.older_runs = OlderRuns(forking, runs)
         self._handlers = ForkHandlers(forking, most_bytes)
 
     def routes(self) -> Sequence[Bound]:

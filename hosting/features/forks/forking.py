@@ -18,6 +18,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 
+from msgspec import Struct
 from msgspec.structs import replace
 
 from hosting.core.archiving import Archiver, ConversationReader, lent_to
@@ -32,7 +33,7 @@ from hosting.core.thread.conversation import as_left
 from hosting.core.thread.events import Completed
 from hosting.core.thread.head import Head
 from hosting.core.thread.run import Run
-from hosting.core.thread.sources import ForkCall, ForkPoint, ForkSource, fork_source, keyed_fork
+from hosting.core.thread.sources import ForkPoint, ForkSource, fork_source, keyed_fork
 from hosting.core.thread_log import Decided, ThreadLog, epoch_store_key
 from hosting.core.threads import Threads, ThreadView
 from hosting.errors import (
@@ -46,7 +47,6 @@ from hosting.errors import (
     ThreadExistsError,
     UnknownRunError,
 )
-from hosting.http.verbs import Forked
 from hosting.names import Address, new_id
 from hosting.ports import EntityClient
 from state.codec import parse_entry, write
@@ -61,6 +61,23 @@ _AT_ONCE = 1000
 
 MOST_LENDERS = 8
 """Each costs every reader of a fork a look into another volume."""
+
+
+class ForkCall(Struct, frozen=True):
+    """A request for a fork: its end, its id or None for a new one, and its key, if any."""
+
+    point: ForkPoint
+    thread_id: str | None = None
+    idempotency_key: str | None = None
+
+
+class Forked(Struct, frozen=True):
+    """A fork of thread `origin`, with its first `entries`; `replayed`, if the request had made it before."""
+
+    thread_id: str
+    origin: str
+    entries: int
+    replayed: bool = False
 
 
 class Forking:

@@ -9,9 +9,9 @@ from hosting import errors
 from hosting.core.outcome import ThreadIds
 from hosting.core.request.fields import read_flag, read_text
 from hosting.core.request.strict_json import Schema, json_type
-from hosting.core.thread.sources import ForkCall, ForkPoint
+from hosting.core.thread.sources import ForkPoint
 from hosting.errors import InvalidFieldError, RequestError
-from hosting.features.forks.forking import Forking
+from hosting.features.forks.forking import ForkCall, Forked, Forking
 from hosting.http import places
 from hosting.http.bodies import ForkedFrom
 from hosting.http.replies import Reply, json_reply, thread_headers, thread_ids
@@ -19,7 +19,6 @@ from hosting.http.request import Bound, HttpRequest
 from hosting.http.route import Header, ResponseSpec, Route
 from hosting.http.routes import REPLAYED, WHOLE
 from hosting.http.run_call import KEY_PARAMETER, JsonBody, RawRequest, read_idempotency_key
-from hosting.http.verbs import Forked
 from hosting.names import check_thread_id, id_pattern, is_id
 
 _MOST_POSITION = 2**53 - 1

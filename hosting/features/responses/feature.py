@@ -8,7 +8,7 @@ from functools import partial
 from hosting.core.threads import Threads
 from hosting.core.turns import LargeReads
 from hosting.feature import Wire, WireFeature
-from hosting.http.verbs import ForksThreads, NewestThreads
+from hosting.http.verbs import ContinuesRuns, NewestThreads
 from hosting.http.wire import WireVerbs
 
 
@@ -23,7 +23,7 @@ class ResponsesFeature(WireFeature):
 
     verbs: WireVerbs
     threads: Threads
-    forking: ForksThreads
+    older_runs: ContinuesRuns
     newest_threads: NewestThreads
     large_reads: LargeReads
 
@@ -36,6 +36,6 @@ class ResponsesFeature(WireFeature):
         from hosting.http.wire_requests import operation_of
 
         conversations = ConversationVerbs(self.verbs, self.threads, self.newest_threads, self.large_reads)
-        reply = ResponsesVerbs(self.verbs, self.threads, self.forking, conversations).reply
+        reply = ResponsesVerbs(self.verbs, self.threads, self.older_runs, conversations).reply
         route_of = partial(operation_of, names.OPERATIONS, "docs/reference/responses.md")
         return Wire(names.FUNCTION, names.OPENAI.path, RESPONSES_DOCUMENT, route_of, reply, names.responses_refusal)

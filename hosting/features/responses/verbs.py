@@ -8,15 +8,11 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import aclosing, suppress
 
-from msgspec.structs import replace
-
 from hosting.core.request.fields import read_truth
 from hosting.core.thread.events import RunEvent
 from hosting.core.thread.run import Run
-from hosting.core.thread.run_request import StartRun
-from hosting.core.thread.sources import ForkCall, ForkPoint, keyed_fork
 from hosting.core.threads import Threads
-from hosting.errors import HostingError, LimitExceededError, RunNotNewestError, UnknownRunError
+from hosting.errors import HostingError, UnknownRunError
 from hosting.features.responses import names
 from hosting.features.responses.agents import READS, find_agent, thread_of
 from hosting.features.responses.conversations import ConversationVerbs
@@ -27,7 +23,7 @@ from hosting.features.responses.requests import Create, parse_create
 from hosting.http.replies import Reply, Streamed, json_reply
 from hosting.http.request import HttpRequest
 from hosting.http.route import Route
-from hosting.http.verbs import ForksThreads
+from hosting.http.verbs import ContinuesRuns
 from hosting.http.wire import WireVerbs
 from hosting.http.wire_replies import framed, streamed
 from hosting.http.wire_requests import path_parts
@@ -42,11 +38,11 @@ class ResponsesVerbs:
     """The operations of an app's Responses wire."""
 
     def __init__(
-        self, verbs: WireVerbs, threads: Threads, forking: ForksThreads, conversations: ConversationVerbs
+        self, verbs: WireVerbs, threads: Threads, older_runs: ContinuesRuns, conversations: ConversationVerbs
     ) -> None:
         self._plan, self._settings = verbs.plan, verbs.settings
         self._wire, self._runs, self._log = verbs, verbs.runs, verbs.log
-        self._threads, self._forking, self._conversations = threads, forking, conversations
+        self._threads, self._older_runs, self._conversations = threads, older_runs, conversations
         self._verbs: Mapping[Route, _Verb] = {
             names.CREATE: self._create,
             names.RESPONSE: self._read,
@@ -72,42 +68,14 @@ class ResponsesVerbs:
             return self._streamed(request, run, -1)
         return await self._shown(request, await self._runs.wait_as(wanted.start.wait, run, request.caller.client))
 
-    async def _start(self, request: HttpRequest, wanted: Create) -> Run:
-        agent, start = wanted.agent, wanted.start
-        if wanted.conversation is not None:
-            check_thread_id(wanted.conversation.thread_id, agent.name, request.caller.owner)
-        before = None if wanted.previous is None else await self._find(request, wanted.previous)
-        try:
-            start = start if before is None else replace(start, follows=before.first)
-            return (await self._runs.start(agent.name, start, request.caller)).run
-        except RunNotNewestError:
-            if before is None or agent.workflow is not None:
-                raise
-        except LimitExceededError:
-            key = start.idempotency_key  # what it has begun is never refused, and may be on the fork
-            if before is None or key is None:
-                raise
-            if not await self._runs.is_begun(keyed_fork(before.address, _fork_key(key)), key):
-                raise
-        return await self._start_on_fork(request, agent.name, start, before)
-
-    async def _start_on_fork(self, request: HttpRequest, agent: str, start: StartRun, before: Run) -> Run:
-        """Start the run on a fork of the thread that ends with the run `before`: the thread has gone on from there.
-
-        Under a key it is the same fork each time, which no other request with that key makes. The request was counted
-        where the thread refused it.
-        """
-        key = start.idempotency_key
-        point = ForkCall(ForkPoint(before.run_id), None, None if key is None else _fork_key(key))
-        try:
-            forked = await self._forking.fork(before.address, point, request.caller.client)
-        except UnknownRunError as error:
-            raise RunNotNewestError(
-                "A later response already continues this one, or this one has not ended or stored nothing. Continue "
-                "from another response."
-            ) from error
-        start = replace(start, thread_id=forked.thread_id, follows=None)
-        return (await self._runs.start(agent, start, request.caller, is_limited=False)).run
+    async def _start(self, request: HttpRequest, create: Create) -> Run:
+        agent, start, caller = create.agent, create.start, request.caller
+        if create.conversation is not None:
+            check_thread_id(create.conversation.thread_id, agent.name, caller.owner)
+        if create.previous is None:
+            return (await self._runs.start(agent.name, start, caller)).run
+        previous = await self._find(request, create.previous)
+        return await self._older_runs.continued(previous, agent, start, caller, scope=names.FUNCTION)
 
     async def _decide(self, request: HttpRequest, wanted: Create) -> Run:
         """Record the decisions, which must be on all that the thread waits for, and return the run that goes on."""
@@ -204,8 +172,3 @@ class ResponsesVerbs:
         if run.accepted.temporary and run.end is not None:
             with suppress(HostingError):
                 await self._threads.delete(run.address, request.caller.client, 0.0)
-
-
-def _fork_key(key: str) -> str:
-    """Return the key of the fork that a request with this key makes."""
-    return f"{names.FUNCTION}\n{key}"

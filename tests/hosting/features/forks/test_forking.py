@@ -23,7 +23,7 @@ from hosting.errors import (
     UnknownRunError,
     UnknownThreadError,
 )
-from hosting.http.verbs import Forked
+from hosting.features.forks.forking import Forked
 from hosting.names import Address
 from state.attachments import references
 from state.codec import read
