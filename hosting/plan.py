@@ -133,9 +133,9 @@ class Plan(Struct):
             raise UnknownAgentError(f"There is no {word} {name[:80]!r} here. {word.title()}s: {known}.")
         return planned
 
-    def served_of(self, kind: Kind | None) -> list[AgentPlan]:
+    def served_of(self, kind: Kind | None = None) -> list[AgentPlan]:
         """Return those with an HTTP endpoint, of that kind if one is given."""
-        return [each for each in self.agents.values() if each.options.http and kind in (None, each.kind)]
+        return [agent for agent in self.agents.values() if agent.options.http and kind in (None, agent.kind)]
 
     def known(self, name: str) -> AgentPlan:
         """Return the agent of that name; raises `UnknownAgentError`.

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeVar, cast, get_args
 
 from msgspec import Struct
@@ -65,18 +65,12 @@ NOW = "now"
 _LONGEST_CURSOR = 1024
 _DIGITS = 9
 _NUMBER = re.compile(f"[0-9]{{1,{_DIGITS}}}")
-_EVENT_ID = re.compile(rf"([0-9]{{1,{_DIGITS}}})(?:\.[0-9]{{1,{_DIGITS}}})?")
+_EVENT_ID = rf"([0-9]{{1,{_DIGITS}}})(?:\.[0-9]{{1,{_DIGITS}}})?"
 _ORDER = re.compile("asc|desc")
-_OWNER = re.compile(rf"[a-z0-9]{{{OWNER_LENGTH}}}|{APP}")
-_OFFSET = re.compile(rf"{BEGINNING}|{NOW}|[0-9]{{{_DIGITS}}}")
 _LIVE = re.compile("|".join(get_args(Live)))
-_CURSOR = re.compile("[0-9]{1,15}")
 
 _POSITION: Schema = {"type": "integer", "minimum": 0, "maximum": 10**_DIGITS - 1}
-_ID: Schema = {"type": "string", "pattern": f"^{_EVENT_ID.pattern}$"}
 _NUMBER_ADVICE = f"a whole number of at most {_DIGITS} digits."
-_ID_ADVICE = "the id of an event, or 0 for all."
-_OFFSET_ADVICE = f"Stream-Next-Offset of the last answer, '{BEGINNING}' for all events or '{NOW}' for new ones only."
 
 
 def in_path(
@@ -85,6 +79,12 @@ def in_path(
     """Return the parameter of a path for one of this library's ids, for another `pattern`, or for any text."""
     schema = {"type": "string"} if pattern is None else {"type": "string", "pattern": f"^{pattern}$"}
     return Parameter(name, "path", description, schema, refusals=refusals)
+
+
+def text_in_query(name: str, description: str, pattern: str, advice: str) -> Parameter:
+    """Return the parameter of a query for a text that matches a pattern; `advice` is what to send instead."""
+    schema = {"type": "string", "pattern": f"^{pattern}$"}
+    return Parameter(name, "query", description, schema, re.compile(pattern), advice)
 
 
 def number_in_query(name: str, description: str, most: int, default: int) -> Parameter:
@@ -104,12 +104,10 @@ def read_number(parameter: Parameter, query: Mapping[str, str]) -> int:
     return number
 
 
-OWNER = Parameter(
+OWNER = text_in_query(
     "owner",
-    "query",
     "For administrators: the owner of the threads.",
-    {"type": "string", "pattern": f"^{_OWNER.pattern}$"},
-    _OWNER,
+    rf"[a-z0-9]{{{OWNER_LENGTH}}}|{APP}",
     "the 16 characters of an owner, or 'app'.",
 )
 LIMIT = number_in_query("limit", "The number of items.", MOST, DEFAULT_LIMIT)
@@ -129,18 +127,19 @@ CURSOR = Parameter(
     "next_cursor of the last page; empty for the first page.",
     {"type": "string", "pattern": f"^[ -~]{{0,{_LONGEST_CURSOR}}}$"},
 )
-EVENTS_AFTER = Parameter("after", "query", "Only events after this id.", _ID, _EVENT_ID, _ID_ADVICE)
-LAST_EVENT_ID = Parameter(
-    "last-event-id", "header", "Only events after this id. It wins over `after`.", _ID, _EVENT_ID, _ID_ADVICE
+EVENTS_AFTER = text_in_query("after", "Only events after this id.", _EVENT_ID, "the id of an event, or 0 for all.")
+LAST_EVENT_ID = replace(
+    EVENTS_AFTER,
+    name="last-event-id",
+    location="header",
+    description="Only events after this id. It wins over `after`.",
 )
 IF_NONE_MATCH = Parameter("if-none-match", "header", "ETag of an earlier answer to the same read.", {"type": "string"})
-OFFSET = Parameter(
+OFFSET = text_in_query(
     "offset",
-    "query",
     f"Durable Streams: the events after this offset, as JSON. '{BEGINNING}' for all, '{NOW}' for new ones only.",
-    {"type": "string", "pattern": f"^(?:{_OFFSET.pattern})$"},
-    _OFFSET,
-    _OFFSET_ADVICE,
+    rf"(?:{BEGINNING}|{NOW}|[0-9]{{{_DIGITS}}})",
+    f"Stream-Next-Offset of the last answer, '{BEGINNING}' for all events or '{NOW}' for new ones only.",
 )
 LIVE = Parameter(
     "live",
@@ -150,13 +149,8 @@ LIVE = Parameter(
     _LIVE,
     "'long-poll' or 'sse', or leave it out.",
 )
-STREAM_CURSOR = Parameter(
-    "cursor",
-    "query",
-    "Durable Streams: Stream-Cursor of the last answer.",
-    {"type": "string", "pattern": f"^{_CURSOR.pattern}$"},
-    _CURSOR,
-    "Stream-Cursor of the last answer.",
+STREAM_CURSOR = text_in_query(
+    "cursor", "Durable Streams: Stream-Cursor of the last answer.", "[0-9]{1,15}", "Stream-Cursor of the last answer."
 )
 
 

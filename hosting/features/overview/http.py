@@ -18,7 +18,16 @@ from hosting.core.threads import Threads
 from hosting.features.overview.figures import MOST_DAYS, Day
 from hosting.features.overview.overview import AgentFigures, Overview
 from hosting.http import places
-from hosting.http.parameters import CURSOR, LIMIT, Parameter, number_in_query, read_cursor, read_limit, read_number
+from hosting.http.parameters import (
+    CURSOR,
+    LIMIT,
+    Parameter,
+    number_in_query,
+    read_cursor,
+    read_limit,
+    read_number,
+    text_in_query,
+)
 from hosting.http.replies import Reply, json_reply, thread_ids
 from hosting.http.request import Bound, HttpRequest
 from hosting.http.route import STORES, Route, ok
@@ -88,7 +97,6 @@ class Figures(TypedDict):
 
 
 _SORT = re.compile("changed")
-_SEARCH = re.compile("[ -~]{1,100}")
 SORT = Parameter(
     "sort",
     "query",
@@ -97,12 +105,10 @@ SORT = Parameter(
     _SORT,
     "'changed', or leave it out.",
 )
-SEARCH = Parameter(
+SEARCH = text_in_query(
     "search",
-    "query",
     "Only threads with this text in their id, ignoring case; the newest change first.",
-    {"type": "string", "pattern": f"^{_SEARCH.pattern}$"},
-    _SEARCH,
+    "[ -~]{1,100}",
     "a part of a thread's id.",
 )
 THREADS = Route(
@@ -162,7 +168,7 @@ class OverviewHandlers:
 
     async def _waiting(self, request: HttpRequest) -> Reply:
         wanted = ThreadQuery(read_limit(request.query), read_cursor(request.query))
-        agents = [agent.name for agent in request.plan.agents.values() if agent.options.http]
+        agents = [agent.name for agent in request.plan.served_of()]
         page = await self._overview.waiting(agents, wanted, request.caller)
         asking = [
             await read_run(self._log, address, head.waiting.run_id, head)

@@ -5,7 +5,6 @@ Theory. What an administrator lists of all owners' threads names each owner, by 
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Literal
 from urllib.parse import urlsplit
@@ -20,7 +19,7 @@ from hosting.features.webhooks.deliveries import DeliveryPage
 from hosting.features.webhooks.delivery import Delivery, WebhookOrder, is_target
 from hosting.features.webhooks.webhooks import Webhooks
 from hosting.http import places
-from hosting.http.parameters import CURSOR, LIMIT, OWNER, Parameter, in_path, read_cursor, read_limit
+from hosting.http.parameters import CURSOR, LIMIT, OWNER, in_path, read_cursor, read_limit, text_in_query
 from hosting.http.replies import Reply, json_reply, thread_headers, thread_ids
 from hosting.http.request import Bound, HttpRequest
 from hosting.http.route import LOG, ResponseSpec, Route, ok
@@ -75,15 +74,7 @@ _RECEIVER = in_path(
     UnknownDeliveryError,
     pattern=f"(?:agent|request|push-{id_pattern()})",
 )
-_RUN_ID = re.compile(id_pattern())
-OF_RUN = Parameter(
-    "run_id",
-    "query",
-    "Only deliveries of this run.",
-    {"type": "string", "pattern": f"^{_RUN_ID.pattern}$"},
-    _RUN_ID,
-    "the id of a run.",
-)
+OF_RUN = text_in_query("run_id", "Only deliveries of this run.", id_pattern(), "the id of a run.")
 _REFUSALS = (*LOG, errors.AttachmentsUnavailableError)
 NOT_TAKEN = Route(
     "webhooks",
