@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import mimetypes
 from collections.abc import Callable, Iterable, Mapping, Set
 from typing import Any
 
@@ -68,3 +69,19 @@ def read_message(
         raise InvalidFieldError(f"{where}.content is a JSON {json_type(content)}. Send a text, or a list of parts.")
     contents = [read_part(f"{where}.content[{number}]", part) for number, part in enumerate(parts)]
     return message_of_contents(where, contents, message.get("role"), limits)
+
+
+def linked_file(url: str, media_type: str | None = None, name: object = None) -> dict[str, Any]:
+    """Return a file at a URL in stored form. Without a media type the URL's path says it, or it is taken for a JPEG."""
+    guessed, _ = mimetypes.guess_type(url.partition("?")[0])
+    return _file("uri", url, media_type or guessed or "image/jpeg", name)
+
+
+def inline_file(content: str, media_type: str | None = None, name: object = None) -> dict[str, Any]:
+    """Return a file in stored form: of Base64 with its media type, or of a data URL, which has its own."""
+    return _file("data", content if media_type is None else f"data:{media_type};base64,{content}", media_type, name)
+
+
+def _file(kind: str, uri: str, media_type: str | None, name: object) -> dict[str, Any]:
+    members = {"$type": kind, "uri": uri, "mediaType": media_type, "name": name}
+    return {member: value for member, value in members.items() if value is not None}

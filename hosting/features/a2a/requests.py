@@ -26,6 +26,7 @@ from hosting.http.json_rpc import RequestId, read_rpc
 from hosting.http.run_call import IDEMPOTENCY_KEY, RawRequest, read_idempotency_key
 from hosting.http.verbs import NotifiesReceivers, Receiver
 from hosting.http.wire import Schema, WireDocument, WireOperation, object_schema
+from hosting.http.wire_requests import inline_file, linked_file
 from hosting.ports import Wait, read_utc
 
 MOST_TASKS = 100
@@ -274,14 +275,13 @@ def _content(where: str, part: Mapping[str, Any]) -> dict[str, Any]:
         return {"$type": "text", "text": text}
     name = _text(part, where, "filename")
     guessed, _ = mimetypes.guess_type(text.partition("?")[0] if kind == "url" else name or "")
-    media_type = _text(part, where, "mediaType") or guessed or "application/octet-stream"
-    named = {"name": name} if name else {}
-    file = {"mediaType": checked_media_type(f"{where}.mediaType", media_type), **named}
+    sent = _text(part, where, "mediaType") or guessed or "application/octet-stream"
+    media_type = checked_media_type(f"{where}.mediaType", sent)
     if kind == "url":
-        return {"$type": "uri", "uri": text, **file}
+        return linked_file(text, media_type, name)
     encoded = text.replace("-", "+").replace("_", "/")
     padding = "=" * (-len(encoded) % 4)
-    return {"$type": "data", "uri": f"data:{file['mediaType']};base64,{encoded}{padding}", **file}
+    return inline_file(f"{encoded}{padding}", media_type, name)
 
 
 def _message(members: Mapping[str, Mapping[str, Any]], limits: Limits) -> UserMessage:

@@ -9,7 +9,6 @@ as a result of the call, which is none.
 
 from __future__ import annotations
 
-import mimetypes
 from collections.abc import Mapping
 from typing import Any
 
@@ -25,7 +24,7 @@ from hosting.features.ag_ui.names import RUN, UnservedInputError
 from hosting.http.routes import COUNTED
 from hosting.http.run_call import RawRequest
 from hosting.http.wire import Schema, WireDocument, WireOperation, object_schema
-from hosting.http.wire_requests import object_fields, read_message
+from hosting.http.wire_requests import inline_file, linked_file, object_fields, read_message
 from hosting.names import APP, check_thread_id, id_pattern, is_id
 
 SERVED = frozenset(("threadId", "runId", "messages", "resume", "protocolVersion"))
@@ -140,14 +139,14 @@ def _sent_messages(value: object) -> list[dict[str, Any]]:
 
 def _content(where: str, part: Mapping[str, Any]) -> dict[str, Any]:
     """Return a part in stored form; the reader of the stored form checks it."""
-    kind, source, file = part.get("type"), part.get("source"), {}
+    kind, source, name = part.get("type"), part.get("source"), None
     if kind == "text":
         return {"$type": "text", "text": part.get("text")}
     if kind == "binary":  # the form of all media before 1.0
-        named = ((given, part.get(member)) for member, given in (("data", "data"), ("url", "url"), ("id", "file")))
-        given, value = next(((given, value) for given, value in named if value is not None), (None, None))
-        source = {"type": given, "value": value, "mimeType": part.get("mimeType")}
-        file = {} if part.get("filename") is None else {"name": part["filename"]}
+        types = {"data": "data", "url": "url", "id": "file"}
+        member = next((member for member in types if part.get(member) is not None), "data")
+        source = {"type": types[member], "value": part.get(member), "mimeType": part.get("mimeType")}
+        name = part.get("filename")
     elif kind not in _MEDIA:
         raise UnservedInputError(f"{where} is of type {str(kind)[:60]!r}. Send text, {', '.join(_MEDIA)}.")
     value, media = (source.get("value"), source.get("mimeType")) if isinstance(source, dict) else (None, None)
@@ -160,12 +159,11 @@ def _content(where: str, part: Mapping[str, Any]) -> dict[str, Any]:
         case "file":
             return {"$type": "hostedFile", "fileId": value}
         case "url" if value.startswith("data:"):
-            return {"$type": "data", "uri": value, **file}
+            return inline_file(value, name=name)
         case "url":
-            guessed, _ = mimetypes.guess_type(value.partition("?")[0])
-            return {"$type": "uri", "uri": value, "mediaType": media or guessed or "image/jpeg", **file}
+            return linked_file(value, media, name)
         case "data" if media is not None:
-            return {"$type": "data", "uri": f"data:{media};base64,{value}", "mediaType": media, **file}
+            return inline_file(value, media, name)
     raise InvalidFieldError(f"{where}.source has an unknown type. Send 'data' with 'mimeType', 'url' or 'file'.")
 
 
