@@ -26,21 +26,17 @@ def find_agent(plan: Plan, name: str | None, place: str = "'model'") -> AgentPla
     """
     if name is not None:
         return plan.served(name)
-    agents = _served(plan)
+    agents = plan.served_of()
     if len(agents) != 1:
-        known = ", ".join(agent.name for agent in agents) or "none"
-        raise UnknownAgentError(f"Name the agent as {place}. Agents: {known}.")
+        served = ", ".join(agent.name for agent in agents) or "none"
+        raise UnknownAgentError(f"Name the agent as {place}. Agents: {served}.")
     return agents[0]
 
 
-def thread_of(plan: Plan, named: names.Named, owner: str) -> Address:
-    """Return the owner's thread of that name; raises `UnknownAgentError` if its agent is not served."""
-    find_agent(plan, named.agent)
-    return named.address(owner)
-
-
-def _served(plan: Plan) -> list[AgentPlan]:
-    return [agent for agent in plan.agents.values() if agent.options.http]
+def thread_of(plan: Plan, reference: names.Reference, owner: str) -> Address:
+    """Return the owner's thread that an id refers to; raises `UnknownAgentError` if its agent is not served."""
+    find_agent(plan, reference.agent)
+    return reference.address(owner)
 
 
 def _model(agent: AgentPlan) -> dict[str, Any]:
@@ -78,9 +74,9 @@ def _entity(agent: AgentPlan) -> dict[str, Any]:
 
 READS: Mapping[Route, Callable[[Plan, str], dict[str, Any]]] = {
     names.META: lambda plan, _: _meta(plan),
-    names.ENTITIES: lambda plan, _: {"entities": [_entity(agent) for agent in _served(plan)]},
+    names.ENTITIES: lambda plan, _: {"entities": [_entity(agent) for agent in plan.served_of()]},
     names.ENTITY: lambda plan, name: _entity(find_agent(plan, name)),
-    names.MODELS: lambda plan, _: {"object": "list", "data": [_model(agent) for agent in _served(plan)]},
+    names.MODELS: lambda plan, _: {"object": "list", "data": [_model(agent) for agent in plan.served_of()]},
     names.MODEL: lambda plan, name: _model(find_agent(plan, name)),
 }
 """What each operation on agents answers, of the app's plan and the name in the path."""

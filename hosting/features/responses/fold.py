@@ -50,11 +50,6 @@ class WireEvent(Struct, frozen=True):
             return self
         return replace(self, fields={**self.fields, "delta": delta[-rest:]})
 
-    @property
-    def frame(self) -> Frame:
-        """The event in a stream."""
-        return Frame(None, self.type, {"type": self.type, "sequence_number": self.number, **self.fields})
-
 
 class _Item(Struct):
     """An item that was added: a message, a tool call or a request for an approval."""
@@ -66,7 +61,10 @@ class _Item(Struct):
 
 def encoded(events: Iterable[WireEvent]) -> bytes:
     """Return events in the event stream format."""
-    return b"".join(event.frame.encode() for event in events)
+    return b"".join(
+        Frame(None, event.type, {"type": event.type, "sequence_number": event.number, **event.fields}).encode()
+        for event in events
+    )
 
 
 class ResponseFold(ItemFold[WireEvent]):
@@ -212,10 +210,12 @@ class ResponseFold(ItemFold[WireEvent]):
         if not call.is_recorded:
             arguments = wire.get("calls", {}).get(call.call_id)
             used = {item.value["approval_request_id"] for item in self._calls.values()}
-            same = (
-                one for one in wire.get("approved", ()) if (one["tool"], one["arguments"]) == (call.tool, arguments)
+            approvals = (
+                f"mcpr_{approval['id']}"
+                for approval in wire.get("approved", ())
+                if (approval["tool"], approval["arguments"]) == (call.tool, arguments)
             )
-            approved = next((name for one in same if (name := f"mcpr_{one['id']}") not in used), None)
+            approved = next((approval_id for approval_id in approvals if approval_id not in used), None)
         value = {
             "id": f"mcp_{self.run.run_id}_{position}",
             "type": "mcp_call",
@@ -228,9 +228,9 @@ class ResponseFold(ItemFold[WireEvent]):
             "status": "in_progress",
         }
         item = self._calls[call.key] = self._add(value)
-        named: dict[str, Any] = {"item_id": value["id"], "output_index": item.index}
-        self._send("response.mcp_call.in_progress", **named)
-        self._send("response.mcp_call_arguments.done", **named, arguments=value["arguments"])
+        place: dict[str, Any] = {"item_id": value["id"], "output_index": item.index}
+        self._send("response.mcp_call.in_progress", **place)
+        self._send("response.mcp_call_arguments.done", **place, arguments=value["arguments"])
 
     def _end_call(self, item: _Item, outcome: Mapping[str, str]) -> None:
         if (fault := outcome.get("error")) is None:

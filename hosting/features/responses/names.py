@@ -6,14 +6,12 @@ thread. The owner is never in it: whoever sends an id reaches threads of their o
 
 from __future__ import annotations
 
-import re
-
 from msgspec import Struct
 
 from hosting.core.request.fields import TRUTH_WORD
 from hosting.core.thread.run import Run
 from hosting.errors import HostingError, UnknownRunError, UnknownThreadError
-from hosting.http.parameters import Parameter, in_path
+from hosting.http.parameters import Parameter, in_path, text_in_query
 from hosting.http.refusals import TRY_AGAIN, is_later
 from hosting.http.replies import Reply
 from hosting.http.route import Place, Route
@@ -34,8 +32,8 @@ class NotServedError(HostingError, code="unsupported_parameter", status=400):
         self.param = param
 
 
-class Named(Struct, frozen=True):
-    """The content of an id: a thread of an agent, and for a response the run."""
+class Reference(Struct, frozen=True):
+    """The object of an id: a thread of an agent, and for a response the run."""
 
     agent: str
     thread_id: str
@@ -56,21 +54,21 @@ def conversation_id(agent: str, thread_id: str) -> str:
     return f"conv_{agent.lower()}~{thread_id}"
 
 
-def read_response_id(text: str) -> Named:
-    """Return the content of a response's id; raises `UnknownRunError` for an invalid id."""
+def read_response_id(text: str) -> Reference:
+    """Return what a response's id refers to; raises `UnknownRunError` for an invalid id."""
     run_id, _, rest = text.removeprefix("resp_").partition("~")
     agent, _, thread_id = rest.partition("~")
     if not (text.startswith("resp_") and is_id(run_id) and is_id(thread_id)):
         raise UnknownRunError(f"There is no response {text[:80]!r}. Send an id from this app.")
-    return Named(agent, thread_id, run_id)
+    return Reference(agent, thread_id, run_id)
 
 
-def read_conversation_id(text: str) -> Named:
-    """Return the content of a conversation's id; raises `UnknownThreadError` for an invalid id."""
+def read_conversation_id(text: str) -> Reference:
+    """Return what a conversation's id refers to; raises `UnknownThreadError` for an invalid id."""
     agent, _, thread_id = text.removeprefix("conv_").partition("~")
     if not (text.startswith("conv_") and is_id(thread_id)):
         raise UnknownThreadError(f"There is no conversation {text[:80]!r}. Send an id from this app.")
-    return Named(agent, thread_id)
+    return Reference(agent, thread_id)
 
 
 def _operation(method: str, path: str, description: str, needs: str = "read", *parameters: Parameter) -> Route:
@@ -81,14 +79,8 @@ _ID = id_pattern(200)
 _RESPONSE = in_path("id", "The id.", pattern=f"resp_{_ID}")
 _CONVERSATION = in_path("id", "The id.", pattern=f"conv_{_ID}")
 _ITEM = in_path("item", "The id.", pattern=_ID)
-_NUMBER = re.compile("-[0-9]{1,16}|[0-9]{1,17}")
-STARTING_AFTER = Parameter(
-    "starting_after",
-    "query",
-    "Only events after this number.",
-    {"type": "string", "pattern": f"^({_NUMBER.pattern})$"},
-    _NUMBER,
-    "a sequence_number.",
+STARTING_AFTER = text_in_query(
+    "starting_after", "Only events after this number.", "(-[0-9]{1,16}|[0-9]{1,17})", "a sequence_number."
 )
 _FOLLOWED = (Parameter("stream", "query", "true: the response's events.", TRUTH_WORD), STARTING_AFTER)
 _PAGE = (

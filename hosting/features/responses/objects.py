@@ -1,4 +1,4 @@
-"""The protocol's objects as projections of a run: responses, items, lists of them, conversations."""
+"""The protocol's objects as projections of a run: responses, items, lists of them."""
 
 from __future__ import annotations
 
@@ -17,6 +17,10 @@ from state.contents import TOKEN_COUNTS
 
 MOST_ITEMS = 100
 _DEFAULT_ITEMS = 20
+_UNSET = dict.fromkeys(("instructions", "max_output_tokens", "temperature", "top_p"))
+_OF_THE_AGENT: Mapping[str, Any] = {**_UNSET, "parallel_tool_calls": True, "tools": [], "truncation": "disabled"}
+"""Members that are the same in every response: an agent has instructions, tools and options of its own."""
+
 _INCOMPLETE = {"length": "max_output_tokens"} | {word: word for word in ("content_filter", "max_messages", "steered")}
 
 
@@ -24,7 +28,7 @@ def response_object(agent: str, run: Run, output: list[dict[str, Any]]) -> dict[
     """Return the response of a run with that output, and with the caller's fields besides the request."""
     accepted, end = run.accepted, run.end
     wire = accepted.wire or {}
-    named = {"id": conversation_id(accepted.agent, accepted.thread_id)}
+    conversation = {"id": conversation_id(accepted.agent, accepted.thread_id)}
     return {
         "id": response_id(run),
         "object": "response",
@@ -32,23 +36,17 @@ def response_object(agent: str, run: Run, output: list[dict[str, Any]]) -> dict[
         "completed_at": int(end.at) if isinstance(end, Completed) and not is_incomplete(end) else None,
         "status": _status(run, end),
         "background": bool(wire.get("background")),
-        "conversation": named if wire.get("in_conversation") else None,
+        "conversation": conversation if wire.get("in_conversation") else None,
         "error": _error(end),
         "incomplete_details": _incomplete_details(end),
-        "instructions": None,
-        "max_output_tokens": None,
         "metadata": wire.get("metadata") or {},
         "model": agent,
         "output": output,
-        "parallel_tool_calls": True,
         "previous_response_id": wire.get("previous_response_id"),
-        "temperature": None,
         "text": {"format": _format(accepted.request.response_format)},
         "tool_choice": "auto" if accepted.request.enable_tool_calls else "none",
-        "tools": [],
-        "top_p": None,
-        "truncation": "disabled",
         "usage": _usage(end),
+        **_OF_THE_AGENT,
     }
 
 
@@ -75,10 +73,10 @@ def _error(end: Terminal | None) -> dict[str, Any] | None:
     return {"code": "server_error", "message": end.detail, "type": end.code}
 
 
-def _format(wanted: ResponseFormat | None) -> dict[str, Any]:
-    if wanted is None:
+def _format(response_format: ResponseFormat | None) -> dict[str, Any]:
+    if response_format is None:
         return {"type": "text"}
-    envelope = wanted.envelope()
+    envelope = response_format.envelope()
     return {"type": envelope["type"], **envelope.get("json_schema", {})}
 
 
@@ -148,8 +146,8 @@ def _part(content: Mapping[str, Any], role: str) -> dict[str, Any]:
         return {"type": "input_file", "file_id": content["fileId"]}
     if str(content.get("mediaType")).startswith("image/"):
         return {"type": "input_image", "image_url": uri, "detail": "auto"}
-    named = {"filename": content["name"]} if content.get("name") else {}
-    return {"type": "input_file", "file_data": uri, **named}
+    name = {"filename": content["name"]} if content.get("name") else {}
+    return {"type": "input_file", "file_data": uri, **name}
 
 
 def page(items: Sequence[dict[str, Any]], query: Mapping[str, str]) -> dict[str, Any]:
@@ -176,9 +174,3 @@ def page(items: Sequence[dict[str, Any]], query: Mapping[str, str]) -> dict[str,
         "last_id": shown[-1]["id"] if shown else "",
         "has_more": len(shown) < len(ordered),
     }
-
-
-def conversation_object(agent: str, thread_id: str, created_at: int, metadata: Mapping[str, str]) -> dict[str, Any]:
-    """Return a thread as the protocol's conversation."""
-    named = conversation_id(agent, thread_id)
-    return {"id": named, "object": "conversation", "created_at": created_at, "metadata": metadata}

@@ -20,11 +20,11 @@ from hosting.core.thread.run_request import Decision, ResponseFormat, RunRequest
 from hosting.errors import InvalidFieldError
 from hosting.features.responses import names
 from hosting.features.responses.agents import find_agent
-from hosting.features.responses.names import Named, NotServedError
+from hosting.features.responses.names import NotServedError, Reference
 from hosting.http.routes import COUNTED
 from hosting.http.run_call import RawRequest, read_idempotency_key
 from hosting.http.wire import Schema, WireDocument, WireOperation, object_schema
-from hosting.http.wire_requests import object_fields, read_message
+from hosting.http.wire_requests import inline_file, linked_file, object_fields, read_message
 from hosting.plan import AgentPlan, Plan
 from hosting.ports import Wait
 from hosting.settings import Settings
@@ -83,18 +83,18 @@ class Create(Struct, frozen=True):
     agent: AgentPlan
     start: StartRun
     decisions: tuple[Decision, ...]
-    previous: Named | None
-    conversation: Named | None
+    previous: Reference | None
+    conversation: Reference | None
     streams: bool
 
 
 def parse_create(call: RawRequest, plan: Plan, settings: Settings) -> Create:
     """Return the response that a body asks for; raises `HostingError`s that name the field."""
-    fields = body_fields(call, SERVED | WITHOUT_EFFECT | REFUSED.keys(), settings.max_body_bytes)
+    fields = _body_fields(call, SERVED | WITHOUT_EFFECT | REFUSED.keys(), settings.max_body_bytes)
     for name, sentence in REFUSED.items():
         if fields.get(name) not in _NOTHING:
             raise NotServedError(sentence, name)
-    metadata = read_metadata(fields.get("metadata"))
+    metadata = _metadata(fields.get("metadata"))
     previous, conversation = _previous(fields.get("previous_response_id")), _conversation(fields.get("conversation"))
     if previous is not None and conversation is not None:
         raise NotServedError("Send 'conversation' or 'previous_response_id', not both.", "previous_response_id")
@@ -154,12 +154,28 @@ def _request(fields: dict[str, Any], limits: Limits, *, continues: bool) -> tupl
     return request, ()
 
 
-def body_fields(call: RawRequest, known: Set[str], most_bytes: int) -> dict[str, Any]:
+def parse_conversation(call: RawRequest, most_bytes: int) -> dict[str, str]:
+    """Return the metadata of a conversation that a body begins; raises `HostingError`s that name the field."""
+    fields = _body_fields(call, {"items", "metadata"}, most_bytes)
+    if fields.get("items"):
+        raise NotServedError(names.NOT_SERVED[names.ADD_ITEMS], "items")
+    return _metadata(fields.get("metadata"))
+
+
+def parse_metadata(call: RawRequest, most_bytes: int) -> dict[str, str]:
+    """Return the metadata that a conversation gets; raises `HostingError`s that name the field."""
+    fields = _body_fields(call, {"metadata"}, most_bytes)
+    if "metadata" not in fields:
+        raise InvalidFieldError("The field 'metadata' is missing. Send the conversation's metadata.")
+    return _metadata(fields["metadata"])
+
+
+def _body_fields(call: RawRequest, members: Set[str], most_bytes: int) -> dict[str, Any]:
     """Return the members of a JSON body, empty for no body; raises `HostingError`s."""
-    return object_fields(call, known, most_bytes) if call.body else {}
+    return object_fields(call, members, most_bytes) if call.body else {}
 
 
-def read_metadata(value: object) -> dict[str, str]:
+def _metadata(value: object) -> dict[str, str]:
     """Return up to 16 pairs of texts; raises `InvalidFieldError`."""
     pairs = {} if value is None else value
     if not (isinstance(pairs, dict) and len(pairs) <= MOST_METADATA) or not all(
@@ -172,20 +188,20 @@ def read_metadata(value: object) -> dict[str, str]:
     return pairs
 
 
-def _agent(plan: Plan, model: object, metadata: Mapping[str, str], place: Named | None) -> AgentPlan:
+def _agent(plan: Plan, model: object, metadata: Mapping[str, str], place: Reference | None) -> AgentPlan:
     """Return the agent by `metadata.entity_id`, `model`, or the conversation that is continued; all must agree."""
-    named = metadata.get("entity_id") or (None if model is None else read_text("model", model))
-    agent = find_agent(plan, named or (place.agent if place is not None else None))
+    name = metadata.get("entity_id") or (None if model is None else read_text("model", model))
+    agent = find_agent(plan, name or (place.agent if place is not None else None))
     if place is not None and place.agent.lower() != agent.name.lower():
         raise NotServedError(f"The conversation belongs to agent {place.agent!r}, not to {agent.name!r}.", "model")
     return agent
 
 
-def _previous(value: object) -> Named | None:
+def _previous(value: object) -> Reference | None:
     return None if value is None else names.read_response_id(read_text("previous_response_id", value))
 
 
-def _conversation(value: object) -> Named | None:
+def _conversation(value: object) -> Reference | None:
     value = read_text("conversation.id", value.get("id")) if isinstance(value, dict) else value
     return None if value is None else names.read_conversation_id(read_text("conversation", value))
 
@@ -197,14 +213,14 @@ def _format(text: object) -> ResponseFormat | None:
         raise InvalidFieldError("The field 'text' must be an object with 'format'.")
     if members.get("verbosity") not in (None, "medium"):
         raise NotServedError(_OWN_MODEL.format("text.verbosity"), "text.verbosity")
-    wanted = members.get("format")
-    if wanted is None:
+    schema = members.get("format")
+    if schema is None:
         return None
-    if not isinstance(wanted, dict) or wanted.get("type") not in ("text", "json_object", "json_schema"):
+    if not isinstance(schema, dict) or schema.get("type") not in ("text", "json_object", "json_schema"):
         raise InvalidFieldError("The field 'text.format' must have the type text, json_object or json_schema.")
-    if wanted["type"] != "json_schema":
-        return read_response_format(wanted)
-    members = {name: member for name, member in wanted.items() if name != "type"}
+    if schema["type"] != "json_schema":
+        return read_response_format(schema)
+    members = {name: member for name, member in schema.items() if name != "type"}
     return read_response_format({"type": "json_schema", "json_schema": members})
 
 
@@ -225,8 +241,9 @@ def _input(value: object, limits: Limits) -> tuple[list[UserMessage], tuple[Deci
 
 
 def _decision(item: Mapping[str, Any]) -> Decision:
-    named, fields = item.get("approval_request_id"), {"approved": item.get("approve"), "reason": item.get("reason")}
-    return read_decision({**fields, "id": named.removeprefix("mcpr_") if isinstance(named, str) else named})
+    name = item.get("approval_request_id")
+    approval_id = name.removeprefix("mcpr_") if isinstance(name, str) else name
+    return read_decision({"id": approval_id, "approved": item.get("approve"), "reason": item.get("reason")})
 
 
 def _message(number: int, item: Mapping[str, Any], limits: Limits) -> UserMessage:
@@ -252,17 +269,15 @@ def _content(where: str, part: Mapping[str, Any]) -> dict[str, Any]:
         raise NotServedError(detail, "input")
     if part.get("file_id") is not None:
         return {"$type": "hostedFile", "fileId": part["file_id"]}
-    named = {} if part.get("filename") is None else {"name": part["filename"]}
-    uri = part.get(member)
+    uri, name = part.get(member), part.get("filename")
     if not isinstance(uri, str):
         raise InvalidFieldError(f"{where} has neither file_id nor {member}.")
     if uri.startswith("data:"):
-        return {"$type": "data", "uri": uri, **named}
-    guessed, _ = mimetypes.guess_type(uri.partition("?")[0] if kind == "input_image" else str(part.get("filename")))
+        return inline_file(uri, name=name)
     if kind == "input_image":
-        return {"$type": "uri", "uri": uri, "mediaType": guessed or "image/jpeg"}
-    media_type = guessed or "application/octet-stream"
-    return {"$type": "data", "uri": f"data:{media_type};base64,{uri}", "mediaType": media_type, **named}
+        return linked_file(uri)
+    guessed, _ = mimetypes.guess_type(str(name))
+    return inline_file(uri, guessed or "application/octet-stream", name)
 
 
 def _operations(agents: Sequence[str]) -> Iterator[WireOperation]:
@@ -274,11 +289,11 @@ def _operations(agents: Sequence[str]) -> Iterator[WireOperation]:
         names.UPDATE: object_schema({"metadata": _METADATA}, "metadata", additionalProperties=False),
     }
     for route in names.OPERATIONS:
-        named = {} if route in (names.META, names.ENTITIES, names.ENTITY) else {"object": _TEXT}
+        answer = {} if route in (names.META, names.ENTITIES, names.ENTITY) else {"object": _TEXT}
         if route not in names.NOT_SERVED:
             yield WireOperation(
                 route,
-                object_schema(named, *named),
+                object_schema(answer, *answer),
                 bodies.get(route),
                 streams=route in (names.CREATE, names.RESPONSE),
                 limited=(200, *COUNTED) if route is names.CREATE else (),

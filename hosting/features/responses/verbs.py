@@ -17,7 +17,7 @@ from hosting.features.responses import names
 from hosting.features.responses.agents import READS, find_agent, thread_of
 from hosting.features.responses.conversations import ConversationVerbs
 from hosting.features.responses.fold import ResponseFold, WireEvent, encoded
-from hosting.features.responses.names import Named, NotServedError
+from hosting.features.responses.names import NotServedError, Reference
 from hosting.features.responses.objects import input_items, page
 from hosting.features.responses.requests import Create, parse_create
 from hosting.http.replies import Reply, Streamed, json_reply
@@ -62,11 +62,11 @@ class ResponsesVerbs:
         return await self._verbs[route](request, parts)
 
     async def _create(self, request: HttpRequest, parts: Mapping[str, str]) -> _Answer:
-        wanted = await request.parsed(lambda raw: parse_create(raw, self._plan, self._settings))
-        run = await (self._decide(request, wanted) if wanted.decisions else self._start(request, wanted))
-        if wanted.streams:
+        create = await request.parsed(lambda raw: parse_create(raw, self._plan, self._settings))
+        run = await (self._decide(request, create) if create.decisions else self._start(request, create))
+        if create.streams:
             return self._streamed(request, run, -1)
-        return await self._shown(request, await self._runs.wait_as(wanted.start.wait, run, request.caller.client))
+        return await self._shown(request, await self._runs.wait_as(create.start.wait, run, request.caller.client))
 
     async def _start(self, request: HttpRequest, create: Create) -> Run:
         agent, start, caller = create.agent, create.start, request.caller
@@ -77,22 +77,22 @@ class ResponsesVerbs:
         previous = await self._find(request, create.previous)
         return await self._older_runs.continued(previous, agent, start, caller, scope=names.FUNCTION)
 
-    async def _decide(self, request: HttpRequest, wanted: Create) -> Run:
+    async def _decide(self, request: HttpRequest, create: Create) -> Run:
         """Record the decisions, which must be on all that the thread waits for, and return the run that goes on."""
-        place = wanted.previous or wanted.conversation
+        place, start = create.previous or create.conversation, create.start
         assert place is not None
         address = place.address(request.caller.owner)
         waiting = await self._wire.approvals.waiting(address)
-        decided = {decision.id: decision for decision in wanted.decisions}
-        missing = [] if waiting is None else [one.tool for one in waiting.undecided if one.id not in decided]
-        if missing:
+        decisions = {decision.id: decision for decision in create.decisions}
+        undecided = () if waiting is None else waiting.undecided
+        if missing := [approval.tool for approval in undecided if approval.id not in decisions]:
             raise NotServedError(f"The answer on {', '.join(missing)} is missing. Send all answers together.", "input")
-        requested = {} if waiting is None else {one.id: one for one in waiting.requested_approvals}
-        approved = [requested[name].model_dump() for name, one in decided.items() if one.approved and name in requested]
-        made = made_calls(None if waiting is None else waiting.end)
-        calls = {call["callId"]: call.get("arguments") for call in made}
-        wire = {**(wanted.start.wire or {}), "approved": approved, "calls": calls}
-        answers = Answers(decided.values(), wanted.start.wait, wanted.start.streams, wire)
+        requested, end = ((), None) if waiting is None else (waiting.requested_approvals, waiting.end)
+        by_id = {approval.id: approval.model_dump() for approval in requested}
+        approved = [by_id[name] for name, decision in decisions.items() if decision.approved and name in by_id]
+        calls = {call["callId"]: call.get("arguments") for call in made_calls(end)}
+        wire = {**(start.wire or {}), "approved": approved, "calls": calls}
+        answers = Answers(decisions.values(), start.wait, start.streams, wire)
         unfinished = NotServedError("These answers are recorded; the thread waits for others. Send those.", "input")
         _, resumed = await record_answers(self._wire, request, address, answers, unfinished)
         return resumed
@@ -106,15 +106,16 @@ class ResponsesVerbs:
         return await self._shown(request, run)
 
     async def _cancel(self, request: HttpRequest, parts: Mapping[str, str]) -> Reply:
-        named = names.read_response_id(parts["id"])
-        run = await cancel(self._wire, named.address(request.caller.owner), named.run_id, request.caller.client)
+        reference = names.read_response_id(parts["id"])
+        address = reference.address(request.caller.owner)
+        run = await cancel(self._wire, address, reference.run_id, request.caller.client)
         return await self._shown(request, run)
 
     async def _delete(self, request: HttpRequest, parts: Mapping[str, str]) -> Reply:
-        named = names.read_response_id(parts["id"])
-        run = await self._find(request, named)
+        reference = names.read_response_id(parts["id"])
+        run = await self._find(request, reference)
         if len(await self._threads.runs(run.address, 2, request.caller.client)) > 1:
-            conversation = names.conversation_id(named.agent, named.thread_id)
+            conversation = names.conversation_id(reference.agent, reference.thread_id)
             raise NotServedError(f"The response is part of a conversation. Delete that: conversations/{conversation}.")
         await self._conversations.delete(request, run.address)
         return json_reply(200, {"id": parts["id"], "object": "response", "deleted": True})
@@ -123,11 +124,10 @@ class ResponsesVerbs:
         run = await self._find(request, names.read_response_id(parts["id"]))
         return json_reply(200, page(input_items(run), request.query))
 
-    async def _find(self, request: HttpRequest, named: Named) -> Run:
+    async def _find(self, request: HttpRequest, reference: Reference) -> Run:
+        address = thread_of(self._plan, reference, request.caller.owner)
         try:
-            return await self._runs.find(
-                thread_of(self._plan, named, request.caller.owner), named.run_id, request.caller.client
-            )
+            return await self._runs.find(address, reference.run_id, request.caller.client)
         except UnknownRunError as error:
             raise UnknownRunError("The response does not exist, or is older than the log.") from error
 
@@ -148,12 +148,12 @@ class ResponsesVerbs:
         """Return the events after that number up to the run's end, deltas as they come."""
         fold, number = self._fold(run), after
 
-        async def events() -> AsyncGenerator[list[WireEvent], None]:
+        async def batches() -> AsyncGenerator[list[WireEvent], None]:
             nonlocal number
             async with aclosing(self._wire.following.follow(run, request.caller.client)) as lists:
                 async for updates in lists:
-                    made = [event.after(after) for update in updates for event in fold.next(update)]
-                    sent = [event for event in made if event is not None]
+                    events = [event for update in updates for event in fold.next(update)]
+                    sent = [rest for event in events if (rest := event.after(after)) is not None]
                     number = sent[-1].number if sent else number
                     yield sent
             await self._forget(request, fold.run)
@@ -162,7 +162,7 @@ class ResponsesVerbs:
             fields = {"code": error.code, "message": error.detail, "param": None}
             return [WireEvent(number + 1, "error", fields)]
 
-        return streamed(framed(f"run {run.run_id}", events(), broken, "Resume it.", encoded))
+        return streamed(framed(f"run {run.run_id}", batches(), broken, "Resume it.", encoded))
 
     async def _forget(self, request: HttpRequest, run: Run) -> None:
         """Have the thread deleted of a response that has ended and is not to be stored.
