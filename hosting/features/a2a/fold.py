@@ -78,13 +78,13 @@ class TaskFold:
             )
         return run_id
 
-    def receiver_id(self, wanted: str) -> str:
+    def receiver_id(self, name: str) -> str:
         """Return the id of a receiver: without an id of its own, or with the task's, it is the same at each repeat."""
-        return self.begun_by if wanted in ("", self.id) else wanted
+        return self.begun_by if name in ("", self.id) else name
 
     def knows(self, message_id: str, parts: list[dict[str, Any]]) -> bool:
         """Whether this message was sent to it under that id."""
-        return any(one["messageId"] == message_id and one["parts"] == parts for one in self._history)
+        return any(message["messageId"] == message_id and message["parts"] == parts for message in self._history)
 
     def task(self, history_length: int | None = None, *, with_artifacts: bool = True) -> dict[str, Any]:
         """Return the task as it stands, with so many of its newest messages; None is for all."""
@@ -189,15 +189,15 @@ class TaskFold:
     def _ask(self, position: int, end: Terminal) -> list[Payload]:
         return self._turn(INPUT_REQUIRED, end.at, objects.approvals_message(self.run, position, self.id))
 
-    def _give_up(self, at: float, detail: str) -> list[Payload]:
-        return self._turn(FAILED, at, self._note(self.run.end_position, detail, "approval_expired"))
+    def _give_up(self, since: float, detail: str) -> list[Payload]:
+        return self._turn(FAILED, since, self._note(self.run.end_position, detail, "approval_expired"))
 
     def _note(self, position: int, text: str | None, code: str) -> dict[str, Any] | None:
         """Return a message about the status, None without a text."""
         return objects.status_message(self.run, position, self.id, [{"text": text}], {"code": code}) if text else None
 
-    def _turn(self, state: str, at: float, message: dict[str, Any] | None = None) -> list[Payload]:
-        self.state, self.since, self._message = state, at, message
+    def _turn(self, state: str, since: float, message: dict[str, Any] | None = None) -> list[Payload]:
+        self.state, self.since, self._message = state, since, message
         return [{"statusUpdate": {**self._named("taskId"), "status": self._status()}}]
 
     def _named(self, name: str) -> dict[str, Any]:
@@ -231,7 +231,7 @@ def fold_tasks(address: Address, events: Iterable[tuple[int, Event]]) -> list[Ta
     for position, event in events:
         update = LoggedEvent(position, event)
         if isinstance(event, Accepted | Reset):
-            for fold in [one for one in folds if one.waits]:
+            for fold in [waiting for waiting in folds if waiting.waits]:
                 fold.next(update)
                 by_run[fold.run_id] = fold
         if isinstance(event, Accepted) and event.run_id not in by_run:

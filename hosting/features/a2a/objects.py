@@ -33,9 +33,9 @@ HOW_TO_ANSWER = (
 HOW_TO_GIVE = 'Send a data part {"approvals": [{"id": "...", "value": ...}]} to this task, by the answer_schema.'
 
 
-def timestamp(at: float) -> str:
+def timestamp(seconds: float) -> str:
     """Return seconds since 1970 as the protocol has times: `2026-01-01T00:00:00.000Z`."""
-    return datetime.fromtimestamp(at, tz=timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+    return datetime.fromtimestamp(seconds, tz=timezone.utc).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def artifact(run_id: str, parts: list[dict[str, Any]]) -> dict[str, Any]:
@@ -92,9 +92,9 @@ def approvals_message(run: Run, position: int, task_id: str) -> dict[str, Any]:
     """Return the agent's open questions to a person, as a text and as data."""
     approvals = approval_fields(run, run.undecided)
     calls = [f"{visible_line(approval['tool'])}({visible_json(approval['arguments'])})" for approval in approvals]
-    asked = list(zip(calls, approvals, strict=True))
-    tools = ", ".join(call for call, approval in asked if "answer_schema" not in approval)
-    questions = ", ".join(call for call, approval in asked if "answer_schema" in approval)
+    pairs = list(zip(calls, approvals, strict=True))
+    tools = ", ".join(call for call, approval in pairs if "answer_schema" not in approval)
+    questions = ", ".join(call for call, approval in pairs if "answer_schema" in approval)
     texts = [f"Waits for a person's approval of: {tools}. {HOW_TO_ANSWER}"] if tools else []
     texts += [f"Waits for a person's answer to: {questions}. {HOW_TO_GIVE}"] if questions else []
     shown = ("id", "tool", "arguments", "expires_at", "answer_schema")
@@ -107,8 +107,8 @@ def user_messages(accepted: Accepted, task_id: str) -> list[dict[str, Any]]:
     """Return the messages and decisions that a run answers, oldest first."""
     request, wire = accepted.request, (accepted.wire or {}).get(PATH, {})
     if request.decisions:
-        made = [decision.model_dump(exclude_none=True) for decision in request.decisions]
-        sent = [("user", wire.get("parts") or [_data({"approvals": made})])]
+        decisions = [decision.model_dump(exclude_none=True) for decision in request.decisions]
+        sent = [("user", wire.get("parts") or [_data({"approvals": decisions})])]
     else:
         sent = [(message.role, _parts(message)) for message in (*request.earlier, request)]
     authors = {"assistant": "ROLE_AGENT"}

@@ -102,7 +102,7 @@ class Listing(Struct, frozen=True):
     with_artifacts: bool
 
 
-Wanted = Send | OfTask | Listing
+Params = Send | OfTask | Listing
 
 
 class Call(Struct, frozen=True):
@@ -110,7 +110,7 @@ class Call(Struct, frozen=True):
 
     id: RequestId
     method: str
-    wanted: Wanted | HostingError
+    params: Params | HostingError
 
 
 def parse_a2a_call(raw: RawRequest, limits: Limits, receivers: NotifiesReceivers | None) -> Call:
@@ -186,15 +186,15 @@ class _Reader(Struct, frozen=True):
         return OfTask(read_text("id", params.get("id")), _number(params, "historyLength"))
 
     def listing(self, params: Mapping[str, Any]) -> Listing:
-        state, since = params.get("status"), _text(params, "params", "statusTimestampAfter")
+        state, timestamp = params.get("status"), _text(params, "params", "statusTimestampAfter")
         if isinstance(state, int) and not isinstance(state, bool) and 0 <= state <= len(STATES):
             state = STATES[state - 1] if state else None
         if state is not None and state != "TASK_STATE_UNSPECIFIED" and state not in STATES:
             raise InvalidFieldError(f"status is {str(state)[:80]!r}. Send one of {', '.join(STATES)}.")
-        at = None if since is None else read_utc(since)
-        if since is not None and at is None:
+        since = None if timestamp is None else read_utc(timestamp)
+        if timestamp is not None and since is None:
             example = "2026-01-31T12:00:00Z"
-            raise InvalidFieldError(f"statusTimestampAfter is {since[:80]!r}. Send a time such as {example}.")
+            raise InvalidFieldError(f"statusTimestampAfter is {timestamp[:80]!r}. Send a time such as {example}.")
         size = _number(params, "pageSize", 1, MOST_TASKS)
         return Listing(
             _text(params, "params", "contextId"),
@@ -202,7 +202,7 @@ class _Reader(Struct, frozen=True):
             _DEFAULT_TASKS if size is None else size,
             _text(params, "params", "pageToken") or "",
             _number(params, "historyLength"),
-            at,
+            since,
             _flag(params, "includeArtifacts"),
         )
 
@@ -220,9 +220,9 @@ class _Reader(Struct, frozen=True):
     def _receiver(self, where: str, value: object) -> Receiver:
         fields = _members(where.removesuffix("."), value)
         authentication = _members(f"{where}authentication", fields.get("authentication", {}))
-        named = {name: fields.get(name, "") for name in ("id", "url", "token")}
+        members = {name: fields.get(name, "") for name in ("id", "url", "token")}
         secrets = {f"authentication.{name}": authentication.get(name, "") for name in ("scheme", "credentials")}
-        return self._served_receivers().read(where, {**named, **secrets})
+        return self._served_receivers().read(where, {**members, **secrets})
 
     def _served_receivers(self) -> NotifiesReceivers:
         """Return the receivers; raises `PushNotificationNotSupportedError` in an app that notifies nobody."""
@@ -233,7 +233,7 @@ class _Reader(Struct, frozen=True):
         return self.receivers
 
 
-METHODS: Mapping[str, Callable[[_Reader, Mapping[str, Any]], Wanted]] = {
+METHODS: Mapping[str, Callable[[_Reader, Mapping[str, Any]], Params]] = {
     "SendMessage": _Reader.message,
     "SendStreamingMessage": _Reader.streamed_message,
     "GetTask": _Reader.task,

@@ -70,26 +70,26 @@ class Tasks(Struct, frozen=True, eq=False):
         """Return the run that the task is at, and promise its outcome."""
         return await self.verbs.runs.find(fold.address, fold.run_id, request.caller.client)
 
-    async def listed(self, request: HttpRequest, agent: AgentPlan, wanted: Listing) -> dict[str, Any]:
+    async def listed(self, request: HttpRequest, agent: AgentPlan, listing: Listing) -> dict[str, Any]:
         """Return a page of tasks, the newest change first; raises `InvalidFieldError` for a token that is none."""
-        owner, after = request.caller.owner, _read_page_token(wanted.page_token)
-        if wanted.context_id is not None:
-            addresses = [Address.of(agent.name, wanted.context_id, owner)]
+        owner, after = request.caller.owner, _read_page_token(listing.page_token)
+        if listing.context_id is not None:
+            addresses = [Address.of(agent.name, listing.context_id, owner)]
         else:
             page = await self.newest_threads(agent.name, ThreadQuery(MOST_CONTEXTS), request.caller)
             addresses = [address for address, _ in page.threads]
         async with self.large_reads.turn(owner):
             folds = [fold for address in addresses for fold in await self._of_thread(address)]
-        found = [
+        matches = [
             fold
             for fold in sorted(folds, key=_order)
-            if wanted.state in (None, fold.state) and (wanted.since is None or fold.since >= wanted.since)
+            if listing.state in (None, fold.state) and (listing.since is None or fold.since >= listing.since)
         ]
-        rest = [fold for fold in found if after is None or _order(fold) > after]
-        shown = rest[: wanted.page_size]
-        tasks = first_page([fold.task(wanted.history_length, with_artifacts=wanted.with_artifacts) for fold in shown])
+        rest = [fold for fold in matches if after is None or _order(fold) > after]
+        shown = rest[: listing.page_size]
+        tasks = first_page([fold.task(listing.history_length, with_artifacts=listing.with_artifacts) for fold in shown])
         token = _page_token(shown[len(tasks) - 1]) if len(tasks) < len(rest) else ""
-        return {"tasks": tasks, "nextPageToken": token, "pageSize": wanted.page_size, "totalSize": len(found)}
+        return {"tasks": tasks, "nextPageToken": token, "pageSize": listing.page_size, "totalSize": len(matches)}
 
     async def _of_thread(self, address: Address) -> list[TaskFold]:
         """Return the tasks of a thread that the log has; a thread that is not there, or is to go, has none."""

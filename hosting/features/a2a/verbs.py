@@ -70,16 +70,16 @@ class A2AVerbs:
         return result if isinstance(result, Streamed) else result_reply(call.id, result)
 
     async def _result(self, request: HttpRequest, agent: AgentPlan, call: Call) -> _Result:
-        match call.wanted:
+        match call.params:
             case HostingError() as refusal:
                 raise refusal
             case Listing() as listing:
                 return await self._tasks.listed(request, agent, listing)
             case Send(task_id="") as sent:
                 return await self._begin(request, agent, call, sent)
-            case wanted:
-                fold = await self._tasks.find(request, agent.name, wanted.task_id)
-                return await self._methods[call.method](request, call, fold, wanted)
+            case params:
+                fold = await self._tasks.find(request, agent.name, params.task_id)
+                return await self._methods[call.method](request, call, fold, params)
 
     async def _begin(self, request: HttpRequest, agent: AgentPlan, call: Call, sent: Send) -> _Result:
         """Begin a task by a message, or find the task that the message began."""
@@ -163,10 +163,10 @@ class A2AVerbs:
         _, resumed = await record_answers(self._wire, request, fold.address, answers, unfinished)
         return resumed
 
-    async def _read(self, request: HttpRequest, call: Call, fold: TaskFold, wanted: OfTask) -> _Result:
-        return fold.task(wanted.history_length)
+    async def _read(self, request: HttpRequest, call: Call, fold: TaskFold, params: OfTask) -> _Result:
+        return fold.task(params.history_length)
 
-    async def _cancel(self, request: HttpRequest, call: Call, fold: TaskFold, wanted: OfTask) -> _Result:
+    async def _cancel(self, request: HttpRequest, call: Call, fold: TaskFold, params: OfTask) -> _Result:
         if fold.is_over:
             raise TaskNotCancelableError("The task is over. Read it with GetTask.")
         run_id = fold.run_id
@@ -179,7 +179,7 @@ class A2AVerbs:
         await cancel(self._wire, fold.address, run_id, request.caller.client)
         return (await self._tasks.again(request, fold)).task()
 
-    async def _subscribe(self, request: HttpRequest, call: Call, fold: TaskFold, wanted: OfTask) -> _Result:
+    async def _subscribe(self, request: HttpRequest, call: Call, fold: TaskFold, params: OfTask) -> _Result:
         if fold.is_over:
             raise UnsupportedOperationError("The task is over and sends nothing more. Read it with GetTask.")
         run = await self._tasks.current_run(request, fold)
@@ -203,20 +203,20 @@ class A2AVerbs:
             await self._notifying.notify(fold.run, request.caller.client)
         return receiver
 
-    async def _create_receiver(self, request: HttpRequest, call: Call, fold: TaskFold, wanted: OfTask) -> _Result:
-        assert wanted.receiver is not None
-        return receiver_object(fold.id, await self._keep(request, fold, wanted.receiver))
+    async def _create_receiver(self, request: HttpRequest, call: Call, fold: TaskFold, params: OfTask) -> _Result:
+        assert params.receiver is not None
+        return receiver_object(fold.id, await self._keep(request, fold, params.receiver))
 
-    async def _read_receiver(self, request: HttpRequest, call: Call, fold: TaskFold, wanted: OfTask) -> _Result:
-        receivers, name = await self._notifying.of_task(fold.address, fold.begun_by), wanted.receiver_id
+    async def _read_receiver(self, request: HttpRequest, call: Call, fold: TaskFold, params: OfTask) -> _Result:
+        receivers, name = await self._notifying.of_task(fold.address, fold.begun_by), params.receiver_id
         if (receiver := receivers.get(fold.receiver_id(name))) is None:
             raise UnknownRunError(f"The task has no receiver {name[:80]!r}. List them, or create it.")
         return receiver_object(fold.id, receiver)
 
-    async def _list_receivers(self, request: HttpRequest, call: Call, fold: TaskFold, wanted: OfTask) -> _Result:
+    async def _list_receivers(self, request: HttpRequest, call: Call, fold: TaskFold, params: OfTask) -> _Result:
         receivers = await self._notifying.of_task(fold.address, fold.begun_by)
-        return {"configs": [receiver_object(fold.id, one) for one in receivers.values()], "nextPageToken": ""}
+        return {"configs": [receiver_object(fold.id, receiver) for receiver in receivers.values()], "nextPageToken": ""}
 
-    async def _delete_receiver(self, request: HttpRequest, call: Call, fold: TaskFold, wanted: OfTask) -> _Result:
-        await self._notifying.remove(fold.address, fold.begun_by, fold.receiver_id(wanted.receiver_id))
+    async def _delete_receiver(self, request: HttpRequest, call: Call, fold: TaskFold, params: OfTask) -> _Result:
+        await self._notifying.remove(fold.address, fold.begun_by, fold.receiver_id(params.receiver_id))
         return {}

@@ -31,11 +31,11 @@ MOST_TURNS = 200
 _UNCOMPARED = frozenset(("reasoning", "activity"))
 
 
-def wire_fields(wanted: RunInput, *, agreed: bool) -> dict[str, Any]:
+def wire_fields(run_input: RunInput, *, agreed: bool) -> dict[str, Any]:
     """Return the log's record of a request: its id, its messages, and the mark of all if the thread agreed."""
-    asked = [[message["id"], mark(message)] for message in wanted.fresh]
-    page = {"page": conversation_mark((*wanted.past, *wanted.fresh))} if agreed else {}
-    return {"run_id": wanted.run_id, "asked": asked, **page}
+    messages = [[message["id"], mark(message)] for message in run_input.fresh]
+    page = {"page": conversation_mark((*run_input.past, *run_input.fresh))} if agreed else {}
+    return {"run_id": run_input.run_id, "asked": messages, **page}
 
 
 class Turn(Struct, frozen=True):
@@ -85,9 +85,9 @@ def _turn(fold: RunFold) -> Turn:
     wire, request = run.accepted.wire or {}, run.accepted.request
     prefix = own_prefix(wire.get("run_id") or run.run_id)
     messages = [] if request.decisions else [*request.earlier, request]
-    named = wire.get("asked") or [[f"{run.run_id}:asked-{number}", None] for number in range(len(messages))]
-    asked = [asked_message(name, message) for (name, _), message in zip(named, messages, strict=False)]
-    marks = [known or mark(message) for (_, known), message in zip(named, asked, strict=False)]
+    logged = wire.get("asked") or [[f"{run.run_id}:asked-{number}", None] for number in range(len(messages))]
+    asked = [asked_message(name, message) for (name, _), message in zip(logged, messages, strict=False)]
+    marks = [stored or mark(message) for (_, stored), message in zip(logged, asked, strict=False)]
     return Turn(run, prefix, asked, marks, fold.shown, wire.get("page"))
 
 
@@ -103,19 +103,19 @@ class LoggedThread(Struct, frozen=True):
 
         No two have one id, and none has a `reserved` one.
         """
-        kept = [turn for turn in self.turns if turn.is_kept and (before is None or turn.run.first < before)]
-        taken, found, marks = set(reserved), list[Message](), list[str]()
-        for message in () if len(kept) > MOST_TURNS else self.older:
-            found.append(message)
+        turns = [turn for turn in self.turns if turn.is_kept and (before is None or turn.run.first < before)]
+        ids, messages, marks = set(reserved), list[Message](), list[str]()
+        for message in () if len(turns) > MOST_TURNS else self.older:
+            messages.append(message)
             marks.append(mark(message))
-        for turn in kept[-MOST_TURNS:]:
+        for turn in turns[-MOST_TURNS:]:
             for number, message in enumerate(turn.asked):
-                is_taken = message["id"] in taken
-                found.append({**message, "id": f"{turn.run.run_id}:asked-{number}"} if is_taken else message)
-                taken.add(message["id"])
-            found += turn.shown
+                is_taken = message["id"] in ids
+                messages.append({**message, "id": f"{turn.run.run_id}:asked-{number}"} if is_taken else message)
+                ids.add(message["id"])
+            messages += turn.shown
             marks += [*turn.marks, *map(mark, turn.shown)]
-        return found, marks
+        return messages, marks
 
     def agrees(self, past: Sequence[Message], before: int | None = None) -> bool:
         """Return whether a client's messages are those of the runs before that position.
@@ -123,12 +123,14 @@ class LoggedThread(Struct, frozen=True):
         What it has of runs that left nothing, because they failed, is its own matter.
         """
         left = [turn for turn in self.turns if turn.left_nothing]
-        kept = {turn.prefix for turn in self.turns if turn.is_kept}
-        prefixes = tuple(turn.prefix for turn in left if turn.prefix not in kept)
+        kept_prefixes = {turn.prefix for turn in self.turns if turn.is_kept}
+        prefixes = tuple(turn.prefix for turn in left if turn.prefix not in kept_prefixes)
         names = {message["id"] for turn in left for message in turn.asked}
         names -= {message["id"] for turn in self.turns if turn.is_kept for message in turn.asked}
         compared = (message for message in past if message["role"] not in _UNCOMPARED)
-        sent = [mark(one) for one in compared if not (one["id"] in names or one["id"].startswith(prefixes))]
+        sent = [
+            mark(message) for message in compared if not (message["id"] in names or message["id"].startswith(prefixes))
+        ]
         _, marks = self.messages(before)
         is_cut = not self.is_whole or sum(turn.is_kept for turn in self.turns) > MOST_TURNS
         return sent == marks or bool(is_cut and marks and sent[-len(marks) :] == marks)
@@ -137,7 +139,7 @@ class LoggedThread(Struct, frozen=True):
         """Return the turn of the run that the client began under this id; None where there is none."""
         return next((turn for turn in self.turns if turn.run.accepted.key == key), None)
 
-    def asked_again(self, wanted: RunInput) -> tuple[list[Turn], int]:
+    def asked_again(self, run_input: RunInput) -> tuple[list[Turn], int]:
         """Return the turns that a request takes back, and how many of its new messages the thread has already.
 
         The first of the turns was asked what is asked again; there are none where the request brings a next message,
@@ -145,46 +147,48 @@ class LoggedThread(Struct, frozen=True):
         the protocol has it. Of another one the first message again, with another text, may be its second under the only
         id that it knows.
         """
-        later = self._later(wanted)
-        named = self._named(later, wanted)
-        if not named:
+        later = self._later(run_input)
+        repeats = self._repeats(later, run_input)
+        if not repeats:
             return [], 0
-        users = [message for message in wanted.fresh if message["role"] == "user"]
-        is_edited = any(message["id"] in named and named[message["id"]][1] != mark(message) for message in users)
-        if not is_edited and users[-1]["id"] not in named:
-            return [], max(number for number, one in enumerate(wanted.fresh, start=1) if one["id"] in named)
-        if is_edited and not wanted.is_versioned and not wanted.past and len(later) == 1:
+        users = [message for message in run_input.fresh if message["role"] == "user"]
+        is_edited = any(message["id"] in repeats and repeats[message["id"]][1] != mark(message) for message in users)
+        if not is_edited and users[-1]["id"] not in repeats:
+            return [], max(
+                number for number, message in enumerate(run_input.fresh, start=1) if message["id"] in repeats
+            )
+        if is_edited and not run_input.is_versioned and not run_input.past and len(later) == 1:
             return [], 0
-        first = min(turn.run.first for turn, _ in named.values())
+        first = min(turn.run.first for turn, _ in repeats.values())
         return [turn for turn in later if turn.run.first >= first], 0
 
-    def _later(self, wanted: RunInput) -> list[Turn]:
+    def _later(self, run_input: RunInput) -> list[Turn]:
         """Return the turns after the last answer that the client has, without turns that left nothing."""
-        names = [message["id"] for message in wanted.past if message["role"] == "assistant"]
-        seen = [turn.run.first for turn in self.turns if any(name.startswith(turn.prefix) for name in names)]
-        last = max(seen, default=0)
+        names = [message["id"] for message in run_input.past if message["role"] == "assistant"]
+        firsts = [turn.run.first for turn in self.turns if any(name.startswith(turn.prefix) for name in names)]
+        last = max(firsts, default=0)
         return [turn for turn in self.turns if turn.run.first > last and not turn.left_nothing]
 
-    def _named(self, later: Sequence[Turn], wanted: RunInput) -> dict[str, tuple[Turn, str]]:
+    def _repeats(self, later: Sequence[Turn], run_input: RunInput) -> dict[str, tuple[Turn, str]]:
         """Return which of a user's new messages were asked in which of these turns, with their marks there."""
         turns = [turn for turn in self.turns if not turn.left_nothing]
         counts = Counter(message["id"] for turn in turns for message in turn.asked)
-        names = {message["id"] for message in wanted.fresh if message["role"] == "user"}
+        names = {message["id"] for message in run_input.fresh if message["role"] == "user"}
         return {
-            message["id"]: (turn, known)
+            message["id"]: (turn, stored)
             for turn in later
-            for message, known in zip(turn.asked, turn.marks, strict=True)
+            for message, stored in zip(turn.asked, turn.marks, strict=True)
             if message["id"] in names and message["role"] == "user" and counts[message["id"]] == 1
         }
 
 
 def waited_calls(run: Run) -> dict[str, str]:
     """Return the approvals' ids of the tool calls for which a run waits, by the model's ids of the calls."""
-    waiting, found = list(run.requested_approvals), dict[str, str]()
+    waiting, approval_ids = list(run.requested_approvals), dict[str, str]()
     for call in made_calls(run.end):
         for approval in waiting:
             if (approval.tool, approval.arguments) == (call.get("name"), call.get("arguments")):
-                found[call["callId"]] = approval.id
+                approval_ids[call["callId"]] = approval.id
                 waiting.remove(approval)
                 break
-    return found
+    return approval_ids

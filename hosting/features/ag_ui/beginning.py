@@ -44,7 +44,7 @@ class Begun(Struct, frozen=True):
     """A run and its client's request. `is_restated`: the client gets all messages as the thread has them."""
 
     run: Run
-    wanted: RunInput
+    run_input: RunInput
     agrees: bool = False
     is_restated: bool = False
 
@@ -52,7 +52,7 @@ class Begun(Struct, frozen=True):
 class _Plan(Struct, frozen=True):
     """How a request continues its thread: with these messages, if the thread is as it was seen."""
 
-    wanted: RunInput
+    run_input: RunInput
     continues: Continuation | None
     agrees: bool = False
     is_restated: bool = False
@@ -65,19 +65,19 @@ class Beginning:
         self._runs, self._log, self._names_causes = verbs.runs, verbs.log, verbs.names_causes
         self._threads, self._rewinding = threads, Rewinding(archiver)
 
-    async def begin(self, request: HttpRequest, agent: AgentPlan, wanted: RunInput) -> Begun:
+    async def begin(self, request: HttpRequest, agent: AgentPlan, run_input: RunInput) -> Begun:
         """Return the run, begun or found: the client's id of a run is its key.
 
         Raises `RunNotNewestError` for a message asked again that the thread cannot go on from, and as `Runs.start`.
         """
-        address = Address.of(agent.name, wanted.thread_id, request.caller.owner)
+        address = Address.of(agent.name, run_input.thread_id, request.caller.owner)
         is_limited = True
-        if (head := await self._head_if_known(address, wanted)) is not None:
+        if (head := await self._head_if_known(address, run_input)) is not None:
             with suppress(RunNotNewestError):
-                return await self._start(request, agent, _Plan(wanted, Continuation.of(head), agrees=True))
+                return await self._start(request, agent, _Plan(run_input, Continuation.of(head), agrees=True))
             is_limited = False  # it was counted where it was refused
         for left in reversed(range(_TRIES)):
-            plan = await self._plan(request, agent, address, wanted)
+            plan = await self._plan(request, agent, address, run_input)
             if not left and not plan.is_restated:
                 plan = replace(plan, continues=None, agrees=False)
             try:
@@ -88,16 +88,16 @@ class Beginning:
             is_limited = False
         raise AssertionError("the last try returns or raises")
 
-    async def _plan(self, request: HttpRequest, agent: AgentPlan, address: Address, wanted: RunInput) -> _Plan:
+    async def _plan(self, request: HttpRequest, agent: AgentPlan, address: Address, run_input: RunInput) -> _Plan:
         """Return how the request continues the thread as it is now; raises as `begin` does."""
         head, history = await self._history(address, request)
-        if (own := history.own(wanted.run_id)) is not None:
-            return _Plan(wanted.without_first(max(0, len(wanted.fresh) - len(own.asked))), None)
-        taken_back, known = history.asked_again(wanted) if agent.workflow is None else ([], 0)
+        if (own := history.own(run_input.run_id)) is not None:
+            return _Plan(run_input.without_first(max(0, len(run_input.fresh) - len(own.asked))), None)
+        taken_back, count = history.asked_again(run_input) if agent.workflow is None else ([], 0)
         before = taken_back[0].run.first if taken_back else None
-        agrees = not known and not head.runs and history.agrees(wanted.past, before)
+        agrees = not count and not head.runs and history.agrees(run_input.past, before)
         if not taken_back:
-            return _Plan(wanted.without_first(known), Continuation.of(head), agrees)
+            return _Plan(run_input.without_first(count), Continuation.of(head), agrees)
         if not all(turn.is_of_wire for turn in taken_back):
             raise RunNotNewestError(
                 "Messages after that one came from another route and cannot be replaced. Continue from the newest "
@@ -107,19 +107,19 @@ class Beginning:
         now, first = self._log.clocks.wall(), taken_back[0].run.run_id
         view = await self._threads.view(address, request.caller.client)
         rewound = self._rewinding.before(view, first, answered, now)
-        return _Plan(wanted, Continuation.of(head, rewound), agrees, is_restated=True)
+        return _Plan(run_input, Continuation.of(head, rewound), agrees, is_restated=True)
 
     async def _start(self, request: HttpRequest, agent: AgentPlan, plan: _Plan, *, is_limited: bool = True) -> Begun:
-        wanted = plan.wanted
-        *earlier, last = wanted.messages
+        run_input = plan.run_input
+        *earlier, last = run_input.messages
         start = StartRun(
             RunRequest(**last.model_dump(), earlier=tuple(earlier)),
-            wanted.thread_id,
+            run_input.thread_id,
             Wait(math.inf),
-            wanted.run_id,
-            wanted.traceparent,
+            run_input.run_id,
+            run_input.traceparent,
             streams=True,
-            wire=wire_fields(wanted, agreed=plan.agrees),
+            wire=wire_fields(run_input, agreed=plan.agrees),
             busy=agent.options.busy,
         )
         try:
@@ -129,21 +129,21 @@ class Beginning:
         except IdempotencyKeyReusedError:
             raise IdempotencyKeyReusedError("runId was used for another run of this thread. Send a new id.") from None
         is_new = not started.replayed
-        return Begun(started.run, wanted, is_new and plan.agrees, is_new and plan.is_restated)
+        return Begun(started.run, run_input, is_new and plan.agrees, is_new and plan.is_restated)
 
-    async def _head_if_known(self, address: Address, wanted: RunInput) -> Head | None:
+    async def _head_if_known(self, address: Address, run_input: RunInput) -> Head | None:
         """Return the head of a thread of which the client has all; None where that is not sure.
 
         It may be an older one, which the append then shows.
         """
         head = self._log.remembered(address)
-        if not wanted.past:
+        if not run_input.past:
             return NEW if head is None else head if head.position == 0 or head.state == "deleted" else None
         head = head or await self._log.head(address)
         if head.state != "open" or head.runs or head.newest <= head.trimmed:
             return None
         newest = self._turns(address, await self._log.events(address, head.newest - 1, head))
-        return head if newest and _has_all_since(newest[-1], wanted) else None
+        return head if newest and _has_all_since(newest[-1], run_input) else None
 
     def _turns(self, address: Address, log: list[tuple[int, Event]]) -> list[Turn]:
         return turns_of(address, log, names_causes=self._names_causes)
@@ -166,19 +166,19 @@ class Beginning:
         """Return all messages before the run, and those that it was asked; None where its client has just these."""
         if begun.agrees and not begun.is_restated:
             return None
-        wanted, run = begun.wanted, begun.run
+        run_input, run = begun.run_input, begun.run
         _, history = await self._history(run.address, request)
-        if not begun.is_restated and history.agrees(wanted.past, run.first):
+        if not begun.is_restated and history.agrees(run_input.past, run.first):
             return None
-        messages, _ = history.messages(run.first, {message["id"] for message in wanted.fresh})
-        return [*messages, *wanted.fresh]
+        messages, _ = history.messages(run.first, {message["id"] for message in run_input.fresh})
+        return [*messages, *run_input.fresh]
 
 
-def _has_all_since(newest: Turn, wanted: RunInput) -> bool:
+def _has_all_since(newest: Turn, run_input: RunInput) -> bool:
     """Return whether the client has all of the newest run, and before it the history of that run's request."""
-    names = enumerate(message["id"] for message in wanted.past)
+    names = enumerate(message["id"] for message in run_input.past)
     first = next((number for number, name in names if name.startswith(newest.prefix)), None)
-    if first is None or not newest.is_kept or newest.run.accepted.key == wanted.run_id:
+    if first is None or not newest.is_kept or newest.run.accepted.key == run_input.run_id:
         return False
     shown = [*map(mark, newest.shown)]
-    return conversation_mark(wanted.past[:first]) == newest.page and [*map(mark, wanted.past[first:])] == shown
+    return conversation_mark(run_input.past[:first]) == newest.page and [*map(mark, run_input.past[first:])] == shown

@@ -43,19 +43,21 @@ WireEvent = dict[str, Any]
 
 
 class RunFold(ItemFold[WireEvent]):
-    """One run, for the client that sent `wanted`: `start` returns its first events, `next` those of an update.
+    """One run, for the client that sent `run_input`: `start` returns its first events, `next` those of an update.
 
     `waited` has the ids of the calls for which the run before waited, by the model's own. `names_causes`: the app's
     developer reads it, and learns what a tool raised.
     """
 
-    def __init__(self, wanted: RunInput, run: Run, waited: Mapping[str, str], *, names_causes: bool = False) -> None:
+    def __init__(self, run_input: RunInput, run: Run, waited: Mapping[str, str], *, names_causes: bool = False) -> None:
         super().__init__(run, names_causes=names_causes)
-        self._wanted = wanted
-        self._ids = {"threadId": wanted.thread_id, "runId": wanted.run_id}
+        self._run_input = run_input
+        self._ids = {"threadId": run_input.thread_id, "runId": run_input.run_id}
         self._prefix = own_prefix((run.accepted.wire or {}).get("run_id") or run.run_id)
         self._history: list[Mapping[str, Any]] = [
-            one for one in wanted.sent if not (one["id"].startswith(self._prefix) or wanted.stands_in(one))
+            message
+            for message in run_input.sent
+            if not (message["id"].startswith(self._prefix) or run_input.stands_in(message))
         ]
         self._waited = waited
         self._shown: list[dict[str, Any]] = []
@@ -69,14 +71,17 @@ class RunFold(ItemFold[WireEvent]):
     def start(self) -> list[WireEvent]:
         """Return the events before all others. A client that has messages of this run already is to forget them."""
         self._events = [{"type": "RUN_STARTED", **self._ids, "protocolVersion": VERSION}]
-        if len(self._history) < len(self._wanted.sent):
+        if len(self._history) < len(self._run_input.sent):
             self._restate()
         return self._events
 
     @property
     def shown(self) -> list[dict[str, Any]]:
         """The messages of this run as they stand now."""
-        return [{**one, "toolCalls": [*one["toolCalls"]]} if "toolCalls" in one else {**one} for one in self._shown]
+        return [
+            {**message, "toolCalls": [*message["toolCalls"]]} if "toolCalls" in message else {**message}
+            for message in self._shown
+        ]
 
     def restate(self, history: Sequence[Mapping[str, Any]]) -> list[WireEvent]:
         """Return the events that say which messages the thread has before this run's own.
@@ -84,7 +89,7 @@ class RunFold(ItemFold[WireEvent]):
         Clients keep what they have where it is, and put what they lack behind it. So what is out of its place goes
         first.
         """
-        sent = [message["id"] for message in self._wanted.sent]
+        sent = [message["id"] for message in self._run_input.sent]
         in_place = list(takewhile(lambda pair: pair[0]["id"] == pair[1], zip(history, sent, strict=False)))
         self._events = []
         if len(in_place) < len(sent):
@@ -104,7 +109,7 @@ class RunFold(ItemFold[WireEvent]):
             case transcript.TextAdded():
                 self._add_text(item)
             case Accepted():
-                for decision in (one for one in item.request.decisions if not one.approved):
+                for decision in (decision for decision in item.request.decisions if not decision.approved):
                     reason = f" {decision.reason}" if decision.reason else ""
                     self._show_result(decision.id, decision.id, f"{_DENIED}{reason}")
             case Claimed():
@@ -121,7 +126,7 @@ class RunFold(ItemFold[WireEvent]):
                 self._show_result(position, self._calls[item.key], "".join(item.outcome.values()))
             case Completed():
                 self._complete(item)
-            case Cancelled() if self._wanted.is_versioned:
+            case Cancelled() if self._run_input.is_versioned:
                 self._finish(item, {"type": "cancelled"})
             case Failed() | TimedOut() | Cancelled():
                 self._events.append({**error_event(run_error(item)), **_usage(item)})
@@ -149,7 +154,7 @@ class RunFold(ItemFold[WireEvent]):
         self._end_message()
         for message in item.messages:
             self._texts[message].pop("content", None)
-        self._shown = [one for one in self._shown if "content" in one or "toolCalls" in one]
+        self._shown = [message for message in self._shown if "content" in message or "toolCalls" in message]
         if item.is_rewritten:
             self._voids += 1
             self._anchor += f".{self._voids}"
@@ -185,8 +190,8 @@ class RunFold(ItemFold[WireEvent]):
 
     def _show_call(self, call_id: str, tool: str, arguments: Any) -> None:
         message, text = self._message(self._step or self._anchor), transcript.arguments_text(arguments)
-        made = {"id": call_id, "type": "function", "function": {"name": tool, "arguments": text}}
-        message.setdefault("toolCalls", []).append(made)
+        call = {"id": call_id, "type": "function", "function": {"name": tool, "arguments": text}}
+        message.setdefault("toolCalls", []).append(call)
         self._send("TOOL_CALL_START", toolCallId=call_id, toolCallName=tool, parentMessageId=message["id"])
         self._send("TOOL_CALL_ARGS", toolCallId=call_id, delta=text)
         self._send("TOOL_CALL_END", toolCallId=call_id)

@@ -22,9 +22,9 @@ def mark(message: Message) -> str:
         case [{"type": "text", "text": str(text)}]:
             content = text
     calls = message.get("toolCalls") or message.get("tool_calls")
-    made = [call["function"] if isinstance(call, dict) and "function" in call else call for call in _listed(calls)]
-    called = [[one.get("name"), one.get("arguments")] if isinstance(one, dict) else one for one in made]
-    values = [message["role"], content, called]
+    functions = [call["function"] if isinstance(call, dict) and "function" in call else call for call in _listed(calls)]
+    pairs = [[call.get("name"), call.get("arguments")] if isinstance(call, dict) else call for call in functions]
+    values = [message["role"], content, pairs]
     return hashlib.sha256(json.dumps(values, sort_keys=True).encode(errors="surrogatepass")).hexdigest()[:32]
 
 
@@ -41,29 +41,29 @@ def older_messages(conversation: Conversation, runs: Collection[str]) -> list[Me
     """Return the messages of the entries of other runs than these, those of runs without an answer left out."""
     entries = [entry for entry in exchanges(conversation) if entry.correlation_id not in runs]
     left = {entry.correlation_id for entry in entries if isinstance(entry, ResponseEntry) and is_unanswered(entry)}
-    found: list[Message] = []
+    messages: list[Message] = []
     for number, entry in enumerate(entries):
         if entry.correlation_id in left:
             continue
         for place, message in enumerate(parse(entry_text(entry)).get("messages") or ()):
-            found += _stored_messages(f"{entry.correlation_id}:entry-{number}.{place}", message)
-    return found
+            messages += _stored_messages(f"{entry.correlation_id}:entry-{number}.{place}", message)
+    return messages
 
 
 def _stored_messages(name: str, message: Mapping[str, Any]) -> Iterable[Message]:
     """Return a stored message as the protocol has it: one, or one for each result that it holds."""
     contents = message.get("contents") or ()
-    text = "".join(one.get("text") or "" for one in contents if one.get("$type") == "text")
-    calls = [_call(one) for one in contents if one.get("$type") == "functionCall"]
-    media = [] if message.get("role") == "assistant" else [one for one in contents if one.get("$type") != "text"]
-    content = _content(text, media)
-    if content or calls:
-        says = {"content": content} if content else {}
+    text = "".join(content.get("text") or "" for content in contents if content.get("$type") == "text")
+    calls = [_call(content) for content in contents if content.get("$type") == "functionCall"]
+    media = [] if message.get("role") == "assistant" else [part for part in contents if part.get("$type") != "text"]
+    shown = _content(text, media)
+    if shown or calls:
+        says = {"content": shown} if shown else {}
         yield {"id": name, "role": message.get("role"), **says, **({"toolCalls": calls} if calls else {})}
-    for number, one in enumerate(one for one in contents if one.get("$type") == "functionResult"):
-        result = one.get("result")
+    for number, content in enumerate(part for part in contents if part.get("$type") == "functionResult"):
+        result = content.get("result")
         shown = result if isinstance(result, str) else json.dumps(result)
-        yield {"id": f"{name}.{number}", "role": "tool", "toolCallId": one.get("callId"), "content": shown}
+        yield {"id": f"{name}.{number}", "role": "tool", "toolCallId": content.get("callId"), "content": shown}
 
 
 def _call(content: Mapping[str, Any]) -> dict[str, Any]:

@@ -97,10 +97,10 @@ def parse_input(call: RawRequest, agent: str, limits: Limits, owner: str = APP) 
     sent = _sent_messages(fields.get("messages"))
     decisions = _decisions(fields.get("resume"))
     own = () if decisions else own_prefix(run_id)
-    before = {at: one for at, one in enumerate(sent) if not one["id"].startswith(own)}
-    known = max((at for at, one in before.items() if one["role"] in _OF_THE_AGENT), default=-1)
-    new = {f"messages[{at}]": one for at, one in before.items() if at > known}
-    messages = tuple(read_message(where, one, "text", _content, limits) for where, one in new.items())
+    before = {number: message for number, message in enumerate(sent) if not message["id"].startswith(own)}
+    newest = max((number for number, message in before.items() if message["role"] in _OF_THE_AGENT), default=-1)
+    new = {f"messages[{number}]": message for number, message in before.items() if number > newest}
+    messages = tuple(read_message(where, message, "text", _content, limits) for where, message in new.items())
     if decisions and messages:
         raise UnservedInputError("Answers to interrupts and a message need two runs. Send 'resume' first.")
     if not decisions and not messages:
@@ -113,27 +113,29 @@ def parse_input(call: RawRequest, agent: str, limits: Limits, owner: str = APP) 
         tuple(sent),
         is_versioned=is_versioned,
         traceparent=call.headers.get("traceparent"),
-        past=tuple(one for at, one in before.items() if at <= known),
+        past=tuple(message for number, message in before.items() if number <= newest),
         fresh=tuple(new.values()),
     )
 
 
 def _one_spelling(fields: Mapping[str, Any]) -> dict[str, Any]:
     """Return the members under the protocol's names; Python's clients have them as `thread_id`."""
-    named: dict[str, Any] = {}
+    members: dict[str, Any] = {}
     for spelling, value in fields.items():
         name = _SPELLINGS[spelling]
-        if named.setdefault(name, value) != value:
+        if members.setdefault(name, value) != value:
             raise InvalidFieldError(f"The field {name!r} is also sent as {spelling!r}, and differs. Send one.")
-    return named
+    return members
 
 
 def _sent_messages(value: object) -> list[dict[str, Any]]:
     if not isinstance(value, list):
         raise InvalidFieldError(f"The field 'messages' is a JSON {json_type(value)}. Send a list of messages.")
-    for at, item in enumerate(value):
+    for number, item in enumerate(value):
         if not isinstance(item, dict) or not all(isinstance(item.get(name), str) for name in ("id", "role")):
-            raise InvalidFieldError(f"messages[{at}] is not a message. Send an object with 'id', 'role' and 'content'.")
+            raise InvalidFieldError(
+                f"messages[{number}] is not a message. Send an object with 'id', 'role' and 'content'."
+            )
     return value
 
 
@@ -172,13 +174,13 @@ def _decisions(value: object) -> tuple[Decision, ...]:
         return ()
     if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
         raise InvalidFieldError("The field 'resume' must be a list of answers to interrupts.")
-    return tuple(_decision(f"resume[{at}]", item) for at, item in enumerate(value))
+    return tuple(_decision(f"resume[{number}]", item) for number, item in enumerate(value))
 
 
 def _decision(where: str, item: Mapping[str, Any]) -> Decision:
-    named, status, payload = item.get("interruptId"), item.get("status"), item.get("payload")
+    approval_id, status, payload = item.get("interruptId"), item.get("status"), item.get("payload")
     if status == "cancelled":
-        return read_decision({"id": named, "approved": False})
+        return read_decision({"id": approval_id, "approved": False})
     if status != "resolved":
         raise InvalidFieldError(f"{where}.status is {str(status)[:80]!r}. Send 'resolved' or 'cancelled'.")
     if not isinstance(payload, dict):
@@ -188,7 +190,7 @@ def _decision(where: str, item: Mapping[str, Any]) -> Decision:
             f"{where}.payload has {min(unknown)[:80]!r}. The arguments of a call cannot be changed. Send 'approved', "
             "and 'reason' if you like."
         )
-    return read_decision({**payload, "id": named})
+    return read_decision({**payload, "id": approval_id})
 
 
 _TEXT: Schema = {"type": "string"}

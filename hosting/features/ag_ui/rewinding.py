@@ -26,8 +26,8 @@ class Rewinding:
     def __init__(self, archiver: Archiver) -> None:
         self._archiver = archiver
 
-    def before(self, view: ThreadView, run_id: str, answered: Collection[str], at: float) -> Rewound:
-        """Return with which event a run goes on from before that one, as the thread is now; `at` is the event's time.
+    def before(self, view: ThreadView, run_id: str, answered: Collection[str], now: float) -> Rewound:
+        """Return with which event a run goes on from before that one, as the thread is now; `now` is the event's time.
 
         `answered` are those of the runs from there on that have left something to the model. Raises
         `RunNotNewestError` where one of them is archived, or gone.
@@ -38,22 +38,22 @@ class Rewinding:
         taken_back = {run.run_id for run in view.runs if run.first >= first}
         entries = view.conversation.data.conversation_history.stored
         recent = [entry.correlation_id for entry in entries]
-        kept = next((number for number, name in enumerate(recent) if name in taken_back), len(recent))
+        length = next((number for number, name in enumerate(recent) if name in taken_back), len(recent))
         archived = host_of(view.conversation).archived.entries
-        if not set(answered) <= set(recent) or archived + kept < self._archived_next(view):
+        if not set(answered) <= set(recent) or archived + length < self._archived_next(view):
             raise RunNotNewestError(
                 "That message is too far back: the entries after it are archived and cannot be replaced. Fork the "
                 "thread before it, or continue from the newest."
             )
-        return Rewound(at=at, first=first, entries=archived + kept, session=_session(view, recent[:kept]))
+        return Rewound(at=now, first=first, entries=archived + length, session=_session(view, recent[:length]))
 
     def _archived_next(self, view: ThreadView) -> int:
         """Return how many entries are archived once the entity has come by."""
         return host_of(self._archiver.cut(view.conversation)).archived.entries
 
 
-def _session(view: ThreadView, kept: Sequence[str | None]) -> dict[str, Any] | None:
+def _session(view: ThreadView, runs: Sequence[str | None]) -> dict[str, Any] | None:
     """Return the context providers' state after the last of these answers; None if no event has it."""
     ends = {run.run_id: run.end for run in view.runs}
-    answers = (ends.get(name) for name in reversed(kept) if name is not None)
+    answers = (ends.get(name) for name in reversed(runs) if name is not None)
     return next((end.session for end in answers if isinstance(end, Completed)), None)

@@ -37,34 +37,36 @@ class AgUiVerbs:
         """Return a run's events up to its end; raises the errors of the core and `UnservedInputError`."""
         agent = self._wire.plan.served(path.rstrip("/"))
         limits, owner = limits_of(agent, self._wire.settings), request.caller.owner
-        wanted = await request.parsed(lambda raw: parse_input(raw, agent.name, limits, owner))
-        if wanted.decisions:
-            begun, waited = await self._decide(request, agent, wanted)
+        run_input = await request.parsed(lambda raw: parse_input(raw, agent.name, limits, owner))
+        if run_input.decisions:
+            begun, waited = await self._decide(request, agent, run_input)
         else:
-            begun, waited = await self._beginning.begin(request, agent, wanted), {}
-        fold = RunFold(wanted, begun.run, waited, names_causes=self._wire.names_causes)
+            begun, waited = await self._beginning.begin(request, agent, run_input), {}
+        fold = RunFold(run_input, begun.run, waited, names_causes=self._wire.names_causes)
         events = self._events(request, fold, begun)
         name = f"run {begun.run.run_id}"
         frames = framed(name, events, fold.broken, "Send the same run again.")
         return streamed(frames, run_headers(begun.run))
 
     async def _decide(
-        self, request: HttpRequest, agent: AgentPlan, wanted: RunInput
+        self, request: HttpRequest, agent: AgentPlan, run_input: RunInput
     ) -> tuple[Begun, Mapping[str, str]]:
         """Record the decisions, which must be on all that the thread waits for.
 
         Return the run that goes on, and the ids of the calls for which the one before waited.
         """
-        decisions, address = wanted.decisions, Address.of(agent.name, wanted.thread_id, request.caller.owner)
+        decisions, address = run_input.decisions, Address.of(agent.name, run_input.thread_id, request.caller.owner)
         waiting = await self._wire.approvals.waiting(address)
-        undecided = {} if waiting is None else {one.id: one.tool for one in waiting.undecided}
+        undecided = {} if waiting is None else {approval.id: approval.tool for approval in waiting.undecided}
         if missing := undecided.keys() - {decision.id for decision in decisions}:
             tools = ", ".join(sorted(undecided[name] for name in missing))
             raise UnservedInputError(f"The answer on {tools} is missing in 'resume'. Send all answers together.")
-        answers = Answers(sorted(decisions, key=lambda one: one.id in undecided), Wait(math.inf), streamed=True)
+        answers = Answers(
+            sorted(decisions, key=lambda decision: decision.id in undecided), Wait(math.inf), streamed=True
+        )
         unfinished = UnservedInputError("These answers are recorded; the thread waits for others. Send those.")
         requested, resumed = await record_answers(self._wire, request, address, answers, unfinished)
-        return Begun(resumed, wanted, agrees=True), waited_calls(requested)
+        return Begun(resumed, run_input, agrees=True), waited_calls(requested)
 
     async def _events(self, request: HttpRequest, fold: RunFold, begun: Begun) -> AsyncGenerator[list[WireEvent], None]:
         """Yield the run's events to its end, deltas as they come.
