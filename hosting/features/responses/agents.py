@@ -33,7 +33,7 @@ def find_agent(plan: Plan, name: str | None, place: str = "'model'") -> AgentPla
     return agents[0]
 
 
-def thread_of(plan: Plan, reference: names.Reference, owner: str) -> Address:
+def thread_of(plan: Plan, reference: names.IdParts, owner: str) -> Address:
     """Return the owner's thread that an id refers to; raises `UnknownAgentError` if its agent is not served."""
     find_agent(plan, reference.agent)
     return reference.address(owner)

@@ -32,7 +32,7 @@ class NotServedError(HostingError, code="unsupported_parameter", status=400):
         self.param = param
 
 
-class Reference(Struct, frozen=True):
+class IdParts(Struct, frozen=True):
     """The object of an id: a thread of an agent, and for a response the run."""
 
     agent: str
@@ -54,21 +54,21 @@ def conversation_id(agent: str, thread_id: str) -> str:
     return f"conv_{agent.lower()}~{thread_id}"
 
 
-def read_response_id(text: str) -> Reference:
+def read_response_id(text: str) -> IdParts:
     """Return what a response's id refers to; raises `UnknownRunError` for an invalid id."""
     run_id, _, rest = text.removeprefix("resp_").partition("~")
     agent, _, thread_id = rest.partition("~")
     if not (text.startswith("resp_") and is_id(run_id) and is_id(thread_id)):
         raise UnknownRunError(f"There is no response {text[:80]!r}. Send an id from this app.")
-    return Reference(agent, thread_id, run_id)
+    return IdParts(agent, thread_id, run_id)
 
 
-def read_conversation_id(text: str) -> Reference:
+def read_conversation_id(text: str) -> IdParts:
     """Return what a conversation's id refers to; raises `UnknownThreadError` for an invalid id."""
     agent, _, thread_id = text.removeprefix("conv_").partition("~")
     if not (text.startswith("conv_") and is_id(thread_id)):
         raise UnknownThreadError(f"There is no conversation {text[:80]!r}. Send an id from this app.")
-    return Reference(agent, thread_id)
+    return IdParts(agent, thread_id)
 
 
 def _operation(method: str, path: str, description: str, needs: str = "read", *parameters: Parameter) -> Route:

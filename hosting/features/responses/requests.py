@@ -20,7 +20,7 @@ from hosting.core.thread.run_request import Decision, ResponseFormat, RunRequest
 from hosting.errors import InvalidFieldError
 from hosting.features.responses import names
 from hosting.features.responses.agents import find_agent
-from hosting.features.responses.names import NotServedError, Reference
+from hosting.features.responses.names import IdParts, NotServedError
 from hosting.http.routes import COUNTED
 from hosting.http.run_call import RawRequest, read_idempotency_key
 from hosting.http.wire import Schema, WireDocument, WireOperation, object_schema
@@ -83,8 +83,8 @@ class Create(Struct, frozen=True):
     agent: AgentPlan
     start: StartRun
     decisions: tuple[Decision, ...]
-    previous: Reference | None
-    conversation: Reference | None
+    previous: IdParts | None
+    conversation: IdParts | None
     streams: bool
 
 
@@ -188,7 +188,7 @@ def _metadata(value: object) -> dict[str, str]:
     return pairs
 
 
-def _agent(plan: Plan, model: object, metadata: Mapping[str, str], place: Reference | None) -> AgentPlan:
+def _agent(plan: Plan, model: object, metadata: Mapping[str, str], place: IdParts | None) -> AgentPlan:
     """Return the agent by `metadata.entity_id`, `model`, or the conversation that is continued; all must agree."""
     name = metadata.get("entity_id") or (None if model is None else read_text("model", model))
     agent = find_agent(plan, name or (place.agent if place is not None else None))
@@ -197,11 +197,11 @@ def _agent(plan: Plan, model: object, metadata: Mapping[str, str], place: Refere
     return agent
 
 
-def _previous(value: object) -> Reference | None:
+def _previous(value: object) -> IdParts | None:
     return None if value is None else names.read_response_id(read_text("previous_response_id", value))
 
 
-def _conversation(value: object) -> Reference | None:
+def _conversation(value: object) -> IdParts | None:
     value = read_text("conversation.id", value.get("id")) if isinstance(value, dict) else value
     return None if value is None else names.read_conversation_id(read_text("conversation", value))
 

@@ -17,7 +17,7 @@ from hosting.features.responses import names
 from hosting.features.responses.agents import READS, find_agent, thread_of
 from hosting.features.responses.conversations import ConversationVerbs
 from hosting.features.responses.fold import ResponseFold, WireEvent, encoded
-from hosting.features.responses.names import NotServedError, Reference
+from hosting.features.responses.names import IdParts, NotServedError
 from hosting.features.responses.objects import input_items, page
 from hosting.features.responses.requests import Create, parse_create
 from hosting.http.replies import Reply, Streamed, json_reply
@@ -124,7 +124,7 @@ class ResponsesVerbs:
         run = await self._find(request, names.read_response_id(parts["id"]))
         return json_reply(200, page(input_items(run), request.query))
 
-    async def _find(self, request: HttpRequest, reference: Reference) -> Run:
+    async def _find(self, request: HttpRequest, reference: IdParts) -> Run:
         address = thread_of(self._plan, reference, request.caller.owner)
         try:
             return await self._runs.find(address, reference.run_id, request.caller.client)
