@@ -1,5 +1,10 @@
 """The one alphabet of ids, and how long they may be."""
 
+import os
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -76,3 +81,30 @@ def test_the_longest_thread_id_of_a_person_fills_the_limit_too(agent: str) -> No
     assert check_thread_id(new_id(), agent, owner)
     with pytest.raises(InvalidThreadIdError, match=f"Use 1 to {longest} of"):
         check_thread_id("t" * (longest + 1), agent, owner)
+
+
+def test_an_id_is_given_away_once_whichever_threads_draw() -> None:
+    """Their bytes are read for many at a time."""
+    with ThreadPoolExecutor(8) as threads:
+        ids = [id_ for drawn in threads.map(lambda _: [new_id() for _ in range(500)], range(16)) for id_ in drawn]
+
+    assert len(set(ids)) == len(ids) == 8000
+    assert all(len(id_) == 32 and int(id_, 16) >= 0 for id_ in ids)
+
+
+FORKING = """
+import os
+from hosting.names import new_id
+new_id()
+if child := os.fork():
+    os.waitpid(child, 0)
+print(*(new_id() for _ in range(100)), flush=True)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="no process is forked here")
+def test_a_forked_process_draws_ids_of_its_own() -> None:
+    """None of those that its parent had drawn and not given away."""
+    printed = subprocess.run([sys.executable, "-c", FORKING], capture_output=True, text=True, timeout=60, check=True)
+
+    assert len(set(printed.stdout.split())) == len(printed.stdout.split()) == 200
