@@ -78,6 +78,8 @@ BARS: Mapping[tuple[str, str], Bar] = {
     ("groups", "tables: calls, instant turn"): AtMost(4),
     ("groups", "tables: calls, turn of 2 s"): AtMost(10),
     ("before", "processor over before"): AtMost(0.8),
+    ("processor", "processor over before"): AtMost(0.75),
+    ("processor", "storage calls"): AtMost(4),
     ("start", "p50"): AtMost(2),
     ("engine", "signal to operation, p50"): AtMost(2),
     ("engine", "waiting: processor"): AtMost(1),

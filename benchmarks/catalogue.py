@@ -20,6 +20,7 @@ from benchmarks.measures import (
     memory,
     owners,
     page,
+    processor,
     readers,
     slow,
     start,
@@ -56,10 +57,11 @@ MEASURES: Mapping[str, Measure] = {
     "waiters": waiters.measure,
     "page": page.measure,
     "before": before.measure,
+    "processor": processor.measure,
     "logs": logs.measure,
     "appends": appends.measure,
     "clone": clone.measure,
 }
 ON_REQUEST = frozenset(
-    {"groups", "readers", "waiters", "page", "before", "logs", "appends", "clone"}
+    {"groups", "readers", "waiters", "page", "before", "processor", "logs", "appends", "clone"}
 )  # these may install packages, or need a browser: minutes, and the network
