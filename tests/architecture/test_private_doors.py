@@ -19,7 +19,8 @@ import azure.functions as func
 import pytest
 from agent_framework import Agent, AgentExecutor, AgentSession, WorkflowExecutor
 from azure.core.credentials import AzureNamedKeyCredential
-from azure.data.tables.aio import TableClient
+from azure.core.pipeline.policies import RequestIdPolicy
+from azure.data.tables.aio import TableServiceClient
 from azure.durable_functions import DFApp, DurableOrchestrationClient
 from azure.durable_functions.models.Task import LongTimerTask
 from azure.durable_functions.models.utils import http_utils
@@ -36,7 +37,7 @@ DOORS = {
     "_add_to_actions": "hosting/functions/agent_calls.py",
     "_set_is_scheduled": "hosting/functions/agent_calls.py",
     "_func": "hosting/functions/user_routes.py",  # the handler of an indexed function
-    "_client": "hosting/core/stores/table_entities.py",  # a call with a body of one's own
+    "_policies": "hosting/core/stores/storage_account.py",  # of the client of tables
     "_propagate_request": "hosting/core/agent/framework.py",  # where requests of a workflow within another go
     "_runner_context": "hosting/core/agent/framework.py",  # the requests of an executor
     "_session": "hosting/core/agent/framework.py",  # that of an executor's agent
@@ -142,11 +143,12 @@ def test_an_orchestrators_handle_has_its_function_and_input_type_where_we_read_t
 
 
 @pytest.mark.behaviour("hosting.private-doors")
-async def test_the_client_of_tables_sends_a_request_of_our_own() -> None:
-    """azure-data-tables: `_client.send_request`."""
-    table: Any = TableClient("https://a.table.core.windows.net", "t", credential=AzureNamedKeyCredential("a", "a2V5"))
-    async with table:
-        assert callable(table._client.send_request)
+async def test_the_client_of_tables_has_its_policies_where_we_read_them() -> None:
+    """azure-data-tables: `_policies`."""
+    credential = AzureNamedKeyCredential("a", "a2V5")
+    service: Any = TableServiceClient("https://a.table.core.windows.net", credential=credential)
+    async with service:
+        assert any(isinstance(policy, RequestIdPolicy) for policy in service._policies)
 
 
 @pytest.mark.behaviour("hosting.private-doors")

@@ -9,6 +9,8 @@ BEHAVIOURS = {
     "newer document is refused at start-up by a sentence that names the line of host.json.",
     "azure.names-missing-worker-settings": "A setting that the Python worker needs and has not is named in a line that "
     "is printed at start-up, with what does not work without it.",
+    "azure.turn-calls": "A plain turn makes at most four calls of the storage account, its entity's included, "
+    "where one process has both.",
     "azure.costs-measured": "A turn takes of the storage account what the page on costs says, counted between two "
     "instances of the app.",
 }

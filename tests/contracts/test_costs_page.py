@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any
 
@@ -39,6 +40,7 @@ COSTS = (ROOT / "docs" / "reference" / "costs.md").read_text(encoding="utf-8")
 WORDS, WORD_SECONDS = 40, 0.05
 GUARD_SECONDS = 10.0
 PRICED_KINDS = ("write", "list", "read")
+MOST_CALLS = 4
 RUN = "/api/agents/steady/run"
 ASK = {"message": "Say something, please."}
 
@@ -97,9 +99,18 @@ class Instances:
 
 @pytest.fixture
 async def instances(azurite: Azurite) -> AsyncIterator[Instances]:
+    async with served(azurite, apart=True) as instances:
+        yield instances
+
+
+@asynccontextmanager
+async def served(azurite: Azurite, *, apart: bool) -> AsyncIterator[Instances]:
+    """Two apps, or one that has its entities itself."""
     with FaultProxy(azurite.origins) as proxy:
-        front, back = (app_on(proxy.connection_string) for _ in range(2))
-        front.entities = back.entities
+        front = back = app_on(proxy.connection_string)
+        if apart:
+            back = app_on(proxy.connection_string)
+            front.entities = back.entities
         transport = httpx.ASGITransport(front.asgi)
         async with httpx.AsyncClient(transport=transport, base_url="http://app.example", timeout=20) as http:
             yield Instances(http, back.entities, azurite, proxy)
@@ -162,3 +173,18 @@ async def test_a_turn_takes_of_the_storage_what_the_page_says(instances: Instanc
     assert taken[1] == received[1]
     assert abs(taken[2] - received[2]) <= 1
     assert taken[3:] == pytest.approx(received[3:], rel=0.5, abs=4)
+
+
+async def plain(instances: Instances) -> None:
+    answer = await instances.http.post("/api/agents/assistant/run?thread_id=plain", json={"message": "Hello."})
+    assert answer.status_code == 200
+
+
+@pytest.mark.behaviour("azure.turn-calls")
+async def test_a_plain_turn_makes_at_most_four_storage_calls(azurite: Azurite) -> None:
+    """On a fresh thread and on a known one."""
+    async with served(azurite, apart=False) as instances:
+        counts = [sum((await instances.taken(plain))[:3]) for _ in range(2)]
+
+    print(counts)
+    assert max(counts) <= MOST_CALLS

@@ -473,8 +473,6 @@ UNREACHED: Mapping[str, str] = {
     "state.portable._LEAP_SECOND": "entries have times of ours",
     "hosting.core.request.contents._INPUT": "what a model takes is told by the app's code",
     "hosting.core.stores.contract._ROW_NAME": "names of rows are digests of ours",
-    "hosting.core.stores.table_entities._ANSWER": "the storage account answers it",
-    "hosting.core.stores.table_entities._ERROR": "the storage account answers it",
     "hosting.core.stores.table_entities._ETAG": "the storage account answers it",
     "hosting.core.stores.tables._HUB": "the hub's name stands in host.json or in a setting",
     "hosting.core.stores.cosmos._ADDRESS": "a setting",

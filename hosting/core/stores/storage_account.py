@@ -5,7 +5,6 @@ Each store of the account gets the client of its service here; that of tables is
 
 from __future__ import annotations
 
-import logging
 import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
@@ -13,10 +12,14 @@ from typing import Any
 from urllib.parse import urlsplit
 from urllib.request import getproxies
 
-from azure.data.tables.aio import TableServiceClient
+from azure.core.pipeline import AsyncPipeline
+from azure.core.pipeline.policies import CustomHookPolicy, HttpLoggingPolicy, NetworkTraceLoggingPolicy, ProxyPolicy
+from azure.core.pipeline.transport import AioHttpTransport
+from azure.data.tables.aio import TableClient, TableServiceClient
 from azure.identity.aio import DefaultAzureCredential
 
 from hosting.core.stores.connection import cause_of
+from hosting.core.stores.table_entities import Table
 from hosting.errors import ConfigurationError
 from hosting.settings import is_hosted, needs_shared_stores
 
@@ -88,18 +91,32 @@ def _refuse_unreached(host: str | None, port: int, kept_in: str) -> None:
 
 CALL_SECONDS = 3
 
-_calls = logging.getLogger(f"{__name__}.calls")
+_IDLE_POLICIES = (ProxyPolicy, CustomHookPolicy, NetworkTraceLoggingPolicy, HttpLoggingPolicy)
+"""The policies of the official client that would do nothing for a call of ours, and cost as much as others.
 
-ConnectTables = Callable[[], AbstractAsyncContextManager[TableServiceClient]]
+Proxies of the environment are the transport's.
+"""
 
 
-def table_account(environ: Mapping[str, str], setting: str) -> ConnectTables:
-    """Return a function that connects to the account's tables; see `account_connection` for refusals.
+OpenTable = Callable[[str], AbstractAsyncContextManager[Table]]
 
-    Each call is made once, for 3 s at most, with a quiet log. By itself the client repeats unanswered calls for
+
+def table_account(environ: Mapping[str, str], setting: str) -> OpenTable:
+    """Return a function that opens the account's table of a name, made or not; see `account_connection` for refusals.
+
+    Each call is made once, for 3 s at most, and is not logged. By itself the client repeats unanswered calls for
     minutes, an insert that counted too, and writes a page of headers for each call.
     """
-    _calls.setLevel(logging.WARNING)
     never = dict.fromkeys(("retry_total", "retry_connect", "retry_read", "retry_status"), 0)
-    options = {"logger": _calls, "connection_timeout": CALL_SECONDS, "read_timeout": CALL_SECONDS, **never}
-    return account_connection(TableServiceClient, "table", environ, setting=setting, kept_in="tables", options=options)
+    connect = account_connection(TableServiceClient, "table", environ, setting=setting, kept_in="tables", options=never)
+    options = {"connection_timeout": CALL_SECONDS, "read_timeout": CALL_SECONDS, "use_env_settings": bool(getproxies())}
+
+    @asynccontextmanager
+    async def opened(name: str) -> AsyncIterator[Table]:
+        async with connect() as service:
+            # The client has no public way to leave policies out. It is not called itself.
+            needed = [policy for policy in service._policies if not isinstance(policy, _IDLE_POLICIES)]
+            async with AsyncPipeline(AioHttpTransport(**options), needed) as pipeline:
+                yield Table(TableClient(service.url, name, credential=service.credential, pipeline=pipeline), pipeline)
+
+    return opened

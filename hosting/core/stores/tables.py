@@ -23,7 +23,6 @@ from typing import Any, TypeVar
 
 from azure.core.exceptions import AzureError, HttpResponseError, ResourceNotFoundError
 from azure.data.tables import TableErrorCode
-from azure.data.tables.aio import TableClient
 from msgspec import structs
 
 from hosting.core.stores import table_entities as entities
@@ -41,7 +40,7 @@ from hosting.core.stores.contract import (
     StoredHead,
     Unknown,
 )
-from hosting.core.stores.storage_account import CALL_SECONDS, ConnectTables
+from hosting.core.stores.storage_account import CALL_SECONDS, OpenTable
 from hosting.core.stores.table_entities import (
     HEAD,
     KEYS,
@@ -49,6 +48,7 @@ from hosting.core.stores.table_entities import (
     BatchError,
     Entity,
     EntityChange,
+    Table,
     event_key,
     submit,
 )
@@ -92,15 +92,9 @@ class TablesThreadStore:
     batch_seconds = 0.5
     processes = Processes()
 
-    def __init__(self, connect: ConnectTables, hub: str, call_seconds: float = CALL_SECONDS) -> None:
+    def __init__(self, open_table: OpenTable, hub: str, call_seconds: float = CALL_SECONDS) -> None:
         name = table_name(hub)
-
-        @asynccontextmanager
-        async def table() -> AsyncIterator[TableClient]:
-            async with connect() as service:
-                yield service.get_table_client(name)
-
-        self._table = Connection(table)
+        self._table = Connection(lambda: open_table(name))
         self._call_seconds = call_seconds
         self._outage = Outage(f"The table {name}", LogUnavailableError, AzureError, OSError, asyncio.TimeoutError)
         self._making = asyncio.Lock()
@@ -257,7 +251,7 @@ class TablesThreadStore:
 
     async def _get(self, partition: str, key: str) -> Entity | None:
         try:
-            return await self._call(lambda table: table.get_entity(partition, key))
+            return await self._call(lambda table: table.client.get_entity(partition, key))
         except ResourceNotFoundError as error:
             if _code_of(error) not in _REFUSED:
                 raise
@@ -278,9 +272,9 @@ class TablesThreadStore:
         pages: Any = None
         cursors = Cursors()
 
-        async def next_page(table: TableClient) -> list[Any]:
+        async def next_page(table: Table) -> list[Any]:
             nonlocal pages
-            pages = pages or table.query_entities(query, select=select, results_per_page=most).by_page()
+            pages = pages or table.client.query_entities(query, select=select, results_per_page=most).by_page()
             return [entity async for entity in await pages.__anext__()]
 
         while pages is None or (pages.continuation_token and (most is None or len(items) < most)):
@@ -298,7 +292,7 @@ class TablesThreadStore:
                 raise
             return None
 
-    async def _call(self, call: Callable[[TableClient], Awaitable[T]]) -> T:
+    async def _call(self, call: Callable[[Table], Awaitable[T]]) -> T:
         """Call the service once; once more when the table was missing and is made."""
         times_made, table = self._times_made, await self._table.client()
         try:
@@ -309,7 +303,7 @@ class TablesThreadStore:
         async with self._making:
             if self._times_made == times_made:
                 try:
-                    await asyncio.wait_for(table.create_table(), self._call_seconds)
+                    await asyncio.wait_for(table.client.create_table(), self._call_seconds)
                 except HttpResponseError as error:
                     if _code_of(error) != TableErrorCode.TABLE_ALREADY_EXISTS:  # another process was first
                         raise

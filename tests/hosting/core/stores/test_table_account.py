@@ -34,8 +34,8 @@ ALONE = {"AzureWebJobsScriptRoot": "app", "AZURE_FUNCTIONS_ENVIRONMENT": "Develo
 )
 async def test_the_tables_are_in_the_account_that_the_host_uses(environ: dict[str, str], url: str) -> None:
     """By its connection string or by the app's identity, in any cloud; nothing is asked of it before the first call."""
-    async with table_account(environ, "TEST")() as client:
-        assert client.url == url
+    async with table_account(environ, "TEST")("Hub") as table:
+        assert table.client.url == url
 
 
 @pytest.mark.behaviour("log.tables-account")
