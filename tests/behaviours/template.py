@@ -43,6 +43,8 @@ BEHAVIOURS = {
     "the docs.",
     "template.deploys-without-devhost": "What .funcignore leaves is the app and its library, and never the local host, "
     "the tests or secrets.",
+    "template.deploys-bytecode": "What is deployed has the bytecode of the Python that runs there. It is used whatever "
+    "the times of the files, and made anew each time, never in the folder that somebody edits (deployment.md).",
     "template.readme-runs": "Every console block of the README runs and prints what the README shows.",
     "template.infra-parses": "Every Bicep file parses, and every module and parameter it names exists.",
     "template.infra-compiles": "infra keeps the compiler's rules that a parser can see: what a deployment must know at "

@@ -1,0 +1,252 @@
+"""infra/package.py: the folder that is deployed, with bytecode that is used there."""
+
+import importlib.util
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from infra import package
+from infra.package import MAGIC_NUMBERS, PACKAGE, PackageError, Rule, compile_all, copy_deployed, deployed, make_package
+from tests.support.deployed_tree import ROOT, tracked_files
+from tests.support.deployed_tree import deployed as left_by_funcignore
+
+pytestmark = pytest.mark.behaviour("template.deploys-bytecode")
+
+RUNNING = "{}.{}".format(*sys.version_info)
+OTHER = next(version for version in MAGIC_NUMBERS if version != RUNNING)
+AT_ANOTHER_TIME = 1_600_000_001.5
+IMPORT = """
+import json, os, sys
+compiled = []
+sys.addaudithook(lambda event, values: compiled.append(str(values[1])) if event == "compile" else None)
+import function_app
+folder = os.getcwd()
+ours = [part.__spec__ for part in sys.modules.values() if str(getattr(part, "__file__", "")).startswith(folder)]
+print(json.dumps({
+    "compiled": [name for name in compiled if name.startswith(folder)],
+    "without bytecode": [spec.name for spec in ours if not os.path.exists(spec.cached)],
+    "modules": [spec.name for spec in ours],
+}))
+"""
+
+
+@pytest.fixture(scope="module")
+def whole_app(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """This app as its package, with the bytecode of the Python that runs the tests."""
+    folder = tmp_path_factory.mktemp("whole") / "app"
+    copy_deployed(ROOT, folder)
+    compile_all(folder, sys.executable)
+    return folder
+
+
+def app(root: Path, version: str = RUNNING) -> Path:
+    """A small app, for that Python, in a folder where Python has run."""
+    files = {
+        ".funcignore": ".*\ninfra\n",
+        "infra/app/api.bicep": f"runtime: {{\n  name: 'python'\n  version: '{version}'\n}}",
+        "function_app.py": "ANSWER = 1\n",
+        "agents/__init__.py": "",
+        "agents/prompt.md": "Be kind.",
+        "agents/__pycache__/gone.cpython-311.pyc": "old",
+        ".env": "SECRET=1",
+        "local.settings.json": "{}",
+    }
+    for path, text in files.items():
+        (root / path).parent.mkdir(parents=True, exist_ok=True)
+        (root / path).write_text(text, encoding="utf-8")
+    return root
+
+
+def files_of(folder: Path) -> dict[str, tuple[int, int]]:
+    """Each file with its size and time."""
+    return {
+        path.relative_to(folder).as_posix(): (path.stat().st_size, path.stat().st_mtime_ns)
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
+
+
+def unpacked(folder: Path, target: Path) -> Path:
+    """The folder by way of a zip: with other times, and read-only."""
+    shutil.unpack_archive(shutil.make_archive(str(target), "zip", folder), target)
+    for path in (*target.rglob("*"), target):
+        os.utime(path, (AT_ANOTHER_TIME, AT_ANOTHER_TIME))
+        path.chmod(0o555 if path.is_dir() else 0o444)
+    return target
+
+
+@pytest.mark.slow
+def test_the_deployed_app_is_imported_from_its_bytecode_and_compiles_nothing(whole_app: Path, tmp_path: Path) -> None:
+    """From a folder that was zipped, is read-only, and has other times than where the bytecode was made."""
+    folder = unpacked(whole_app, tmp_path / "mounted")
+    before = files_of(folder)
+    environ = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    command = [sys.executable, "-c", IMPORT]
+    ended = subprocess.run(command, cwd=folder, env=environ, capture_output=True, text=True, check=True)
+    imported = json.loads(ended.stdout)
+
+    assert (imported["compiled"], imported["without bytecode"]) == ([], [])
+    assert {"function_app", "agents.assistant", "hosting.app"} <= set(imported["modules"])
+    assert files_of(folder) == before
+
+
+@pytest.mark.slow
+def test_each_module_of_the_deployed_app_has_bytecode_that_names_no_folder_of_this_machine(whole_app: Path) -> None:
+    """Python puts the right path in when it loads the bytecode."""
+    for source in whole_app.rglob("*.py"):
+        compiled = Path(importlib.util.cache_from_source(str(source))).read_bytes()
+        assert str(whole_app).encode() not in compiled
+    assert {path.parts[0] for path in map(Path, files_of(whole_app))} == {
+        ".funcignore",
+        "__pycache__",
+        *(path.parts[0] for path in left_by_funcignore(tracked_files())),
+    }
+
+
+def test_bytecode_is_of_the_python_that_runs_there_and_is_not_compared_with_its_source(tmp_path: Path) -> None:
+    """Its magic number, and then the flags of a hash that is not checked (PEP 552)."""
+    printed = make_package(app(tmp_path), tmp_path / PACKAGE)
+    compiled = sorted((tmp_path / PACKAGE).rglob("*.pyc"))
+
+    assert printed == f"{tmp_path / PACKAGE}: 3 files, with bytecode of Python {RUNNING}."
+    assert [path.name.partition(".")[0] for path in compiled] == ["function_app", "__init__"]
+    assert {path.read_bytes()[:8] for path in compiled} == {importlib.util.MAGIC_NUMBER + bytes([1, 0, 0, 0])}
+    assert int.from_bytes(importlib.util.MAGIC_NUMBER[:2], "little") == MAGIC_NUMBERS[RUNNING]
+
+
+def test_a_package_is_made_anew_and_nothing_is_compiled_in_the_folder_that_is_edited(tmp_path: Path) -> None:
+    """A source that was edited, or is gone, leaves no bytecode behind."""
+    root, folder = app(tmp_path), tmp_path / PACKAGE
+    make_package(root, folder)
+    edited = {"function_app.py": "ANSWER = 2\n", "agents/late.py": ""}
+    for path, text in edited.items():
+        (root / path).write_text(text, encoding="utf-8")
+    (root / "agents" / "__init__.py").unlink()
+    make_package(root, folder)
+    asked = [
+        sys.executable,
+        "-I",
+        "-c",
+        "import sys; sys.path.insert(0, '.'); import function_app as app; print(app.ANSWER)",
+    ]
+
+    assert subprocess.run(asked, cwd=folder, capture_output=True, text=True, check=True).stdout == "2\n"
+    assert {path.partition(".cpython")[0] for path in files_of(folder)} == {
+        ".funcignore",
+        "__pycache__/function_app",
+        "agents/__pycache__/late",
+        "agents/late.py",
+        "agents/prompt.md",
+        "function_app.py",
+    }
+    assert [path.name for path in root.rglob("*.pyc") if folder not in path.parents] == ["gone.cpython-311.pyc"]
+
+
+def test_without_that_python_the_package_has_no_bytecode_and_says_so(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another version's would be ignored there."""
+    monkeypatch.setenv("PATH", str(tmp_path))
+    printed = make_package(app(tmp_path, OTHER), tmp_path / PACKAGE)
+
+    assert f"3 files, WITHOUT bytecode: Python {OTHER}, which runs there, is not on this machine." in printed
+    assert list((tmp_path / PACKAGE).rglob("*.pyc")) == []
+
+
+@pytest.mark.parametrize(
+    ("path", "text", "sentence"),
+    [
+        ("infra/app/api.bicep", "name: 'python'\nversion: '2.7'", "has Python 2.7. Take one of 3.10, "),
+        ("infra/app/api.bicep", "version: pythonVersion", "has no runtime with the name 'python' and a version"),
+        ("agents/wrong.py", "def f(:", "That Python cannot read this. Mend it, or leave the file out in .funcignore."),
+    ],
+)
+def test_a_package_that_cannot_be_made_is_refused_with_a_sentence(
+    path: str, text: str, sentence: str, tmp_path: Path
+) -> None:
+    """azd stops at an exit code other than 0."""
+    (app(tmp_path) / path).write_text(text, encoding="utf-8")
+
+    with pytest.raises(PackageError, match=re.escape(sentence)):
+        make_package(tmp_path, tmp_path / PACKAGE)
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ["*.md", "!keep.md"],
+        ["docs", "/top.py"],
+        ["docs/", "top.py/"],
+        ["docs/inner", "a*/?.py"],
+        ["**/inner/*.py", "docs/**"],
+        ["docs/**/b.py", "# docs", "", "[!t]op.py"],
+        ["docs/*", "!docs/inner", "\\!odd.py", "a/a"],
+    ],
+)
+def test_funcignore_is_read_as_git_reads_such_a_file(lines: list[str], tmp_path: Path) -> None:
+    """azd and Core Tools take the same patterns."""
+    paths = [
+        "top.py",
+        "keep.md",
+        "a.md",
+        "!odd.py",
+        "docs/a.md",
+        "docs/inner/b.py",
+        "docs/inner/keep.md",
+        "abc/d.py",
+        "a/a/e",
+    ]
+    for path in paths:
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text("", encoding="utf-8")
+    (tmp_path / ".gitignore").write_text("\n".join(lines), encoding="utf-8")
+    subprocess.run(["git", "init", "--quiet"], cwd=tmp_path, check=True)
+    listing = ["git", "ls-files", "--others", "--exclude-standard"]
+    listed = subprocess.run(listing, cwd=tmp_path, capture_output=True, text=True, check=True).stdout.split()
+    rules = [rule for rule in map(Rule.of, lines) if rule]
+
+    assert sorted(deployed(tmp_path, rules, tmp_path / PACKAGE)) == sorted(listed)
+    assert len(listed) < len(paths) + 1
+
+
+def test_azd_makes_the_folder_before_it_packages_and_deploys_that_folder() -> None:
+    """The hook of the service: the one of the project does not run before `azd deploy`."""
+    service = (ROOT / "azure.yaml").read_text(encoding="utf-8").partition("\nservices:\n")[2].partition("\nhooks:\n")[0]
+    hooks = service.partition("\n    hooks:\n")[2]
+
+    assert re.findall(r"^    dist: (.*)$", service, re.MULTILINE) == [PACKAGE.as_posix()]
+    assert re.findall(r"^      (\w+):$", hooks, re.MULTILINE) == ["prepackage"]
+    assert re.findall(r"run: (python3?) infra/package.py", hooks) == ["python3", "python"]
+
+
+@pytest.mark.parametrize(
+    ("path", "pattern"),
+    [
+        (".github/workflows/azure-dev.yml", r"python-version: \"(.*?)\""),
+        (".azdo/pipelines/azure-dev.yml", r"versionSpec: \"(.*?)\""),
+        ("packages/new_app/Dockerfile", r"/python:4-python(.*)"),
+    ],
+)
+def test_whatever_deploys_has_the_python_that_runs_there(path: str, pattern: str) -> None:
+    """Else it would deploy no bytecode."""
+    assert re.findall(pattern, (ROOT / path).read_text(encoding="utf-8")) == [package.deployed_python(ROOT)]
+
+
+def test_the_command_makes_the_folder_with_python_alone(tmp_path: Path) -> None:
+    """It tells where the folder is, and what is wrong on standard error."""
+    root = app(tmp_path)
+    shutil.copy(package.__file__, root / "infra")
+    command = [sys.executable, "-I", "-S", "infra/package.py"]
+    made = subprocess.run(command, cwd=root, capture_output=True, text=True, check=True)
+    (root / "infra" / "app" / "api.bicep").unlink()
+    refused = subprocess.run(command, cwd=root, capture_output=True, text=True, check=False)
+
+    assert made.stdout.startswith(f"{root / PACKAGE}: 3 files, with bytecode")
+    assert (refused.returncode, refused.stdout) == (1, "")
+    assert "api.bicep" in refused.stderr
