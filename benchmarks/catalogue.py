@@ -16,6 +16,7 @@ from benchmarks.measures import (
     fresh,
     groups,
     growth,
+    imports,
     logs,
     memory,
     owners,
@@ -58,10 +59,11 @@ MEASURES: Mapping[str, Measure] = {
     "page": page.measure,
     "before": before.measure,
     "processor": processor.measure,
+    "import": imports.measure,
     "logs": logs.measure,
     "appends": appends.measure,
     "clone": clone.measure,
 }
 ON_REQUEST = frozenset(
-    {"groups", "readers", "waiters", "page", "before", "processor", "logs", "appends", "clone"}
+    {"groups", "readers", "waiters", "page", "before", "processor", "import", "logs", "appends", "clone"}
 )  # these may install packages, or need a browser: minutes, and the network

@@ -32,6 +32,7 @@ class Sizes:
     log_turns: int = 300
     appends: int = 500
     starts: int = 5
+    imports: int = 5
     state_rounds: int = 50
     checks: int = 1000
     memory_turns: int = 2000
@@ -72,6 +73,7 @@ QUICK = Sizes(
     log_turns=10,
     appends=10,
     starts=1,
+    imports=1,
     state_rounds=5,
     memory_turns=100,
     thread_messages=(10, 1000, 26_000),
