@@ -347,18 +347,16 @@ PARSERS: Mapping[str, Parser] = {
     "a query": Parser(
         lambda query: http_request(query).query, {**runs("a="), **repeated("a&", "a=b&", "#=&", "%41&", "a=%&")}
     ),
-    "offset": Parser(
-        lambda text: read_stream_query({"offset": text}), runs("0", "-"), ("hosting.http.parameters._OFFSET",)
-    ),
+    "offset": Parser(lambda text: read_stream_query({"offset": text}), runs("0", "-"), ()),
     "a stream's cursor": Parser(
         lambda text: read_stream_query({"offset": "-1", "cursor": text}),
         runs("1"),
-        ("hosting.http.parameters._CURSOR",),
+        (),
     ),
     "a page's limit": Parser(
         lambda text: read_window({"limit": text}), runs("1"), ("hosting.http.parameters._NUMBER",)
     ),
-    "an owner": Parser(lambda text: OWNER.read({"owner": text}), runs("a", "app"), ("hosting.http.parameters._OWNER",)),
+    "an owner": Parser(lambda text: OWNER.read({"owner": text}), runs("a", "app"), ()),
     "a grant": Parser(grant_parts, runs("a", "a~app~", "~"), ("hosting.features.owners.sharing._ID",)),
     "a schedule's time": Parser(
         lambda text: read_times(None, "UTC", text),
@@ -373,12 +371,8 @@ PARSERS: Mapping[str, Parser] = {
     "a list's sort": Parser(
         lambda text: SORT.read({"sort": text}), runs("changed"), ("hosting.features.overview.http._SORT",)
     ),
-    "a search": Parser(
-        lambda text: SEARCH.read({"search": text}), runs("a", " "), ("hosting.features.overview.http._SEARCH",)
-    ),
-    "a run of deliveries": Parser(
-        lambda text: OF_RUN.read({"run_id": text}), runs("a-._~", " "), ("hosting.features.webhooks.http._RUN_ID",)
-    ),
+    "a search": Parser(lambda text: SEARCH.read({"search": text}), runs("a", " "), ()),
+    "a run of deliveries": Parser(lambda text: OF_RUN.read({"run_id": text}), runs("a-._~", " "), ()),
     "a live read": Parser(
         lambda text: read_stream_query({"offset": "-1", "live": text}),
         runs("sse"),
@@ -389,7 +383,7 @@ PARSERS: Mapping[str, Parser] = {
     "Last-Event-ID": Parser(
         lambda text: read_resume_position({}, {"last-event-id": text}),
         runs("1", "1."),
-        ("hosting.http.parameters._EVENT_ID",),
+        (),
     ),
     "the entity's input": Parser(lambda text: parse_batch(batch_of(text)), {**BODIES, **runs('"')}),
     "a carried request": Parser(
@@ -466,6 +460,7 @@ UNREACHED: Mapping[str, str] = {
     "hosting.commands.running_app._VALUE": "what is typed behind a command",
     "hosting.functions.agent_calls._LACKS_ENTITY": "the engine's words",
     "hosting.start_up.line 99": "errors of the app's own start",
+    "hosting.http.parameters.line 87": "it compiles the patterns of parameters, whose parsers are above",
     "hosting.host_settings._HUB": "hubName stands in host.json or in a setting",
     "hosting.host_settings._NOT_OF_A_HUB": "the app's name on Azure",
     "hosting.host_settings._VARIABLE": "hubName stands in host.json or in a setting",

@@ -88,7 +88,7 @@ def test_the_template_says_its_version_to_azd() -> None:
     version = (ROOT / "packages" / "VERSION").read_text(encoding="utf-8").strip()
 
     assert f"\nmetadata:\n  template: durable-agents-on-functions@{version}\n" in text
-    assert re.search(r"\nrequiredVersions:\n  azd: '>= \d+\.\d+\.\d+'\n", text)
+    assert re.search(r"\nrequiredVersions:\n(?:  #.*\n)?  azd: '>= \d+\.\d+\.\d+'\n", text)
 
 
 def test_every_kind_of_resource_has_its_prefix_and_no_prefix_is_left_over() -> None:
