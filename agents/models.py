@@ -7,7 +7,6 @@ from typing import Any, TypeAlias
 
 from agent_framework import FunctionInvocationConfiguration, Message, SupportsChatGetResponse
 
-from hosting.offline.model import OfflineChatClient
 from hosting.settings import report_misspelt
 
 ChatClient: TypeAlias = SupportsChatGetResponse[Any]
@@ -48,6 +47,8 @@ def create_chat_client(environ: Mapping[str, str]) -> ChatClient:
     settings = {name: environ[name].strip() for name in SETTINGS if environ.get(name, "").strip()}
     named = [provider for provider in PROVIDERS if any(name in settings for name in provider.all_settings())]
     if not named:
+        from hosting.offline.model import OfflineChatClient
+
         return OfflineChatClient(function_invocation_configuration=TOOLS)
     provider = the_only(named, settings)
     refuse_half_set(provider, settings)

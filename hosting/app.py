@@ -5,17 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import azure.durable_functions as df
 import azure.functions as func
 from agent_framework import SupportsAgentRun
 from msgspec.structs import replace
 
-from hosting.assembly import SETTINGS, access_of, make_features
+from hosting.assembly import SETTINGS, access_of, lent_name, make_features
 from hosting.azure_log import keep_lines_of_entities, quiet_libraries
 from hosting.core.agent.agent_loop import AgentLoop
-from hosting.core.agent.hitl_context import WorkflowHitlContext
 from hosting.core.agent.hosted_agent import TimeLimit, function_timeout_seconds
 from hosting.core.entity.proxy import DurableAgent
 from hosting.core.entity.thread_entity import ThreadEntity
@@ -24,10 +23,6 @@ from hosting.core.services import Services
 from hosting.core.sweeps import Sweep
 from hosting.errors import ConfigurationError
 from hosting.feature import drain, hooks_of
-from hosting.features.callbacks.callbacks import AgentCallbackContext, AgentResponseCallbackProtocol
-from hosting.features.memory.provider import OwnerMemory
-from hosting.features.metering.budgets import Budget, Price
-from hosting.features.metering.limits import Limit
 from hosting.functions.agent_calls import WAIT_FUNCTION, AgentTask, register_wait
 from hosting.functions.answering import Served
 from hosting.functions.app_triggers import register_openapi, register_page, register_unknown
@@ -63,6 +58,13 @@ from hosting.start_up import report_import, reported, warn
 from hosting.store_choice import choose_stores
 from hosting.workflows import HostedWorkflow, WorkflowSource, hosted_workflows
 
+if TYPE_CHECKING:
+    from hosting.core.agent.hitl_context import WorkflowHitlContext
+    from hosting.features.callbacks.callbacks import AgentCallbackContext, AgentResponseCallbackProtocol
+    from hosting.features.memory.provider import OwnerMemory
+    from hosting.features.metering.budgets import Budget, Price
+    from hosting.features.metering.limits import Limit
+
 __all__ = [
     "AgentCallbackContext",
     "AgentFunctionApp",
@@ -80,6 +82,10 @@ _NOT_YET = {
     "entity_id": "An agent's entity is 'dafx-<agent name>' and cannot be named. Leave entity_id out.",
     "workflow_name": "A workflow has its own name: WorkflowBuilder(name=...). Leave workflow_name out.",
 }
+
+
+def __getattr__(name: str) -> Any:
+    return lent_name(__name__, name)
 
 
 class AgentFunctionApp(df.DFApp):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
 
 from hosting.core.services import Services
 from hosting.errors import ConfigurationError
@@ -22,8 +24,6 @@ from hosting.features.memory.feature import MemoryFeature
 from hosting.features.metering.feature import MeteringFeature
 from hosting.features.overview.feature import OverviewFeature
 from hosting.features.owners.feature import OwnerSettings, OwnersFeature
-from hosting.features.owners.owners import Owners
-from hosting.features.owners.sharing import Sharing
 from hosting.features.responses.feature import ResponsesFeature
 from hosting.features.schedules.feature import SchedulesFeature
 from hosting.features.webhooks.feature import WebhooksFeature
@@ -59,6 +59,25 @@ SETTINGS: Sequence[type[SettingsPart]] = (
 """All parts of an app's settings, in the order in which a wrong one is refused."""
 
 WIRES = tuple(feature.wire for feature in FEATURES if issubclass(feature, WireFeature))
+
+
+_LENT = {
+    "AgentCallbackContext": "hosting.features.callbacks.callbacks",
+    "AgentResponseCallbackProtocol": "hosting.features.callbacks.callbacks",
+    "Budget": "hosting.features.metering.budgets",
+    "Limit": "hosting.features.metering.limits",
+    "OwnerMemory": "hosting.features.memory.provider",
+    "Price": "hosting.features.metering.budgets",
+    "WorkflowHitlContext": "hosting.core.agent.hitl_context",
+}
+"""The names of features that `hosting.app` has too, and their modules: an app that uses none imports none."""
+
+
+def lent_name(module: str, name: str) -> Any:
+    """Return what features lend to the module under this name; raise `AttributeError` for another one."""
+    if name not in _LENT:
+        raise AttributeError(f"module {module!r} has no attribute {name!r}")
+    return getattr(import_module(_LENT[name]), name)
 
 
 def make_features(
@@ -142,18 +161,27 @@ def _owners(
     others: Sequence[Feature],
 ) -> OwnersFeature:
     """Return the feature of owners, which exports and erases what the others keep."""
+    if resolver is None:
+        return OwnersFeature(None, None)
+    from hosting.features.owners.access import OwnerAccess
+    from hosting.features.owners.exports import OwnerExports
+    from hosting.features.owners.http import OwnerHandlers
+    from hosting.features.owners.owners import Owners
+    from hosting.features.owners.sharing import Sharing
+
     log, data = services.log, [part for feature in others if (part := feature.owner_data())]
-    return OwnersFeature(
-        Owners(log, services.threads, services.purging, services.stores, services.absent.has, data=data),
-        Sharing(log),
-        exports_of(services, plan),
+    owners = Owners(log, services.threads, services.purging, services.stores, services.absent.has, data=data)
+    sharing = Sharing(log)
+    handlers = OwnerHandlers(
+        owners,
+        sharing,
+        OwnerExports(owners, exports_of(services, plan)),
         plan,
         services.settings,
-        own_settings=own_settings,
         starting=Starting(services),
-        resolver=resolver,
         thread_data=services.thread_data,
     )
+    return OwnersFeature(OwnerAccess(resolver, own_settings.admin_role, sharing), handlers)
 
 
 def access_of(features: Sequence[Feature]) -> Access:

@@ -13,7 +13,6 @@ from hosting.core.agent.agent_runner import AgentRunner
 from hosting.core.agent.deltas import BatchPace
 from hosting.core.agent.held_run import LEASE_MARGIN_SECONDS, LEASE_SECONDS
 from hosting.core.agent.hosted_agent import HostedAgent
-from hosting.core.agent.workflow_runner import WorkflowRunner
 from hosting.core.archiving import Archiver, Capacity
 from hosting.core.broadcast import Broadcast
 from hosting.core.care import Care
@@ -167,6 +166,8 @@ class Services:
         `hooks` are what features add to its runs. Raises `ConfigurationError` for an agent that cannot be run as one.
         """
         if planned.workflow is not None:
+            from hosting.core.agent.workflow_runner import WorkflowRunner
+
             runner: AgentRunner = WorkflowRunner(planned.workflow, self.loop, self.route_prefix)
         else:
             runner = AgentRunner(planned.agent, planned.name, self.loop, self.settings.context_tokens)

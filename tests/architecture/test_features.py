@@ -66,7 +66,7 @@ def test_a_feature_stands_in_its_folder(feature: type[Feature]) -> None:
     It says what is wrong where it can be off.
     """
     settings = () if feature.settings is None else (feature.settings,)
-    homes = {feature.__module__, *(part.__module__ for part in (*feature.errors, *settings))}
+    homes = {feature.__module__, *(part.__module__ for part in (*feature.errors(), *settings))}
 
     assert feature.__module__ == f"hosting.features.{feature.name}.feature"
     assert homes <= folder_modules(feature.name)

@@ -9,6 +9,8 @@ BEHAVIOURS = {
     "hosting.core-alone": "The core imports no feature and no room above it, but for a list that only becomes shorter.",
     "hosting.one-folder": "A feature is one folder: it imports no other feature and no trigger, at most two files "
     "outside name it, and one list has them all.",
+    "hosting.imports-what-it-has": "An app imports the modules of the features, stores and packages that it has, and "
+    "those of no other.",
     "hosting.feature-page": "A page adds a small feature, step by step, and the app serves, lists, describes, exports "
     "and erases it.",
     "hosting.azure-at-the-edge": "Azure is imported by the triggers and the app alone, agent-framework where agents "

@@ -25,7 +25,7 @@ import pytest
 from hosting.core.stores.contract import StoredHead
 from hosting.core.thread import versions
 from hosting.core.thread_log import epoch_store_key
-from hosting.features.webhooks.deliveries import RECORD
+from hosting.features.webhooks.records import RECORD
 from hosting.host_settings import task_hub
 from hosting.names import Address
 from hosting.settings import read_settings

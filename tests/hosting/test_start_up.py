@@ -86,7 +86,7 @@ def indexed(folder: Path, environ: Mapping[str, str]) -> tuple[int, list[str]]:
         ),
         (
             {**LOCAL, "OPENAI_MODEL": "small"},
-            "agents/models.py, line 73: ModelSettingsError: OPENAI_MODEL is set, and OPENAI_BASE_URL or OPENAI_API_KEY "
+            "agents/models.py, line 74: ModelSettingsError: OPENAI_MODEL is set, and OPENAI_BASE_URL or OPENAI_API_KEY "
             "is not: OpenAI or a server that speaks its protocol needs both. Set OPENAI_BASE_URL or OPENAI_API_KEY, or "
             "remove OPENAI_MODEL to talk to the offline model. See docs/guides/models.md.",
         ),

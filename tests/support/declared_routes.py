@@ -45,5 +45,5 @@ OWNED_ROUTES = [
     owners_http.my_erasure(Erasure),
 ]
 """Those of an app that knows its callers, but for shared threads."""
-ERRORS = (*REQUEST_ERRORS, *RUN_ERRORS, *(error for feature in FEATURES for error in feature.errors))
+ERRORS = (*REQUEST_ERRORS, *RUN_ERRORS, *(error for feature in FEATURES for error in feature.errors()))
 """The refusals of requests and the errors of runs."""

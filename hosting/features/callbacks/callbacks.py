@@ -241,11 +241,6 @@ class Listeners:
         """Register an agent's callback; raises `ConfigurationError` for an invalid one."""
         self._methods[agent.lower()] = callback_methods(callback)
 
-    @property
-    def has_any(self) -> bool:
-        """Whether any agent has a callback."""
-        return bool(self._methods)
-
     def of(self, agent: str) -> CallbackMethods | None:
         """Return the callback of the agent of that name, in whichever letter case."""
         return self._methods.get(agent.lower())

@@ -9,7 +9,8 @@ again.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
@@ -21,13 +22,15 @@ from hosting.core.thread.run import Ended, Run
 from hosting.core.thread_log import ThreadLog
 from hosting.errors import InvalidFieldError
 from hosting.feature import Activity, EntityOperation, Feature, Orchestration
-from hosting.features.callbacks.callbacks import AgentCallbackContext, Callback, CallbackCalls, CallOutcome, Listeners
 from hosting.names import Address
 from hosting.plan import AgentPlan
 from hosting.ports import ClockClient
 from hosting.settings import SettingsPart
 from state.convert import agent_response
 from state.models import ResponseEntry
+
+if TYPE_CHECKING:
+    from hosting.features.callbacks.callbacks import AgentCallbackContext, Callback, CallbackCalls, Listeners
 
 OPERATION = "call"
 
@@ -50,14 +53,27 @@ class CallbacksFeature(Feature):
     settings = CallbackSettings
 
     def __init__(self, log: ThreadLog, settings: CallbackSettings) -> None:
-        self._calls = CallbackCalls(settings.callback_seconds)
-        self._listeners = Listeners(self._calls)
+        self._settings = settings
         self._log = log
+        self._has_any = False
+
+    @cached_property
+    def _calls(self) -> CallbackCalls:
+        from hosting.features.callbacks.callbacks import CallbackCalls
+
+        return CallbackCalls(self._settings.callback_seconds)
+
+    @cached_property
+    def _listeners(self) -> Listeners:
+        from hosting.features.callbacks.callbacks import Listeners
+
+        return Listeners(self._calls)
 
     def add(self, agent: AgentPlan) -> None:
         """Take up an agent's callback; raise `ConfigurationError` for one without a method."""
         if agent.options.callback is not None:
             self._listeners.add(agent.name, agent.options.callback)
+            self._has_any = True
 
     def hooks(self, agent: AgentPlan) -> AgentHooks:
         """Return the listener of the updates, and the calls for the ends of runs, of an agent that has a callback."""
@@ -67,11 +83,12 @@ class CallbacksFeature(Feature):
 
     def durable(self) -> Sequence[Orchestration | Activity | EntityOperation]:
         """Return the operation that calls a callback, if there is one."""
-        return (EntityOperation(OPERATION, self._call_for),) if self._listeners.has_any else ()
+        return (EntityOperation(OPERATION, self._call_for),) if self._has_any else ()
 
     async def close(self) -> None:
         """Return once the updates of all attempts that have ended are passed on."""
-        await self._listeners.close()
+        if self._has_any:
+            await self._listeners.close()
 
     async def _call_for(self, order: Any, client: ClockClient) -> None:
         match order:
@@ -83,6 +100,8 @@ class CallbacksFeature(Feature):
             await self._notify(run, run.state.end)
 
     async def _notify(self, run: Run, terminal: Terminal) -> None:
+        from hosting.features.callbacks.callbacks import AgentCallbackContext
+
         await self._listeners.end(run.run_id)
         methods = self._listeners.of(run.accepted.agent)
         if methods is None:
@@ -94,6 +113,8 @@ class CallbacksFeature(Feature):
             await self._call(methods.response, agent_response(terminal.response), context)
 
     async def _call(self, callback: Callback | None, value: object, context: AgentCallbackContext) -> None:
+        from hosting.features.callbacks.callbacks import CallOutcome
+
         if callback is not None and await self._calls.call(callback, value, context) is CallOutcome.NOT_BEGUN:
             raise CallbacksBusyError(f"No callback can be started for run {context.run_id}.")
 

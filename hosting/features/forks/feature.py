@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from hosting.core.runs import Runs
+from hosting.errors import HostingError
 from hosting.feature import Feature
 from hosting.features.forks.forking import Forking
 from hosting.features.forks.http import ForkHandlers, ForkRefusedError
@@ -20,12 +21,16 @@ class ForksFeature(Feature):
     """The forks of one app."""
 
     name = "forks"
-    errors = (ForkRefusedError,)
 
     def __init__(self, forking: Forking, runs: Runs, most_bytes: int) -> None:
         """The body of a request has `most_bytes` at most."""
         self.older_runs = OlderRuns(forking, runs)
         self._handlers = ForkHandlers(forking, most_bytes)
+
+    @classmethod
+    def errors(cls) -> Sequence[type[HostingError]]:
+        """Return its refusals."""
+        return (ForkRefusedError,)
 
     def routes(self) -> Sequence[Bound]:
         """Return the route that forks a thread."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 from hosting.core.cells import Cells
 from hosting.core.thread_log import ThreadLog
+from hosting.errors import HostingError
 from hosting.feature import Entity, Feature
 from hosting.features.health.http import HealthHandlers
 from hosting.features.health.shared_store import ENTITY, MARK, SharedStore, StoresDifferError
@@ -18,7 +19,6 @@ class HealthFeature(Feature):
 
     name = "health"
     absent = "This app has no health check."
-    errors = (StoresDifferError,)
 
     def __init__(
         self,
@@ -34,6 +34,11 @@ class HealthFeature(Feature):
         self._store = SharedStore(cells, log.clocks)
         self._handlers = HealthHandlers(plan, log.readiness, self._store, admits, lists_agents=lists_agents)
         self._is_on = is_on
+
+    @classmethod
+    def errors(cls) -> Sequence[type[HostingError]]:
+        """Return its refusals."""
+        return (StoresDifferError,)
 
     @property
     def is_on(self) -> bool:

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from hosting.core.runs import Runs
 from hosting.core.threads import Threads
 from hosting.feature import Feature
-from hosting.features.instances.http import InstanceHandlers, of_only
 from hosting.http.places import Mount
 from hosting.http.request import Bound
 from hosting.http.verbs import AnswersApprovals
@@ -24,7 +23,7 @@ class InstancesFeature(Feature):
         self, runs: Runs, threads: Threads, approvals: AnswersApprovals, settings: Settings, workflows: Sequence[str]
     ) -> None:
         """The `workflows` are the names of those that the app has."""
-        self._handlers = InstanceHandlers(runs, threads, approvals, settings)
+        self._needs = runs, threads, approvals, settings
         self._workflows = workflows
 
     @property
@@ -34,8 +33,12 @@ class InstancesFeature(Feature):
 
     def routes(self) -> Sequence[Bound]:
         """Return the routes with a workflow's name."""
-        return self._handlers.bound()
+        from hosting.features.instances.http import InstanceHandlers
+
+        return InstanceHandlers(*self._needs).bound()
 
     def mounts(self) -> Sequence[Mount]:
         """Return the place without a name, which the only workflow of an app has too."""
+        from hosting.features.instances.http import of_only
+
         return (of_only(self._workflows[0]),) if len(self._workflows) == 1 else ()

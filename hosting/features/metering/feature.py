@@ -6,25 +6,20 @@ import logging
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 from hosting.core.agent.held_run import HeldRun
-from hosting.core.hooks import AgentHooks
+from hosting.core.hooks import NO_HOOKS, AgentHooks
 from hosting.core.stores.contract import ThreadStore
 from hosting.core.thread_log import ThreadLog
 from hosting.feature import Feature
-from hosting.features.metering.balance import BudgetBalance
-from hosting.features.metering.budgets import checked_budget
-from hosting.features.metering.days import OwnerDays
 from hosting.features.metering.http import OF_LIMIT, BudgetHandlers
-from hosting.features.metering.limiter import Limiter
-from hosting.features.metering.limits import checked_limit
-from hosting.features.metering.minutes import OwnerMinutes
-from hosting.features.metering.model_calls import check_counted, check_prices, uncounted
-from hosting.features.metering.spending import Spending
 from hosting.http.request import Bound
 from hosting.http.route import Header
 from hosting.plan import AgentPlan
+
+if TYPE_CHECKING:
+    from hosting.features.metering.balance import BudgetBalance
 
 logger = logging.getLogger(__name__)
 
@@ -60,6 +55,17 @@ class MeteringFeature(Feature):
 
         Raises `ConfigurationError` for a wrong option, and if the agent's model calls cannot be counted or priced.
         """
+        if agent.options.budget is None and agent.options.limit is None:
+            return NO_HOOKS
+        from hosting.features.metering.balance import BudgetBalance
+        from hosting.features.metering.budgets import checked_budget
+        from hosting.features.metering.days import OwnerDays
+        from hosting.features.metering.limiter import Limiter
+        from hosting.features.metering.limits import checked_limit
+        from hosting.features.metering.minutes import OwnerMinutes
+        from hosting.features.metering.model_calls import check_counted, check_prices
+        from hosting.features.metering.spending import Spending
+
         budget, limit = checked_budget(agent.name, agent.options.budget), checked_limit(agent.name, agent.options.limit)
         gate = minutes = days = None
         if limit is not None:
@@ -81,6 +87,8 @@ class MeteringFeature(Feature):
 
 
 def _warn_of_uncounted(agent: AgentPlan) -> None:
+    from hosting.features.metering.model_calls import uncounted
+
     for where, names in uncounted(agent).items():
         if names:
             logger.warning(

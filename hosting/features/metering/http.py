@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from typing_extensions import TypedDict
 
 from hosting.amounts import BudgetState
-from hosting.features.metering.balance import BudgetBalance
 from hosting.http import places
 from hosting.http.replies import Reply, json_reply
 from hosting.http.request import Bound, HttpRequest
 from hosting.http.route import LOG, Header, Route, ok
+
+if TYPE_CHECKING:
+    from hosting.features.metering.balance import BudgetBalance
 
 
 class AgentBudget(TypedDict):

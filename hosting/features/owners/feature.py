@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 from pydantic import Field
 
-from hosting.core.hooks import ThreadData
+from hosting.errors import HostingError
 from hosting.feature import Feature
-from hosting.features.owners.access import OwnerAccess
-from hosting.features.owners.exports import OwnerExports
-from hosting.features.owners.http import SHARED, OwnerHandlers
-from hosting.features.owners.owners import Owners
-from hosting.features.owners.sharing import Sharing, UnknownGrantError
-from hosting.http.exports import Exports
 from hosting.http.places import Mount
 from hosting.http.request import Bound
-from hosting.http.runs import Starting
-from hosting.plan import Plan
-from hosting.principal import PrincipalResolver
-from hosting.settings import Settings, SettingsPart
+from hosting.settings import SettingsPart
+
+if TYPE_CHECKING:
+    from hosting.features.owners.access import OwnerAccess
+    from hosting.features.owners.http import OwnerHandlers
 
 
 class OwnerSettings(SettingsPart):
@@ -38,27 +34,20 @@ class OwnersFeature(Feature):
     name = "owners"
     paths = ("assign", "grants")
     absent = "This app has no owners: its AgentFunctionApp has no principal=, so all threads belong to the app."
-    errors = (UnknownGrantError,)
     settings = OwnerSettings
 
-    def __init__(
-        self,
-        owners: Owners,
-        sharing: Sharing,
-        exports: Exports,
-        plan: Plan,
-        settings: Settings,
-        *,
-        own_settings: OwnerSettings,
-        starting: Starting,
-        resolver: PrincipalResolver | None,
-        thread_data: Sequence[ThreadData],
-    ) -> None:
-        """The `resolver` is the app's sign-in, and `thread_data` what other features keep of threads."""
-        self._handlers = OwnerHandlers(
-            owners, sharing, OwnerExports(owners, exports), plan, settings, starting=starting, thread_data=thread_data
-        )
-        self._access = None if resolver is None else OwnerAccess(resolver, own_settings.admin_role, sharing)
+    def __init__(self, access: OwnerAccess | None, handlers: OwnerHandlers | None) -> None:
+        """Both are None where callers do not sign in."""
+        self._access = access
+        self._handlers = handlers
+
+    @classmethod
+    def errors(cls) -> Sequence[type[HostingError]]:
+        """Return its refusals."""
+
+        from hosting.features.owners.sharing import UnknownGrantError
+
+        return (UnknownGrantError,)
 
     @property
     def is_on(self) -> bool:
@@ -67,10 +56,14 @@ class OwnersFeature(Feature):
 
     def routes(self) -> Sequence[Bound]:
         """Return the routes of grants, of runs of shared threads, and of all that the caller has."""
+        assert self._handlers is not None
         return self._handlers.bound()
 
     def mounts(self) -> Sequence[Mount]:
         """Return the place of shared threads."""
+
+        from hosting.features.owners.http import SHARED
+
         return (SHARED,)
 
     def access(self) -> OwnerAccess | None:

@@ -19,6 +19,7 @@ from pydantic import Field
 
 from hosting.core.cells import Cells
 from hosting.core.runs import Runs
+from hosting.errors import HostingError
 from hosting.feature import Activity, DurableTask, Feature, Orchestration, OrchestrationContext, OwnerData
 from hosting.features.schedules.http import ScheduleHandlers, ShownSchedule, schedule_fields
 from hosting.features.schedules.places import TooManySchedulesError
@@ -49,7 +50,6 @@ class SchedulesFeature(Feature):
     paths = ("schedules",)
     absent = "This app has no schedules: AGENT_SCHEDULES is 0. Start the runs yourself."
     links: ClassVar[Mapping[str, str]] = {"schedules_url": "schedules"}
-    errors = (UnknownScheduleError, TooManySchedulesError)
     settings = ScheduleSettings
     page = Path(__file__).with_name("ui")
 
@@ -67,6 +67,14 @@ class SchedulesFeature(Feature):
         self._schedules = partial(Schedules, cells, runs, plan.agents, clocks=clocks, most=own_settings.schedules)
         self._settings = settings
         self._is_on = own_settings.schedules > 0
+
+    @classmethod
+    def errors(cls) -> Sequence[type[HostingError]]:
+        """Return its refusals."""
+        return (
+            UnknownScheduleError,
+            TooManySchedulesError,
+        )
 
     @property
     def is_on(self) -> bool:

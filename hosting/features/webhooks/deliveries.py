@@ -15,11 +15,9 @@ from msgspec import Struct
 
 from hosting.core.thread_log import epoch_store_key
 from hosting.features.webhooks.delivery import Delivery, WebhookOrder, is_target
+from hosting.features.webhooks.records import RECORD
 from hosting.names import Address, StoreKey, agent_in_key, key_prefix, store_space
 from hosting.ports import ObjectStore
-
-RECORD = "webhook-"
-"""How the names of records begin among the attachments of their thread."""
 
 _AT_ONCE = 200
 

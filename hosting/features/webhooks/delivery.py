@@ -21,6 +21,7 @@ from pydantic import BaseModel, ConfigDict
 
 from hosting.core.hooks import ENTITY, key_of
 from hosting.features.webhooks.client import INSIDE, NOT_ALLOWED, SECONDS, Posted
+from hosting.features.webhooks.records import CLOCK_PREFIX, PUSH
 from hosting.names import Address, is_id
 from hosting.ports import EntityClient
 
@@ -36,16 +37,12 @@ WAITING_SECONDS = 120.0
 HELD_SECONDS = 2 * SECONDS
 """How long a process holds a delivery that it sends. Clocks of machines differ."""
 
-PUSH = "push-"
-"""How the targets begin that are receivers of a task; the id of one follows."""
-
 GONE = 410
 DeliveryState = Literal["waiting", "delivered", "dead"]
 
 
 WEBHOOK_CLOCK = "agents_webhook"
-CLOCK_PREFIX = "webhook!"
-"""The orchestration that is a delivery's clock, and how the ids of its instances begin."""
+"""The orchestration that is a delivery's clock."""
 
 POST = "post"
 FORGET = "forget"

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from msgspec.structs import asdict
 
@@ -23,30 +23,23 @@ from hosting.core.runs import Runs
 from hosting.core.stores.stores import Stores
 from hosting.core.thread.events import Terminal
 from hosting.core.thread_log import ThreadLog
-from hosting.errors import EngineUnavailableError, InvalidFieldError
+from hosting.errors import EngineUnavailableError, HostingError, InvalidFieldError
 from hosting.feature import Activity, EntityOperation, Feature, Orchestration, OrchestrationContext
-from hosting.features.webhooks.deliveries import RECORD, Deliveries
-from hosting.features.webhooks.delivery import CLOCK_PREFIX, FORGET, POST, PUSH, WEBHOOK_CLOCK, WebhookOrder
-from hosting.features.webhooks.http import (
-    DeliveryHandlers,
-    ExportedReceiver,
-    ShownDelivery,
-    UnknownDeliveryError,
-    delivery_fields,
-)
-from hosting.features.webhooks.receivers import ReceiverStore
+from hosting.features.webhooks.records import CLOCK_PREFIX, PUSH, RECORD, ExportedReceiver, ShownDelivery
 from hosting.features.webhooks.rules import WebhookSettings, check_webhook, webhook_rules
-from hosting.features.webhooks.webhooks import Webhooks
 from hosting.http.request import Bound
 from hosting.names import Address
 from hosting.plan import AgentPlan
 from hosting.ports import ClockClient
 
-AGAIN_SECONDS = 30.0
-"""After this a clock asks again where its entity could not answer."""
+if TYPE_CHECKING:
+    from hosting.features.webhooks.delivery import WebhookOrder
 
 KEPT_SECONDS = 30 * 86_400.0
 """After this the record of a delivery goes, and so does a receiver of a task."""
+
+AGAIN_SECONDS = 30.0
+"""After this a clock asks again where its entity could not answer."""
 
 
 class WebhooksFeature(Feature):
@@ -56,7 +49,6 @@ class WebhooksFeature(Feature):
     paths = ("webhooks",)
     absent = "This app sends no webhooks: AGENT_WEBHOOK_SECRET is not set. Poll the run with GET instead."
     links: ClassVar[Mapping[str, str]] = {"webhooks_url": "webhooks"}
-    errors = (UnknownDeliveryError,)
     settings = WebhookSettings
     page = Path(__file__).with_name("ui")
 
@@ -65,11 +57,22 @@ class WebhooksFeature(Feature):
     ) -> None:
         """Raise `ConfigurationError` for a secret that is none."""
         self.rules = rules = webhook_rules(settings)
-        self.webhooks = None if rules is None else Webhooks(log, stores, rules, route_prefix=route_prefix)
-        self.receivers = None if self.webhooks is None else self.webhooks.receivers
+        self.webhooks = self.receivers = None
+        if rules is not None:
+            from hosting.features.webhooks.webhooks import Webhooks
+
+            self.webhooks = Webhooks(log, stores, rules, route_prefix=route_prefix)
+            self.receivers = self.webhooks.receivers
         self._data = thread_data(stores)
         self._log = log
         self._runs = runs
+
+    @classmethod
+    def errors(cls) -> Sequence[type[HostingError]]:
+        """Return its refusals."""
+        from hosting.features.webhooks.http import UnknownDeliveryError
+
+        return (UnknownDeliveryError,)
 
     @property
     def is_on(self) -> bool:
@@ -88,11 +91,15 @@ class WebhooksFeature(Feature):
 
     def routes(self) -> Sequence[Bound]:
         """Return the routes of deliveries."""
+        from hosting.features.webhooks.http import DeliveryHandlers
+
         assert self.webhooks is not None
         return DeliveryHandlers(self.webhooks, self._log, self._runs).bound()
 
     def durable(self) -> Sequence[Orchestration | Activity | EntityOperation]:
         """Return the sender of webhooks, the clock of those that wait, and what removes that."""
+        from hosting.features.webhooks.delivery import FORGET, POST, WEBHOOK_CLOCK
+
         return (
             Orchestration(WEBHOOK_CLOCK, _sleep),
             EntityOperation(POST, self._post),
@@ -109,22 +116,30 @@ class WebhooksFeature(Feature):
             await self.webhooks.drain(seconds)
 
     def _ordered(self, address: Address, ended: Iterable[Terminal]) -> list[Signal]:
+        from hosting.features.webhooks.delivery import POST
+
         assert self.webhooks is not None
         orders = self.webhooks.orders(address, ended)
         return [Signal(ENTITY, order.key(), POST, order.fields()) for order in orders]
 
     async def _post(self, fields: Any, client: ClockClient) -> dict[str, Any] | None:
+        from hosting.features.webhooks.delivery import POST
+
         assert self.webhooks is not None
         sleep = await self.webhooks.deliver(_order(POST, fields), client)
         return None if sleep is None else asdict(sleep)
 
     async def _forget(self, fields: Any, client: ClockClient) -> None:
+        from hosting.features.webhooks.delivery import FORGET
+
         instance = _order(FORGET, fields).instance
         if await purge_clock(instance, client) == "running":
             raise EngineUnavailableError(f"Instance {instance} has not ended yet.")
 
 
 def _order(operation: str, fields: Any) -> WebhookOrder:
+    from hosting.features.webhooks.delivery import WebhookOrder
+
     order = WebhookOrder.of(fields)
     if order is None:
         raise InvalidFieldError(f"The operation {operation!r} takes an order as `WebhookOrder` writes it.")
@@ -133,13 +148,28 @@ def _order(operation: str, fields: Any) -> WebhookOrder:
 
 def thread_data(stores: Stores) -> ThreadData:
     """Return what is kept of a thread for webhooks in these stores."""
-    deliveries, receivers = Deliveries(stores.attachments, stores.hub), ReceiverStore(stores.attachments, stores.hub)
 
     async def export(address: Address, epoch: int) -> dict[str, Any]:
+        from hosting.features.webhooks.deliveries import Deliveries
+        from hosting.features.webhooks.http import delivery_fields
+        from hosting.features.webhooks.receivers import ReceiverStore
+
+        deliveries = await Deliveries(stores.attachments, stores.hub).all_of(address, epoch)
+        receivers = await ReceiverStore(stores.attachments, stores.hub).of_thread(address, epoch)
         return {
-            "webhooks": [delivery_fields(address, delivery) for delivery in await deliveries.all_of(address, epoch)],
-            "receivers": [{"id": each.id, "url": each.url} for each in await receivers.of_thread(address, epoch)],
+            "webhooks": [delivery_fields(address, delivery) for delivery in deliveries],
+            "receivers": [{"id": receiver.id, "url": receiver.url} for receiver in receivers],
         }
+
+    async def erase(address: Address, epoch: int) -> None:
+        from hosting.features.webhooks.deliveries import Deliveries
+
+        await Deliveries(stores.attachments, stores.hub).unlist(address, epoch)
+
+    async def clocks(address: Address, epoch: int) -> Sequence[str]:
+        from hosting.features.webhooks.deliveries import Deliveries
+
+        return await Deliveries(stores.attachments, stores.hub).clocks(address, epoch)
 
     return ThreadData(
         prefixes=(RECORD, PUSH),
@@ -147,13 +177,15 @@ def thread_data(stores: Stores) -> ThreadData:
         members={"webhooks": list[ShownDelivery], "receivers": list[ExportedReceiver]},
         export=export,
         counts={"webhooks": RECORD},
-        erase=deliveries.unlist,
-        clocks=deliveries.clocks,
+        erase=erase,
+        clocks=clocks,
         clock_prefix=CLOCK_PREFIX,
     )
 
 
 def _sleep(context: OrchestrationContext) -> Generator[Any, Any, None]:
+    from hosting.features.webhooks.delivery import FORGET, POST, WebhookOrder
+
     given = context.get_input()
     order = WebhookOrder.of(given)
     assert order is not None, given

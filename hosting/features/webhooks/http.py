@@ -6,17 +6,16 @@ Theory. What an administrator lists of all owners' threads names each owner, by 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Literal
 from urllib.parse import urlsplit
 
 from typing_extensions import TypedDict
 
 from hosting import errors
-from hosting.core.outcome import RunIds
 from hosting.core.runs import Runs
 from hosting.core.thread_log import ThreadLog
 from hosting.features.webhooks.deliveries import DeliveryPage
 from hosting.features.webhooks.delivery import Delivery, WebhookOrder, is_target
+from hosting.features.webhooks.records import ShownDelivery
 from hosting.features.webhooks.webhooks import Webhooks
 from hosting.http import places
 from hosting.http.parameters import CURSOR, LIMIT, OWNER, in_path, read_cursor, read_limit, text_in_query
@@ -29,36 +28,6 @@ from hosting.ports import iso
 
 class UnknownDeliveryError(errors.RequestError, code="unknown_delivery", status=404):
     """The run sent no webhook to this receiver."""
-
-
-class ShownTry(TypedDict):
-    """One try of a delivery: its time (RFC 3339), and the receiver's status or the problem."""
-
-    at: str
-    status: int | None
-    problem: str | None
-
-
-class ShownDelivery(RunIds):
-    """The delivery of one run's end to one receiver; the address is shown as its host only.
-
-    `next_try_at` is the earliest time of the next try, null if there is none.
-    """
-
-    owner: str
-    receiver: str
-    host: str
-    event: str
-    state: Literal["waiting", "delivered", "dead"]
-    next_try_at: str | None
-    tries: list[ShownTry]
-
-
-class ExportedReceiver(TypedDict):
-    """A receiver of one of the thread's tasks, without its secrets."""
-
-    id: str
-    url: str
 
 
 class ShownDeliveries(TypedDict):

@@ -22,7 +22,8 @@ from hosting.core.thread.events import Terminal
 from hosting.core.thread.run import Run
 from hosting.core.thread_log import ThreadLog, epoch_store_key
 from hosting.errors import InvalidFieldError
-from hosting.features.webhooks.delivery import PUSH, WebhookOrder
+from hosting.features.webhooks.delivery import WebhookOrder
+from hosting.features.webhooks.records import PUSH
 from hosting.features.webhooks.rules import WebhookRules
 from hosting.http.verbs import Receiver
 from hosting.names import Address, is_id

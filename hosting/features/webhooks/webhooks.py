@@ -43,7 +43,6 @@ from hosting.features.webhooks.deliveries import Deliveries, DeliveryPage
 from hosting.features.webhooks.delivery import (
     HELD_SECONDS,
     PAUSES,
-    PUSH,
     WAITING_SECONDS,
     WEBHOOK_CLOCK,
     Delivery,
@@ -51,6 +50,7 @@ from hosting.features.webhooks.delivery import (
     WebhookOrder,
 )
 from hosting.features.webhooks.receivers import ReceiverStore, TaskReceivers
+from hosting.features.webhooks.records import PUSH
 from hosting.features.webhooks.rules import WebhookRules
 from hosting.features.webhooks.send_slots import PROMPT_SECONDS, SendSlots, Slot
 from hosting.http.verbs import Receiver

@@ -1,0 +1,130 @@
+"""An app imports the modules of what it has: the table says which they are, and what brings them in."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.behaviour("hosting.imports-what-it-has")
+
+TEMPLATE = "import function_app"
+SECRET = f"whsec_{'a' * 32}"
+MADE = """
+from agent_framework import Agent, WorkflowBuilder, WorkflowContext, executor
+from typing_extensions import Never
+import hosting.app
+from hosting.app import AgentFunctionApp
+from hosting.offline.model import OfflineChatClient
+
+class Callback:
+    async def on_agent_response(self, response, context):
+        pass
+
+def agent(**options):
+    return Agent(client=OfflineChatClient(), name="one", **options)
+
+async def nobody(request):
+    return None
+
+@executor(id="echo")
+async def echo(text: str, context: WorkflowContext[Never, str]) -> None:
+    await context.yield_output(text)
+
+"""
+PARTS: Mapping[str, tuple[Sequence[str], str]] = {
+    "a2a": (("features.a2a.verbs", "features.a2a.requests"), "AgentFunctionApp(wires=['a2a'])"),
+    "ag-ui": (("features.ag_ui.verbs", "features.ag_ui.requests"), "AgentFunctionApp(wires=['ag-ui'])"),
+    "responses": (("features.responses.verbs", "features.responses.fold"), "AgentFunctionApp(wires=['responses'])"),
+    "callbacks": (
+        ("features.callbacks.callbacks",),
+        "AgentFunctionApp(default_callback=Callback(), agents=[agent()])",
+    ),
+    "instances": (
+        ("features.instances.http", "features.instances.requests"),
+        "AgentFunctionApp(workflow=WorkflowBuilder(start_executor=echo, name='flow').build())",
+    ),
+    "workflows": (
+        (
+            *("core.agent.workflow_runner", "core.agent.workflow_requests", "core.agent.workflow_answer"),
+            *("core.agent.workflow_events", "core.agent.hitl_context"),
+        ),
+        "AgentFunctionApp(workflow=WorkflowBuilder(start_executor=echo, name='flow').build())",
+    ),
+    "memory": (
+        ("features.memory.facts", "features.memory.http", "features.memory.provider"),
+        "AgentFunctionApp(agents=[agent(context_providers=[hosting.app.OwnerMemory(shared=True)])])",
+    ),
+    "budgets": (
+        ("features.metering.budgets", "features.metering.spending", "features.metering.balance"),
+        "AgentFunctionApp(agents=[agent()], budget=hosting.app.Budget(tokens=1))",
+    ),
+    "limits": (
+        ("features.metering.limits", "features.metering.limiter", "features.metering.minutes"),
+        "AgentFunctionApp(agents=[agent()], limit=hosting.app.Limit(requests_per_minute=1))",
+    ),
+    "owners": (
+        ("features.owners.access", "features.owners.http", "features.owners.owners", "features.owners.sharing"),
+        "AgentFunctionApp(principal=nobody)",
+    ),
+    "webhooks": (
+        (
+            *("features.webhooks.webhooks", "features.webhooks.http", "features.webhooks.delivery"),
+            *("features.webhooks.deliveries", "features.webhooks.client", "features.webhooks.receivers"),
+        ),
+        f"AgentFunctionApp(environ={{'AGENT_LOG': 'memory', 'AGENT_WEBHOOK_SECRET': '{SECRET}'}})",
+    ),
+}
+"""The modules of a part of `hosting`, and an app that has it."""
+
+STORES = ("core.stores.tables", "core.stores.blobs", "core.stores.cosmos", "core.stores.redis", "console", "commands")
+"""Besides those: what a setting or a command brings in."""
+
+OF_OTHERS = ("regex", "redis", "agent_framework._harness._file_memory")
+"""Packages of others that some apps need."""
+
+
+@cache
+def modules_of(code: str) -> frozenset[str]:
+    """Return the modules that a new process has after the code."""
+    ended = subprocess.run(
+        [sys.executable, "-c", f"{code}\nimport json, sys\nprint(json.dumps(sorted(sys.modules)))"],
+        cwd=ROOT,
+        env={**os.environ, "AGENT_LOG": "memory"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    )
+    return frozenset(json.loads(ended.stdout.splitlines()[-1]))
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_the_app_of_the_template_has_none_of_a_part_that_it_does_not_use(part: str) -> None:
+    """Wires, workflows, and whatever an app may have and need not."""
+    names, _ = PARTS[part]
+
+    assert modules_of(TEMPLATE) & {f"hosting.{name}" for name in names} == set()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", PARTS)
+def test_an_app_with_the_part_has_all_of_its_modules(part: str) -> None:
+    """So the table names modules that there are."""
+    names, app = PARTS[part]
+
+    assert {f"hosting.{name}" for name in names} <= modules_of(MADE + app)
+
+
+def test_the_app_of_the_template_has_no_store_and_no_package_that_it_does_not_use() -> None:
+    """Nor the commands."""
+    absent = (*(f"hosting.{name}" for name in STORES), *OF_OTHERS)
+
+    assert [name for name in modules_of(TEMPLATE) if name.startswith(absent)] == []
