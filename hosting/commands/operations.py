@@ -74,10 +74,11 @@ def _look(app: RunningApp, query: Mapping[str, object]) -> Found:
 def _summary(page: Found) -> Iterator[str]:
     for agent in page["agents"]:
         oldest = f" since {agent['oldest_queued_at']}" if agent["queued"] else ""
-        failures = "".join(f", {count} {code}" for code, count in sorted(agent["today"]["failures"].items()))
+        ends = "".join(f", {count} {code}" for code, count in sorted(agent["today"]["failures"].items()))
+        ends += f", {agent['today']['cancelled']} cancelled" if agent["today"]["cancelled"] else ""
         yield (
             f"{agent['agent']}: {agent['running']} running, {agent['queued']} queued{oldest}, "
-            f"{agent['taken_over']} taken over; today {agent['today']['runs']} ended{failures}"
+            f"{agent['taken_over']} taken over; today {agent['today']['runs']} ended{ends}"
         )
     if not page["complete"]:
         yield f"These numbers count only the {page['looked_at']} threads that changed last."

@@ -14,7 +14,7 @@ var rules = [
     description: 'More than 5 runs failed within 15 minutes.'
     severity: 2
     threshold: 5
-    query: '${ended} | where not(Message contains ": completed; " or Message contains ": run_cancelled; " or Message contains ": run_rolled_back; ")'
+    query: '${ended} | where not(Message contains ": completed; " or Message contains ": run_cancelled; " or Message contains ": run_superseded; " or Message contains ": run_rolled_back; ")'
   }
   {
     name: 'runs-lost'

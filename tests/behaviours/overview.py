@@ -4,7 +4,8 @@ BEHAVIOURS = {
     "overview.newest": "Threads are listed by their last change with a title and how they stand, found by a part of "
     "their id, in pages (http-routes.md).",
     "overview.waiting": "What waits for approval is listed across threads and agents, the longest first.",
-    "overview.figures": "Figures of an agent by day have its runs, failures by code, latencies and tokens.",
+    "overview.figures": "Figures of an agent by day have its runs, failures by code, latencies and tokens; a run that "
+    "was stopped is counted apart and is no failure.",
     "overview.exact": "Each run is counted once, whichever processes look at once and whichever dies.",
     "overview.free": "A turn writes nothing for the overview; whoever reads it reads what changed, and nothing else.",
     "overview.owners": "With owners, everybody sees their own threads, approvals and figures only.",

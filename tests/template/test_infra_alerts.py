@@ -59,7 +59,7 @@ WAITED = COMPLETED.replace("waited 0.000 s", "waited 61.250 s")
 )
 def test_an_alert_counts_the_runs_that_it_names(name: str, counted: list[str]) -> None:
     """And no other line, such as that of a tool."""
-    rolled_back = line("run_rolled_back", is_cancelled=True)
+    replaced = [line(code, is_cancelled=True) for code in ("run_rolled_back", "run_superseded")]
     lines = [
         LOST,
         FAILED,
@@ -67,7 +67,7 @@ def test_an_alert_counts_the_runs_that_it_names(name: str, counted: list[str]) -
         COMPLETED,
         WAITED,
         POISON,
-        rolled_back,
+        *replaced,
         "Run r1 of agent a on thread t: completed",
     ]
 

@@ -14,9 +14,12 @@ from pydantic import BaseModel, ConfigDict
 
 from hosting.core.outcome import usage_of
 from hosting.core.thread.events import Completed, Terminal
+from hosting.errors import RunCancelledError, RunRolledBackError, RunSupersededError
 
 MOST_DAYS = 400
 """The days that an agent's figures are listed of, and kept for."""
+CANCELLED = frozenset(error.code for error in (RunCancelledError, RunSupersededError, RunRolledBackError))
+"""The codes of runs that a person or a later request stopped: such a run did not fail."""
 _CLASSES_A_DOUBLING = 8
 _LEAST_SECONDS = 0.001
 
@@ -26,7 +29,9 @@ KeyT = TypeVar("KeyT")
 class Day(BaseModel):
     """The runs that ended on one day (UTC): `failures` by their codes, `latencies` by their classes.
 
-    `cost` is in trillionths of a unit of money.
+    The stored `failures` have the codes of cancelled runs too, as every version wrote them. Readers separate them by
+    `failed` and `cancelled`, so a day is read right whichever version wrote it. `cost` is in trillionths of a unit of
+    money.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -38,6 +43,16 @@ class Day(BaseModel):
     latencies: Mapping[int, int] = {}
     tokens: Mapping[str, int] = {}
     cost: int = 0
+
+    @property
+    def failed(self) -> dict[str, int]:
+        """The runs that failed, by their codes."""
+        return {code: count for code, count in self.failures.items() if code not in CANCELLED}
+
+    @property
+    def cancelled(self) -> int:
+        """How many runs were cancelled."""
+        return sum(count for code, count in self.failures.items() if code in CANCELLED)
 
     def after(self, end: Terminal, seconds: float) -> Day:
         """Return the day with another run, and its time from request to end."""

@@ -75,7 +75,7 @@ class Latencies(TypedDict):
 
 
 class DayFigures(TypedDict):
-    """The runs that ended on a day (UTC): count, failures by code, and tokens.
+    """The runs that ended on a day (UTC): count, failures by code, and tokens. Cancelled runs are no failures.
 
     `cost` is set if the runs have a cost.
     """
@@ -83,6 +83,7 @@ class DayFigures(TypedDict):
     day: str
     runs: int
     failures: dict[str, int]
+    cancelled: int
     latency_seconds: Latencies
     usage: Usage
     cost: NotRequired[str]
@@ -209,7 +210,8 @@ def day_fields(date: str, day: Day) -> DayFigures:
     figures: DayFigures = {
         "day": date,
         "runs": day.runs,
-        "failures": dict(day.failures),
+        "failures": day.failed,
+        "cancelled": day.cancelled,
         "latency_seconds": {
             "mean": round(mean, 3),
             "p50": round(median, 3),

@@ -39,6 +39,7 @@ def a_month() -> dict[str, object]:
             "day": f"2026-10-{day:02}",
             "runs": runs,
             "failures": {"run_timed_out": runs // 60} if day % 4 == 0 else {},
+            "cancelled": runs // 25,
             "latency_seconds": {"mean": 2.0, "p50": 1.4 + day % 5 / 9, "p95": 3.6 + day % 7 / 3, "max": 9.0},
             "usage": {
                 "input_token_count": runs * 410,
@@ -59,7 +60,13 @@ def a_busy_hour() -> dict[str, object]:
     def agent(name: str, queued: int, running: int, ended: int, **failures: int) -> dict[str, object]:
         tokens = {"input_token_count": ended * 410, "output_token_count": ended * 95, "total_token_count": ended * 505}
         oldest = (now - timedelta(seconds=150)).isoformat() if queued else None
-        today = {"runs": ended, "failures": failures, "usage": tokens, "cost": str(ended * 0.0025)}
+        today = {
+            "runs": ended,
+            "failures": failures,
+            "cancelled": ended // 40,
+            "usage": tokens,
+            "cost": str(ended * 0.0025),
+        }
         at = {"queued": queued, "oldest_queued_at": oldest, "running": running, "taken_over": int(queued > 0)}
         calls = {"read": ended * 6, "append": ended * 3, "failed": 0}
         begun = {"attempts": running + int(queued > 0), "store_calls_here": calls}

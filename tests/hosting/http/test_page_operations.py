@@ -94,7 +94,8 @@ def silent(seen: str) -> dict[str, Any]:
     then = "2026-01-01T00:00:00Z"
     run = {"agent": "Joker", "kind": "agent", "owner": "<i>o", "thread_id": f"{HOSTILE}{'x' * 100}", "run_id": "r" * 32}
     usage = {"input_token_count": 10**7, "output_token_count": 10**6, "total_token_count": 11 * 10**6}
-    today = {"runs": 12345, "failures": {"run_failed": 12, "run_timed_out": 3}, "usage": usage, "cost": "123.4567"}
+    ends = {"failures": {"run_failed": 12, "run_timed_out": 3}, "cancelled": 1234}
+    today = {"runs": 12345, **ends, "usage": usage, "cost": "123.4567"}
     calls = {"read": 10**6, "append": 10**6, "failed": 1}
     counts = {"queued": 3, "oldest_queued_at": then, "running": 2, "attempts": 3, "taken_over": 1, "today": today}
     counts["store_calls_here"] = calls

@@ -38,6 +38,16 @@ async def say(host: RunningHost, agent: str, thread: str, message: str) -> dict[
         return dict(json.loads(answer.text.rpartition("data: ")[2]))
 
 
+async def stop(host: RunningHost, agent: str, thread: str, message: str) -> None:
+    """Send a message, and stop its run."""
+    async with httpx.AsyncClient(base_url=f"{host.origin}/api/agents/{agent}", timeout=20) as client:
+        body = {"message": message, "thread_id": thread, "wait_for_response": False, "stream": True}
+        run = (await client.post("/run", json=body)).json()["run_id"]
+        (await client.post(f"/threads/{thread}/runs/{run}/cancel")).raise_for_status()
+        events = await client.get(f"/threads/{thread}/runs/{run}/events")
+        assert "event: cancelled" in events.text
+
+
 @pytest.mark.behaviour("page.timeline")
 async def test_a_runs_timeline_has_its_steps_with_lengths_tokens_arguments_and_results(host: RunningHost) -> None:
     """Also while it runs, and in the order in which they came."""
@@ -257,29 +267,32 @@ async def test_what_is_left_of_a_budget_stands_above_the_conversation(host: Runn
 
 @pytest.mark.behaviour("page.figures")
 async def test_figures_are_drawn_and_are_a_table_too(host: RunningHost) -> None:
-    """Of an agent by day, and of a thread by run, with the codes of its failures."""
+    """Of an agent by day, and of a thread by run, with the codes of its failures. A stopped run is none of them."""
     for message in ("one", "fail", "three"):
         await say(host, "writer", "plotted", message)
+    await stop(host, "writer", "plotted", "word " * 60)
     async with browsed(host.origin) as browser:
         page = await browser.open("#/writer/plotted")
         await ended(page)
         await page.get_by_role("button", name="Figures").click()
         await page.locator(".chart svg").nth(2).wait_for()
         drawn = await page.locator(".chart h2").all_text_contents()
-        bad = await page.locator("rect.bad title").all_text_contents()
+        ends = await page.locator(".chart").last.locator("rect:not(.main) title").all_text_contents()
         points = await page.locator(".chart circle").count()
         await page.get_by_text("As a table").click()
-        rows = await page.locator("tbody tr").count()
+        rows = [(await row.locator("td").all_text_contents())[1:3] for row in await page.locator("tbody tr").all()]
+        of_thread = await page.locator(".facts > div").all_text_contents()
         await page.get_by_role("button", name="Figures").click()
         await ended(page)
         await page.goto(f"{host.origin}/api/ui/#/writer?figures")
         await page.get_by_text("Slowest day").wait_for()
         facts = await page.locator(".facts dd").all_text_contents()
 
-    assert drawn == ["Latency", "Tokens", "Runs and failures"]
-    assert [re.sub(".*: ", "", title) for title in bad] == ["1 failed (run_failed)"]
-    assert (points, rows) == (3, 3)
-    assert (int(facts[0]) >= 3, facts[1].split()[0] >= "1") == (True, True)
+    assert drawn == ["Latency", "Tokens", "Runs by how they ended"]
+    assert [re.sub(".*: ", "", title) for title in ends] == ["1 stopped", "1 failed (run_failed)"]
+    assert rows == [["", "run_cancelled"], ["", ""], ["run_failed", ""], ["", ""]]
+    assert (points, of_thread[1:3]) == (4, ["Failed1 (25.0 %)", "Stopped1"])
+    assert (int(facts[0]) >= 4, facts[1].split()[0] >= "1", facts[2] >= "1") == (True, True, True)
 
 
 @pytest.mark.behaviour("page.memory")

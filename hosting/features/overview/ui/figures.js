@@ -1,4 +1,4 @@
-// Figures of an agent by day, or of a thread by run: latency, tokens and failures, each drawn and as a table.
+// Figures of an agent by day, or of a thread by run: latency, tokens and ends, each drawn and as a table.
 
 import { paths, read } from "./api.js"
 import { drawing, el } from "./dom.js"
@@ -6,6 +6,7 @@ import { inFull, length } from "./times.js"
 
 const DAYS = 30
 const RUNS = 100
+const FAILED = new Set(["failed", "timed_out"])
 const HEIGHT = 170
 const EDGE = { top: 10, right: 6, bottom: 22, left: 46 }
 
@@ -31,11 +32,12 @@ export class Figures {
 
   async _days() {
     const { days } = await read(paths.figures(this.agent, DAYS))
-    return days.map(({ day, runs, failures, latency_seconds: took, usage, cost }) => ({
+    return days.map(({ day, runs, failures, cancelled, latency_seconds: took, usage, cost }) => ({
       label: new Date(day).toLocaleDateString(undefined, { month: "short", day: "numeric", timeZone: "UTC" }),
       title: day,
       runs,
       failed: Object.values(failures).reduce((sum, count) => sum + count, 0),
+      stopped: cancelled,
       why: Object.entries(failures).map(([code, count]) => `${count} ${code}`).join(", "),
       fast: took.p50,
       slow: took.p95,
@@ -55,7 +57,8 @@ export class Figures {
       label: new Date(begun).toLocaleTimeString(undefined, { hour: "2-digit", minute: "2-digit" }),
       title: inFull(begun),
       runs: 1,
-      failed: status === "success" ? 0 : 1,
+      failed: FAILED.has(status) ? 1 : 0,
+      stopped: status === "cancelled" ? 1 : 0,
       why: code ?? "",
       slow: (Date.parse(end) - Date.parse(begun)) / 1000,
       taken: usage.input_token_count ?? 0,
@@ -71,6 +74,7 @@ export class Figures {
     const facts = [
       ["Runs", runs.toLocaleString()],
       ["Failed", sum("failed") ? `${sum("failed").toLocaleString()} (${((100 * sum("failed")) / runs).toFixed(1)} %)` : "0"],
+      ["Stopped", sum("stopped").toLocaleString()],
       [this.threadId ? "Slowest" : "Slowest day, p95", length(1000 * slowest)],
       ["Tokens", (sum("taken") + sum("given")).toLocaleString()],
       ...(hasCosts(points) ? [["Cost", money(sum("cost"))]] : []),
@@ -80,7 +84,7 @@ export class Figures {
     this.charts = [
       chart("Latency", points, took, (value) => length(1000 * value)),
       chart("Tokens", points, [{ name: "input", kind: "column main", of: (point) => point.taken }, { name: "output", kind: "column second", of: (point) => point.given }], short),
-      chart("Runs and failures", points, [{ name: "answered", kind: "column main", of: (point) => point.runs - point.failed }, { name: "failed", kind: "column bad", of: (point) => point.failed }], short),
+      chart("Runs by how they ended", points, [{ name: "answered", kind: "column main", of: (point) => point.runs - point.failed - point.stopped }, { name: "stopped", kind: "column second", of: (point) => point.stopped }, { name: "failed", kind: "column bad", of: (point) => point.failed }], short),
     ]
     const summary = el("dl", { class: "facts" }, facts.map(([name, value]) => el("div", {}, el("dt", {}, name), el("dd", {}, value))))
     return [summary, ...this.charts.map((one) => one.element), table(points, Boolean(this.threadId))]
@@ -145,12 +149,13 @@ function plot({ points, series, unit, top, stacked, says, width }) {
 
 function table(points, isOfRuns) {
   const priced = hasCosts(points)
-  const heads = [isOfRuns ? "Run" : "Day", ...(isOfRuns ? [] : ["Runs", "p50"]), isOfRuns ? "Took" : "p95", "Failed", "Input tokens", "Output tokens", ...(priced ? ["Cost"] : [])]
+  const heads = [isOfRuns ? "Run" : "Day", ...(isOfRuns ? [] : ["Runs", "p50"]), isOfRuns ? "Took" : "p95", "Failed", "Stopped", "Input tokens", "Output tokens", ...(priced ? ["Cost"] : [])]
   const cells = (point) => [
     point.title,
     ...(isOfRuns ? [] : [point.runs, length(1000 * point.fast)]),
     length(1000 * point.slow),
     point.failed ? point.why : "",
+    point.stopped && isOfRuns ? point.why : point.stopped || "",
     point.taken.toLocaleString(),
     point.given.toLocaleString(),
     ...(priced ? [money(point.cost)] : []),

@@ -60,6 +60,7 @@ export class Operations extends Cards {
     const queued = sum((one) => one.queued)
     const oldest = agents.map((one) => one.oldest_queued_at).filter(Boolean).sort()[0]
     const failed = sum(({ today }) => failuresOf(today))
+    const stopped = sum(({ today }) => today.cancelled)
     const cost = sum(({ today }) => Number(today.cost ?? 0))
     const facts = [
       ["Running", sum((one) => one.running)],
@@ -67,6 +68,7 @@ export class Operations extends Cards {
       ["Stuck", stuck.length, stuck.length && "bad"],
       ["Ended today", sum(({ today }) => today.runs)],
       ["Failed today", failed, failed && "bad"],
+      ["Stopped today", stopped],
       ["Tokens today", short(sum(({ today }) => tokensOf(today)))],
       ...(cost ? [["Cost today", money(cost)]] : []),
     ]
@@ -132,6 +134,7 @@ function tableOf(agents, isPriced) {
     ["Ended today", ({ today }) => today.runs],
     ["Tokens", ({ today }) => tokensOf(today)],
     ...(isPriced ? [["Cost", ({ today }) => today.cost && money(Number(today.cost))]] : []),
+    ["Stopped today", ({ today }) => today.cancelled],
     ["Failed today", ({ today }) => [failuresOf(today), Object.entries(today.failures).map(([code, count]) => el("small", {}, ` ${count.toLocaleString()} ${code}`))]],
   ]
   const cell = (one, [name, of], at) => el(at ? "td" : "th", { role: at ? "cell" : "rowheader", scope: at ? null : "row", "data-name": name }, shown(of(one) ?? "–"))

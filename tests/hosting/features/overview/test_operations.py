@@ -46,10 +46,14 @@ async def test_runs_that_are_queued_and_running_are_counted_with_what_ended_toda
     for run in reversed(runs):
         await socket.http.post(f"{run.headers['location']}/cancel")
     refused = await socket.http.get(URL, params={"hours": 721})
+    while (stopped := await agent_of(socket))["today"]["cancelled"] < after["today"]["cancelled"] + 2:
+        assert asyncio.get_running_loop().time() < end
+        await asyncio.sleep(0.05)
     last = (await socket.http.get(URL)).json()
     calls, every = last["store_calls_here"], last["agents"]
 
     assert after["today"]["failures"]["run_failed"] == before["today"]["failures"].get("run_failed", 0) + 1
+    assert stopped["today"]["failures"] == after["today"]["failures"]
     assert (busy["running"], busy["running_here"], busy["queued"], busy["attempts"]) == (1, 1, 1, 1)
     assert busy["oldest_queued_at"] is not None
     assert busy["store_calls_here"]["append"] >= before["store_calls_here"]["append"] + 4

@@ -122,8 +122,8 @@ async def test_a_survey_is_of_all_owners_or_of_one(processes: Processes, engine:
 
     assert sorted(address.owner for address, _ in everybody.threads) == sorted(["app", ADA.owner])
     assert [address.owner for address, _ in ada.threads] == [ADA.owner]
-    assert (everybody.today.runs, everybody.today.failures) == (2, {"run_failed": 1})
-    assert (ada.today.runs, ada.today.failures) == (1, {})
+    assert (everybody.today.runs, everybody.today.failed) == (2, {"run_failed": 1})
+    assert (ada.today.runs, ada.today.failed) == (1, {})
 
 
 @pytest.mark.behaviour("overview.stuck")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import time
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -14,10 +15,13 @@ from hosting.core.cells import Cells
 from hosting.core.rotation import Rotation
 from hosting.core.stores.memory import MemoryObjects, MemoryThreadStore, SharedMemory
 from hosting.core.thread.commands import DeleteThread, FinishDelete
+from hosting.core.thread.events import Cancelled
+from hosting.core.thread.run import unanswered
 from hosting.core.thread.run_request import Answering, Decision
 from hosting.core.thread_log import ThreadLog
-from hosting.errors import EngineUnavailableError, LogUnavailableError
-from hosting.features.overview.figures import MOST_DAYS, Day
+from hosting.errors import RUN_ERRORS, EngineUnavailableError, LogUnavailableError
+from hosting.features.overview.figures import CANCELLED, MOST_DAYS, Day
+from hosting.features.overview.http import day_fields, figures_reply
 from hosting.features.overview.log import (
     MOST_THREADS,
     Known,
@@ -139,8 +143,42 @@ async def test_figures_count_each_run_once_on_the_day_of_its_end(app: App) -> No
 
     (_, day), *others = (await app.overview().figures(AGENT, 30, Caller(app.engine))).days
 
-    assert (day.runs, day.failures, others) == (4, {"run_failed": 1}, [])
+    assert (day.runs, day.failed, day.cancelled, others) == (4, {"run_failed": 1}, 0, [])
     assert 0 < day.latency_of(0.5) <= day.latency_of(0.95) <= day.longest_seconds <= day.seconds
+
+
+BEFORE_CANCELLED = """{"threads": {}, "days": {"2026-01-30": {
+    "runs": 7, "failures": {"run_failed": 1, "run_cancelled": 2, "run_superseded": 1, "run_rolled_back": 1},
+    "seconds": 7.0, "longest_seconds": 2.0, "latencies": {"0": 7}, "tokens": {"total_token_count": 9}, "cost": 0}}}"""
+"""A day as versions stored it that showed cancelled runs as failures."""
+
+
+@pytest.mark.behaviour("overview.figures")
+async def test_a_run_that_was_stopped_is_no_failure_on_a_stored_day_either(app: App) -> None:
+    """By whoever stopped it; days of the version before are read, and added up, in the same way."""
+    one = app.processes[0]
+    one.agent.gate.clear()
+    run = await one.start(call("stop me"))
+    await one.runs.cancel(run.address, run.run_id, one.engine)
+    await one.runs.wait(run, one.engine, 5.0)
+    app.engine.changed["t1"] = iso(time.time())
+    written = OverviewLog(Cells(one.store, one.log))
+    before = Known.model_validate_json(BEFORE_CANCELLED)
+    assert await written.append(OverviewState(), AGENT.lower(), APP, before, OverviewHead())
+
+    figures = await app.overview().figures(AGENT, 30, Caller(app.engine))
+
+    days = json.loads(str(figures_reply(AGENT, figures).body))["days"]
+    both = day_fields("both", figures.days[0][1].plus(figures.days[1][1]))
+    ends = [(day["runs"], day["failures"], day["cancelled"]) for day in (*days, both)]
+    assert ends == [(7, {"run_failed": 1}, 4), (1, {}, 1), (8, {"run_failed": 1}, 5)]
+
+
+def test_the_codes_of_stopped_runs_are_those_of_runs_that_end_as_cancelled() -> None:
+    """An error that is added later is in the right count, too."""
+    ends = [unanswered("r", 1.0, error("why")) for error in RUN_ERRORS]
+
+    assert {end.code for end in ends if isinstance(end, Cancelled)} == CANCELLED
 
 
 @pytest.mark.behaviour("overview.figures")
