@@ -34,7 +34,7 @@ from hosting.core.transcript import CalledTools
 from hosting.errors import HostingError, InternalError, ThreadDeletedError
 from hosting.http.parameters import StreamQuery, offset_of
 from hosting.http.replies import Reply, Streamed, run_headers, run_url
-from hosting.http.timeline import executor_fields
+from hosting.http.timeline import CUT_OFF, executor_fields
 from hosting.ports import Clock, EntityClient, iso
 
 logger = logging.getLogger(__name__)
@@ -150,7 +150,8 @@ class Frames:
                 return "tool_call", {"id": call.key, "tool": call.tool, "arguments": call.arguments}
             case events.ToolResult():
                 call = self._calls.of(event)
-                return "tool_result", {"id": call.key, "tool": call.tool or None, **call.outcome}
+                code = {"code": CUT_OFF} if event.interrupted else {}
+                return "tool_result", {"id": call.key, "tool": call.tool or None, **call.outcome, **code}
             case events.Checkpointed() if event.calls:
                 calls = [{"executor": call.executor, **executor_fields(call)} for call in event.calls]
                 return "superstep", {"superstep": event.superstep, "executors": calls}

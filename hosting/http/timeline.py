@@ -140,7 +140,9 @@ def executor_fields(call: ExecutorCall) -> dict[str, Any]:
     }
 
 
-_CUT_SHORT = "The attempt ended while the tool was running. It may have done its work."
+CUT_OFF = "cut_off"
+"""The code of a tool call whose attempt ended while the tool was running."""
+_CUT_OFF_DETAIL = "The attempt ended while the tool was running. It may have done its work."
 
 
 class _Timeline:
@@ -229,7 +231,7 @@ class _Timeline:
         self._attempt = None
         for call in self._tools.values():
             if call["ended_at"] is None:
-                call["ended_at"], call["error"] = iso(at), _CUT_SHORT
+                call["ended_at"], call["code"], call["error"] = iso(at), CUT_OFF, _CUT_OFF_DETAIL
 
     def _use(self, unrecorded: Mapping[str, int]) -> None:
         """Set the usage of the current attempt besides its steps, from the head: its answers were dropped."""
@@ -277,6 +279,8 @@ class _Timeline:
             step = self._tool_call(call, self._ready_at.get(within, event.at))
         step["ended_at"] = step["ended_at"] or iso(event.at)
         step.update(call.outcome)  # type: ignore[typeddict-item]
+        if event.interrupted:
+            step["code"] = CUT_OFF
         self._ready_at[within] = event.at
 
     def _answer(self, event: events.Completed) -> None:

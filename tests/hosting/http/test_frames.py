@@ -140,10 +140,11 @@ def test_a_tool_s_call_has_the_arguments_that_the_model_sent_and_its_result_the_
     ],
 )
 def test_a_tool_that_failed_or_was_interrupted_has_an_error_for_a_result(members: dict[str, Any], says: str) -> None:
-    """By a sentence of ours."""
+    """By a sentence of ours, and a code of its own where the process ended."""
     result = ToolResult(at=NOW, run_id="r1", key="1.call", **members)
+    code = {"code": "cut_off"} if result.interrupted else {}
 
-    assert fields_of(tool_started(), result)[1] == {"id": "1.call", "tool": "pay", "error": says, "at": AT}
+    assert fields_of(tool_started(), result)[1] == {"id": "1.call", "tool": "pay", "error": says, **code, "at": AT}
 
 
 @pytest.mark.behaviour("approvals.asked")

@@ -187,7 +187,7 @@ def test_what_goes_on_has_no_end_yet_and_a_failure_says_why() -> None:
     }
 
 
-CUT_SHORT = "The attempt ended while the tool was running. It may have done its work."
+CUT_OFF = "cut_off: The attempt ended while the tool was running. It may have done its work."
 
 
 def begins(at: float) -> ToolStarted:
@@ -198,7 +198,7 @@ def begins(at: float) -> ToolStarted:
 def calls_of(*events: Event) -> list[tuple[float, float | None, str | None]]:
     """When each tool call began and ended, and what it came to."""
     return [
-        (step["at"], step["ended_at"], step.get("result") or step.get("error"))
+        (step["at"], step["ended_at"], step.get("result") or f"{step['code']}: {step['error']}")
         for step in steps(accepted(), claimed(2.0), model_result(3.0), *events)
         if step["kind"] == "tool_call"
     ]
@@ -209,12 +209,12 @@ def test_a_call_that_a_later_attempt_makes_again_is_a_step_of_each() -> None:
     """That of the attempt that died ends with it; one whose later begin was not recorded began with its attempt."""
     result = ToolResult(at=47.0, run_id="r", key="1.a", text="shipped")
 
-    both = [(4.0, 44.0, CUT_SHORT), (45.0, 47.0, "shipped")]
+    both = [(4.0, 44.0, CUT_OFF), (45.0, 47.0, "shipped")]
     assert calls_of(begins(4.0), claimed(44.0, 2), begins(45.0), result, completed(48.0)) == both
     assert calls_of(begins(4.0), claimed(44.0, 2), result, completed(48.0)) == [both[0], (44.0, 47.0, "shipped")]
     assert calls_of(
         begins(4.0), claimed(44.0, 2), begins(45.0), Released(at=45.5, run_id="r", signalled=True), claimed(46.0, 3)
-    ) == [(4.0, 44.0, CUT_SHORT), (45.0, 45.5, CUT_SHORT)]
+    ) == [(4.0, 44.0, CUT_OFF), (45.0, 45.5, CUT_OFF)]
 
 
 @pytest.mark.behaviour("http.timeline")
@@ -224,5 +224,5 @@ def test_a_call_that_is_not_made_again_ended_with_its_attempt() -> None:
     failed = Failed(at=44.0, run_id="r", entry={}, code="run_crashed", detail="It crashed.")
 
     (told,) = calls_of(begins(4.0), claimed(44.0, 2), unknown, completed(48.0))
-    assert told == (4.0, 44.0, "The process ended while the tool was running. It may have done its work.")
-    assert calls_of(begins(4.0), failed) == [(4.0, 44.0, CUT_SHORT)]
+    assert told == (4.0, 44.0, "cut_off: The process ended while the tool was running. It may have done its work.")
+    assert calls_of(begins(4.0), failed) == [(4.0, 44.0, CUT_OFF)]
