@@ -5,7 +5,7 @@ BEHAVIOURS = {
     "contents, and deployed with the app.",
     "page.safe": "The page's policy lets no script, style or connection in or out but the app's own, and none of its "
     "files reads text as code.",
-    "page.small": "The page is less than 61.7 kB, compressed.",
+    "page.small": "The page is less than 66 kB, compressed.",
     "page.busy": "A message that is sent while a run goes on waits for its turn, interrupts the run or takes its "
     "place, as the sender chooses; Stop ends the run at work, and not one that waits.",
     "page.where": "The page is there in development, and in production where the app asks for it.",
@@ -17,6 +17,8 @@ BEHAVIOURS = {
     "was killed; each word once.",
     "page.timeline": "A run's timeline is on the page: attempts, model calls, tools and pauses with their lengths, "
     "and words that a later attempt voided struck through.",
+    "page.cut-off": "A tool call whose run or process ended while the tool was running is shown as cut off, in the "
+    "conversation and in the timeline, also after a reload; a later attempt's call of it is a call of its own.",
     "page.graph": "A workflow's graph is drawn, and is a list too: which executors are at work, done, wait for a "
     "person or failed, while a run goes on and after a reload.",
     "page.input-method": "Enter that confirms a word of an input method sends nothing, in each box and in "

@@ -286,6 +286,13 @@ export class Conversation {
       window.scrollBy(0, document.documentElement.scrollHeight - scrollHeight)
     }
     this.hooks.drawn()
+    this._recallSteps().catch(() => {})
+  }
+
+  /** Show the tool calls of runs that ended without an answer, which the stored entries lack: one run after the other. */
+  async _recallSteps() {
+    for (const turn of [...this.turns.values()].reverse()) await turn.recallSteps().catch(() => {})
+    this.hooks.drawn()
   }
 
   _newTurn(runId = "") {

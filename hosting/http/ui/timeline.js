@@ -6,6 +6,7 @@ import { inFull, length } from "./times.js"
 const POLL_MS = 1000
 const OPEN = new Set(["accepted", "running", "cancelling"])
 const ICONS = { accepted: "inbox", attempt: "reset", model_call: "model", tool_call: "tool", executor: "model", voided: "close", pause: "clock", cancel_requested: "stop", ended: "approve" }
+export const CUT_OFF = "cut_off" // the code of a call whose attempt ended while the tool was running
 const LEFT = { lost: "its process was lost", released: "handed over" }
 const ENDS = { success: "Answered", failed: "Failed", timed_out: "Out of time", cancelled: "Stopped" }
 
@@ -58,7 +59,8 @@ function timelineNodes({ created_at: begun, ended_at: ended, steps, usage, cost,
     cost && `cost ${cost}`,
     OPEN.has(status) && "running",
   ]
-  const rows = withPauses(withSums(steps)).map((step) => row(step, from, to))
+  const stopped = steps.find((step) => step.kind === "ended" && step.status === "cancelled")?.code
+  const rows = withPauses(withSums(steps)).map((step) => row(step, from, to, step.code ? step.code !== stopped : step.error))
   return [el("p", { class: "note" }, facts.filter(Boolean).join(" · ")), el("ol", {}, rows)]
 }
 
@@ -86,16 +88,15 @@ function withPauses(steps) {
   return shown
 }
 
-function row(step, from, to) {
+function row(step, from, to, isBad) {
   const at = Date.parse(step.at)
   const until = step.ended_at ? Date.parse(step.ended_at) : to
   const bar = el("span", { class: "bar" })
   bar.style.left = `${Math.min(99, (100 * (at - from)) / (to - from))}%` // an end is seen too
   bar.style.width = `${(100 * (until - at)) / (to - from)}%`
   const took = step.ended_at === step.at ? `+${length(at - from)}` : length(until - at)
-  const isBad = step.error || step.code
   const head = [
-    icon(step.kind === "ended" && isBad ? "close" : (ICONS[step.kind] ?? "approve")),
+    icon(step.kind === "ended" && step.code ? (isBad ? "close" : "stop") : (ICONS[step.kind] ?? "approve")),
     el("span", { class: "what" }, ...named(step)),
     el("span", { class: "lane", "aria-hidden": "true" }, bar),
     el("time", { dateTime: step.at, title: inFull(step.at) }, took),
@@ -119,7 +120,7 @@ function named(step) {
     case "model_call":
       return [step.tools.length ? `Model asks for ${step.tools.join(", ")}` : "Model answers", step.incomplete ? el("span", { class: "note" }, ` incomplete: ${step.finish_reason}`) : "", used]
     case "tool_call":
-      return [el("code", {}, step.tool)]
+      return [el("code", {}, step.tool), step.code === CUT_OFF ? el("span", { class: "note" }, " cut off") : ""]
     case "executor":
       return [el("code", {}, step.executor), el("span", { class: "note" }, ` superstep ${step.superstep}${step.error ? ", failed" : step.asked ? ", asks a person" : step.yielded ? ", yields" : ""}`)]
     case "voided":

@@ -5,10 +5,11 @@ import { randomKey } from "./api.js"
 import { copyButton } from "./dialogs.js"
 import { announce, button, el, icon, valueNode, visible } from "./dom.js"
 import { show } from "./markdown.js"
-import { timelineButton } from "./timeline.js"
+import { CUT_OFF, timelineButton } from "./timeline.js"
 
 const WRITTEN = new Set(["text", "data", "uri"]) // what a person writes or attaches
 const TEXT_OF_END = { cancelled: "Stopped", failed: "Failed" }
+const FAILED = new Set(["failed", "timed_out"])
 const WHY_INCOMPLETE = {
   length: "the model reached its token limit",
   content_filter: "the provider's content filter stopped it",
@@ -86,12 +87,30 @@ export class Turn {
     if (this.graph?.element.hidden && this.readAgain && !this.isOpen) await this.readAgain()
   }
 
+  /** Show the tool calls of a run that ended without an answer, from its timeline: its stored entry has none. */
+  async recallSteps() {
+    const { end } = this.element.dataset
+    if (end && end !== "completed" && !this.isRecalled && this.readAgain) await this.readAgain()
+  }
+
+  _recalled({ steps }) {
+    this.isRecalled = true
+    const ended = steps.find((step) => step.kind === "ended")
+    if (FAILED.has(ended?.status) && this.element.dataset.end === "cancelled") this._on_failed({ detail: ended.error, code: ended.code })
+    if (this.element.dataset.end === "completed" || this.steps.size) return
+    for (const step of steps.filter(({ kind }) => kind === "tool_call")) {
+      this._on_tool_call(step)
+      if (step.ended_at) this._on_tool_result(step)
+    }
+  }
+
   /** Have the timeline at hand as soon as there is a run. `readTimeline` and `deliveriesOf` are set by who made the turn. */
   _offerTimeline() {
     if (!this.runId || !this.readTimeline) return
     const read = this.readTimeline
     this.readAgain = async () => {
       const told = await read()
+      if (!this.isOpen) this._recalled(told)
       if (this.graph && !this.isOpen) {
         this.graph.element.hidden = false
         this.graph.recall(told)
@@ -124,6 +143,7 @@ export class Turn {
   }
 
   _on_restarted({ attempt }) {
+    this._cutOff()
     this._say(`Attempt ${attempt}: continuing from the saved steps`, "busy")
   }
 
@@ -145,14 +165,20 @@ export class Turn {
     this.stepList.hidden = false
   }
 
-  _on_tool_result({ id, tool, result, error }) {
+  _on_tool_result({ id, tool, result, error, code }) {
     const decided = this.decided.get(id) ?? [...this.decided.values()].find((call) => call.name === tool)
     const { name, arguments: given } = decided ?? { name: tool, arguments: null }
     if (!this.steps.has(id)) this._on_tool_call({ id, tool: name, arguments: given })
     const { step, took, body } = this.steps.get(id)
-    step.firstChild.className = error ? "step bad" : "step"
-    took.textContent = error ? "failed" : decided?.approved === false ? "refused" : "done"
-    body.append(valueNode(error ? "Error" : "Result", error ?? result))
+    step.firstChild.className = error && code !== CUT_OFF ? "step bad" : "step"
+    took.textContent = code === CUT_OFF ? "cut off" : error ? "failed" : decided?.approved === false ? "refused" : "done"
+    body.replaceChildren(body.firstChild, valueNode(error ? "Error" : "Result", error ?? result))
+  }
+
+  /** Show that the tools at work were cut off: the run has ended, or the attempt that called them. */
+  _cutOff() {
+    for (const [id, { step }] of this.steps)
+      if (step.firstChild.classList.contains("busy")) this._on_tool_result({ id, tool: "", code: CUT_OFF, error: "The run ended, or its process, while the tool was running. It may have done its work." })
   }
 
   _on_completed({ response, usage, cost, incomplete, finish_reason: reason, pending_approvals: waiting, asked = waiting?.length }) {
@@ -175,10 +201,12 @@ export class Turn {
   }
 
   _on_failed(data) {
+    this._cutOff()
     this.fail({ message: data.detail, code: data.code })
   }
 
   _on_cancelled({ code } = {}) {
+    this._cutOff()
     this._end("cancelled")
     const kept = code === "run_superseded" ? "the text up to here" : "nothing of this run"
     this._say(`Stopped. The agent remembers ${kept}`, "quiet")
@@ -274,7 +302,7 @@ export function* storedEvents(entry) {
       const id = content.callId
       if (content.$type === "functionCall") yield ["tool_call", { id, tool: content.name, arguments: content.arguments }]
       else if (content.$type === "functionResult")
-        yield ["tool_result", { id, tool: "", result: content.result }]
+        yield ["tool_result", { id, tool: "", [content.agentFramework?.exception ? "error" : "result"]: content.result }]
       else if (content.content?.type === "function_approval_request") asked = true
       else if (content.$type === "text" && role === "assistant") texts.push(content.text)
       else if (content.$type === "error") {
@@ -282,6 +310,10 @@ export function* storedEvents(entry) {
         return yield [end, { detail: content.message, code: content.errorCode }]
       }
     }
+  if (entry.status === "interrupted") {
+    yield ["delta", { text: texts.join("\n\n"), offset: 0, run_id: entry.run_id }]
+    return yield ["cancelled", { code: "run_superseded" }]
+  }
   const usage = { total_token_count: entry.usage?.totalTokenCount }
   const { run_id, finish_reason, incomplete } = entry
   yield ["completed", { response: texts.join("\n\n"), usage, run_id, finish_reason, incomplete, asked }]
