@@ -226,9 +226,10 @@ def timeline_reply(
     events: Iterable[tuple[int, Event]],
     superstep: Superstep | None,
     *,
+    continues: str | None,
     notifies: bool,
     names_causes: bool,
 ) -> Reply:
     """Return the steps of the run, also the current one; see `timeline_fields`."""
-    body = timeline_fields(run, events, superstep, notifies=notifies, names_causes=names_causes)
+    body = timeline_fields(run, events, superstep, continues=continues, notifies=notifies, names_causes=names_causes)
     return json_reply(200, body, run_headers(run))

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from hosting.core.request.contents import Limits
 from hosting.core.services import Services
+from hosting.core.thread.rows import ApprovalRow
 from hosting.core.thread.run import Ended, Run
 from hosting.errors import HostingError
 from hosting.http import routes
@@ -109,7 +110,16 @@ class RunHandlers:
         held = self._services.holders.held.get(run.run_id)
         superstep, notifies = None if held is None else held.superstep, request.agent.options.webhook is not None
         causes = self._services.loop.names_causes
-        return timeline_reply(run, events, superstep, notifies=notifies, names_causes=causes)
+        before = await self._run_before(run)
+        return timeline_reply(run, events, superstep, continues=before, notifies=notifies, names_causes=causes)
+
+    async def _run_before(self, run: Run) -> str | None:
+        """Return the run that asked for the decisions with which this run began, None if it began with a message."""
+        if not (decisions := run.accepted.request.decisions):
+            return None
+        log, address = self._services.log, run.address
+        row = await log.row(address, ApprovalRow, decisions[0].id, await log.head(address))
+        return row.asked_by if isinstance(row, ApprovalRow) else None
 
     async def _follow(self, request: HttpRequest) -> Reply | Streamed:
         wanted = read_stream_query(request.query)

@@ -7,6 +7,7 @@ that a later attempt replaced had been sent, so it is a step too.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal
 
@@ -66,6 +67,7 @@ class TimelineStep(TypedDict):
     cost: NotRequired[str]
     text: NotRequired[str]
     approved: NotRequired[bool]
+    value: NotRequired[Any]
     reason: NotRequired[str]
     by: NotRequired[StepAuthor]
     status: NotRequired[Literal["success", "failed", "timed_out", "cancelled"]]
@@ -75,7 +77,8 @@ class TimelineStep(TypedDict):
 class RunTimeline(RunIds):
     """The steps of a run, in the order in which they were recorded.
 
-    `notifies`: a webhook is notified of its end. `incomplete`: the answer is incomplete for the reason
+    `continues` is the run whose questions or approvals were answered, so that this run began. `notifies`: a webhook
+    is notified of its end. `incomplete`: the answer is incomplete for the reason
     `finish_reason`; the step of a model call has both if known.
     """
 
@@ -86,6 +89,7 @@ class RunTimeline(RunIds):
     finish_reason: str | None
     incomplete: bool
     cost: NotRequired[str]
+    continues: NotRequired[str]
     notifies: bool
     steps: list[TimelineStep]
 
@@ -95,6 +99,7 @@ def timeline_fields(
     numbered: Iterable[tuple[int, events.Event]],
     superstep: Superstep | None = None,
     *,
+    continues: str | None = None,
     notifies: bool = False,
     names_causes: bool = False,
 ) -> RunTimeline:
@@ -125,6 +130,8 @@ def timeline_fields(
         "notifies": notifies or has_receiver,
         "steps": timeline.steps,
     }
+    if continues is not None:
+        shown["continues"] = continues
     if cost := timeline.used.cost if end is None else end.cost:
         shown["cost"] = cost_text(cost)
     return shown
@@ -216,6 +223,10 @@ class _Timeline:
     def _decision(self, event: events.ApprovalAnswered) -> None:
         decision, by = event.decision, event.principal
         step = self._step("approval_answered", event.at, id=decision.id, approved=decision.approved)
+        for asked in (asked for asked in self._run.requested_approvals if asked.id == decision.id):
+            step["tool"], step["arguments"] = asked.tool, asked.arguments
+        if decision.value is not None:
+            step["value"] = json.loads(decision.value)
         if decision.reason is not None:
             step["reason"] = decision.reason
         if by is not None:

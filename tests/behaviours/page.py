@@ -21,6 +21,8 @@ BEHAVIOURS = {
     "conversation and in the timeline, also after a reload; a later attempt's call of it is a call of its own.",
     "page.graph": "A workflow's graph is drawn, and is a list too: which executors are at work, done, wait for a "
     "person or failed, while a run goes on and after a reload.",
+    "page.answers": "An answer to a workflow's question stands with the question and who gave it, and the run that "
+    "goes on has one graph with all that was done before; in each tab, and after a reload.",
     "page.input-method": "Enter that confirms a word of an input method sends nothing, in each box and in "
     "each browser.",
     "page.inbox": "What waits for approval on any thread is answered in one place, and who comes second is told what "

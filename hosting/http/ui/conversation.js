@@ -164,6 +164,7 @@ export class Conversation {
     turn.wait("Following")
     const { message } = await read(this._run(runId), { signal: this.leaving.signal })
     if (message) turn.ask([{ $type: "text", text: message }], false)
+    if (turn.graph) await this._timeline(turn)
     const ended = this._follow(turn, this._events(runId))
     ended.then(() => this._loadLater(), (problem) => turn.fail(problem)).catch(this.hooks.failed) // what else was asked
   }
@@ -213,17 +214,18 @@ export class Conversation {
       const response = await checked(await send("POST", path, { body: decision, headers: EVENTS, action: true }))
       this.turns.get(approval.run_id)?.graph?.waits(approval.tool, false)
       this.hooks.changed()
-      if (response.headers.get("content-type")?.startsWith("text/event-stream")) this._goOn(response, decisionContent(approval, decision))
+      if (response.headers.get("content-type")?.startsWith("text/event-stream")) await this._goOn(response, approval, decision)
     } finally {
       known()
     }
   }
 
   /** Show the run that continues after a decision, from the `response` that streams it. */
-  _goOn(response, decided) {
+  async _goOn(response, approval, decision) {
     const turn = this._append(this._newTurn(response.headers.get("x-ms-run-id") ?? ""))
-    turn.ask([decided])
     turn.wait()
+    if (turn.graph) await this._resume(turn, approval.run_id).catch(() => {})
+    else turn.ask([decisionContent(approval, decision)])
     let begun = response
     const open = (last) => {
       const now = begun ?? this._events(turn.runId)(last)
@@ -286,13 +288,33 @@ export class Conversation {
       window.scrollBy(0, document.documentElement.scrollHeight - scrollHeight)
     }
     this.hooks.drawn()
-    this._recallSteps().catch(() => {})
+    this._recallMissing()
   }
 
-  /** Show the tool calls of runs that ended without an answer, which the stored entries lack: one run after the other. */
-  async _recallSteps() {
-    for (const turn of [...this.turns.values()].reverse()) await turn.recallSteps().catch(() => {})
+  /** Show what the stored entries lack of ended runs: one run after the other. */
+  async _recallMissing() {
+    for (const turn of [...this.turns.values()].reverse()) await turn.recallMissing().catch(() => {})
     this.hooks.drawn()
+  }
+
+  /** Read a run's timeline. A turn of a workflow that continues others gets what they did, and they lose their graphs. */
+  async _timeline(turn) {
+    const told = await this._told(turn.runId)
+    if (turn.graph && told.continues && !turn.before.length) await this._resume(turn, told.continues).catch(() => {}) // older runs go by their age
+    return told
+  }
+
+  async _resume(turn, asking) {
+    const before = []
+    for (let id = asking; id; id = before[0].continues) {
+      before.unshift(await this._told(id))
+      this.turns.get(id)?.handOver()
+    }
+    turn.resume(before)
+  }
+
+  _told(runId) {
+    return read(this._run(runId, "/timeline"), { signal: this.leaving.signal })
   }
 
   _newTurn(runId = "") {
@@ -302,7 +324,7 @@ export class Conversation {
     turn.again = this.hooks.again
     if (!turn.graph) turn.fork = (...given) => this._fork(...given)
     turn.deliveriesOf = (run) => this.hooks.deliveries(this.threadId, run, this.leaving.signal)
-    if (!runId.startsWith("entry ")) turn.readTimeline = () => read(this._run(turn.runId, "/timeline"), { signal: this.leaving.signal })
+    if (!runId.startsWith("entry ")) turn.readTimeline = () => this._timeline(turn)
     if (runId) this.turns.set(runId, turn)
     return turn
   }

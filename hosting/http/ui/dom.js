@@ -66,7 +66,7 @@ export const button = (says, click, kind = "") =>
 /** Return a value with its title, as a person reads it. */
 export function valueNode(title, value) {
   const text = typeof value === "string" ? value : JSON.stringify(value, null, 2)
-  return el("div", {}, el("h4", {}, title), el("pre", { tabIndex: 0 }, visible(text ?? "none")))
+  return el("div", {}, el("h4", { role: "heading", "aria-level": "3" }, title), el("pre", { tabIndex: 0 }, visible(text ?? "none")))
 }
 
 /** Return the nodes of a text by which a person decides: what would show nothing, or turn the words beside it, is

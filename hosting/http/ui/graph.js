@@ -41,16 +41,17 @@ export class Graph {
     this._show()
   }
 
-  /** Apply the run's timeline. */
-  recall({ steps, status, ended_at: ended }) {
+  /** Apply the run's timeline, after those of the runs that it continues, oldest first. */
+  recall(timelines) {
     this._forget()
-    for (const step of steps.filter((step) => step.kind === "executor"))
-      this._change(step.executor, (one) => {
-        if (step.error) one.failed = true
-        else if (!step.ended_at) one.atWork++
-        else if (status !== "success" && step.ended_at === ended) one.isStopped = true
-        else one.done++
-      })
+    for (const { steps, status, ended_at: ended } of timelines)
+      for (const step of steps.filter((step) => step.kind === "executor"))
+        this._change(step.executor, (one) => {
+          if (step.error) one.failed = true
+          else if (!step.ended_at) one.atWork++
+          else if (status !== "success" && step.ended_at === ended) one.isStopped = true
+          else one.done++
+        })
     this._show()
   }
 

@@ -44,7 +44,7 @@ export function timelineButton(read, deliveriesOf) {
 }
 
 /** Return the decision on a call, with its person if known. */
-export const saidOf = ({ approved, by }) => `${approved ? "approved" : "refused"}${by ? ` by ${by.name || by.id}` : ""}`
+export const saidOf = ({ approved, by, value }) => `${value !== undefined ? "answered" : approved ? "approved" : "refused"}${by ? ` by ${by.name || by.id}` : ""}`
 
 function timelineNodes({ created_at: begun, ended_at: ended, steps, usage, cost, status }) {
   const from = Date.parse(begun)
@@ -128,7 +128,7 @@ function named(step) {
     case "cancel_requested":
       return ["Cancel requested"]
     case "approval_answered":
-      return [`Call ${saidOf(step)}${step.reason ? `: ${step.reason}` : ""}`]
+      return [`${step.value === undefined ? "Call" : "Question"} ${saidOf(step)}${step.reason ? `: ${step.reason}` : ""}`]
     default:
       return [ENDS[step.status], step.code ? el("span", { class: "note" }, " ", el("code", {}, step.code)) : ""]
   }
@@ -138,6 +138,7 @@ function details(step) {
   const { input_token_count: taken, output_token_count: given } = step.usage ?? {}
   if (step.kind === "tool_call")
     return [valueNode("Arguments", step.arguments), step.error || step.ended_at ? valueNode(step.error ? "Error" : "Result", step.error ?? step.result) : ""]
+  if (step.value !== undefined) return [valueNode("Question", step.arguments), valueNode("Answer", step.value)]
   if (step.kind === "voided") return [el("p", { class: "note" }, "A later attempt replaced this text:"), el("del", {}, step.text)]
   if (taken || given) {
     const told = [`${(taken ?? 0).toLocaleString()} input tokens, ${(given ?? 0).toLocaleString()} output tokens`, step.model, step.cost && `cost ${step.cost}`]

@@ -5,7 +5,8 @@ import { randomKey } from "./api.js"
 import { copyButton } from "./dialogs.js"
 import { announce, button, el, icon, valueNode, visible } from "./dom.js"
 import { show } from "./markdown.js"
-import { CUT_OFF, timelineButton } from "./timeline.js"
+import { CUT_OFF, saidOf, timelineButton } from "./timeline.js"
+import { inFull, until } from "./times.js"
 
 const WRITTEN = new Set(["text", "data", "uri"]) // what a person writes or attaches
 const TEXT_OF_END = { cancelled: "Stopped", failed: "Failed" }
@@ -26,6 +27,7 @@ export class Turn {
     this.graph = graph
     this.runId = ""
     this.isOpen = true
+    this.before = [] // the timelines of the runs that it continues, oldest first
     this.characters = [] // of the answer: Unicode code points, as a delta's offset counts them
     this.spoken = 0
     this.steps = new Map()
@@ -50,6 +52,7 @@ export class Turn {
   /** Show what was asked: texts, and pictures and files by their names. Only what is known whole can be edited: of a
    * large picture the page reads no more than that it was there. */
   ask(contents, isWhole = true) {
+    if (this.before.length) return // the answers stand with their questions
     for (const { content } of contents)
       if (content?.function_call) this.decided.set(content.function_call.call_id, { ...content.function_call, approved: content.approved })
     this.contents = contents.filter((content) => WRITTEN.has(content.$type) && !content.attachment)
@@ -82,19 +85,42 @@ export class Turn {
     this[`_on_${event}`]?.(data)
   }
 
+  /** Continue the runs of these timelines, whose questions were answered: with one graph, and each answer with its
+   * question. */
+  resume(before) {
+    this.before = before
+    const answered = before.at(-1).steps.filter((step) => step.kind === "approval_answered")
+    this.request.replaceChildren(...answered.map(answeredNode))
+    this.request.hidden = false
+    this.request.classList.add("answered")
+    this.edit.replaceChildren()
+    this.graph.element.hidden = false
+    this.graph.recall(before)
+  }
+
+  /** Another turn continues this one, and has its graph. */
+  handOver() {
+    this.isContinued = true
+    for (const card of this.cards.querySelectorAll("[data-approval]")) card.remove()
+    this.graph.element.hidden = true
+  }
+
   /** Show the executors' work in an ended run of a workflow, from its timeline. */
   async recall() {
-    if (this.graph?.element.hidden && this.readAgain && !this.isOpen) await this.readAgain()
+    if (this.graph?.element.hidden && !this.isContinued && this.readAgain && !this.isOpen) await this.readAgain()
   }
 
-  /** Show the tool calls of a run that ended without an answer, from its timeline: its stored entry has none. */
-  async recallSteps() {
-    const { end } = this.element.dataset
-    if (end && end !== "completed" && !this.isRecalled && this.readAgain) await this.readAgain()
+  /** Show what the stored entries of an ended run lack, from its timeline: the tool calls of one without an answer, and
+   * what a workflow's run continues. */
+  async recallMissing() {
+    const isMissing = this.graph || this.element.dataset.end !== "completed"
+    if (isMissing && !this.isOpen && !this.isRecalled && this.readTimelineOnce) this._recalled(await this.readTimelineOnce())
   }
 
-  _recalled({ steps }) {
+  _recalled(told) {
+    const { steps } = told
     this.isRecalled = true
+    if (this.before.length) this.graph.recall([...this.before, told])
     const ended = steps.find((step) => step.kind === "ended")
     if (FAILED.has(ended?.status) && this.element.dataset.end === "cancelled") this._on_failed({ detail: ended.error, code: ended.code })
     if (this.element.dataset.end === "completed" || this.steps.size) return
@@ -107,13 +133,13 @@ export class Turn {
   /** Have the timeline at hand as soon as there is a run. `readTimeline` and `deliveriesOf` are set by who made the turn. */
   _offerTimeline() {
     if (!this.runId || !this.readTimeline) return
-    const read = this.readTimeline
+    this.readTimelineOnce = this.readTimeline
     this.readAgain = async () => {
-      const told = await read()
+      const told = await this.readTimelineOnce()
       if (!this.isOpen) this._recalled(told)
       if (this.graph && !this.isOpen) {
-        this.graph.element.hidden = false
-        this.graph.recall(told)
+        this.graph.element.hidden = Boolean(this.isContinued)
+        this.graph.recall([...this.before, told])
       }
       return told
     }
@@ -186,7 +212,7 @@ export class Turn {
     this._draw(true)
     if (incomplete) this._sayIncomplete(reason)
     this._end("completed")
-    for (const { id, tool, arguments: given } of waiting ?? []) this._on_tool_call({ id, tool, arguments: given })
+    for (const { id, tool, arguments: given, answer_schema: schema } of waiting ?? []) if (!schema) this._on_tool_call({ id, tool, arguments: given })
     for (const { step, took } of this.steps.values())
       if (step.firstChild.classList.contains("busy")) {
         step.firstChild.className = "step"
@@ -274,14 +300,21 @@ function shownContent(content) {
   return el("p", { class: "file" }, icon("attach"), name)
 }
 
+/** Return a workflow's question with its answer, or a decision on a call; with who gave it if known, and when. */
+function answeredNode(step) {
+  const said = saidOf(step)
+  const when = el("p", { class: "note" }, visible(`${said[0].toUpperCase()}${said.slice(1)} `), el("time", { dateTime: step.at, title: inFull(step.at) }, until(step.at)), step.reason ? visible(`: ${step.reason}`) : "")
+  const asked = el("h3", {}, el("code", {}, visible(step.tool)), step.value === undefined ? "" : " asked")
+  return el("div", { class: "card" }, asked, valueNode(step.value === undefined ? "Arguments" : "Question", step.arguments), step.value === undefined ? "" : valueNode("Answer", step.value), when)
+}
+
 function shownDecision({ approved, function_call: call, additional_properties: more }) {
   const reason = more?.reason ? `: ${more.reason}` : ""
   return el("p", { class: "decision" }, icon(approved ? "approve" : "close"), visible(`${approved ? "Approved" : "Refused"} ${call.name}${reason}`))
 }
 
 /** Return a person's decision as the conversation stores it. */
-export function decisionContent({ tool, arguments: given }, { approved, reason, value }) {
-  if (value !== undefined) return { $type: "text", text: typeof value === "string" ? value : JSON.stringify(value) }
+export function decisionContent({ tool, arguments: given }, { approved, reason }) {
   const call = { name: tool, arguments: given }
   return { content: { type: "function_approval_response", approved, function_call: call, additional_properties: { reason } } }
 }

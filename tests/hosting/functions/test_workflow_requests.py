@@ -70,6 +70,15 @@ async def test_the_answer_continues_from_there(http: httpx.AsyncClient) -> None:
 
     assert (answer.status_code, answer.json()["response"]) == (200, "tea: False hot")
     assert (await http.get(f"{THREAD}/approvals")).json()["approvals"] == []
+    asking, going_on = [
+        (await http.get(f"{THREAD}/runs/{run}/timeline")).json() for run in (waiting["run_id"], answer.json()["run_id"])
+    ]
+    assert (going_on["continues"], asking.get("continues")) == (waiting["run_id"], None)
+    (step,) = [step for step in asking["steps"] if step["kind"] == "approval_answered"]
+    assert {name: step[name] for name in ("id", "tool", "arguments", "value")} == {
+        **{name: waiting[name] for name in ("id", "tool", "arguments")},
+        "value": {"approved": False, "note": "hot"},
+    }
     assert (await asked(http, "milk"))["pending_approvals"][0]["arguments"]["text"] == "milk"
 
 

@@ -187,23 +187,70 @@ async def test_who_writes_an_answer_while_the_page_loads_writes_on(host: Running
         await expect(message).to_be_focused()
 
 
+@pytest.mark.behaviour("page.answers")
 @pytest.mark.behaviour("page.graph")
 async def test_an_executor_that_waits_for_a_person_is_answered_in_the_conversation(host: RunningHost) -> None:
-    """And goes on in the next run, whose request is the answer."""
+    """The next run has the one graph of both, and the question with its answer; so in each tab, and after a reload."""
+    done, tabs = ["reviewer: done 2 times"], []
     async with browsed(host.origin, REFUSED) as browser:
         page = await browser.open("#/Asking/asked")
         await ask(page, "tea")
         await expect(executors(page)).to_have_text(["reviewer: waits for a person"])
         await page.reload()
         await expect(executors(page)).to_have_text(["reviewer: waits for a person"])
+        other = await browser.open("#/Asking/asked")
+        await expect(executors(other)).to_have_text(["reviewer: waits for a person"])
         await page.get_by_label("Answer", exact=True).fill('{"approved": true}')
         await page.get_by_role("button", name="Answer").click()
         answer = await ended(page, number=2)
-        await expect(executors(page, 1)).to_have_text(["reviewer: done"])
-        await expect(executors(page, 2)).to_have_text(["reviewer: done"])
-        await expect(page.locator(".request").last).to_have_text('{"approved":true}')
+        await ended(other, number=2)
+        for tab in (page, other, page):
+            await expect(executors(tab, 2)).to_have_text(done)
+            await expect(tab.locator(".graph:visible")).to_have_count(1)
+            await expect(tab.get_by_label("Answer", exact=True)).to_have_count(0)
+            tabs.append(await tab.locator(".request").last.locator("> div > :not(.note)").all_text_contents())
+            await expect(tab.locator(".request").last.locator(".note")).to_have_text("Answered just now")
+            await page.reload()
+            await ended(page, number=2)
+        await ask(page, "more")
+        await expect(executors(page, 3)).to_have_text(["reviewer: waits for a person"])
+        await page.reload()
+        await expect(executors(page, 3)).to_have_text(["reviewer: waits for a person"])
+        await expect(page.locator(".request").nth(1)).to_contain_text("reviewer asked")
 
     assert "tea: True" in answer
+    asked = 'Question{\n  "text": "tea",\n  "steps": [\n    "one",\n    "two"\n  ]\n}'
+    assert tabs == [["reviewer asked", asked, 'Answer{\n  "approved": true\n}']] * 3
+
+
+@pytest.mark.behaviour("page.answers")
+@ON_EACH_SCREEN
+async def test_an_answer_says_who_gave_it_if_the_app_knows_its_callers(
+    tmp_path: Path, theme: str, is_phone: bool
+) -> None:
+    """In the conversation and in the timeline; by axe-core's rules, and nothing is wider than the screen."""
+    app = Path(shutil.copytree(APP, tmp_path / "app"))
+    owned = FLOWS.replace("workflows=flows)", "workflows=flows, principal=easy_auth())")
+    (app / "function_app.py").write_text(f"from hosting.principal import easy_auth\n{owned}")
+    with RunningHost(app, "--port", "0", "--principal", "ada") as host:
+        async with browsed(host.origin, REFUSED, is_phone=is_phone, theme=theme) as browser:
+            page = await browser.open("#/Asking/signed")
+            await ask(page, "tea")
+            await page.get_by_label("Answer", exact=True).fill('{"approved": true}')
+            await page.get_by_role("button", name="Answer").click()
+            await ended(page, number=2)
+            note = page.locator(".request").last.locator(".note")
+            await expect(note).to_have_text("Answered by ada just now")
+            await page.reload()
+            await expect(note).to_have_text("Answered by ada just now")
+            await page.get_by_role("button", name="Timeline").first.click()
+            step = page.locator(".step-row.approval_answered")
+            await expect(step.locator(".what")).to_have_text("Question answered by ada")
+            await step.locator("summary").click()
+            await expect(step.locator("h4")).to_have_text(["Question", "Answer"])
+            found, wider = await faults_of(page), await page.evaluate(WIDER)
+
+    assert (found, max(wider, 0)) == ([], 0)
 
 
 APPLIED = """async events => {
