@@ -99,7 +99,10 @@ class _Describing:
 
 
 def register_page(served: Served) -> None:
-    """Register `GET ui/...`, the page for a browser: no key, for it holds nothing."""
+    """Register `ui/...`, the page for a browser: no key, for it holds nothing.
+
+    The host routes HEAD to a function only if it lists it. The server leaves the body out.
+    """
     page = Page([PAGE_FOLDER, *(feature.page for feature in served.features if feature.page is not None)])
 
     async def reply(req: Request) -> Reply:
@@ -108,5 +111,5 @@ def register_page(served: Served) -> None:
     async def show(req: Request) -> Response:
         return await respond(req, reply(req))
 
-    trigger = served.app.route(route=PAGE_ROUTE, methods=["GET"], auth_level=func.AuthLevel.ANONYMOUS)
+    trigger = served.app.route(route=PAGE_ROUTE, methods=["GET", "HEAD"], auth_level=func.AuthLevel.ANONYMOUS)
     served.app.function_name(PAGE_FUNCTION)(trigger(show))

@@ -80,7 +80,7 @@ class Page:
         return (path for path in self._files if path.endswith(".js"))
 
     def reply(self, requested: str, path: str, headers: Mapping[str, str]) -> Reply:
-        """Return the response to a GET of the URL path `requested`, whose part after `ui/` is `path`."""
+        """Return the response to a GET or HEAD of the URL path `requested`, whose part after `ui/` is `path`."""
         if not path and not requested.endswith("/"):
             return Reply(308, "", None, {"location": f"{requested.rpartition('/')[2]}/"})
         file = self._files.get(path)

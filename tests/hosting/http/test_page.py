@@ -17,6 +17,7 @@ from tests.support.app.scripted import scripted_agent
 from tests.support.deployed_tree import ROOT, deployed, tracked_files
 from tests.support.direct import DirectHost
 from tests.support.page_files import FILES, FOLDERS, SCRIPTS
+from tests.support.running_host import RunningHost
 
 MOST_BYTES = 66_000
 READS_TEXT_AS_CODE = re.compile(
@@ -87,6 +88,23 @@ async def test_an_app_serves_the_files_of_all_its_features() -> None:
 @pytest.mark.behaviour("page.files")
 def test_the_first_file_is_asked_for_each_time_and_sent_once() -> None:
     """By its ETag."""
+@pytest.mark.behaviour("page.files")
+@pytest.mark.slow
+def test_a_head_request_is_answered_as_a_get_is_without_the_file(host: RunningHost) -> None:
+    """For each file, and for what is no file: the host routes HEAD to no function that does not list it."""
+    with httpx.Client(base_url=f"{host.origin}/api") as client:
+        urls = re.findall(r'(?:href|src)="([^"#]+)"', client.get("/ui/").text)
+        for path in ["/ui", "/ui/", "/ui/none", *(f"/ui/{url}" for url in dict.fromkeys(urls))]:
+            head, file = client.head(path), client.get(path)
+            assert (path, head.status_code, head.content) == (path, file.status_code, b"")
+            assert fields_of(head) == fields_of(file)
+
+
+def fields_of(response: httpx.Response) -> dict[str, str]:
+    """Return the headers of a response, without those of its moment."""
+    return {name: value for name, value in response.headers.items() if name != "date"}
+
+
     first = get("")
     again = get("", if_none_match=first.headers["etag"])
 
