@@ -10,7 +10,12 @@ BEHAVIOURS = {
     "place, as the sender chooses; Stop ends the run at work, and not one that waits.",
     "page.where": "The page is there in development, and in production where the app asks for it.",
     "page.verbs": "On the page an agent is asked, stopped, reset and deleted, approvals are answered, problems are "
-    "read, and the last request is copied as a command that works.",
+    "read, and an answer is copied.",
+    "page.commands": "What the page shows as a command works as it is, pasted into a shell, and begins a run of its "
+    "own; the last message or schedule is one, and no stop, answer, reset or deletion takes its place.",
+    "page.approvals": "While a thread waits for a person the box below takes no message and says why, until the "
+    "answer, wherever it is given; one press approves or refuses.",
+    "page.counts": "What is counted on the page has its noun in singular or plural.",
     "page.forks": "On the page a thread is forked at an answer, and a message is edited with all that it has in a fork "
     "before it, once however often it is asked for; a fork leads back to its origin, and what is refused is said.",
     "page.live": "A run is shown as it stands after a reload, in every tab, whoever began it, and after its process "

@@ -1,8 +1,8 @@
 // Dialogs in front of the page: the key, a question before a deletion, its receipt, a command.
 
 import { asCurl, asPython } from "./commands.js"
-import { credentials, lastAction } from "./api.js"
-import { button, el, visible } from "./dom.js"
+import { credentials, lastRequest } from "./api.js"
+import { button, el, plural, visible } from "./dom.js"
 import { inFull } from "./times.js"
 
 const COPIED_MS = 2500
@@ -60,7 +60,7 @@ export async function showReceipt(receipt) {
   const { document: stored, runs, archived_entries: archived, attachments, instances } = receipt
   const rows = [
     ["Deleted at", inFull(receipt.deleted_at)],
-    ["Conversation", `${stored.size_bytes.toLocaleString()} bytes`],
+    ["Conversation", plural(stored.size_bytes, "byte")],
     ["SHA-256", el("code", {}, stored.sha256)],
     ["Runs", runs],
     ["Archived entries", archived],

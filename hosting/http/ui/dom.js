@@ -80,6 +80,9 @@ export function visible(text) {
  * key that confirms it: there only the old code says so. */
 export const pressed = (event, key) => event.key === key && !event.isComposing && event.keyCode !== INPUT_METHOD
 
+/** Return a count with its noun, as in "1 message" and "1,200 messages". */
+export const plural = (count, noun) => `${count.toLocaleString()} ${noun}${count === 1 ? "" : "s"}`
+
 /** Return the element of the page that has this id. */
 export const byId = (id) => document.getElementById(id)
 

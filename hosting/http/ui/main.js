@@ -8,7 +8,7 @@ import { Composer } from "./composer.js"
 import { Conversation } from "./conversation.js"
 import { Deliveries } from "./deliveries.js"
 import { askForKey, confirmed, copyButton, showCommands, showReceipt } from "./dialogs.js"
-import { button, byId, el, icon, iconButton, lead, pressed } from "./dom.js"
+import { button, byId, el, icon, iconButton, lead, plural, pressed } from "./dom.js"
 import { Figures } from "./figures.js"
 import { Graph } from "./graph.js"
 import { Inbox, countWaiting } from "./inbox.js"
@@ -321,7 +321,7 @@ async function showTop() {
   const told = await read(paths.thread(agent, threadId)).catch(() => null)
   if (!told || conversation?.threadId !== threadId) return
   const tokens = told.usage.total_token_count
-  const parts = [agent, told.message_count && `${told.message_count} ${told.message_count === 1 ? "message" : "messages"}`, tokens && `${tokens.toLocaleString()} tokens`, told.cost && `cost ${told.cost}`, told.budget && leftOf(told.budget), threadId]
+  const parts = [agent, told.message_count && plural(told.message_count, "message"), tokens && plural(tokens, "token"), told.cost && `cost ${told.cost}`, told.budget && leftOf(told.budget), threadId]
   const origin = told.forked_from?.thread_id
   const link = origin && el("a", { href: hrefOf(agent, origin), title: origin }, "Fork of another thread")
   byId("subtitle").replaceChildren(...(link ? [link, " · "] : []), parts.filter(Boolean).join(" · "))

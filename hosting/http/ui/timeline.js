@@ -1,6 +1,6 @@
 // The steps of a run: when each began, how long it took, and its usage.
 
-import { el, icon, valueNode } from "./dom.js"
+import { el, icon, plural, valueNode } from "./dom.js"
 import { inFull, length } from "./times.js"
 
 const POLL_MS = 1000
@@ -54,8 +54,8 @@ function timelineNodes({ created_at: begun, ended_at: ended, steps, usage, cost,
   const facts = [
     inFull(begun),
     length(to - from),
-    `${attempts} ${attempts === 1 ? "attempt" : "attempts"}`,
-    tokens && `${tokens.toLocaleString()} tokens`,
+    plural(attempts, "attempt"),
+    tokens && plural(tokens, "token"),
     cost && `cost ${cost}`,
     OPEN.has(status) && "running",
   ]
@@ -109,7 +109,7 @@ function row(step, from, to, isBad) {
 
 function named(step) {
   const tokens = step.usage?.total_token_count
-  const used = tokens ? el("span", { class: "note" }, ` ${tokens.toLocaleString()} tokens`) : ""
+  const used = tokens ? el("span", { class: "note" }, ` ${plural(tokens, "token")}`) : ""
   switch (step.kind) {
     case "accepted":
       return ["Accepted"]
@@ -141,7 +141,7 @@ function details(step) {
   if (step.value !== undefined) return [valueNode("Question", step.arguments), valueNode("Answer", step.value)]
   if (step.kind === "voided") return [el("p", { class: "note" }, "A later attempt replaced this text:"), el("del", {}, step.text)]
   if (taken || given) {
-    const told = [`${(taken ?? 0).toLocaleString()} input tokens, ${(given ?? 0).toLocaleString()} output tokens`, step.model, step.cost && `cost ${step.cost}`]
+    const told = [`${plural(taken ?? 0, "input token")}, ${plural(given ?? 0, "output token")}`, step.model, step.cost && `cost ${step.cost}`]
     return [el("p", { class: "note" }, told.filter(Boolean).join(" · "))]
   }
   if (step.kind === "ended" && step.error) return [el("p", {}, step.error)]

@@ -3,7 +3,7 @@
 
 import { randomKey } from "./api.js"
 import { copyButton } from "./dialogs.js"
-import { announce, button, el, icon, valueNode, visible } from "./dom.js"
+import { announce, button, el, icon, plural, valueNode, visible } from "./dom.js"
 import { show } from "./markdown.js"
 import { CUT_OFF, saidOf, timelineButton } from "./timeline.js"
 import { inFull, until } from "./times.js"
@@ -219,7 +219,7 @@ export class Turn {
         took.textContent = asked ? "asked for approval" : ""
       }
     const tokens = usage?.total_token_count
-    this._say([tokens && `${tokens.toLocaleString()} tokens`, cost && `cost ${cost}`].filter(Boolean).join(" · "), "quiet")
+    this._say([tokens && plural(tokens, "token"), cost && `cost ${cost}`].filter(Boolean).join(" · "), "quiet")
     if (this.characters.length) this.foot.append(copyButton(() => this.characters.join(""), "Copy", "quiet small"))
     if (!this.fork || asked) return
     this.element.classList.add("forks")

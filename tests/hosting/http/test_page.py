@@ -25,6 +25,9 @@ READS_TEXT_AS_CODE = re.compile(
     r"|setTimeout\([\"']|javascript:"
 )
 ELSEWHERE = re.compile(r"(?<![\w/])(?:https?:)?//(?!www\.w3\.org/2000/svg)[a-z]")
+COUNT_BY_HAND = re.compile(
+    r"\$\{[^{}]*(?:toLocaleString\(\)|[cC]ount|length|size)\} [a-z ]*s\b|toLocaleString\(\)[^`\n]{0,9}\" [a-z]+s\""
+)
 PRODUCTION = {"AZURE_FUNCTIONS_ENVIRONMENT": "Production", "AzureWebJobsStorage": "UseDevelopmentStorage=true"}
 
 
@@ -163,6 +166,13 @@ def test_no_file_reads_text_as_code_or_names_another_server(path: Path) -> None:
 
     assert READS_TEXT_AS_CODE.findall(code) == []
     assert path.name == "markdown.js" or ELSEWHERE.findall(code) == []
+
+
+@pytest.mark.behaviour("page.counts")
+@pytest.mark.parametrize("path", SCRIPTS, ids=lambda path: path.name)
+def test_a_count_is_said_with_its_noun_by_one_function(path: Path) -> None:
+    """Which knows that one of something is no plural."""
+    assert COUNT_BY_HAND.findall(path.read_text(encoding="utf-8")) == []
 
 
 @pytest.mark.behaviour("page.small")

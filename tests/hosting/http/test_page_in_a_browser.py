@@ -305,11 +305,14 @@ async def test_a_run_that_fails_or_is_refused_says_so_by_its_problem(host: Runni
     assert left == "go on"
 
 
-@pytest.mark.behaviour("page.verbs")
-@pytest.mark.skipif(shutil.which("curl") is None, reason="the command uses curl")
-async def test_the_last_request_is_copied_as_commands_that_do_it_again(host: RunningHost) -> None:
-    """As they stand, whatever the message has in it; the run is the same one, by its key."""
-    message = """It's "quoted" \\ and $HOME, `x` 😀"""
+@pytest.mark.behaviour("page.counts")
+async def test_one_of_something_is_no_plural(host: RunningHost) -> None:
+    """Above a conversation, and in a timeline."""
+
+    async def with_one_message(route: Route) -> None:
+        told = await (await route.fetch()).json()
+        await route.fulfill(json={**told, "message_count": 1, "usage": {"total_token_count": 1}})
+
     async with browsed(host.origin, REFUSED) as browser:
         page = await browser.open("#/writer/copied")
         await ask(page, message)

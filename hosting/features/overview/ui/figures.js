@@ -1,7 +1,7 @@
 // Figures of an agent by day, or of a thread by run: latency, tokens and ends, each drawn and as a table.
 
 import { paths, read } from "./api.js"
-import { drawing, el } from "./dom.js"
+import { drawing, el, plural } from "./dom.js"
 import { inFull, length } from "./times.js"
 
 const DAYS = 30
@@ -104,7 +104,7 @@ function chart(title, points, series, unit) {
   const stacked = series[0].kind.startsWith("column")
   const tops = points.map((point) => (stacked ? series.reduce((sum, one) => sum + one.of(point), 0) : Math.max(...series.map((one) => one.of(point)))))
   const top = nice(Math.max(...tops, 0))
-  const says = `${title}: ${points.length} points from ${points[0].title} to ${points.at(-1).title}, at most ${unit(Math.max(...tops))}.`
+  const says = `${title}: ${plural(points.length, "point")} from ${points[0].title} to ${points.at(-1).title}, at most ${unit(Math.max(...tops))}.`
   const keys = series.map(({ name, kind }) => el("span", { class: `key ${kind.split(" ")[1]}` }, name))
   const canvas = el("div", { class: "canvas" })
   const element = el("figure", { class: "chart" }, el("figcaption", {}, el("h2", {}, title), el("span", { class: "keys" }, keys)), canvas)

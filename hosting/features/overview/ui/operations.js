@@ -2,7 +2,7 @@
 
 import { paths, read, send } from "./api.js"
 import { Cards, time } from "./cards.js"
-import { button, el } from "./dom.js"
+import { button, el, plural } from "./dom.js"
 import { money, short } from "./figures.js"
 import { OWN, hrefOf } from "./threads.js"
 import { inFull } from "./times.js"
@@ -75,8 +75,8 @@ export class Operations extends Cards {
     this.facts.replaceChildren(...facts.map(([name, value, kind]) => el("div", {}, el("dt", {}, name), el("dd", { class: kind || null }, shown(value)))))
     this.table.replaceChildren(tableOf(agents, Boolean(cost)))
     const missing = complete ? "" : " There are more: the numbers count only the threads that changed last."
-    const called = `Store calls of the process that answered: ${calls.read.toLocaleString()} reads, ${calls.append.toLocaleString()} appends, ${calls.failed.toLocaleString()} failed.`
-    this.seen.textContent = `${count.toLocaleString()} threads, as of ${inFull(at)}.${missing} Today is the day in UTC. ${called}`
+    const called = `Store calls of the process that answered: ${plural(calls.read, "read")}, ${plural(calls.append, "append")}, ${calls.failed.toLocaleString()} failed.`
+    this.seen.textContent = `${plural(count, "thread")}, as of ${inFull(at)}.${missing} Today is the day in UTC. ${called}`
   }
 
   _idOf(one) {
