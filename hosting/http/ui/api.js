@@ -40,8 +40,15 @@ export const credentials = {
   },
 }
 
-/** The user's last action, to be copied as a command: the polls of the page are left out. */
-export let lastAction = null
+/** Return what is missing where the host asks for a key, which says nothing itself. */
+function unauthorized() {
+  if (credentials.key) return "The key was refused. Check it and enter it again."
+  return credentials.token ? "The token was refused, and there is no key." : "This app needs a key."
+}
+
+/** The last request that began or planned a run: a message or a schedule. It is what a reader sends again; a stop, an
+ * answer to an approval, a reset or a deletion is not. */
+export let lastRequest = null
 
 const part = encodeURIComponent
 
@@ -68,12 +75,12 @@ export const paths = {
   runs: (agent, thread, run = "", rest = "") => paths.thread(agent, thread, `/runs${run && `/${part(run)}`}${rest}`),
 }
 
-/** Send a request and return its response, whatever its status; `action` is a request of the user. */
-export async function send(method, path, { body, headers = {}, signal, action = false } = {}) {
+/** Send a request and return its response, whatever its status; one that `isCopied` is the `lastRequest` from then on. */
+export async function send(method, path, { body, headers = {}, signal, isCopied = false } = {}) {
   const url = new URL(path, API)
   const sent = { ...headers, ...(body === undefined ? {} : { "Content-Type": "application/json" }) }
   const text = body === undefined ? undefined : JSON.stringify(body)
-  if (action) lastAction = { method, url: url.href, headers: sent, body: text }
+  if (isCopied) lastRequest = { method, url: url.href, headers: sent, body: text }
   const opened = { ...sent }
   if (credentials.key) opened["x-functions-key"] = credentials.key
   if (credentials.token) opened.Authorization = `Bearer ${credentials.token}`

@@ -81,7 +81,7 @@ export class Conversation {
     if (!isText || others.length) body.contents = isText ? others : contents
     // The same key again: if the answer is lost, the message is not sent twice.
     const headers = { ...EVENTS, "Idempotency-Key": randomKey() }
-    const begin = () => send("POST", paths.run(this.agent), { body, headers, signal: this.leaving.signal, action: true })
+    const begin = () => send("POST", paths.run(this.agent), { body, headers, signal: this.leaving.signal, isCopied: true })
     try {
       await this._follow(turn, (last) => (turn.runId ? this._events(turn.runId)(last) : begin()))
     } catch (problem) {
@@ -105,7 +105,7 @@ export class Conversation {
   /** Stop the run that is open. */
   async stop() {
     const turn = this.openTurn
-    if (turn) await checked(await send("POST", this._run(turn.runId, "/cancel"), { action: true }))
+    if (turn) await checked(await send("POST", this._run(turn.runId, "/cancel")))
   }
 
   /** Make a fork and go there, with `contents` to be edited. `body` is the same each time, so one that was made before
@@ -115,7 +115,7 @@ export class Conversation {
     this.isForking = true
     try {
       if (contents && !(await this.hooks.mayReplace())) return void (this.isForking = false)
-      await checked(await send("POST", this._path("/fork"), { body, signal: this.leaving.signal, action: true }))
+      await checked(await send("POST", this._path("/fork"), { body, signal: this.leaving.signal }))
       this.hooks.forked(body.thread_id, contents)
     } catch (problem) {
       this.hooks.failed(problem)

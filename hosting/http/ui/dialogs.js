@@ -35,7 +35,7 @@ export async function askForKey(why) {
   const signIn = el("a", { href: new URL("/.auth/login/aad", location.href).href }, "Sign in with Microsoft Entra ID")
   const answer = await opened(
     "Open this app",
-    why ? el("p", {}, why) : null,
+    why ? el("p", { class: credentials.key || credentials.token ? "refusal" : null, role: "alert" }, why) : null,
     ...keyField,
     ...tokenField,
     why ? el("p", { class: "note" }, "With App Service Authentication: ", signIn, ".") : null,
@@ -75,18 +75,18 @@ export async function showReceipt(receipt) {
   )
 }
 
-/** Show the last request as commands. */
+/** Show the last request that began a run as commands. */
 export async function showCommands() {
-  const made = lastAction
+  const made = lastRequest
     ? [
-        ["curl", asCurl(lastAction, Boolean(credentials.key))],
-        ["Python", asPython(lastAction, Boolean(credentials.key))],
+        ["curl", asCurl(lastRequest, Boolean(credentials.key))],
+        ["Python", asPython(lastRequest, Boolean(credentials.key))],
       ].flatMap(([name, text]) => [
         el("div", { class: "row" }, el("h3", {}, name), copyButton(() => text)),
         el("pre", { tabIndex: 0 }, text),
       ])
-    : [el("p", {}, "Send a message first. Your last request then appears here as a command.")]
-  await opened("Your last request", ...made, el("div", { class: "actions" }, choice("Close", "", "primary")))
+    : [el("p", {}, "Send a message first. It then appears here as a command.")]
+  await opened("Your last message or schedule", ...made, el("div", { class: "actions" }, choice("Close", "", "primary")))
 }
 
 /** Return a button that copies the result of `text()`. */

@@ -189,7 +189,7 @@ async function reset() {
   const text = "The agent forgets the messages of this thread. The runs stay in the list of runs."
   if (!(await confirmed("Forget this conversation?", text, "Forget conversation"))) return
   await act(async () => {
-    await checked(await send("POST", paths.thread(agent, threadId, "/reset"), { action: true }))
+    await checked(await send("POST", paths.thread(agent, threadId, "/reset")))
     others.postMessage({ agent, thread: threadId, isEmptied: true })
     await route()
   })
@@ -201,7 +201,7 @@ async function remove() {
   if (!(await confirmed("Delete this thread?", text, "Delete thread"))) return
   await act(async () => {
     conversation.leave()
-    await checked(await send("DELETE", paths.thread(agent, threadId), { action: true }))
+    await checked(await send("DELETE", paths.thread(agent, threadId)))
     const receipt = await receiptOf(agent, threadId)
     others.postMessage({ agent, thread: threadId, isEmptied: true })
     location.hash = hrefOf(agent)

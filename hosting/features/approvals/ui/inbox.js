@@ -64,7 +64,7 @@ export class Inbox {
     const shown = approvalCard(approval, async (_, decision) => {
       const path = paths.thread(approval.agent, approval.thread_id, `/approvals/${encodeURIComponent(approval.id)}`, approval.kind)
       try {
-        await checked(await send("POST", path, { body: { ...decision, wait_for_response: false }, action: true }))
+        await checked(await send("POST", path, { body: { ...decision, wait_for_response: false } }))
       } catch (problem) {
         card.isDecided = true
         this._count()

@@ -40,7 +40,7 @@ export class Memory extends Cards {
   }
 
   async _add(text) {
-    const isTaken = await this._changed(() => send("POST", paths.memory(this.agent), { body: { text }, action: true }), "Fact saved.")
+    const isTaken = await this._changed(() => send("POST", paths.memory(this.agent), { body: { text } }), "Fact saved.")
     if (isTaken) this.adding.field.value = ""
     if (!this.list.contains(document.activeElement)) this.adding.field.focus() // who went on to a card stays there
   }
@@ -57,7 +57,7 @@ export class Memory extends Cards {
   }
 
   async _replace(id, text) {
-    const request = () => send("POST", paths.memory(this.agent, id), { body: { text }, action: true })
+    const request = () => send("POST", paths.memory(this.agent, id), { body: { text } })
     if (await this._changed(request, "Fact changed.")) this._close(id)
     else this.editor?.field.focus()
   }
@@ -70,7 +70,7 @@ export class Memory extends Cards {
 
   async _forget(id) {
     if (!(await confirmed("Forget this?", "The fact is erased for good. Messages in threads that mention it stay.", "Forget fact"))) return
-    await this._changed(() => send("DELETE", paths.memory(this.agent, id), { action: true }), "Fact forgotten.")
+    await this._changed(() => send("DELETE", paths.memory(this.agent, id)), "Fact forgotten.")
     const next = this.list.querySelector("button") ?? this.adding.field
     next.focus()
   }
@@ -78,7 +78,7 @@ export class Memory extends Cards {
   async _erase() {
     const text = `All facts that ${this.agent} remembers are erased for good. Messages in threads that mention them stay.`
     if (!(await confirmed("Forget all?", text, "Forget everything"))) return
-    await this._changed(() => send("DELETE", paths.memory(this.agent), { action: true }), "All facts forgotten.")
+    await this._changed(() => send("DELETE", paths.memory(this.agent)), "All facts forgotten.")
     this.adding.field.focus()
   }
 

@@ -104,7 +104,7 @@ export class Operations extends Cards {
     const path = paths.thread(agent, thread, `${run ? `/runs/${run}` : ""}?${new URLSearchParams({ owner })}`, kind)
     const request = async () => {
       if (!run && !(await this._isStill(one))) return new Response() // the thread may have begun anew
-      const answer = await send(run ? "GET" : "DELETE", path, { action: true })
+      const answer = await send(run ? "GET" : "DELETE", path)
       const told = answer.ok && answer.status !== 204 ? await answer.clone().json() : { status: "deleted" }
       if (answer.ok) this.asked.set(keyOf(one), run ? told.status : answer.status === 204 ? "deleted" : "under way")
       return answer

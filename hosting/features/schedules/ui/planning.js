@@ -79,7 +79,7 @@ export class Planning {
       const body = this._body()
       const text = JSON.stringify(body)
       if (text !== this.asked) [this.asked, this.key] = [text, randomKey()] // again the same one, if its answer was lost
-      const sent = await checked(await send("POST", paths.schedules(this.agent), { body, headers: { "Idempotency-Key": this.key }, action: true }))
+      const sent = await checked(await send("POST", paths.schedules(this.agent), { body, headers: { "Idempotency-Key": this.key }, isCopied: true }))
       this.asked = ""
       this.fields.message.value = ""
       this._open(false)

@@ -64,14 +64,14 @@ export class Schedules extends Cards {
   }
 
   async _act({ schedule_id: id }, verb) {
-    await this._changed(() => send("POST", paths.schedules(this.agent, id, `/${verb}`), { action: true }), `Schedule ${verb}d.`)
+    await this._changed(() => send("POST", paths.schedules(this.agent, id, `/${verb}`)), `Schedule ${verb}d.`)
     lead(byId(idOf(id))?.querySelector("button"))
   }
 
   async _delete(id) {
     const text = "It starts no more runs. Its threads stay, and a run in progress continues."
     if (!(await confirmed("Delete this schedule?", text, "Delete schedule"))) return
-    await this._changed(() => send("DELETE", paths.schedules(this.agent, id), { action: true }), "Schedule deleted.")
+    await this._changed(() => send("DELETE", paths.schedules(this.agent, id)), "Schedule deleted.")
     lead(this.list.querySelector("button"))
   }
 

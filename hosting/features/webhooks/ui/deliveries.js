@@ -69,7 +69,7 @@ export class Deliveries extends Cards {
     const { owner, thread_id: thread, run_id: run, receiver, tries } = one
     const path = paths.runs(this.agent, thread, run, `/webhooks/${encodeURIComponent(receiver)}?${new URLSearchParams({ owner })}`)
     this.asked.set(keyOf(one), tries.length)
-    const isTaken = await this._changed(() => send("POST", path, { action: true }), "Sent again.")
+    const isTaken = await this._changed(() => send("POST", path), "Sent again.")
     if (!isTaken) this.asked.delete(keyOf(one))
     lead(byId(this._idOf(one))?.querySelector("button"))
     setTimeout(() => this.isLeft || this._load().catch(this.failed), AFTER_MS)
