@@ -7,7 +7,7 @@ const API = new URL("../", document.baseURI)
 /** A refusal as the app says it (RFC 9457): `message` names the fault and the remedy. */
 export class Problem extends Error {
   constructor(status, told) {
-    super(told.detail || told.title || `The app answered ${status}.`)
+    super(told.detail || told.title || (status === 401 ? unauthorized() : `The app answered ${status}.`))
     this.status = status
     this.code = told.code ?? ""
     this.runId = told.run_id ?? ""

@@ -80,7 +80,7 @@ async function start() {
     byId("operations").parentNode.hidden = !operated
     agents = [...listed, ...workflows].filter((agent) => agent.run_url)
   } catch (problem) {
-    if (problem.isSignIn && (await askForKey(problem.code ? problem.message : "This app needs a key."))) return start()
+    if (problem.isSignIn && (await askForKey(problem.message))) return start()
     failed(problem)
     if (!(problem instanceof Problem)) setTimeout(start, 2000)
     return

@@ -464,6 +464,7 @@ async def test_with_keys_the_page_asks_for_one_and_keeps_it_in_its_tab(tmp_path:
     with RunningHost(folder, "--port", "0", "--auth") as host:
         async with browsed(host.origin, REFUSED) as browser:
             page = await browser.open("#/writer")
+            await expect(why).to_have_text("The key was refused. Check it and enter it again.")
             await page.get_by_label("Function key").fill("wrong")
             await page.get_by_role("button", name="Save").click()
             await page.get_by_label("Function key").fill(str(KEYS["host"]))
