@@ -18,11 +18,15 @@ from hosting.workflows import WorkflowGraph
 
 
 class PendingRun(RunIds):
-    """A run in progress; `Location` is its URL."""
+    """A run in progress; `Location` is its URL.
+
+    Its URL says in `takeover_seconds` when another process continues it at the latest, if its own process is lost.
+    """
 
     status: OpenStatus
     response: str
     message: str
+    takeover_seconds: NotRequired[float]
     budget: NotRequired[BudgetState]
 
 

@@ -158,7 +158,13 @@ def run_reply(
 
 
 def _pending_reply(
-    run: Run, form: Form, thread_url: str, headers: Mapping[str, str], budget: BudgetState | None = None
+    run: Run,
+    form: Form,
+    thread_url: str,
+    headers: Mapping[str, str],
+    budget: BudgetState | None = None,
+    *,
+    takeover_seconds: float | None = None,
 ) -> Reply:
     url, response = run_url(run.run_id, thread_url), "Agent request accepted"
     sent = {**headers, "location": url, "retry-after": str(RETRY_AFTER_SECONDS)}
@@ -174,15 +180,17 @@ def _pending_reply(
         "run_id": run.run_id,
         "correlation_id": run.run_id,
     }
+    if takeover_seconds is not None:
+        body["takeover_seconds"] = takeover_seconds
     if budget is not None:
         body["budget"] = budget
     return json_reply(202, body, sent)
 
 
-def status_reply(run: Run, thread_url: str, budget: BudgetState | None) -> Reply:
+def status_reply(run: Run, thread_url: str, budget: BudgetState | None, takeover_seconds: float | None = None) -> Reply:
     """Return the answer of the run's status route: 202 while it is open, else 200 whatever the run ended in."""
     if (end := run.end) is None:
-        return _pending_reply(run, "json", thread_url, run_headers(run), budget)
+        return _pending_reply(run, "json", thread_url, run_headers(run), budget, takeover_seconds=takeover_seconds)
     body = outcome_fields(run, end)
     if budget is not None:
         body["budget"] = budget

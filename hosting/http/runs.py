@@ -10,6 +10,7 @@ from hosting.core.request.contents import Limits
 from hosting.core.services import Services
 from hosting.core.thread.rows import ApprovalRow
 from hosting.core.thread.run import Ended, Run
+from hosting.core.thread_operations import PACE
 from hosting.errors import HostingError
 from hosting.http import routes
 from hosting.http.parameters import IF_NONE_MATCH, read_resume_position, read_stream_query
@@ -102,7 +103,14 @@ class RunHandlers:
         run = await self._run(request)
         url = request.thread_url(request.agent, request.thread_id)
         balance = self._services.hooks[run.address.agent].balance
-        return status_reply(run, url, None if balance is None else balance.of_run(run))
+        budget = None if balance is None else balance.of_run(run)
+        return status_reply(run, url, budget, self._takeover_seconds(run))
+
+    def _takeover_seconds(self, run: Run) -> float | None:
+        """Return when a run that is held is taken over at the latest, if its holder is gone: from now on."""
+        if run.claim is None:
+            return None
+        return run.claim.lease_seconds + self._services.margin_seconds + PACE.longest
 
     async def _timeline(self, request: HttpRequest) -> Reply:
         run = await self._run(request)

@@ -170,7 +170,7 @@ export class Conversation {
   }
 
   async _follow(turn, open) {
-    for await (const { event, data } of untilEnd(open, () => turn.lost())) {
+    for await (const { event, data } of untilEnd(open, () => turn.lost(), () => this._reconnected(turn))) {
       if (this.leaving.signal.aborted) return
       turn.apply(event, data)
       if (event === "accepted") this._named(turn, data)
@@ -192,6 +192,13 @@ export class Conversation {
   }
 
   async _showApprovals() {
+  /** Say when a silent run goes on, now that its app is back: until then nobody knows whether its process is. */
+  async _reconnected(turn) {
+    if (!turn.runId) return
+    const { status, takeover_seconds: seconds } = await read(this._run(turn.runId), { signal: this.leaving.signal }).catch(() => ({}))
+    if (status) turn.reconnected(status === "accepted" ? 0 : seconds)
+  }
+
     const { approvals } = await this._read("/approvals")
     for (const approval of approvals) {
       const turn = this.turns.get(approval.run_id)

@@ -28,13 +28,17 @@ export async function* frames(response) {
 
 /** Yield a run's events to its end. A connection that breaks is made again from the last id that came.
  *
- * `open(lastId)` returns the response that begins behind that id. `lost` is called when a connection broke. */
-export async function* untilEnd(open, lost = () => {}) {
+ * `open(lastId)` returns the response that begins behind that id. `lost` is called when a connection broke, and `made`
+ * when there is one again. */
+export async function* untilEnd(open, lost, made) {
   let last = ""
+  let isLost = false
   for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(2 * pause, LONGEST_PAUSE_MS)) {
     try {
       const response = await checked(await open(last))
       if (response.status === 204) return
+      if (isLost) made()
+      isLost = false
       for await (const frame of frames(response)) {
         last = frame.id ?? last
         pause = FIRST_PAUSE_MS
@@ -48,6 +52,7 @@ export async function* untilEnd(open, lost = () => {}) {
       if (!(error instanceof TypeError || error instanceof Unreachable || error instanceof Problem)) throw error
     }
     lost()
+    isLost = true
     await new Promise((wait) => setTimeout(wait, pause))
   }
 }

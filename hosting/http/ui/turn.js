@@ -72,12 +72,31 @@ export class Turn {
 
   /** The connection was lost. It is being made again. */
   lost() {
+    this.isLost = true
+    clearTimeout(this.takeover)
     this._say("Connection lost. Reconnecting", "busy")
+  }
+
+  /** The connection is there again, and nothing of the run came yet. A run that has a process is taken over in so many
+   * seconds if that was lost; where still nothing came by then, it is at work. */
+  reconnected(seconds) {
+    if (!this.isLost) return
+    if (!seconds) return this._say("Waiting for its turn", "busy")
+    this._say(`Reconnected. If the process of this run was lost, another one continues it within ${Math.ceil(seconds)} s`, "busy")
+    this.takeover = setTimeout(() => this._isBack(), 1000 * seconds)
+  }
+
+  /** Let go of what was said of the connection: the run gave a sign of life. */
+  _isBack() {
+    if (!this.isLost) return
+    this.isLost = false
+    this._say("Thinking", "busy")
   }
 
   /** Show one event of the run. */
   apply(event, data) {
     this.response.hidden = false
+    this._isBack()
     if (data.run_id) this.runId = data.run_id
     this._offerTimeline()
     if (event === "started" && this.graph) this.graph.element.hidden = false
@@ -263,7 +282,7 @@ export class Turn {
   }
 
   _end(how) {
-    this.isOpen = false
+    this.isOpen = this.isLost = false
     this.element.dataset.end = how
     if (TEXT_OF_END[how]) announce(`${this.agent}: ${TEXT_OF_END[how]}`)
   }

@@ -1,0 +1,136 @@
+"""What the page says while a person or a process is waited for, and that it stops saying so."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import httpx
+import pytest
+from playwright.async_api import expect
+
+from tests.hosting.http.browsed_page import IN_A_BROWSER, ask, browsed, ended
+from tests.support.running_host import ROOT, RunningHost
+
+APP = ROOT / "tests" / "hosting" / "http" / "page_app"
+REFUND = 'Call refund with {"order": "A-17", "amount": 120}'
+SPEECH = " ".join(f"word{number}" for number in range(60))
+FIRST = "Answer the approval above first."
+REFUSED, LOST = "Failed to load resource: the server responded", "net::ERR"
+LEASE = {"LEASE_SECONDS": "10"}  # the page looks each 4 s at the least, and the host takes its time to start
+LEASE_GUARD_MS = 60_000.0
+NOTE_STATES = """() => {
+    window.states = []
+    const state = document.querySelector(".turn .state")
+    const note = () => state.textContent === states.at(-1) || states.push(state.textContent)
+    note()
+    new MutationObserver(note).observe(state, { childList: true })
+}"""
+
+pytestmark = IN_A_BROWSER
+
+
+@pytest.mark.behaviour("page.approvals")
+@pytest.mark.parametrize("is_reloaded", [False, True], ids=["live", "after a reload"])
+async def test_the_box_waits_for_an_approval_and_opens_when_it_is_answered(
+    host: RunningHost, *, is_reloaded: bool
+) -> None:
+    """It says why."""
+    async with browsed(host.origin) as browser:
+        page = await browser.open("#/clerk")
+        await ask(page, REFUND)
+        await page.get_by_text("May the agent call refund?").wait_for()
+        if is_reloaded:
+            await page.reload()
+        box = page.get_by_label("Message", exact=True)
+        await expect(box).to_be_disabled()
+        await expect(page.get_by_role("button", name="Send")).to_be_disabled()
+        await expect(page.locator("#hint")).to_have_text(FIRST)
+        await page.get_by_role("button", name="Approve").click()
+        await expect(box).to_be_enabled()
+        await expect(page.locator("#hint")).not_to_have_text(FIRST)
+        await ended(page, number=2)
+        await ask(page, "thank you")
+        await ended(page, number=3)
+
+
+@pytest.mark.behaviour("page.approvals")
+async def test_the_box_opens_when_the_approval_is_answered_elsewhere(host: RunningHost) -> None:
+    """By another program."""
+    async with browsed(host.origin, REFUSED) as browser:
+        page = await browser.open("#/clerk/elsewhere")
+        await ask(page, REFUND)
+        await page.get_by_text("May the agent call refund?").wait_for()
+        await expect(page.get_by_label("Message", exact=True)).to_be_disabled()
+        async with httpx.AsyncClient(base_url=f"{host.origin}/api/agents/clerk/threads/elsewhere") as client:
+            (waiting,) = (await client.get("/approvals")).json()["approvals"]
+            (await client.post(f"/approvals/{waiting['id']}", json={"approved": True})).raise_for_status()
+        await expect(page.get_by_label("Message", exact=True)).to_be_enabled()
+
+
+@pytest.mark.behaviour("page.approvals")
+async def test_a_message_that_met_an_approval_stays_in_the_box_which_says_why(host: RunningHost) -> None:
+    """The approval was asked for after the page had looked: there is no banner, and the message is sent after it."""
+    async with browsed(host.origin, REFUSED) as browser:
+        page = await browser.open("#/clerk/met")
+        await page.get_by_text("No messages yet").wait_for()
+        box = page.get_by_label("Message", exact=True)
+        await page.route("**/approvals", lambda route: route.fulfill(json={"approvals": []}))
+        async with httpx.AsyncClient(base_url=host.origin) as client:
+            asked = {"message": REFUND, "thread_id": "met"}
+            (await client.post("/api/agents/clerk/run", json=asked)).raise_for_status()
+        await page.get_by_text("asked for approval").wait_for()
+        await box.fill("go on")
+        await page.unroute("**/approvals")
+        await box.press("Enter")
+        await expect(box).to_be_disabled()
+        await expect(box).to_have_value("go on")
+        await expect(page.locator("#hint")).to_have_text(FIRST)
+        await expect(page.locator("#notice")).to_be_hidden()
+        await page.get_by_role("button", name="Approve").click()
+        await ended(page, number=2)
+        await box.press("Enter")
+        await ended(page, number=3)
+
+
+@pytest.mark.behaviour("page.approvals")
+async def test_a_call_is_refused_by_one_press_with_the_reason_that_is_written(host: RunningHost) -> None:
+    """Without one too."""
+    async with browsed(host.origin) as browser:
+        page = await browser.open("#/clerk")
+        for number, reason in ((2, ""), (4, "too much")):
+            await ask(page, REFUND)
+            await page.get_by_label("Reason to refuse").fill(reason)
+            await page.get_by_role("button", name="Refuse").click()
+            said = await ended(page, number=number)
+
+    assert "Reason: too much" in said
+
+
+@pytest.mark.behaviour("page.live")
+async def test_after_a_kill_the_page_says_when_the_run_goes_on_until_it_does(tmp_path: Path) -> None:
+    """As on several machines, where another process only sees that nothing comes any more."""
+    folder = Path(shutil.copytree(APP, tmp_path / "app"))
+    with RunningHost(folder, environ=LEASE) as host:
+        async with browsed(host.origin, LOST, REFUSED) as browser:
+            page = await browser.open("#/writer")
+            page.set_default_timeout(LEASE_GUARD_MS)
+            await ask(page, SPEECH)
+            await page.locator(".markdown", has_text="word3").wait_for()
+            await page.evaluate(NOTE_STATES)
+            host.process.kill()
+            await page.get_by_text("Connection lost").wait_for()
+            for path in folder.rglob("*-processes"):  # by which it would know at once that the process is dead
+                path.unlink()
+            with RunningHost(folder, "--port", host.origin.rpartition(":")[2], environ=LEASE):
+                await page.locator(".turn[data-end=completed]").wait_for()
+                said = await page.evaluate("states")
+
+    assert said == [
+        "Answering",
+        "Connection lost. Reconnecting",
+        "Reconnected. If the process of this run was lost, another one continues it within 17 s",
+        "Attempt 2: continuing from the saved steps",
+        "Answering",
+        "",
+    ]
