@@ -178,9 +178,8 @@ async def test_the_page_refuses_the_call_with_the_reason_of_the_tutorial(tmp_pat
             await shown.get_by_label("Message", exact=True).fill(message)
             await shown.keyboard.press("Enter")
             await expect(shown.get_by_role("button", name="Approve")).to_be_visible()
+            await shown.get_by_label("Reason to refuse").fill(REASON)
             await shown.get_by_role("button", name="Refuse").click()
-            await shown.get_by_label("Reason").fill(REASON)
-            await shown.keyboard.press("Enter")
             await expect(shown.get_by_text(f"Reason: {REASON}").first).to_be_visible()
 
 

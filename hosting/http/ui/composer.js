@@ -3,6 +3,7 @@
 import { button, byId, el, icon, iconButton, pressed } from "./dom.js"
 
 const MOST_CONTENTS = 30
+const HINT = byId("hint").textContent
 
 /** The form at the foot of the page. `send(contents, busy)` and `stop()` are what its one button does; where a message
  * is written while a run is open, it sends, and a row below says what becomes of the run. */
@@ -34,6 +35,19 @@ export class Composer {
     document.addEventListener("dragleave", () => this.form.classList.remove("dropping"))
     document.addEventListener("drop", (event) => this._dropped(event, event.dataTransfer.files, true))
     this.isRunning = false
+  }
+
+  /** Why nothing can be sent now, which stands below the box; "" opens it. */
+  set waitsFor(why) {
+    if (byId("hint").textContent === (why || HINT)) return
+    byId("hint").textContent = why || HINT
+    this.form.classList.toggle("waits", Boolean(why))
+    for (const field of [this.text, this.submit, byId("attach")]) field.disabled = Boolean(why)
+  }
+
+  /** Whether nothing can be sent now. */
+  get waits() {
+    return this.text.disabled
   }
 
   /** Whether a run is open: the button then stops it, as long as nothing is written. */

@@ -5,7 +5,7 @@
 // following, and no run.
 
 import { checked, graphs, paths, randomKey, read, send } from "./api.js"
-import { button, el } from "./dom.js"
+import { button, el, plural } from "./dom.js"
 import { eventsAt, untilEnd } from "./events.js"
 import { Graph } from "./graph.js"
 import { Turn, decisionContent, storedEvents } from "./turn.js"
@@ -15,6 +15,8 @@ const AT_ONCE = 10 // entries are drawn in one go; what somebody types comes in 
 const NEWEST_RUNS = 10
 const POLL_MS = 2000
 const NO_THREAD = "unknown_thread"
+const WAITS = "approvals_pending"
+const ANSWERED = new Set(["approval_answered", "approval_expired"])
 const OPEN = new Set(["accepted", "running", "cancelling"])
 const EVENTS = { Accept: "text/event-stream" }
 
@@ -31,6 +33,7 @@ export class Conversation {
     this.leaving = new AbortController()
     this.turns = new Map()
     this.sending = new Set() // promises, each kept when it is known which run a message became
+    this.waiting = new Map() // what a person is asked here and has not answered, by its id
     this.past = new Set() // runs that have ended: a conversation that was reset has nothing of them
     this.first = this.last = 0
     this.isLoaded = false
@@ -48,6 +51,14 @@ export class Conversation {
   /** The current or next run: those behind it wait for its end. */
   get openTurn() {
     return [...this.turns.values()].find((turn) => turn.isOpen && turn.runId)
+  }
+
+  /** What is to be answered before the thread takes a message; "" if nothing is. */
+  get waitsFor() {
+    const asked = [...this.waiting.values()]
+    if (!asked.length) return ""
+    const word = asked.some((approval) => approval.answer_schema) ? "question" : "approval"
+    return `Answer the ${asked.length === 1 ? word : plural(asked.length, word)} above first.`
   }
 
   /** Show the stored entries and the current runs. A new thread begins with its first message. */
@@ -88,6 +99,7 @@ export class Conversation {
       if (!turn.runId) {
         turn.known()
         turn.element.remove()
+        if (problem.code === WAITS) await this._showApprovals().catch(() => {}) // it was asked since the last look
         throw problem
       }
       turn.fail(problem)
@@ -180,6 +192,13 @@ export class Conversation {
     this.hooks.changed()
   }
 
+  /** Say when a silent run goes on, now that its app is back: until then nobody knows whether its process is. */
+  async _reconnected(turn) {
+    if (!turn.runId) return
+    const { status, takeover_seconds: seconds } = await read(this._run(turn.runId), { signal: this.leaving.signal }).catch(() => ({}))
+    if (status) turn.reconnected(status === "accepted" ? 0 : seconds)
+  }
+
   _named(turn, { run_id: runId, thread_id: threadId }) {
     this.turns.set(runId, turn)
     turn.known?.()
@@ -192,21 +211,18 @@ export class Conversation {
   }
 
   async _showApprovals() {
-  /** Say when a silent run goes on, now that its app is back: until then nobody knows whether its process is. */
-  async _reconnected(turn) {
-    if (!turn.runId) return
-    const { status, takeover_seconds: seconds } = await read(this._run(turn.runId), { signal: this.leaving.signal }).catch(() => ({}))
-    if (status) turn.reconnected(status === "accepted" ? 0 : seconds)
-  }
-
     const { approvals } = await this._read("/approvals")
+    const { size } = this.waiting
+    for (const id of this.waiting.keys()) if (!approvals.some((approval) => approval.id === id)) this.waiting.delete(id)
     for (const approval of approvals) {
       const turn = this.turns.get(approval.run_id)
       if (turn) this._showApproval(turn, approval)
     }
+    if (this.waiting.size !== size) this.hooks.drawn()
   }
 
   _showApproval(turn, approval) {
+    this.waiting.set(approval.id, approval)
     if (turn.cards.querySelector(`[data-approval="${CSS.escape(approval.id)}"]`)) return
     const card = this.hooks.approvalCard({ ...approval, agent: this.agent, thread_id: this.threadId }, (...given) => this._answer(...given))
     card.dataset.approval = approval.id
@@ -218,13 +234,22 @@ export class Conversation {
     const path = this._path(`/approvals/${encodeURIComponent(approval.id)}`)
     const known = this._beginSending()
     try {
-      const response = await checked(await send("POST", path, { body: decision, headers: EVENTS, action: true }))
+      const response = await checked(await send("POST", path, { body: decision, headers: EVENTS }))
       this.turns.get(approval.run_id)?.graph?.waits(approval.tool, false)
+      this._answered(approval)
       this.hooks.changed()
       if (response.headers.get("content-type")?.startsWith("text/event-stream")) await this._goOn(response, approval, decision)
+    } catch (problem) {
+      if (ANSWERED.has(problem.code)) this._answered(approval)
+      throw problem
     } finally {
       known()
     }
+  }
+
+  _answered({ id }) {
+    this.waiting.delete(id)
+    this.hooks.drawn()
   }
 
   /** Show the run that continues after a decision, from the `response` that streams it. */

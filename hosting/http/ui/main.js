@@ -124,6 +124,7 @@ async function route() {
   byId("composer").hidden = false
   byId("message").placeholder = `Message ${agent.name}${takesText(agent) ? "" : ", as JSON"}`
   isAtEnd = true
+  showBox()
   showTop()
   threads.show(agent.name, thread).catch(failed)
   const opened = conversation
@@ -179,7 +180,7 @@ async function say(...given) {
     await conversation.send(...given)
     return true
   } catch (problem) {
-    failed(problem)
+    if (!composer.waits) failed(problem) // it says why below the box
     return false
   }
 }
@@ -259,8 +260,8 @@ function named(threadId) {
 
 function changed(isNews = true) {
   if (!conversation) return
-  const { agent, threadId, openTurn } = conversation
-  composer.isRunning = Boolean(openTurn)
+  const { agent, threadId } = conversation
+  showBox()
   showTop()
   if (!isNews) return
   others.postMessage({ agent, thread: threadId })
@@ -272,7 +273,7 @@ function changed(isNews = true) {
 
 function drawn(isForced = false) {
   if (isForced || isAtEnd) window.scrollTo(0, document.documentElement.scrollHeight)
-  composer.isRunning = Boolean(conversation?.openTurn)
+  showBox()
   scrolled()
 }
 
@@ -280,6 +281,13 @@ function drawn(isForced = false) {
 function scrolled() {
   isAtEnd = distanceToEnd() < NEAR_THE_END_PX
   newest.hidden = isAtEnd || !conversation || conversation.isEmpty
+}
+
+/** Have the box offer what can be done now: to send, to stop a run, or nothing before an answer. */
+function showBox() {
+  const isRunning = Boolean(conversation?.openTurn)
+  composer.isRunning = isRunning
+  composer.waitsFor = (!isRunning && conversation?.waitsFor) || "" // a run can always be stopped
 }
 
 function failed(problem) {

@@ -101,7 +101,7 @@ async def keep(page: Page, folder: Path, name: str, theme: str, *, is_phone: boo
 async def take_graph(origin: str, folder: Path, theme: str, *, is_phone: bool) -> None:
     """Have a workflow ask a person, and take its graph."""
     async with browsed(origin, "Failed to load resource", is_phone=is_phone, theme=theme) as browser:
-        page = await browser.open("#/Refunds/order-A-17")
+        page = await browser.open(f"#/Refunds/order-A-17-{theme}{'-phone' if is_phone else ''}")
         await ask(page, "My order A-17 came late. I would like my money back.")
         await page.locator(".graph [data-state=waiting]").first.wait_for(state="attached")
         await page.locator("#waiting", has_text="1").wait_for(state="attached")
@@ -138,7 +138,7 @@ async def take(origin: str, folder: Path, theme: str, *, is_phone: bool) -> None
         await shot("timeline")
         await page.locator(".timeline .tool_call summary").click()
         await shot("timeline-of-a-tool")
-        await page.get_by_label("Copy the last request as curl or Python").click()
+        await page.get_by_label("Code: your last message or schedule").click()
         await shot("commands")
         await page.keyboard.press("Escape")
         await page.get_by_role("button", name="Figures").click()

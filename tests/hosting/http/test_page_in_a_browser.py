@@ -6,8 +6,6 @@ import asyncio
 import json
 import re
 import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -228,11 +226,11 @@ async def test_a_conversation_is_reset_and_a_thread_deleted_with_its_receipt(hos
         page = await browser.open("#/writer")
         await ask(page, "first")
         await ended(page)
-        await page.get_by_label("Reset: forget the conversation").click()
+        await page.get_by_label("Reset the thread").click()
         await page.keyboard.press("Escape")
         await page.get_by_text("first", exact=True).last.wait_for()
-        await page.get_by_label("Reset: forget the conversation").click()
-        await page.get_by_role("button", name="Forget conversation").click()
+        await page.get_by_label("Reset the thread").click()
+        await page.get_by_role("button", name="Reset thread").click()
         await page.get_by_text("No messages yet").wait_for()
         await ask(page, "second")
         await ended(page)
@@ -257,9 +255,10 @@ async def test_a_call_that_waits_is_approved_or_refused_with_a_reason(
         await ask(page, REFUND)
         await page.get_by_text("May the agent call refund?").wait_for()
         await page.reload()
-        await page.get_by_role("button", name=button).click()
-        if button == "Refuse":
-            await page.get_by_label("Reason").fill("too much")
+        if button == "Approve":
+            await page.get_by_role("button", name=button).click()
+        else:
+            await page.get_by_label("Reason to refuse").fill("too much")
             await page.keyboard.press("Enter")
         answer = await ended(page, number=2)
 
@@ -293,11 +292,11 @@ async def test_a_run_that_fails_or_is_refused_says_so_by_its_problem(host: Runni
         page = await browser.open("#/writer")
         await ask(page, "fail")
         failed = await ended(page, "failed")
-        await page.goto(f"{host.origin}/api/ui/#/clerk")
-        await ask(page, REFUND)
-        await page.get_by_text("May the agent call refund?").wait_for()
+        sound: FilePayload = {"name": "a.wav", "mimeType": "audio/wav", "buffer": b"w" * 100}
+        await page.locator("#picker").set_input_files(sound)
+        await page.get_by_label("Remove a.wav").wait_for()
         await ask(page, "go on")
-        await page.get_by_role("alert").get_by_text("approvals_pending").wait_for()
+        await page.get_by_role("alert").get_by_text("unsupported_content").wait_for()
         left = await page.get_by_label("Message", exact=True).input_value()
 
     assert "the writer has no ink" in failed
@@ -314,16 +313,13 @@ async def test_one_of_something_is_no_plural(host: RunningHost) -> None:
         await route.fulfill(json={**told, "message_count": 1, "usage": {"total_token_count": 1}})
 
     async with browsed(host.origin, REFUSED) as browser:
-        page = await browser.open("#/writer/copied")
-        await ask(page, message)
+        page = await browser.open("#/writer/counted")
+        await page.route("**/threads/counted", with_one_message)
+        await ask(page, "one")
         await ended(page)
-        await page.get_by_label("Copy the last request as curl or Python").click()
-        curl, python = await page.locator("dialog pre").all_inner_texts()
-
-    for command in (["sh", "-c", curl], [sys.executable, "-c", python]):
-        said = await asyncio.to_thread(subprocess.run, command, capture_output=True, text=True, check=True)
-        frames = [json.loads(line[6:]) for line in said.stdout.splitlines() if line.startswith("data: ")]
-        assert frames[-1]["response"] == message
+        await expect(page.locator("#subtitle")).to_have_text("writer · 1 message · 1 token · counted")
+        await page.get_by_role("button", name="Timeline").click()
+        await expect(page.locator(".timeline > .note")).to_have_text(re.compile(r" · 1 attempt$"))
 
 
 @pytest.mark.behaviour("page.live")
@@ -464,9 +460,11 @@ async def test_with_keys_the_page_asks_for_one_and_keeps_it_in_its_tab(tmp_path:
     with RunningHost(folder, "--port", "0", "--auth") as host:
         async with browsed(host.origin, REFUSED) as browser:
             page = await browser.open("#/writer")
-            await expect(why).to_have_text("The key was refused. Check it and enter it again.")
+            why = page.locator("dialog [role=alert]")
+            await expect(why).to_have_text("This app needs a key.")
             await page.get_by_label("Function key").fill("wrong")
             await page.get_by_role("button", name="Save").click()
+            await expect(why).to_have_text("The key was refused. Check it and enter it again.")
             await page.get_by_label("Function key").fill(str(KEYS["host"]))
             await page.get_by_role("button", name="Save").click()
             await page.get_by_text("Ask writer").wait_for()
@@ -477,7 +475,7 @@ async def test_with_keys_the_page_asks_for_one_and_keeps_it_in_its_tab(tmp_path:
             kept = await page.evaluate("JSON.stringify([localStorage, document.cookie, location.href])")
             await ask(page, "once more")
             await ended(page, number=2)
-            await page.get_by_label("Copy the last request as curl or Python").click()
+            await page.get_by_label("Code: your last message or schedule").click()
             commands = await page.locator("dialog").inner_text()
             other = await browser.open("#/writer")
             await other.get_by_label("Function key").wait_for()

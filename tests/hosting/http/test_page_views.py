@@ -137,8 +137,7 @@ async def test_what_waits_on_any_thread_is_answered_in_one_place(host: RunningHo
         await first.get_by_role("button", name="Approve").click()
         await expect(first.get_by_text("Approved.")).to_be_focused()
         second = page.get_by_role("listitem").filter(has_text="inbox-support").filter(has=page.locator(".card"))
-        await second.get_by_role("button", name="Refuse").click()
-        await second.get_by_label("Reason").fill("too much")
+        await second.get_by_label("Reason to refuse").fill("too much")
         await page.keyboard.press("Enter")
         await expect(second.get_by_text("Refused: too much.")).to_be_visible()
         await expect(page.locator("#waiting")).to_be_empty()
@@ -195,7 +194,6 @@ async def test_a_call_that_begins_to_wait_is_counted_at_the_side_and_says_later_
         await page.get_by_role("button", name="Refuse").wait_for()
         await expect(page.locator("#waiting")).to_have_text("1", timeout=15_000)  # the second count, on a slow machine
         await page.get_by_role("button", name="Refuse").click()
-        await page.keyboard.press("Enter")
         await ended(page, number=2)
         await page.reload()
         await ended(page, number=2)

@@ -10,13 +10,8 @@ import { until } from "./times.js"
  * A workflow's question has an `answer_schema`: the decision is then `{ value }`. */
 export function approvalCard(approval, answer) {
   if (approval.answer_schema) return questionCard(approval, answer)
-  const reason = el("input", { type: "text", placeholder: "Reason. The agent sees it.", "aria-label": "Reason", hidden: true })
-  const refuse = button("Refuse", () => {
-    if (reason.hidden) {
-      reason.hidden = false
-      reason.focus()
-    } else decide(false)
-  })
+  const reason = el("input", { type: "text", placeholder: "Reason to refuse (optional)", title: "The agent sees it", "aria-label": "Reason to refuse" })
+  const refuse = button("Refuse", () => decide(false))
   const approve = button("Approve", () => decide(true), "primary")
   const note = el("p", { class: "note", role: "status" })
   reason.addEventListener("keydown", (event) => pressed(event, "Enter") && decide(false))
