@@ -54,9 +54,9 @@ newest.hidden = true
 byId("composer").prepend(newest)
 byId("tools").append(
   ...Object.values(views),
-  iconButton("code", "Copy the last request as curl or Python", showCommands),
-  iconButton("reset", "Reset: forget the conversation", reset, "quiet of-thread"),
-  iconButton("trash", "Delete the thread", remove, "quiet of-thread"),
+  worded(iconButton("code", "Code: your last message or schedule", showCommands), "Code"),
+  worded(iconButton("reset", "Reset the thread", reset, "quiet of-thread"), "Reset"),
+  worded(iconButton("trash", "Delete the thread", remove, "quiet of-thread"), "Delete"),
 )
 addEventListener("hashchange", route)
 addEventListener("scroll", scrolled, { passive: true })
@@ -138,13 +138,19 @@ async function route() {
   if (!matchMedia("(pointer: coarse)").matches) lead(byId("message"), { preventScroll: true })
 }
 
+/** Return the button with a word beside its icon, which stands there as far as there is room. */
+function worded(button, word) {
+  button.append(el("span", { class: "word" }, word))
+  return button
+}
+
 /** Return a button that opens a view, and closes it again. */
 function viewButton(name, drawing, says) {
   const made = iconButton(drawing, says, () => {
     const { agent, threadId } = conversation ?? view
     location.hash = hrefOf(agent, threadId, made.getAttribute("aria-pressed") === "true" ? "" : name)
   })
-  return made
+  return worded(made, says)
 }
 
 /** Show a view in place of a conversation: the inbox, figures, schedules, a memory, or deliveries. */
@@ -187,8 +193,8 @@ async function say(...given) {
 
 async function reset() {
   const { agent, threadId } = conversation
-  const text = "The agent forgets the messages of this thread. The runs stay in the list of runs."
-  if (!(await confirmed("Forget this conversation?", text, "Forget conversation"))) return
+  const text = "The agent forgets its messages. Its runs stay in the list of runs."
+  if (!(await confirmed("Reset this thread?", text, "Reset thread"))) return
   await act(async () => {
     await checked(await send("POST", paths.thread(agent, threadId, "/reset")))
     others.postMessage({ agent, thread: threadId, isEmptied: true })
@@ -277,17 +283,17 @@ function drawn(isForced = false) {
   scrolled()
 }
 
-/** Note whether the newest words are seen: if so they stay in sight, else a button leads there. */
-function scrolled() {
-  isAtEnd = distanceToEnd() < NEAR_THE_END_PX
-  newest.hidden = isAtEnd || !conversation || conversation.isEmpty
-}
-
 /** Have the box offer what can be done now: to send, to stop a run, or nothing before an answer. */
 function showBox() {
   const isRunning = Boolean(conversation?.openTurn)
   composer.isRunning = isRunning
   composer.waitsFor = (!isRunning && conversation?.waitsFor) || "" // a run can always be stopped
+}
+
+/** Note whether the newest words are seen: if so they stay in sight, else a button leads there. */
+function scrolled() {
+  isAtEnd = distanceToEnd() < NEAR_THE_END_PX
+  newest.hidden = isAtEnd || !conversation || conversation.isEmpty
 }
 
 function failed(problem) {

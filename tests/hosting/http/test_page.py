@@ -89,9 +89,6 @@ async def test_an_app_serves_the_files_of_all_its_features() -> None:
 
 
 @pytest.mark.behaviour("page.files")
-def test_the_first_file_is_asked_for_each_time_and_sent_once() -> None:
-    """By its ETag."""
-@pytest.mark.behaviour("page.files")
 @pytest.mark.slow
 def test_a_head_request_is_answered_as_a_get_is_without_the_file(host: RunningHost) -> None:
     """For each file, and for what is no file: the host routes HEAD to no function that does not list it."""
@@ -108,6 +105,9 @@ def fields_of(response: httpx.Response) -> dict[str, str]:
     return {name: value for name, value in response.headers.items() if name != "date"}
 
 
+@pytest.mark.behaviour("page.files")
+def test_the_first_file_is_asked_for_each_time_and_sent_once() -> None:
+    """By its ETag."""
     first = get("")
     again = get("", if_none_match=first.headers["etag"])
 

@@ -21,6 +21,8 @@ from tests.support.threads import accepted
 
 ADA = Principal(ISSUER, "ada").owner
 AGO = 1000.0
+NAMES = {"Agent", "Joker", "Thread", "Owner", "Run", "Since"}
+"""What needs no words beside it; every other column and number has a hint."""
 HOSTILE = "<img src=x onerror=hacked()>"
 
 pytestmark = IN_A_BROWSER
@@ -61,6 +63,7 @@ async def test_an_administrator_sees_what_is_stuck_and_asks_for_it_again_by_keys
         await page.get_by_role("link", name="Operations").press("Enter")
         stuck = page.locator(".cards > li")
         await expect(stuck).to_have_count(2)
+        unexplained = await page.locator(".operations :is(th, dt):not([title])").all_text_contents()
         row = await page.locator(".operations tbody tr").first.locator("th, td").all_text_contents()
         of_run, of_deletion = stuck.filter(has_text="asked"), stuck.filter(has_text="Deletion stopped")
         reason = await of_run.locator("p").first.text_content()
@@ -72,6 +75,7 @@ async def test_an_administrator_sees_what_is_stuck_and_asks_for_it_again_by_keys
         gone = await client.get("/api/agents/Joker/threads/deleted")
 
     assert row[:2] == ["Joker", "1"]
+    assert set(unexplained) == NAMES
     assert str(reason).startswith("The run is first in its thread's queue, and no process has claimed it.")
     assert shown[:4] == ["Joker", "asked", ADA, run]
     assert answer.json()["response"] == f"echo: Hello from {run}"

@@ -11,6 +11,21 @@ const POLL_MS = 30_000 // each look has the engine go through its list of what c
 const WATCH_MS = 30_000 // who works on a run shows a sign of life within it
 const AFTER_MS = 3000
 const SPANS = [[1, "hour"], [24, "day"], [720, "30 days"]]
+const HINTS = {
+  Running: "Runs that a process works on",
+  Queued: "Runs that no process has claimed yet",
+  Oldest: "When the oldest queued run was requested",
+  Stuck: "Runs and deletions without progress, listed below",
+  Attempts: "Attempts of the queued and running runs",
+  "Taken over": "Attempts that followed a lost process",
+  "Store calls": "By the process that answered, since it started",
+  "Ended today": "Runs that ended on this day in UTC, however they ended",
+  Tokens: "Of the runs that ended today",
+  "Tokens today": "Of the runs that ended today",
+  Cost: "Of the runs that ended today",
+  "Cost today": "Of the runs that ended today",
+  "Failed today": "Runs without an answer, by their codes",
+}
 const STUCK = {
   not_taken_up: "Not started",
   out_of_time: "Past its time limit",
@@ -72,7 +87,7 @@ export class Operations extends Cards {
       ["Tokens today", short(sum(({ today }) => tokensOf(today)))],
       ...(cost ? [["Cost today", money(cost)]] : []),
     ]
-    this.facts.replaceChildren(...facts.map(([name, value, kind]) => el("div", {}, el("dt", {}, name), el("dd", { class: kind || null }, shown(value)))))
+    this.facts.replaceChildren(...facts.map(([name, value, kind]) => el("div", {}, el("dt", { title: HINTS[name] }, name), el("dd", { class: kind || null }, shown(value)))))
     this.table.replaceChildren(tableOf(agents, Boolean(cost)))
     const missing = complete ? "" : " There are more: the numbers count only the threads that changed last."
     const called = `Store calls of the process that answered: ${plural(calls.read, "read")}, ${plural(calls.append, "append")}, ${calls.failed.toLocaleString()} failed.`
@@ -138,7 +153,7 @@ function tableOf(agents, isPriced) {
     ["Failed today", ({ today }) => [failuresOf(today), Object.entries(today.failures).map(([code, count]) => el("small", {}, ` ${count.toLocaleString()} ${code}`))]],
   ]
   const cell = (one, [name, of], at) => el(at ? "td" : "th", { role: at ? "cell" : "rowheader", scope: at ? null : "row", "data-name": name }, shown(of(one) ?? "–"))
-  const heads = el("tr", { role: "row" }, columns.map(([name]) => el("th", { role: "columnheader", scope: "col" }, name)))
+  const heads = el("tr", { role: "row" }, columns.map(([name]) => el("th", { role: "columnheader", scope: "col", title: HINTS[name] }, name)))
   const rows = agents.map((one) => el("tr", { role: "row" }, columns.map((column, at) => cell(one, column, at))))
   return el("table", { role: "table" }, el("thead", { role: "rowgroup" }, heads), el("tbody", { role: "rowgroup" }, rows)) // said, as a phone lays it out as blocks
 }
