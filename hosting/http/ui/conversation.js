@@ -182,9 +182,9 @@ export class Conversation {
   }
 
   async _follow(turn, open) {
-    for await (const { event, data } of untilEnd(open, () => turn.lost(), () => this._reconnected(turn))) {
+    for await (const { event, data, isOld } of untilEnd(open, () => turn.lost(), () => this._reconnected(turn))) {
       if (this.leaving.signal.aborted) return
-      turn.apply(event, data)
+      turn.apply(event, data, isOld)
       if (event === "accepted") this._named(turn, data)
       for (const approval of data.pending_approvals ?? []) this._showApproval(turn, approval)
       this.hooks.drawn()

@@ -6,10 +6,12 @@ const LAST = new Set(["completed", "failed", "cancelled"])
 const FIRST_PAUSE_MS = 250
 const LONGEST_PAUSE_MS = 4000
 
-/** Yield each frame of an event stream as `{ id, event, data }`; comments, which keep a connection open, are none. */
+/** Yield each frame of an event stream as `{ id, event, data, isFirst }`; comments, which keep a connection open, are
+ * none. What was there already comes in one piece: its frames are the first ones. */
 export async function* frames(response) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader()
   let text = ""
+  let isFirst = true
   try {
     for (;;) {
       const { value, done } = await reader.read()
@@ -18,8 +20,9 @@ export async function* frames(response) {
       text = parts.pop()
       for (const frame of parts) {
         const fields = Object.fromEntries(frame.split("\n").map((line) => line.split(/: ?(.*)/s, 2)))
-        if (fields.event) yield { id: fields.id, event: fields.event, data: JSON.parse(fields.data) }
+        if (fields.event) yield { id: fields.id, event: fields.event, data: JSON.parse(fields.data), isFirst }
       }
+      isFirst &&= parts.length === 0
     }
   } finally {
     reader.cancel().catch(() => {})
@@ -37,12 +40,13 @@ export async function* untilEnd(open, lost, made) {
     try {
       const response = await checked(await open(last))
       if (response.status === 204) return
-      if (isLost) made()
+      const isAgain = isLost
+      if (isAgain) made()
       isLost = false
       for await (const frame of frames(response)) {
         last = frame.id ?? last
         pause = FIRST_PAUSE_MS
-        yield frame
+        yield { ...frame, isOld: isAgain && frame.isFirst }
         if (LAST.has(frame.event)) return
       }
     } catch (error) {

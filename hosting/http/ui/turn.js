@@ -93,15 +93,18 @@ export class Turn {
     this._say("Thinking", "busy")
   }
 
-  /** Show one event of the run. */
-  apply(event, data) {
+  /** Show one event of the run. One that `isOld` was recorded before the connection was made again: it is no sign of
+   * life, unless another process had begun. */
+  apply(event, data, isOld = false) {
     this.response.hidden = false
-    this._isBack()
+    if (!isOld || event === "restarted") this._isBack()
+    const { textContent: said } = this.state
     if (data.run_id) this.runId = data.run_id
     this._offerTimeline()
     if (event === "started" && this.graph) this.graph.element.hidden = false
     this.graph?.apply(event, data)
     this[`_on_${event}`]?.(data)
+    if (this.isLost) this._say(said, "busy")
   }
 
   /** Continue the runs of these timelines, whose questions were answered: with one graph, and each answer with its
