@@ -183,7 +183,7 @@ async def test_who_writes_an_answer_while_the_page_loads_writes_on(host: Running
             written.set()
         await executors(page).first.wait_for()  # which is drawn of it
         await expect(answer).to_be_focused()
-        await page.reload()
+        await page.goto(f"{host.origin}/api/ui/#/Asking")
         await expect(message).to_be_focused()
 
 

@@ -24,6 +24,7 @@ const HINTS = {
   "Tokens today": "Of the runs that ended today",
   Cost: "Of the runs that ended today",
   "Cost today": "Of the runs that ended today",
+  "Stopped today": "Runs that were cancelled, among those that ended",
   "Failed today": "Runs without an answer, by their codes",
 }
 const STUCK = {
