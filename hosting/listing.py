@@ -7,17 +7,19 @@ means by that, such a list cannot be read, and is an error.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Sequence
-from typing import TypeVar
-
-from msgspec import Struct
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
 
 from hosting.errors import EngineUnavailableError
-from hosting.ports import EntityClient, EntityPage
+
+if TYPE_CHECKING:  # a command that asks a running app needs this module, and has no packages
+    from hosting.ports import EntityClient, EntityPage
 
 T = TypeVar("T")
 
 
-class Window(Struct, frozen=True):
+@dataclass(frozen=True)
+class Window:
     """Entries by their position, counted from 1: those between `after` and `before`, `limit` of them from one end."""
 
     limit: int

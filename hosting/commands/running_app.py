@@ -11,13 +11,12 @@ import os
 import re
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from http.client import HTTPException
 from typing import Any
 from urllib.error import HTTPError
 from urllib.parse import urlencode, urlsplit
 from urllib.request import OpenerDirector, ProxyHandler, Request, build_opener
-
-from msgspec import Struct
 
 INTERRUPTED = 130
 BROKEN_PIPE = 141
@@ -34,7 +33,8 @@ class RefusedError(Exception):
     """An answer of the app, as a sentence."""
 
 
-class RunningApp(Struct, frozen=True):
+@dataclass(frozen=True)
+class RunningApp:
     """An app that runs: its address as it was typed, and the headers that open it."""
 
     url: str

