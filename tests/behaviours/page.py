@@ -5,12 +5,14 @@ BEHAVIOURS = {
     "contents, and deployed with the app.",
     "page.safe": "The page's policy lets no script, style or connection in or out but the app's own, and none of its "
     "files reads text as code.",
-    "page.small": "The page is less than 66 kB, compressed.",
+    "page.small": "The page is less than 76 kB, compressed.",
     "page.busy": "A message that is sent while a run goes on waits for its turn, interrupts the run or takes its "
     "place, as the sender chooses; Stop ends the run at work, and not one that waits.",
     "page.where": "The page is there in development, and in production where the app asks for it.",
     "page.verbs": "On the page an agent is asked, stopped, reset and deleted, approvals are answered, problems are "
     "read, and an answer is copied.",
+    "page.code": "Code in an answer has its language, a button that copies it as it is, and colours where the language "
+    "is a common one; it is text all the same.",
     "page.commands": "What the page shows as a command works as it is, pasted into a shell, and begins a run of its "
     "own; the last message or schedule is one, and no stop, answer, reset or deletion takes its place.",
     "page.approvals": "While a thread waits for a person the box below takes no message and says why, until the "

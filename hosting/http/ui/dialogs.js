@@ -2,7 +2,7 @@
 
 import { asCurl, asPython } from "./commands.js"
 import { credentials, lastRequest } from "./api.js"
-import { button, el, plural, visible } from "./dom.js"
+import { announce, button, el, plural, visible } from "./dom.js"
 import { inFull } from "./times.js"
 
 const COPIED_MS = 2500
@@ -94,8 +94,9 @@ export function copyButton(text, says = "Copy", kind = "") {
   const made = button(
     says,
     async () => {
-      const copied = await navigator.clipboard.writeText(text()).then(() => true, () => false)
+      const copied = await navigator.clipboard?.writeText(text()).then(() => true, () => false) // https and this machine only
       made.textContent = copied ? "Copied" : "Select the text and copy it"
+      announce(made.textContent)
       setTimeout(() => (made.textContent = says), COPIED_MS)
     },
     kind,

@@ -1,6 +1,7 @@
 // Markdown as nodes. A text is cut into blocks, and a block that has not changed keeps its node: an answer that grows
 // by a word costs its last block. What is no Markdown of ours stays the text that it is.
 
+import { codeNode } from "./code.js"
 import { el } from "./dom.js"
 
 const FENCE = /^ {0,3}(```+|~~~+) *([\w+#.-]*)[^`]*$/
@@ -107,7 +108,7 @@ function blockNode(source, depth) {
 function codeBlock(lines, fence) {
   const isWhole = lines.length > 1 && isFenceEnd(lines.at(-1), fence[1])
   const text = lines.slice(1, isWhole ? -1 : undefined).join("\n")
-  return el("pre", { tabIndex: 0, "data-language": fence[2] || null }, el("code", {}, text))
+  return codeNode(text, fence[2], isWhole)
 }
 
 function quote(lines, depth) {

@@ -2,6 +2,7 @@
 // come now, come again after a connection was lost, or are told of an entry that is stored.
 
 import { randomKey } from "./api.js"
+import { spoken } from "./code.js"
 import { copyButton } from "./dialogs.js"
 import { announce, button, el, icon, plural, valueNode, visible } from "./dom.js"
 import { show } from "./markdown.js"
@@ -307,7 +308,7 @@ export class Turn {
     this.frame = null
     show(this.answer, this.characters.join(""))
     const end = this.answer.childElementCount - (isWhole ? 0 : 1)
-    for (; this.isHeard && this.spoken < end; this.spoken++) announce(this.answer.children[this.spoken].textContent)
+    for (; this.isHeard && this.spoken < end; this.spoken++) announce(spoken(this.answer.children[this.spoken]))
     this.drawn?.()
   }
 }
