@@ -18,12 +18,14 @@ BEHAVIOURS = {
     "page.approvals": "While a thread waits for a person the box below takes no message and says why, until the "
     "answer, wherever it is given; one press approves or refuses.",
     "page.counts": "What is counted on the page has its noun in singular or plural.",
-    "page.forks": "On the page a thread is forked at an answer, and a message is edited with all that it has in a fork "
-    "before it, once however often it is asked for; a fork leads back to its origin, and what is refused is said.",
+    "page.forks": "On the page a thread is forked at an answer, and a message is edited, or sent again for another "
+    "answer, with all that it has in a fork before it, once however often it is asked for; a fork leads back to its "
+    "origin, and what is refused is said.",
     "page.live": "A run is shown as it stands after a reload, in every tab, whoever began it, and after its process "
     "was killed; each word once.",
     "page.timeline": "A run's timeline is on the page: attempts, model calls, tools and pauses with their lengths, "
     "and words that a later attempt voided struck through.",
+    "page.times": "Each message and answer has its time, and each call of a tool how long it took or has taken so far.",
     "page.cut-off": "A tool call whose run or process ended while the tool was running is shown as cut off, in the "
     "conversation and in the timeline, also after a reload; a later attempt's call of it is a call of its own.",
     "page.graph": "A workflow's graph is drawn, and is a list too: which executors are at work, done, wait for a "

@@ -23,7 +23,7 @@ const EVENTS = { Accept: "text/event-stream" }
 /** A thread on the screen. `threadId` is empty until the first message of a new one was accepted. */
 export class Conversation {
   /** `hooks` are told what happens: `named(id)`, `changed()`, `failed(problem)`, `recovered()`, `drawn()`,
-   * `again(contents)`, `forked(id, contents)`. `mayReplace()` asks whether what is written and not sent may go.
+   * `again(contents)`, `forked(id, message)`. `mayReplace()` asks whether what is written and not sent may go.
    * `approvalCard` and `deliveries` make what features show in it. */
   constructor(agent, threadId, hooks) {
     this.agent = agent
@@ -120,15 +120,15 @@ export class Conversation {
     if (turn) await checked(await send("POST", this._run(turn.runId, "/cancel")))
   }
 
-  /** Make a fork and go there, with `contents` to be edited. `body` is the same each time, so one that was made before
-   * its answer was lost is found. */
-  async _fork(body, contents) {
+  /** Make a fork and go there, with a `message` to be edited or sent, if any. `body` is the same each time, so one that
+   * was made before its answer was lost is found. */
+  async _fork(body, message) {
     if (this.isForking) return
     this.isForking = true
     try {
-      if (contents && !(await this.hooks.mayReplace())) return void (this.isForking = false)
+      if (message.next === "edit" && !(await this.hooks.mayReplace())) return void (this.isForking = false)
       await checked(await send("POST", this._path("/fork"), { body, signal: this.leaving.signal }))
-      this.hooks.forked(body.thread_id, contents)
+      this.hooks.forked(body.thread_id, message)
     } catch (problem) {
       this.hooks.failed(problem)
       this.isForking = false
@@ -311,6 +311,7 @@ export class Conversation {
         for (const [event, data] of storedEvents(entry)) turn.apply(event, data)
       }
       turn.positions[entry.type] = entry.position
+      if (entry.created_at) turn.timed(entry.type, entry.created_at)
       this.first = this.first ? Math.min(this.first, entry.position) : entry.position
       this.last = Math.max(this.last, entry.position)
     }

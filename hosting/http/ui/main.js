@@ -32,6 +32,7 @@ let conversation = null
 let view = null // what is shown instead of a conversation
 let isAtEnd = true
 let counting = []
+let unsent = null // what is sent as soon as its thread is open
 
 beginTheme()
 byId("menu").append(iconButton("menu", "Agents and threads", () => openSide(true)))
@@ -97,6 +98,8 @@ async function route() {
   openSide(false)
   const { activeElement: from } = document
   quiet()
+  const first = unsent?.threadId === thread ? unsent.contents : null
+  unsent = null
   conversation?.leave()
   view?.leave()
   conversation = view = null
@@ -134,8 +137,9 @@ async function route() {
   scrolled()
   changed(false)
   const { activeElement: at } = document
-  if (at !== from && at.matches("button, a:not(#threads a)")) return // somebody went there meanwhile
-  if (!matchMedia("(pointer: coarse)").matches) lead(byId("message"), { preventScroll: true })
+  const hasGone = at !== from && at.matches("button, a:not(#threads a)") // somebody went there meanwhile
+  if (!hasGone && !matchMedia("(pointer: coarse)").matches) lead(byId("message"), { preventScroll: true })
+  if (first && !(await say(first))) await again(first)
 }
 
 /** Return the button with a word beside its icon, which stands there as far as there is room. */
@@ -254,8 +258,9 @@ async function mayReplace() {
   return composer.isEmpty || confirmed("Replace your draft?", "You have not sent it. The other message replaces it.", "Replace draft")
 }
 
-function forked(threadId, contents) {
-  if (contents) composer.take(contents)
+function forked(threadId, { next, contents }) {
+  if (next === "edit") composer.take(contents)
+  if (next === "send") unsent = { threadId, contents }
   location.hash = hrefOf(conversation.agent, threadId)
 }
 

@@ -28,3 +28,10 @@ export function length(ms) {
   const minutes = Math.round(ms / 60_000)
   return minutes < 60 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
 }
+
+/** Return the time of a message: of the clock, with the day if it is another one. */
+export function clock(time, now = new Date()) {
+  const at = new Date(time)
+  const isToday = at.toDateString() === now.toDateString()
+  return at.toLocaleString(undefined, { dateStyle: isToday ? undefined : "medium", timeStyle: "short" })
+}

@@ -7,11 +7,13 @@ import { copyButton } from "./dialogs.js"
 import { announce, button, el, icon, plural, valueNode, visible } from "./dom.js"
 import { show } from "./markdown.js"
 import { CUT_OFF, saidOf, timelineButton } from "./timeline.js"
-import { inFull, until } from "./times.js"
+import { clock, inFull, until } from "./times.js"
+import { ToolCard } from "./toolcard.js"
 
 const WRITTEN = new Set(["text", "data", "uri"]) // what a person writes or attaches
 const TEXT_OF_END = { cancelled: "Stopped", failed: "Failed" }
 const FAILED = new Set(["failed", "timed_out"])
+const TIMED = { accepted: "request", completed: "response", failed: "response", cancelled: "response" }
 const WHY_INCOMPLETE = {
   length: "the model reached its token limit",
   content_filter: "the provider's content filter stopped it",
@@ -36,11 +38,15 @@ export class Turn {
     this.contents = [] // that the person wrote, to be written again
     this.positions = {} // of its entries, by their types, as far as they were read: where it has no run, they name it
     this.request = el("div", { class: "request", hidden: true })
-    this.edit = el("div", { class: "edit" })
+    this.askedAt = el("span", {})
+    this.answeredAt = el("span", {})
+    this.regenerate = this._forkButton("Regenerate", "Send this message again, in a new thread", "request", "send")
+    this.regenerate.hidden = true
+    this.edit = el("div", { class: "edit" }, this.askedAt)
     this.stepList = el("ol", { class: "steps", hidden: true })
     this.answer = el("div", { class: "markdown" })
     this.state = el("p", { class: "state" })
-    this.foot = el("div", { class: "foot" }, this.state)
+    this.foot = el("div", { class: "foot" }, this.state, this.answeredAt)
     this.incomplete = el("p", { class: "incomplete", role: "note", hidden: true })
     this.cards = el("div", { class: "cards" })
     this.response = el("div", { class: "response" }, graph?.element, this.stepList, this.answer, this.incomplete, this.cards, this.foot)
@@ -61,8 +67,15 @@ export class Turn {
     const parts = contents.map(shownContent).filter(Boolean)
     this.request.replaceChildren(...parts)
     this.request.hidden = !parts.length
-    if (this.isWhole && parts.length)
-      this.edit.replaceChildren(this._forkButton("Edit", "Edit this message in a new thread", "request", this.contents))
+    if (!this.isWhole || !parts.length) return
+    this.edit.replaceChildren(this.askedAt, this._forkButton("Edit", "Edit this message in a new thread", "request", "edit"))
+    this.regenerate.hidden = false
+  }
+
+  /** Say when the message came, or its answer. `type` is that of its entry. */
+  timed(type, at) {
+    const place = type === "request" ? this.askedAt : this.answeredAt
+    place.replaceChildren(el("time", { dateTime: at, title: inFull(at) }, clock(at)))
   }
 
   /** Wait for the first event. */
@@ -101,6 +114,7 @@ export class Turn {
     if (!isOld || event === "restarted") this._isBack()
     const { textContent: said } = this.state
     if (data.run_id) this.runId = data.run_id
+    if (data.at && event in TIMED) this.timed(TIMED[event], data.at)
     this._offerTimeline()
     if (event === "started" && this.graph) this.graph.element.hidden = false
     this.graph?.apply(event, data)
@@ -149,7 +163,7 @@ export class Turn {
     if (this.element.dataset.end === "completed" || this.steps.size) return
     for (const step of steps.filter(({ kind }) => kind === "tool_call")) {
       this._on_tool_call(step)
-      if (step.ended_at) this._on_tool_result(step)
+      if (step.ended_at) this._on_tool_result({ ...step, at: step.ended_at })
     }
   }
 
@@ -203,31 +217,35 @@ export class Turn {
     this._draw()
   }
 
-  _on_tool_call({ id, tool, arguments: given }) {
-    const took = el("span", { class: "outcome" }, "running")
-    const body = el("div", { class: "step-body" }, valueNode("Arguments", given))
-    const summary = el("summary", {}, icon("tool"), el("b", {}, visible(tool)), el("code", {}, visible(brief(given))), took)
-    const step = el("li", {}, el("details", { class: "step busy" }, summary, body))
-    if (this.steps.has(id)) this.steps.get(id).step.replaceWith(step)
-    else this.stepList.append(step)
-    this.steps.set(id, { step, took, body })
+  _on_tool_call({ id, ...call }) {
+    const card = new ToolCard(call)
+    card.opened = () => this._measure()
+    if (this.steps.has(id)) this.steps.get(id).element.replaceWith(card.element)
+    else this.stepList.append(card.element)
+    this.steps.set(id, card)
     this.stepList.hidden = false
   }
 
-  _on_tool_result({ id, tool, result, error, code }) {
+  _on_tool_result({ id, tool, ...outcome }) {
     const decided = this.decided.get(id) ?? [...this.decided.values()].find((call) => call.name === tool)
-    const { name, arguments: given } = decided ?? { name: tool, arguments: null }
-    if (!this.steps.has(id)) this._on_tool_call({ id, tool: name, arguments: given })
-    const { step, took, body } = this.steps.get(id)
-    step.firstChild.className = error && code !== CUT_OFF ? "step bad" : "step"
-    took.textContent = code === CUT_OFF ? "cut off" : error ? "failed" : decided?.approved === false ? "refused" : "done"
-    body.replaceChildren(body.firstChild, valueNode(error ? "Error" : "Result", error ?? result))
+    if (!this.steps.has(id)) this._on_tool_call({ id, tool: decided?.name ?? tool, arguments: decided?.arguments ?? null })
+    this.steps.get(id).end(outcome, decided?.approved === false)
   }
 
   /** Show that the tools at work were cut off: the run has ended, or the attempt that called them. */
   _cutOff() {
-    for (const [id, { step }] of this.steps)
-      if (step.firstChild.classList.contains("busy")) this._on_tool_result({ id, tool: "", code: CUT_OFF, error: "The run ended, or its process, while the tool was running. It may have done its work." })
+    for (const [id, card] of this.steps)
+      if (card.isBusy) this._on_tool_result({ id, tool: "", code: CUT_OFF, error: "The run ended, or its process, while the tool was running. It may have done its work." })
+  }
+
+  /** Have each call of an ended run say how long it took: stored entries do not, and a timeline does. */
+  async _measure() {
+    if (this.isOpen || this.isMeasured || !this.readTimelineOnce) return
+    this.isMeasured = true
+    const { steps } = await this.readTimelineOnce().catch(() => ({ steps: [] }))
+    // A step's id has the model's own id of the call behind a dot, which is all that stored entries have.
+    for (const { kind, id, at, ended_at: end } of steps)
+      if (kind === "tool_call") (this.steps.get(id) ?? this.steps.get(id.slice(id.indexOf(".") + 1)))?.lasted(at, end)
   }
 
   _on_completed({ response, usage, cost, incomplete, finish_reason: reason, pending_approvals: waiting, asked = waiting?.length }) {
@@ -236,17 +254,13 @@ export class Turn {
     if (incomplete) this._sayIncomplete(reason)
     this._end("completed")
     for (const { id, tool, arguments: given, answer_schema: schema } of waiting ?? []) if (!schema) this._on_tool_call({ id, tool, arguments: given })
-    for (const { step, took } of this.steps.values())
-      if (step.firstChild.classList.contains("busy")) {
-        step.firstChild.className = "step"
-        took.textContent = asked ? "asked for approval" : ""
-      }
+    for (const card of this.steps.values()) if (card.isBusy) card.leave(asked ? "asked for approval" : "")
     const tokens = usage?.total_token_count
     this._say([tokens && plural(tokens, "token"), cost && `cost ${cost}`].filter(Boolean).join(" · "), "quiet")
-    if (this.characters.length) this.foot.append(copyButton(() => this.characters.join(""), "Copy", "quiet small"))
+    if (this.characters.length) this.foot.append(copyButton(() => this.characters.join(""), "Copy", "quiet small copy"))
     if (!this.fork || asked) return
     this.element.classList.add("forks")
-    this.foot.append(this._forkButton("Fork", "Continue from here in a new thread", "response"))
+    this.foot.append(this.regenerate, this._forkButton("Fork", "Continue from here in a new thread", "response"))
   }
 
   _on_failed(data) {
@@ -265,14 +279,14 @@ export class Turn {
     this._say("The app cannot reach its store. Reconnecting", "busy")
   }
 
-  /** Return a button for a fork before the request, to edit `contents` there, or after the response: the same fork,
-   * however often it is asked for. A run is named by its id: after a reset that somebody else made, other entries stand
-   * at its positions. */
-  _forkButton(says, title, type, contents) {
+  /** Return a button for a fork before the request, to "edit" or "send" what was asked there, or after the response: the
+   * same fork, however often it is asked for. A run is named by its id: after a reset that somebody else made, other
+   * entries stand at its positions. */
+  _forkButton(says, title, type, next = "") {
     let body
     const at = () => (this.runId.startsWith("entry ") ? this.positions[type] : this.runId)
     const drawn = () => ({ at: at(), before: type === "request", thread_id: randomKey() })
-    const made = button(says, () => this.fork((body ??= drawn()), contents), "quiet small")
+    const made = button(says, () => this.fork((body ??= drawn()), next && { next, contents: this.contents }), "quiet small")
     made.title = title
     return made
   }
@@ -341,13 +355,6 @@ export function decisionContent({ tool, arguments: given }, { approved, reason }
   const call = { name: tool, arguments: given }
   return { content: { type: "function_approval_response", approved, function_call: call, additional_properties: { reason } } }
 }
-
-function brief(value) {
-  const text = value && typeof value === "object" ? Object.values(value).map((one) => asText(one)).join(", ") : asText(value)
-  return text.length > 60 ? `${text.slice(0, 59)}…` : text
-}
-
-const asText = (value) => (value === null || value === undefined ? "" : typeof value === "string" ? value : JSON.stringify(value))
 
 /** Return the events that a stored response tells again. */
 export function* storedEvents(entry) {

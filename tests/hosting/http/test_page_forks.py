@@ -271,3 +271,78 @@ async def test_no_fork_is_offered_of_a_turn_that_goes_on_failed_or_asked_for_app
 
     none = (0, 0)
     assert (while_it_runs, after, failed, waits, decided) == (none, (1, 1), (1, 1), [none, none], (1, 0))
+
+
+@pytest.mark.behaviour("page.forks")
+async def test_an_answer_is_generated_again_in_a_fork_that_ends_before_its_message(host: RunningHost) -> None:
+    """The newest answer or an older one, after a reload too, the first one with its picture; what is written and not
+    sent stays in the box, where the focus is, and the old thread as it was."""
+    async with browsed(host.origin, REFUSED) as browser:
+        page = await browser.open("#/writer")
+        await page.locator("#picker").set_input_files([{"name": "plan.png", "mimeType": "image/png", "buffer": PNG}])
+        await page.get_by_label("Remove plan.png").wait_for()
+        for number, message in enumerate(("one", "two", "three"), start=1):
+            await ask(page, message)
+            await ended(page, number=number)
+        origin = page.url.rpartition("/")[2]
+        asked = noted(page)
+        said_in, answers, pictures = [], [], []
+        for number in (3, 2, 1):
+            await box(page).fill("a draft")
+            await forks(page, "Regenerate").nth(number - 1).press("Enter")
+            await at_a_fork(page, origin)
+            await expect(box(page)).to_be_focused()
+            await ended(page, number=number)
+            said_in.append(await said(page))
+            answers.append(await page.locator(".turn").last.locator(".markdown").text_content())
+            pictures.append(await page.locator(".request img").count())
+            await page.go_back()
+            await page.reload()
+            await ended(page, number=3)
+        of_origin = await said(page)
+
+    assert said_in == [["one", "two", "three"], ["one", "two"], ["one"]]
+    assert (answers, pictures) == (["three", "two", "one"], [1, 1, 1])
+    assert of_origin == ["one", "two", "three"]
+    assert [one["before"] for one in asked] == [True] * 3
+
+
+@pytest.mark.behaviour("page.forks")
+async def test_an_answer_is_generated_again_once_however_often_it_is_asked_for(host: RunningHost) -> None:
+    """By a double click, and after a fork whose answer was lost: one fork with one run."""
+
+    async def lost(route: Route) -> None:
+        await route.fetch()
+        await route.abort()
+
+    async with browsed(host.origin, LOST, REFUSED) as browser:
+        page = await browser.open("#/writer/anew")
+        await ask(page, "one")
+        await ended(page)
+        asked = noted(page)
+        await page.route("**/fork", lost, times=1)
+        await forks(page, "Regenerate").dblclick()
+        await page.get_by_role("alert").get_by_text("The app does not answer").wait_for()
+        await forks(page, "Regenerate").dblclick()
+        fork = await at_a_fork(page, "anew")
+        await ended(page)
+        async with httpx.AsyncClient(base_url=f"{host.origin}/api/agents/writer/threads/{fork}") as client:
+            runs = (await client.get("/runs")).json()["runs"]
+
+    assert [one["thread_id"] for one in asked] == [fork, fork]
+    assert len(runs) == 1
+
+
+@pytest.mark.behaviour("page.forks")
+async def test_what_is_refused_when_it_is_sent_again_is_in_the_box(host: RunningHost) -> None:
+    """With the refusal above; nothing of the message is lost."""
+    away = {"code": "rate_limited", "detail": "Too many runs. Try again in a minute."}
+    async with browsed(host.origin, REFUSED) as browser:
+        page = await browser.open("#/writer/refused-anew")
+        await ask(page, "one")
+        await ended(page)
+        await page.route("**/writer/run", lambda route: route.fulfill(status=400, json=away), times=1)
+        await forks(page, "Regenerate").click()
+        await at_a_fork(page, "refused-anew")
+        await page.get_by_role("alert").get_by_text(away["detail"]).wait_for()
+        await expect(box(page)).to_have_value("one")
