@@ -44,7 +44,12 @@ BEHAVIOURS = {
     "its thread, and what was not taken of all; administrators send it again.",
     "page.memory": "What an agent remembers is listed with when and where it was learnt, and added, edited and "
     "forgotten; only where the agent has a memory.",
-    "page.budget": "What is left of a budget stands above a conversation, and what it allows before there is one.",
+    "page.shortcuts": "Keys lead to what is used most, and are listed; none takes what is typed into a field, and they "
+    "can be turned off.",
+    "page.downloads": "A thread is saved as Markdown with its messages and calls, or as JSON with all that the app "
+    "keeps of it; a download that breaks off saves nothing.",
+    "page.budget": "What is left of a budget stands above a conversation, and what it allows before there is one; "
+    "where that of a thread is used up, a new thread is offered.",
     "page.operations": "Who administers the app sees what each agent is at and what is stuck, and asks for it again; "
     "nobody else has that view.",
     "page.long": "A conversation of 10,000 entries is shown page by page, and no page is drawn in one go.",

@@ -8,7 +8,7 @@ import { inFull } from "./times.js"
 const COPIED_MS = 2500
 
 /** Show a dialog, and return how it was closed: the value of the button, "" for Escape. */
-function opened(title, ...children) {
+export function opened(title, ...children) {
   const heading = el("h2", { id: "dialog-title" }, visible(title))
   const dialog = el("dialog", { "aria-labelledby": "dialog-title" }, el("form", { method: "dialog" }, heading, ...children))
   document.body.append(dialog)
@@ -22,7 +22,8 @@ function opened(title, ...children) {
   })
 }
 
-const choice = (says, value, kind = "") => el("button", { class: `button ${kind}`, value }, says)
+/** Return a button that closes a dialog with a value. */
+export const choice = (says, value, kind = "") => el("button", { class: `button ${kind}`, value }, says)
 
 /** Ask for the app's credentials; `why` is the app's message. Returns whether any were given. */
 export async function askForKey(why) {

@@ -2,12 +2,13 @@
 
 import { Problem, checked, credentials, graphs, paths, read, send } from "./api.js"
 import { approvalCard } from "./approvals.js"
-import { leftOf } from "./budgets.js"
+import { isUsedUp, leftOf } from "./budgets.js"
 import { asCurl } from "./commands.js"
 import { Composer } from "./composer.js"
 import { Conversation } from "./conversation.js"
 import { Deliveries } from "./deliveries.js"
 import { askForKey, confirmed, copyButton, showCommands, showReceipt } from "./dialogs.js"
+import { download } from "./download.js"
 import { button, byId, el, icon, iconButton, lead, plural, pressed } from "./dom.js"
 import { Figures } from "./figures.js"
 import { Graph } from "./graph.js"
@@ -16,6 +17,7 @@ import { Memory } from "./memory.js"
 import { Operations } from "./operations.js"
 import { Schedules } from "./schedules.js"
 import { exampleOf, takesText } from "./schemas.js"
+import { beginShortcuts, showShortcuts } from "./shortcuts.js"
 import { beginTheme, changeTheme } from "./theme.js"
 import { ThreadList, hrefOf } from "./threads.js"
 
@@ -35,10 +37,12 @@ let counting = []
 let unsent = null // what is sent as soon as its thread is open
 
 beginTheme()
+beginShortcuts()
 byId("menu").append(iconButton("menu", "Agents and threads", () => openSide(true)))
 byId("shade").addEventListener("click", () => openSide(false))
 byId("side-tools").append(
   iconButton("key", "Key", async () => (await askForKey("")) && start()),
+  iconButton("keyboard", "Keyboard shortcuts", showShortcuts),
   iconButton("theme", "Light or dark", changeTheme),
   iconButton("close", "Close", () => openSide(false), "quiet narrow-only"),
 )
@@ -56,6 +60,7 @@ byId("composer").prepend(newest)
 byId("tools").append(
   ...Object.values(views),
   worded(iconButton("code", "Code: your last message or schedule", showCommands), "Code"),
+  worded(iconButton("download", "Download the thread", save, "quiet of-thread"), "Download"),
   worded(iconButton("reset", "Reset the thread", reset, "quiet of-thread"), "Reset"),
   worded(iconButton("trash", "Delete the thread", remove, "quiet of-thread"), "Delete"),
 )
@@ -125,6 +130,8 @@ async function route() {
   conversation = new Conversation(agent.name, thread, { named, changed, failed, recovered: quiet, drawn, approvalCard, deliveries: deliveriesOf, again, forked, mayReplace })
   byId("conversation").replaceChildren(conversation.element)
   byId("composer").hidden = false
+  byId("used-up").hidden = true
+  byId("begin-new").href = hrefOf(agent.name)
   byId("message").placeholder = `Message ${agent.name}${takesText(agent) ? "" : ", as JSON"}`
   isAtEnd = true
   showBox()
@@ -193,6 +200,10 @@ async function say(...given) {
     if (!composer.waits) failed(problem) // it says why below the box
     return false
   }
+}
+
+function save() {
+  return act(() => download(conversation.agent, conversation.threadId, byId("title").textContent))
 }
 
 async function reset() {
@@ -339,6 +350,7 @@ async function showTop() {
   }
   const told = await read(paths.thread(agent, threadId)).catch(() => null)
   if (!told || conversation?.threadId !== threadId) return
+  byId("used-up").hidden = !isUsedUp(told.budget)
   const tokens = told.usage.total_token_count
   const parts = [agent, told.message_count && plural(told.message_count, "message"), tokens && plural(tokens, "token"), told.cost && `cost ${told.cost}`, told.budget && leftOf(told.budget), threadId]
   const origin = told.forked_from?.thread_id
@@ -397,7 +409,7 @@ function showNoAgents() {
 function openSide(is) {
   const wasOpen = document.body.classList.contains("side-open")
   document.body.classList.toggle("side-open", is)
-  if (is) byId("side").querySelector("[aria-current], a").focus()
+  if (is) (byId("side").querySelector("[aria-current]") ?? byId("side").querySelector("a")).focus()
   else if (wasOpen) byId("menu").firstChild.focus()
 }
 

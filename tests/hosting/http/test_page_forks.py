@@ -277,9 +277,10 @@ async def test_no_fork_is_offered_of_a_turn_that_goes_on_failed_or_asked_for_app
 async def test_an_answer_is_generated_again_in_a_fork_that_ends_before_its_message(host: RunningHost) -> None:
     """The newest answer or an older one, after a reload too, the first one with its picture; what is written and not
     sent stays in the box, where the focus is, and the old thread as it was."""
+    picture: FilePayload = {"name": "plan.png", "mimeType": "image/png", "buffer": PNG}
     async with browsed(host.origin, REFUSED) as browser:
         page = await browser.open("#/writer")
-        await page.locator("#picker").set_input_files([{"name": "plan.png", "mimeType": "image/png", "buffer": PNG}])
+        await page.locator("#picker").set_input_files(picture)
         await page.get_by_label("Remove plan.png").wait_for()
         for number, message in enumerate(("one", "two", "three"), start=1):
             await ask(page, message)
