@@ -22,6 +22,15 @@ from tests.support.running_host import ROOT, RunningHost
 APP = ROOT / "tests" / "hosting" / "http" / "page_app"
 PICTURES = ROOT / "docs" / "images"
 THREAD = "#/support/order-A-17"
+CODE = """Read it line by line:
+
+```python
+async def total(orders: list[str]) -> float:
+    # The shop's own prices
+    return sum([await price(order) for order in orders], start=2.5)
+```
+
+The answer is `{"total": 120}`."""
 SHOWN = {
     ("approval", "light", False): "page.png",
     ("approval", "dark", True): "page-phone.png",
@@ -177,6 +186,17 @@ async def take(origin: str, folder: Path, theme: str, *, is_phone: bool) -> None
         await ask(page, "fail")
         await ended(page, "failed")
         await shot("failed")
+        await page.goto(f"{origin}/api/ui/#/writer/code")
+        await page.get_by_text("No messages yet").wait_for()
+        await ask(page, CODE)
+        await ended(page)
+        await shot("code")
+        await page.get_by_role("button", name="Download").click()
+        await shot("download")
+        await page.keyboard.press("Escape")
+        await page.evaluate("document.activeElement.blur()")
+        await page.keyboard.press("?")
+        await shot("shortcuts")
 
 
 async def main(folder: Path) -> None:
