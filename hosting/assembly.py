@@ -101,8 +101,9 @@ def make_features(
     own, most_bytes = all_settings.of, settings.max_body_bytes
     webhooks = WebhooksFeature(log, stores, runs, services.route_prefix, own(WebhooksFeature.settings))
     plan.addresses = webhooks.rules
+    promised, reads, rotation = services.promised, services.large_reads, services.rotation("overview")
     overview = OverviewFeature(
-        cells, log, holders, services.promised, plan, threads=threads, rotation=services.rotation("overview")
+        cells, log, holders, promised, plan, threads=threads, reads=reads, rotation=rotation, most_bytes=most_bytes
     )
     approvals = Approvals(log, runs, holders, services.agents)
     forking = Forking(log, threads, services.archiver, services.attachments, stores, publish=holders.publish)

@@ -191,7 +191,7 @@ def is_unanswered(entry: ResponseEntry) -> bool:
     return bool(contents) and all(type(content) is ErrorContent for content in contents)
 
 
-def response_text(entry: ResponseEntry) -> str:
+def response_text(entry: RequestEntry | ResponseEntry) -> str:
     """Return the text of the entry's messages, joined by a blank line; messages without text are left out.
 
     A text that stands for an attachment is none of it.

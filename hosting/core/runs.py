@@ -145,13 +145,7 @@ class Runs:
             admit()
 
     async def _start(
-        self,
-        address: Address,
-        agent: str,
-        call: StartRun,
-        caller: Caller,
-        *,
-        continues: Continuation | None,
+        self, address: Address, agent: str, call: StartRun, caller: Caller, *, continues: Continuation | None
     ) -> Started:
         key = call.idempotency_key
         is_new = call.thread_id is None and key is None

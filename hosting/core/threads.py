@@ -34,12 +34,7 @@ from hosting.core.thread.head import Head
 from hosting.core.thread.run import Run
 from hosting.core.thread_log import Decided, ThreadLog, epoch_store_key
 from hosting.core.thread_operations import Store
-from hosting.errors import (
-    ArchiveIncompleteError,
-    LogUnavailableError,
-    ThreadDeletingError,
-    UnknownThreadError,
-)
+from hosting.errors import ArchiveIncompleteError, LogUnavailableError, ThreadDeletingError, UnknownThreadError
 from hosting.listing import Window
 from hosting.names import APP, Address, StoreKey, entity_name
 from hosting.ports import EntityClient, EntityPage, ObjectStore, iso
@@ -243,14 +238,18 @@ class Threads:
             raise decided.outcome.error
         await self._signals.store(address, decided.head.reset_at, client, "reset")
 
-    async def describe(self, address: Address, metadata: Mapping[str, str], client: EntityClient) -> None:
-        """Replace the metadata of the thread; a new thread begins with it.
+    async def describe(
+        self, address: Address, metadata: Mapping[str, str], client: EntityClient, *, at: Head | None = None
+    ) -> None:
+        """Replace the metadata of the thread, or only that of the head `at`; a new thread begins with it.
 
-        Returns once the signal is taken with which the thread's time begins. Raises `ThreadDeletingError`,
-        `ThreadDeletedError`, `EngineUnavailableError` and `LogUnavailableError`.
+        Returns once the signal is taken with which the thread's time begins. Raises `ThreadChangedError` where it is
+        other metadata by now, `ThreadDeletingError`, `ThreadDeletedError`, `EngineUnavailableError` and
+        `LogUnavailableError`.
         """
-        head = await self._log.head(address)
-        decided = await self._holders.execute(address, DescribeThread(self._log.clocks.wall(), head.epoch, metadata))
+        head = at or await self._log.head(address)
+        describe = DescribeThread(self._log.clocks.wall(), head.epoch, metadata, None if at is None else at.described)
+        decided = await self._holders.execute(address, describe)
         if isinstance(decided.outcome, Refused):
             raise decided.outcome.error
         await self._signals.store(address, decided.head.described, client)

@@ -74,12 +74,13 @@ class ListedAgent(TypedDict):
 class AgentList(TypedDict):
     """The app's agents; `workflows_url` is null if the app has no workflows.
 
-    `operations_url` is null unless the caller is an administrator.
+    `operations_url` is null unless the caller is an administrator, `me_url` unless callers sign in.
     """
 
     agents: list[ListedAgent]
     workflows_url: str | None
     operations_url: str | None
+    me_url: str | None
 
 
 class ListedWorkflow(ListedAgent):
@@ -105,10 +106,12 @@ class Thread(ThreadIds):
     """One thread. Times are RFC 3339; `usage` is the sum of all its runs.
 
     `budget` is the state of the thread's budget or of its owner's day, if its agent has one; `cost` is the sum of
-    all its runs; only forks have `forked_from`.
+    all its runs; only forks have `forked_from`. `title` is the start of the first message, or a name that was given.
     """
 
     agent: str
+    title: str
+    pinned: bool
     created_at: str | None
     updated_at: str | None
     message_count: int

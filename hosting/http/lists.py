@@ -36,15 +36,18 @@ class ListHandlers:
         return (Bound(agents_route(self._names), self._agents), *((workflows,) if self._has_workflows else ()))
 
     async def _agents(self, request: HttpRequest) -> Reply:
-        administers = self._access.administers(request.caller.principal)
-        plans = list(request.plan.agents.values())
-        return agents_reply(plans, request.base_url, self._links, administers=administers)
+        principal = request.caller.principal
+        administers, plans = self._access.administers(principal), list(request.plan.agents.values())
+        is_signed_in = principal is not None
+        return agents_reply(plans, request.base_url, self._links, administers=administers, is_signed_in=is_signed_in)
 
     async def _workflows(self, request: HttpRequest) -> Reply:
         return workflows_reply(list(request.plan.agents.values()), request.base_url, self._links)
 
 
-def agents_reply(plans: Sequence[AgentPlan], base_url: str, links: Links, *, administers: bool) -> Reply:
+def agents_reply(
+    plans: Sequence[AgentPlan], base_url: str, links: Links, *, administers: bool, is_signed_in: bool
+) -> Reply:
     """Return the agents among these, and where the workflows are.
 
     `administers`: the caller may know what the agents are at.
@@ -54,6 +57,7 @@ def agents_reply(plans: Sequence[AgentPlan], base_url: str, links: Links, *, adm
         "agents": agents,
         "workflows_url": f"{base_url}/workflows" if len(agents) < len(plans) else None,
         "operations_url": f"{base_url}/operations" if administers else None,
+        "me_url": f"{base_url}/owners/me" if is_signed_in else None,
     }
     return json_reply(200, body)
 

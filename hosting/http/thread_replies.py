@@ -60,6 +60,8 @@ def thread_reply(
         "agent": agent.name,
         "thread_id": view.address.thread_id,
         "session_id": view.address.thread_id,
+        "title": view.head.name or view.head.title,
+        "pinned": view.head.pinned,
         "created_at": created_at,
         "updated_at": entries[-1].created_at if entries else created_at,
         "message_count": message_count(view.conversation),

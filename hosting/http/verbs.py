@@ -22,11 +22,11 @@ from hosting.principal import Caller
 
 
 class ThreadQuery(Struct, frozen=True):
-    """Which threads: so many at most, after those of the page before, with ids that contain `search` in any case."""
+    """Which threads: so many at most, after those of the page before, and in which order."""
 
     limit: int
     cursor: str | None = None
-    search: str = ""
+    pinned_first: bool = False
 
 
 class FoundThreads(Struct, frozen=True):

@@ -1,8 +1,12 @@
 """What is promised of an agent's threads together: newest, waiting, figures (docs/reference/http-routes.md)."""
 
 BEHAVIOURS = {
-    "overview.newest": "Threads are listed by their last change with a title and how they stand, found by a part of "
-    "their id, in pages (http-routes.md).",
+    "overview.newest": "Threads are listed by their last change with a title, how they stand and the origin of a fork, "
+    "in pages (http-routes.md).",
+    "overview.search": "Threads are found by words in their ids, titles and newest messages, as far as the page says; "
+    "nothing is found of what was forgotten, or is somebody else's (http-routes.md).",
+    "overview.labels": "The owner of a thread names and pins it; pinned threads come first, and nothing else in its "
+    "metadata changes, whoever writes at once (http-routes.md).",
     "overview.waiting": "What waits for approval is listed across threads and agents, the longest first.",
     "overview.figures": "Figures of an agent by day have its runs, failures by code, latencies and tokens; a run that "
     "was stopped is counted apart and is no failure.",

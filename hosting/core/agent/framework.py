@@ -41,10 +41,7 @@ from agent_framework import (
     WorkflowEvent,
     WorkflowExecutor,
 )
-from agent_framework._sessions import (
-    PerServiceCallHistoryPersistingMiddleware,
-    is_local_history_conversation_id,
-)
+from agent_framework._sessions import PerServiceCallHistoryPersistingMiddleware, is_local_history_conversation_id
 from agent_framework._tools import _FUNCTION_INVOCATION_LIMIT_FALLBACK_TEXT as _GAVE_UP
 from agent_framework._workflows._checkpoint_encoding import decode_checkpoint_value, encode_checkpoint_value
 

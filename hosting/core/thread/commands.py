@@ -243,11 +243,12 @@ class WithdrawGrant(Command, frozen=True):
 
 
 class DescribeThread(Command, frozen=True):
-    """Replace the metadata of the thread of that epoch."""
+    """Replace the metadata of the thread of that epoch; with a position, only that which was `described` there."""
 
     at: float
     epoch: int
     metadata: Mapping[str, str]
+    described: int | None = None
 
 
 class SetReceiver(Command, frozen=True):

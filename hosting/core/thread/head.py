@@ -36,6 +36,7 @@ class Head(HeadPart):
     `v` is the version of the code that appended last: an older one, which reads the head first, decides nothing then.
     `newest` is the position of the newest `accepted`, `titled` that of the run with the message that is the title, and
     `described` that of the newest `described`; 0 where there is none, or an older version of the code appended it.
+    `name` and `pinned` are from its metadata: a title that was given stands in place of the first message.
     `epoch` rises by one when the thread is deleted and when a run begins it again: it is even while the thread lives
     and odd under a tombstone. `usage` is of the runs that have ended; `spent` is what the recorded model calls of the
     first of the open runs used so far, `spent_within` those of agents that are its tools, and `unrecorded` what its
@@ -67,6 +68,8 @@ class Head(HeadPart):
     temporary: bool = False
     described: int = 0
     has_receivers: bool = Field(default=False, exclude_if=not_)
+    name: str = Field(default="", exclude_if=not_)
+    pinned: bool = Field(default=False, exclude_if=not_)
 
     @property
     def run_usage(self) -> RunUsage:
@@ -247,6 +250,11 @@ def _granted(head: Head, event: events.Granted) -> Head:
     return _with(head, grants=(*head.grants, grant))
 
 
+def _described(head: Head, event: events.Described) -> Head:
+    name = event.metadata.get("title", "").strip()[:TITLE_CHARACTERS]
+    return _with(head, described=head.position, name=name, pinned=event.metadata.get("pinned") == "true")
+
+
 def _deleted(head: Head, event: events.Deleted) -> Head:
     position = head.position
     return Head(epoch=head.epoch + 1, position=position, trimmed=position - 1, state="deleted", changed_at=event.at)
@@ -275,7 +283,7 @@ _FOLDS: dict[type[Any], Callable[[Head, Any], Head]] = {
     events.Withdrawn: lambda head, event: _with(
         head, grants=tuple(grant for grant in head.grants if grant.id != event.id)
     ),
-    events.Described: lambda head, _: _with(head, described=head.position),
+    events.Described: _described,
     events.ReceiverSet: lambda head, _: _with(head, has_receivers=True),
     events.Deleting: lambda head, _: _with(
         head, state="deleting", runs=(), claim=None, waiting=None, spent=NOTHING, spent_within=NOTHING, unrecorded=None

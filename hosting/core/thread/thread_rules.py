@@ -71,6 +71,8 @@ def _withdraw(head: Head, command: commands.WithdrawGrant) -> commands.Outcome:
 def _describe(head: Head, command: commands.DescribeThread) -> commands.Outcome:
     if (refusal := _unless_open(head, command.epoch)) is not None:
         return refusal
+    if command.described not in (None, head.described):
+        return commands.Refused(errors.ThreadChangedError("The thread's metadata changed. Try again."))
     return Draft(head).add(events.Described(at=command.at, metadata=dict(command.metadata))).change(signal=True)
 
 

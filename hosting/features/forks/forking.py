@@ -168,7 +168,7 @@ class Forking:
             await copy.end(is_used=False)
             raise
         source = ForkSource(origin.thread_id, point.text, entries, copy.volume.generation)
-        title = view.head.title if entries else ""
+        title = (view.head.name or view.head.title) if entries else ""
         begin = ForkThread(self._log.clocks.wall(), text, source, title, epoch)
         decided = await self._log.execute(target, begin)  # where this raises, nobody knows yet whether the copy is used
         self._publish(target, decided)

@@ -14,11 +14,14 @@ from hosting.core.promised_runs import PromisedRuns
 from hosting.core.rotation import Rotation
 from hosting.core.thread_log import ThreadLog
 from hosting.core.threads import Threads
+from hosting.core.turns import LargeReads
 from hosting.feature import Feature, OwnerData, Upkeep
 from hosting.features.overview.http import OverviewHandlers
+from hosting.features.overview.labels import LabelHandlers
 from hosting.features.overview.operations import OperationsHandlers
 from hosting.features.overview.operators_view import OperatorsView
 from hosting.features.overview.overview import Overview, OverviewSweep
+from hosting.features.overview.search import ThreadSearch
 from hosting.http.request import Bound
 from hosting.plan import Plan
 from hosting.principal import Caller
@@ -39,22 +42,24 @@ class OverviewFeature(Feature):
         plan: Plan,
         *,
         threads: Threads,
+        reads: LargeReads,
         rotation: Rotation,
+        most_bytes: int,
     ) -> None:
-        """`rotation` is the turn order of the agents in the upkeep."""
+        """`rotation` is the turn order of the agents in the upkeep. A body has `most_bytes` at most."""
         self.overview = Overview(cells, log)
         self._view = OperatorsView(log, holders, self.overview, promised)
         self._sweep = OverviewSweep(self.overview, plan.by_name, rotation)
         self._log = log
         self._threads = threads
+        self._search = ThreadSearch(self.overview, log, threads, reads)
+        self._most_bytes = most_bytes
 
     def routes(self) -> Sequence[Bound]:
         """Return the routes of owners, and that of operators."""
-        of_owners, of_operators = (
-            OverviewHandlers(self.overview, self._threads, self._log),
-            OperationsHandlers(self._view, self._log),
-        )
-        return *of_owners.bound(), *of_operators.bound()
+        of_owners = OverviewHandlers(self.overview, self._search, self._threads, self._log)
+        labels = LabelHandlers(self._threads, self._log, self._most_bytes)
+        return *of_owners.bound(), *labels.bound(), *OperationsHandlers(self._view, self._log).bound()
 
     def upkeep(self) -> Sequence[Upkeep]:
         """Return the look at the app's own threads, before their events go by their age."""

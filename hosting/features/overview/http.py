@@ -13,11 +13,14 @@ from hosting.core.agent.held_run import read_run
 from hosting.core.outcome import Approval, ThreadIds, Usage, approval_fields
 from hosting.core.thread.head import Head
 from hosting.core.thread.run import Run
+from hosting.core.thread.sources import fork_source
 from hosting.core.thread_log import ThreadLog
 from hosting.core.threads import Threads
 from hosting.features.overview.figures import MOST_DAYS, Day
 from hosting.features.overview.overview import AgentFigures, Overview
+from hosting.features.overview.search import SEARCHED_MESSAGES, SEARCHED_THREADS, ThreadSearch
 from hosting.http import places
+from hosting.http.bodies import ForkedFrom
 from hosting.http.parameters import (
     CURSOR,
     LIMIT,
@@ -37,11 +40,16 @@ from hosting.ports import EntityPage, iso
 
 
 class ListedThread(ThreadIds):
-    """One thread and the time of its last change (RFC 3339); sorted by change also the start of its first message."""
+    """One thread and the time of its last change (RFC 3339). Sorted or searched, also its title, status and pin.
+
+    The title is the start of its first message, or what `describe` made it; only forks have `forked_from`.
+    """
 
     updated_at: str
     title: NotRequired[str]
     status: NotRequired[Literal["idle", "running", "waiting"]]
+    pinned: NotRequired[bool]
+    forked_from: NotRequired[ForkedFrom]
 
 
 class ThreadPage(TypedDict):
@@ -97,20 +105,22 @@ class Figures(TypedDict):
     days: list[DayFigures]
 
 
-_SORT = re.compile("changed")
+_SORT = re.compile("changed|pinned")
 SORT = Parameter(
     "sort",
     "query",
-    "changed: the newest change first, with titles. Default: the order of the store.",
-    {"type": "string", "enum": ["changed"]},
+    "changed: the newest change first, with titles. pinned: pinned threads first, then as changed. Default: the order "
+    "of the store.",
+    {"type": "string", "enum": ["changed", "pinned"]},
     _SORT,
-    "'changed', or leave it out.",
+    "'changed' or 'pinned', or leave it out.",
 )
 SEARCH = text_in_query(
     "search",
-    "Only threads with this text in their id, ignoring case; the newest change first.",
-    "[ -~]{1,100}",
-    "a part of a thread's id.",
+    "Only threads with this text, ignoring case; the newest change first. All ids are looked through, and of the "
+    f"first {SEARCHED_THREADS} threads of the list also the title and the newest {SEARCHED_MESSAGES} messages.",
+    r"[^\u0000-\u001f\u007f]{1,100}",
+    "1 to 100 characters.",
 )
 THREADS = Route(
     "threads",
@@ -145,8 +155,9 @@ WAITING = Route(
 class OverviewHandlers:
     """The handlers of the routes about all threads of a caller."""
 
-    def __init__(self, overview: Overview, threads: Threads, log: ThreadLog) -> None:
+    def __init__(self, overview: Overview, search: ThreadSearch, threads: Threads, log: ThreadLog) -> None:
         self._overview = overview
+        self._search = search
         self._threads = threads
         self._log = log
 
@@ -156,10 +167,14 @@ class OverviewHandlers:
 
     async def _list(self, request: HttpRequest) -> Reply:
         agent, caller = request.agent.name, request.caller
-        limit, cursor, search = read_limit(request.query), read_cursor(request.query), SEARCH.read(request.query)
-        if SORT.read(request.query) or search is not None:
-            newest = await self._overview.newest(agent, ThreadQuery(limit, cursor, search or ""), caller)
-            return newest_reply(newest, self._log.clocks.wall())
+        limit, cursor = read_limit(request.query), read_cursor(request.query)
+        sort, search = SORT.read(request.query), SEARCH.read(request.query)
+        wanted = ThreadQuery(limit, cursor, pinned_first=sort == "pinned")
+        if search is not None:
+            found = await self._search.find(agent, search, wanted, caller)
+            return newest_reply(found, self._log.clocks.wall())
+        if sort is not None:
+            return newest_reply(await self._overview.newest(agent, wanted, caller), self._log.clocks.wall())
         return threads_reply(await self._threads.page(agent, caller.owner, limit, cursor, caller.client))
 
     async def _figures(self, request: HttpRequest) -> Reply:
@@ -242,9 +257,14 @@ def newest_reply(page: FoundThreads, now: float) -> Reply:
 
 
 def _listed(thread_id: str, head: Head, now: float) -> ListedThread:
-    return {
-        **thread_ids(thread_id),
+    listed: ListedThread = {
+        "thread_id": thread_id,
+        "session_id": thread_id,
         "updated_at": iso(head.changed_at),
-        "title": head.title,
+        "title": head.name or head.title,
         "status": "waiting" if head.is_waiting_for_approval(now) else "running" if head.runs else "idle",
+        "pinned": head.pinned,
     }
+    if (source := fork_source(head)) is not None:
+        listed["forked_from"] = {**thread_ids(source.thread_id), "entries": source.entries}
+    return listed

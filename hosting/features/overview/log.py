@@ -9,9 +9,10 @@ before is trimmed. `horizon` has what was left out then.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import not_
 
 from msgspec import Struct, field
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 from hosting.core.cells import Cell, CellKind, Cells
 from hosting.core.recent import Recent
@@ -24,7 +25,7 @@ MOST_THREADS = 10_000
 _BATCHES = 64
 _CHUNK_BYTES = 128 * 1024
 _MOST_BYTES = 1700 * 1024
-_WRITTEN_BYTES = 120
+_WRITTEN_BYTES = 136
 """The space for all threads of one append, and of one besides its id; the days take the rest."""
 _CACHED_BYTES = 16 * 1024 * 1024
 _THREAD_BYTES = 700
@@ -43,6 +44,7 @@ class KnownThread(_Value):
     changed_at: float
     waits: bool
     seen: str
+    pinned: bool = Field(default=False, exclude_if=not_)
 
 
 class Known(_Value):

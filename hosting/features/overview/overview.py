@@ -19,9 +19,10 @@ from __future__ import annotations
 import asyncio
 import math
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
+from bisect import bisect_right
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping, Sequence
 from datetime import datetime, timezone
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 from urllib.parse import quote, unquote
 
 from msgspec import Struct
@@ -60,6 +61,15 @@ _UNWRITTEN_SECONDS = 600.0
 T = TypeVar("T")
 
 
+class ThreadKey(NamedTuple):
+    """The place of a thread in a sorted list: pinned threads, where they come first, are not of the `rest`."""
+
+    rest: bool
+    at: float
+    agent: str
+    thread_id: str
+
+
 class AgentFigures(Struct, frozen=True):
     """Figures by day (`2026-01-31`, UTC), the oldest first; `seen_until` is up to when all ends are counted."""
 
@@ -94,11 +104,14 @@ class Overview:
 
         Raises `EngineUnavailableError` and `LogUnavailableError`.
         """
+        return await self.page(await self.keys(agent, wanted, caller), wanted, caller)
+
+    async def keys(self, agent: str, wanted: ThreadQuery, caller: Caller) -> list[ThreadKey]:
+        """Return all of the caller's threads with the agent, in the order of `newest`. Raises as `newest` does."""
         state = await self._current(agent, caller)
-        search = wanted.search.lower()
-        found = [(one.changed_at, thread_id) for thread_id, one in state.threads.items() if search in thread_id.lower()]
-        return await self._page(
-            sorted(((-at, agent.lower(), thread_id) for at, thread_id in found)), caller.owner, wanted
+        return sorted(
+            ThreadKey(not (wanted.pinned_first and thread.pinned), -thread.changed_at, agent.lower(), thread_id)
+            for thread_id, thread in state.threads.items()
         )
 
     async def waiting(self, agents: Iterable[str], wanted: ThreadQuery, caller: Caller) -> FoundThreads:
@@ -106,13 +119,15 @@ class Overview:
 
         Raises as `newest` does.
         """
-        found: list[tuple[float, str, str]] = []
+        keys: list[ThreadKey] = []
         for agent in sorted(agents):
             state = await self._current(agent, caller)
-            found += [
-                (one.changed_at, agent.lower(), thread_id) for thread_id, one in state.threads.items() if one.waits
+            keys += [
+                ThreadKey(True, thread.changed_at, agent.lower(), thread_id)
+                for thread_id, thread in state.threads.items()
+                if thread.waits
             ]
-        page = await self._page(sorted(found), caller.owner, wanted)
+        page = await self.page(sorted(keys), wanted, caller)
         now = self._clock()
         return replace(page, threads=tuple(one for one in page.threads if one[1].is_waiting_for_approval(now)))
 
@@ -121,10 +136,14 @@ class Overview:
         state = await self._current(agent, caller)
         return AgentFigures(tuple(sorted(state.days.items())[-days:]), max(state.seen_until, state.head.seen_until))
 
-    async def _page(self, found: list[tuple[float, str, str]], owner: str, wanted: ThreadQuery) -> FoundThreads:
-        after, limit = _read_cursor(wanted.cursor), wanted.limit
-        rest = [one for one in found if one > after][: limit + 1]
-        addresses = [Address.of(agent, thread_id, owner) for _, agent, thread_id in rest[:limit]]
+    def following(self, keys: Sequence[ThreadKey], wanted: ThreadQuery) -> list[ThreadKey]:
+        """Return those of the sorted keys that come after the page before."""
+        return list(keys[bisect_right(keys, _read_cursor(wanted.cursor)) :])
+
+    async def page(self, keys: Sequence[ThreadKey], wanted: ThreadQuery, caller: Caller) -> FoundThreads:
+        """Return the next page of the sorted keys, without threads that are gone. Raises `LogUnavailableError`."""
+        rest, limit = self.following(keys, wanted), wanted.limit
+        addresses = [Address.of(key.agent, key.thread_id, caller.owner) for key in rest[:limit]]
         heads = await gathered(self._log.head(address) for address in addresses)
         shown = tuple(one for one in zip(addresses, heads, strict=True) if one[1].state == "open")
         return FoundThreads(shown, _write_cursor(rest[limit - 1]) if len(rest) > limit else None)
@@ -242,6 +261,7 @@ class Overview:
             changed_at=head.changed_at,
             waits=head.waiting is not None,
             seen=seen,
+            pinned=head.pinned,
         )
         return thread, ends
 
@@ -277,15 +297,14 @@ async def gathered(reads: Iterable[Awaitable[T]]) -> list[T]:
     return list(await asyncio.gather(*map(one, reads)))
 
 
-def _read_cursor(cursor: str | None) -> tuple[float, str, str]:
+def _read_cursor(cursor: str | None) -> ThreadKey:
     """Return the thread after which a page begins; a cursor of another list begins at the first."""
-    at, _, rest = (cursor or "").partition("~")
-    agent, _, thread_id = rest.partition("~")
+    rest, at, agent, thread_id = [*(cursor or "").split("~", 3), "", "", "", ""][:4]
     try:
-        return float(at), agent, unquote(thread_id)
+        return ThreadKey(bool(int(rest)), float(at), agent, unquote(thread_id))
     except ValueError:
-        return -math.inf, "", ""
+        return ThreadKey(False, -math.inf, "", "")
 
 
-def _write_cursor(one: tuple[float, str, str]) -> str:
-    return f"{one[0]!r}~{one[1]}~{quote(one[2])}"
+def _write_cursor(key: ThreadKey) -> str:
+    return f"{int(key.rest)}~{key.at!r}~{key.agent}~{quote(key.thread_id)}"

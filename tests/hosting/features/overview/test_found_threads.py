@@ -1,0 +1,218 @@
+"""Threads over HTTP: found by words, named and pinned by their owner, and listed with the origin of a fork."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from hosting.features.overview.search import SEARCHED_MESSAGES, SEARCHED_THREADS
+from tests.support.carriers import GUARD_SECONDS
+from tests.support.owned_app import ISSUER, THREADS, OwnedApp
+
+
+@pytest.fixture
+async def owned() -> AsyncIterator[OwnedApp]:
+    """One process of the app; Ada has three threads."""
+    app = OwnedApp()
+    async with app.http:
+        for thread_id, message in (("one", "About the Invoice"), ("two", "About a trip"), ("three", "Hello")):
+            await app.say("ada", message, thread_id)
+        yield app
+
+
+async def listed(owned: OwnedApp, query: str, user: str = "ada") -> list[dict[str, Any]]:
+    """Return the threads that a list has."""
+    answer = await owned.ask(user, "GET", f"{THREADS}?{query}")
+    assert answer.status_code == 200, answer.text
+    return list(answer.json()["threads"])
+
+
+async def found(owned: OwnedApp, search: str, user: str = "ada") -> list[str]:
+    """Return the ids of the threads that a search finds."""
+    return [thread["thread_id"] for thread in await listed(owned, f"search={search}", user)]
+
+
+async def describe(owned: OwnedApp, thread_id: str, **fields: Any) -> dict[str, Any]:
+    """Name or pin a thread of Ada's."""
+    answer = await owned.ask("ada", "POST", f"{THREADS}/{thread_id}/describe", json=fields)
+    assert answer.status_code == 200, answer.text
+    return dict(answer.json())
+
+
+async def in_order(owned: OwnedApp, *expected: str, sort: str = "pinned") -> None:
+    """Wait until the list has these threads, pinned ones first: it may rest for a moment after it was read."""
+
+    async def ask() -> None:
+        while [thread["thread_id"] for thread in await listed(owned, f"sort={sort}")] != [*expected]:
+            continue
+
+    await asyncio.wait_for(ask(), GUARD_SECONDS)
+
+
+@pytest.mark.behaviour("overview.search")
+async def test_threads_are_found_by_their_titles_messages_and_ids(owned: OwnedApp) -> None:
+    """In whichever case, the newest change first; nobody finds what is somebody else's."""
+    await owned.say("ada", "Straße to Zürich, please", "two")
+    await describe(owned, "three", title="Greetings")
+
+    assert await found(owned, "about") == ["two", "one"]
+    assert await found(owned, "invoice") == ["one"]
+    assert await found(owned, "STRASSE") == await found(owned, "z%C3%BCrich") == ["two"]
+    assert await found(owned, "greet") == await found(owned, "HELLO") == ["three"]
+    assert await found(owned, "HRE") == ["three"]
+    assert await found(owned, "invoices") == []
+    assert await found(owned, "invoice", user="bob") == []
+
+
+@pytest.mark.behaviour("overview.search")
+async def test_the_words_of_an_answer_are_found(owned: OwnedApp) -> None:
+    """They stand in no message of a person's."""
+    assert await found(owned, "echo: about the inv") == ["one"]
+
+
+@pytest.mark.behaviour("overview.search")
+async def test_nothing_is_found_of_what_was_forgotten(owned: OwnedApp) -> None:
+    """Neither of a thread that was reset, nor of a deleted one."""
+    await owned.ask("ada", "POST", f"{THREADS}/one/reset")
+    await owned.ask("ada", "DELETE", f"{THREADS}/two")
+    await owned.stored()
+
+    assert await found(owned, "about") == []
+
+
+@pytest.mark.behaviour("overview.search")
+async def test_a_search_says_how_far_it_looks_and_looks_no_further() -> None:
+    """So many messages of so many threads; a found page goes on where it ended."""
+    owned = OwnedApp()
+    async with owned.http:
+        await owned.say("ada", "needle", "oldest-needle")
+        await owned.say("ada", "needle", "second")
+        for number in range(SEARCHED_MESSAGES // 2):
+            await owned.say("ada", f"hay {number}", "long-one")
+        await describe(owned, "long-one", title="Other")
+        before = await found(owned, "needle")
+        for number in range(SEARCHED_THREADS - 1):
+            await owned.say("ada", "hay", f"thread-{number}")
+        await in_order(
+            owned,
+            *[f"thread-{number}" for number in reversed(range(SEARCHED_THREADS - 1))][:50],
+            sort="changed&limit=50",
+        )
+        after = await found(owned, "needle")
+        await owned.say("ada", "one more", "long-one")
+        early = await found(owned, "hay+0")
+        pages = [await owned.ask("ada", "GET", f"{THREADS}?search=hay&limit=60")]
+        pages.append(
+            await owned.ask("ada", "GET", f"{THREADS}?search=hay&limit=60&cursor={pages[0].json()['next_cursor']}")
+        )
+
+    assert before == ["second", "oldest-needle"]
+    assert after == ["oldest-needle"]  # by its id
+    assert early == []
+    ids = [thread["thread_id"] for page in pages for thread in page.json()["threads"]]
+    assert (len(ids), len(set(ids)), pages[1].json()["next_cursor"]) == (100, 100, None)
+
+
+@pytest.mark.behaviour("overview.labels")
+async def test_a_thread_is_named_and_pinned(owned: OwnedApp) -> None:
+    """Each by itself; without a name it has the start of its first message again, and no request changes nothing."""
+    pinned = await describe(owned, "one", pinned=True)
+    named = await describe(owned, "one", title="  My \n invoice ")
+    thread = (await owned.ask("ada", "GET", f"{THREADS}/one")).json()
+    await in_order(owned, "one", "three", "two")
+    first = (await owned.ask("ada", "GET", f"{THREADS}?sort=pinned&limit=1")).json()
+    rest = (await owned.ask("ada", "GET", f"{THREADS}?sort=pinned&cursor={first['next_cursor']}")).json()
+    unnamed = await describe(owned, "one", title="", pinned=False)
+    same = await describe(owned, "one")
+
+    ids = {"thread_id": "one", "session_id": "one"}
+    assert pinned == {**ids, "title": "About the Invoice", "pinned": True}
+    assert named == {**ids, "title": "My invoice", "pinned": True}
+    assert (thread["title"], thread["pinned"]) == ("My invoice", True)
+    assert [(one["thread_id"], one["title"], one["pinned"]) for one in first["threads"]] == [
+        ("one", "My invoice", True)
+    ]
+    assert [one["thread_id"] for one in rest["threads"]] == ["three", "two"]
+    assert unnamed == same == {**ids, "title": "About the Invoice", "pinned": False}
+
+
+@pytest.mark.behaviour("overview.labels")
+async def test_a_name_stays_through_a_reset_and_goes_with_the_thread(owned: OwnedApp) -> None:
+    """It is the owner's word, and none of the conversation's."""
+    await describe(owned, "one", title="Mine", pinned=True)
+    await owned.ask("ada", "POST", f"{THREADS}/one/reset")
+    await owned.say("ada", "again", "one")
+    kept = (await owned.ask("ada", "GET", f"{THREADS}/one")).json()
+    await owned.ask("ada", "DELETE", f"{THREADS}/one")
+    await owned.stored()
+    await owned.say("ada", "anew", "one")
+    anew = (await owned.ask("ada", "GET", f"{THREADS}/one")).json()
+
+    assert (kept["title"], kept["pinned"]) == ("Mine", True)
+    assert (anew["title"], anew["pinned"]) == ("anew", False)
+
+
+@pytest.mark.behaviour("overview.labels")
+async def test_what_is_described_at_once_is_all_kept(owned: OwnedApp) -> None:
+    """By two requests at the same moment, and beside what another client keeps in the thread's metadata."""
+    answers = await asyncio.gather(
+        *(describe(owned, "one", **change) for change in ({"title": "A"}, {"pinned": True}, {"title": "A"}))
+    )
+    metadata = (await owned.ask("ada", "GET", f"{THREADS}/one/export")).json()["metadata"]
+
+    assert len(answers) == 3
+    assert metadata == {"title": "A", "pinned": "true"}
+
+
+@pytest.mark.behaviour("overview.labels")
+@pytest.mark.parametrize(
+    ("user", "thread_id", "body", "expected"),
+    [
+        ("ada", "one", {"title": "x" * 81}, (400, "invalid_field")),
+        ("ada", "one", {"title": 7}, (400, "invalid_field")),
+        ("ada", "one", {"pinned": "yes"}, (400, "invalid_field")),
+        ("ada", "one", {"name": "x"}, (400, "unknown_field")),
+        ("ada", "none", {"title": "x"}, (404, "unknown_thread")),
+        ("bob", "one", {"title": "x"}, (404, "unknown_thread")),
+    ],
+)
+async def test_what_cannot_be_described_is_refused(
+    owned: OwnedApp, user: str, thread_id: str, body: dict[str, Any], expected: tuple[int, str]
+) -> None:
+    """And nothing changes; nobody names a thread of somebody else."""
+    answer = await owned.ask(user, "POST", f"{THREADS}/{thread_id}/describe", json=body)
+    thread = (await owned.ask("ada", "GET", f"{THREADS}/one")).json()
+
+    assert (answer.status_code, answer.json()["code"]) == expected
+    assert (thread["title"], thread["pinned"]) == ("About the Invoice", False)
+
+
+@pytest.mark.behaviour("overview.labels")
+async def test_who_a_thread_is_shared_with_sees_its_name_and_gives_it_none(owned: OwnedApp) -> None:
+    """Also where they may send messages."""
+    await describe(owned, "one", title="Mine")
+    grant = {"issuer": ISSUER, "id": "bob", "access": "run"}
+    shared = (await owned.ask("ada", "POST", f"{THREADS}/one/grants", json=grant)).json()["grant"]
+
+    refused = await owned.ask("bob", "POST", f"/api/shared/{shared}/describe", json={"title": "Bob's"})
+    thread = await owned.ask("bob", "GET", f"/api/shared/{shared}")
+
+    assert (refused.status_code, refused.json()["code"]) == (403, "forbidden")
+    assert thread.json()["title"] == "Mine"
+
+
+@pytest.mark.behaviour("overview.newest")
+async def test_a_fork_is_listed_with_its_origin_and_its_name(owned: OwnedApp) -> None:
+    """Nothing else has an origin, and a pin is no part of a fork."""
+    await describe(owned, "one", title="Mine", pinned=True)
+    fork = (await owned.ask("ada", "POST", f"{THREADS}/one/fork", json={})).json()
+
+    await in_order(owned, fork["thread_id"], "one", "three", "two", sort="changed")
+    threads = {thread["thread_id"]: thread for thread in await listed(owned, "sort=changed")}
+    forked = threads[fork["thread_id"]]
+    assert forked["forked_from"] == {"thread_id": "one", "session_id": "one", "entries": 2}
+    assert (forked["title"], forked["pinned"]) == ("Mine", False)
+    assert "forked_from" not in threads["one"]
